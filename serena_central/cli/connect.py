@@ -17,8 +17,9 @@ from serena_central.cli.connecting import (
 )
 from serena_central.cli.output import json_option, print_json, print_table, say
 from serena_central.cli.trust_offer import offer_trust
+from serena_central.clients.by_hand import BY_HAND, ByHand
 from serena_central.clients.change import Change, Unusable, entry_in, putting
-from serena_central.clients.client import Client, Scope, Transport, is_ours, program_of, renewed
+from serena_central.clients.client import Client, Proxy, Scope, Transport, is_ours, program_of, renewed
 from serena_central.clients.forms import members_of
 from serena_central.clients.state import CURRENT, state_of, transport_of
 from serena_central.clients.table import CLIENTS
@@ -29,6 +30,7 @@ Examples:
   serena-central connect cursor --dry-run          only shows what would change
   serena-central connect vscode --scope project    in this project's .vscode/mcp.json, to be shared
   serena-central connect gemini --http             directly to the server, without serena-proxy
+  serena-central connect jetbrains                 prints what to paste into the IDE's dialog
   serena-central connect --list                    what is configured where
 
 Clients: """
@@ -47,8 +49,8 @@ class _Options(NamedTuple):
     dry_run: bool
 
 
-@click.command(epilog=EXAMPLES + ", ".join(CLIENTS))
-@clients_argument(CLIENTS, required=False)
+@click.command(epilog=EXAMPLES + ", ".join([*CLIENTS, *BY_HAND]))
+@clients_argument([*CLIENTS, *BY_HAND], required=False)
 @click.option("--http", "transport", flag_value="http", help="Connect directly to the server, without serena-proxy.")
 @click.option("--stdio", "transport", flag_value="stdio", help="Connect through serena-proxy.")
 @scope_options
@@ -71,14 +73,17 @@ def command(
     """
     here = Here.now()
     if listing:
-        _list(here, clients or tuple(CLIENTS), project, as_json=as_json)
+        _list(here, tuple(name for name in clients or CLIENTS if name in CLIENTS), project, as_json=as_json)
         return
     if not clients:
         raise click.UsageError(f"Name at least one client: {', '.join(CLIENTS)}.")
     wanted = _Options(scope, project, transport, dry_run)
-    planned = [(CLIENTS[name], *_plan(here, CLIENTS[name], wanted)) for name in dict.fromkeys(clients)]
+    named = dict.fromkeys(clients)
+    if transport == "http" and (by_hand := [BY_HAND[name].title for name in named if name in BY_HAND]):
+        raise click.UsageError(f"{by_hand[0]} is connected through serena-proxy alone. Omit --http.")
+    planned = [(CLIENTS[name], *_plan(here, CLIENTS[name], wanted)) for name in named if name in CLIENTS]
     runs = server_runs(here.places)
-    done: list[dict[str, Any]] = []
+    done = [_to_paste(BY_HAND[name], here.proxy("user"), as_json=as_json) for name in named if name in BY_HAND]
     for client, change, replaced in planned:
         backup = carry_out(change, here, dry_run=dry_run)
         done.append(_report(here, client, change, replaced, backup, dry_run=dry_run, as_json=as_json))
@@ -112,6 +117,13 @@ def _plan(here: Here, client: Client, wanted: _Options) -> tuple[Change, str | N
         return putting(file, client.form, keys_of(client), renewed(old, new), private=private), replaced
     except Unusable as error:
         raise CantConnect(str(error)) from error
+
+
+def _to_paste(client: ByHand, proxy: Proxy, *, as_json: bool) -> dict[str, Any]:
+    text = client.text(proxy)
+    if not as_json:
+        click.echo(f"{client.title}: paste this {client.where}.\n\n{text}\n")
+    return {"client": client.name, "file": None, "changed": False, "paste": text, "where": client.where}
 
 
 def _report(

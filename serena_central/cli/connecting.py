@@ -152,13 +152,17 @@ class Here:
         self.places.create()
         return obtain_token(self.places.token_file).header().removeprefix("Bearer ")
 
+    def proxy(self, scope: Scope) -> Proxy:
+        """How clients start serena-proxy. Raises CantConnect."""
+        return Proxy(scope, self.program(scope), self._environment(scope))
+
     def entry(self, client: Client, scope: Scope, transport: Transport, *, dry_run: bool) -> Entry:
         """Our entry for that client; what is only shown makes no token.
 
         Raises: UsageError, ConfigError, CantConnect.
         """
         if transport == "stdio":
-            return client.stdio(Proxy(scope, self.program(scope), self._environment(scope)))
+            return client.stdio(self.proxy(scope))
         if client.http is None:
             raise click.UsageError(f"{client.title} only supports stdio servers. Omit --http.")
         if client.http_platforms and self.machine.platform not in client.http_platforms:

@@ -3,6 +3,7 @@
 import sys
 from pathlib import Path
 
+from serena_central.clients.by_hand import BY_HAND, ByHand
 from serena_central.clients.client import Client, Machine, Proxy, Server
 from serena_central.clients.forms import Entry
 from serena_central.clients.table import CLIENTS
@@ -68,7 +69,8 @@ are kept; clients need no action.
 
 def page() -> str:
     """The whole page, as Markdown."""
-    return "\n".join([HEAD, *(_section(client) for client in CLIENTS.values()), TAIL])
+    by_hand = (f"## {one.title}\n\n{_by_hand(one)}" for one in BY_HAND.values())
+    return "\n".join([HEAD, *(_section(client) for client in CLIENTS.values()), *by_hand, TAIL])
 
 
 def _section(client: Client) -> str:
@@ -85,6 +87,13 @@ def _section(client: Client) -> str:
         f"{client.then}\n",
     ]
     return "\n".join(parts)
+
+
+def _by_hand(client: ByHand) -> str:
+    return (
+        f"`serena-central connect {client.name}` prints what to paste {client.where}:\n\n"
+        f"```\n{client.text(PROXY)}\n```\n"
+    )
 
 
 def _others(client: Client) -> list[str]:

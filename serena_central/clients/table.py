@@ -1,6 +1,7 @@
 """The clients that can be connected, by the names that commands take."""
 
 from serena_central.clients import (
+    amp,
     claude_code,
     claude_desktop,
     cline,
@@ -8,6 +9,7 @@ from serena_central.clients import (
     copilot_cli,
     cursor,
     gemini,
+    junie,
     kilo_code,
     kiro,
     opencode,
@@ -36,6 +38,8 @@ CLIENTS: dict[str, Client] = {
     "kiro": kiro.CLIENT,
     "roo-code": roo_code.CLIENT,
     "kilo-code": kilo_code.CLIENT,
+    "amp": amp.CLIENT,
+    "junie": junie.CLIENT,
 }
 
 HOOKS: dict[str, Hooks] = {

@@ -150,6 +150,17 @@ async def test_all_clients_are_connected_listed_and_given_back(serving: Child, t
     assert not [file for file, data in snapshot(home).items() if b"serena" in data]
 
 
+async def test_what_is_set_in_a_dialog_is_printed_and_nothing_is_written(tmp_path: Path) -> None:
+    told = done(await run_command(tmp_path, "connect", "jetbrains", "goose")).out
+    assert "Settings | Tools | AI Assistant" in told
+    assert told.count("serena-proxy") >= 2
+    printed = done(await run_command(tmp_path, "connect", "jetbrains", "--json")).json
+    (entry,) = json.loads(printed[0]["paste"])["mcpServers"].values()
+    assert Path(entry["command"]).name.startswith("serena-proxy")
+    assert (printed[0]["file"], printed[0]["changed"]) == (None, False)
+    assert not [data for data in snapshot(tmp_path / "user").values() if b"serena" in data]
+
+
 @pytest.mark.parametrize("client", ["codex", "opencode", "claude-code"])
 async def test_every_client_starts_the_server_unless_it_connects_over_http(tmp_path: Path, client: str) -> None:
     (by_proxy,) = done(await run_command(tmp_path, "connect", client, "--json")).json
@@ -168,7 +179,7 @@ async def test_connect_says_that_a_server_runs(serving: Child) -> None:
 
 async def test_a_project_s_files_can_be_shared(tmp_path: Path, project: Path) -> None:
     named = [name for name, client in CLIENTS.items() if client.project_files]
-    by_reference = [name for name in named if CLIENTS[name].http_by_reference]
+    by_reference = [name for name in named if CLIENTS[name].http and CLIENTS[name].http_by_reference]
     for arguments in ((*named,), (*by_reference, "--http")):
         done(await run_command(tmp_path, "connect", *arguments, "--scope", "project", cwd=project / ".git"))
         written = {name: data for name, data in snapshot(project).items() if not name.endswith(".py")}
@@ -190,6 +201,9 @@ async def test_a_project_s_files_can_be_shared(tmp_path: Path, project: Path) ->
         (["connect", "claude"], 2, "Did you mean claude-code or claude-desktop?"),
         (["connect", "Codex"], 2, "Did you mean codex?"),
         (["connect", "claude-desktop", "--http"], 2, "only supports stdio servers"),
+        (["connect", "junie", "--http"], 2, "only supports stdio servers"),
+        (["connect", "jetbrains", "--http"], 2, "is connected through serena-proxy alone"),
+        (["disconnect", "goose"], 2, "is not a client"),
         (["connect", "windsurf", "--scope", "project"], 2, "no project configuration"),
         (["connect", "zed", "--scope", "project", "--http"], 2, "must not contain it"),
         (["connect", "cursor", "--scope", "project", "--project", "{home}"], 2, "not a project"),

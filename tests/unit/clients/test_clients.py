@@ -32,6 +32,8 @@ BY_STDIO = {
     "kiro": {"command": "/opt/bin/serena-proxy", "args": []},
     "roo-code": {"command": "/opt/bin/serena-proxy", "args": []},
     "kilo-code": {"command": "/opt/bin/serena-proxy", "args": []},
+    "amp": {"command": "/opt/bin/serena-proxy", "args": []},
+    "junie": {"command": "/opt/bin/serena-proxy", "args": []},
 }
 TOKEN = {"Authorization": "Bearer s3cret"}
 BY_HTTP = {
@@ -54,6 +56,7 @@ BY_HTTP = {
     "kiro": {"url": URL, "headers": TOKEN},
     "roo-code": {"type": "streamable-http", "url": URL, "headers": TOKEN},
     "kilo-code": {"type": "streamable-http", "url": URL, "headers": TOKEN},
+    "amp": {"url": URL, "headers": TOKEN},
 }
 FOLDER = "${workspaceFolder}"
 SHARED_BY_HTTP = {
@@ -210,6 +213,9 @@ MOVED = Machine(
             LINUX,
             "/home/me/.config/Code/User/globalStorage/rooveterinaryinc.roo-cline/settings/mcp_settings.json",
         ),
+        ("amp", LINUX, "/home/me/.config/amp/settings.json"),
+        ("amp", WINDOWS, "/home/me/.config/amp/settings.json"),
+        ("junie", LINUX, "/home/me/.junie/mcp/mcp.json"),
         ("kilo-code", LINUX, "/home/me/.kilocode/cli/global/settings/mcp_settings.json"),
         ("claude-desktop", LINUX, "/home/me/.config/Claude/claude_desktop_config.json"),
         ("claude-desktop", MAC, "/home/me/Library/Application Support/Claude/claude_desktop_config.json"),
