@@ -1,4 +1,4 @@
-"""Clients whose configuration is no file that `connect` writes: it prints what a person pastes, and where.
+"""Clients that `connect` cannot configure by a file: it prints what a person pastes, and where.
 
 JetBrains' AI Assistant keeps its servers in the IDE's own settings; Goose in YAML with comments of its user's.
 """

@@ -62,6 +62,10 @@ activate_project, where that is listed. Line numbers are 0-based. initial_instru
 
 NOTES_LEVEL: types.LoggingLevel = "notice"
 
+SHOWN_AT_ONCE = frozenset(("find_symbol", "get_symbols_overview", "find_referencing_symbols", "replace_symbol_body"))
+"""Tools that Claude Code shows its model from the start. The others are found by its tool search, where that is on: a
+model that has not seen these does not look for them, and searches text."""
+
 _MINUTE_MS = 60_000
 
 CACHE_HINTS: Mapping[CacheableMethod, CacheHint] = {
@@ -359,6 +363,7 @@ def _listed(tool: Tool, *, plain: bool) -> dict[str, Any]:
             **({"idempotentHint": True} if tool.idempotent and not tool.read_only else {}),
             "openWorldHint": tool.open_world,
         },
+        **({"_meta": {"anthropic/alwaysLoad": True}} if tool.name in SHOWN_AT_ONCE else {}),
     }
 
 

@@ -5,12 +5,14 @@ import re
 import signal
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager, nullcontext, suppress
+from dataclasses import replace
 from pathlib import Path
 
 import anyio
 import psutil
 import pytest
 
+from serena_central.mcp_server.adapter import SHOWN_AT_ONCE
 from tests.clients.agents import CLAUDE_CODE, CODEX, GEMINI, Agent, run_agent
 from tests.support.child import Ended, free_port, run_command, serving_child
 from tests.support.models import Call, Request, Script, Text, scripted_model
@@ -205,3 +207,18 @@ async def test_a_search_is_stopped_by_the_hook_and_its_hint_is_a_call_that_answe
     assert "cart.py" in answered.text
     assert not answered.failed
     assert "class Cart:" in repeated.text
+
+
+async def test_claude_code_shows_the_main_tools_without_a_search_for_tools(tmp_path: Path) -> None:
+    def searching(home: Path, url: str) -> dict[str, str]:
+        return CLAUDE_CODE.variables(home, url) | {"ENABLE_TOOL_SEARCH": "true"}
+
+    agent = replace(CLAUDE_CODE, variables=searching)
+    project = project_in(tmp_path, "shop", "cart.py")
+    async with serving_child(tmp_path):
+        await connect(agent, tmp_path)
+        last = await run(agent, project, [agent.find("Cart"), Text("There.")])
+    held(last, "cart.py")
+    at_once = {name for name, tool in last.tools.items() if not tool.get("defer_loading")}
+    ours = {name.removeprefix("mcp__serena__") for name in at_once if name.startswith("mcp__serena__")}
+    assert ours == SHOWN_AT_ONCE
