@@ -90,7 +90,11 @@ class KeepRules:
 
 
 async def objections(project: Project, siblings: Siblings, hit: Hit) -> list[str]:
-    """Sentences about why a symbol may be in use although nothing in its project refers to it. Raises PathError."""
+    """Sentences about why a symbol may be in use although nothing in its project refers to it.
+
+    Raises:
+        PathError
+    """
     reason = await reason_to_keep(project, hit)
     against = [f"It may be referenced from elsewhere: {reason}."] if reason else []
     named = (await named_elsewhere(project, hit)).possible if is_unusual(hit.symbol.name) else []
@@ -103,7 +107,11 @@ async def objections(project: Project, siblings: Siblings, hit: Hit) -> list[str
 
 
 async def reason_to_keep(project: Project, hit: Hit) -> str | None:
-    """Why a symbol may be used by its name from outside of its project. Raises PathError."""
+    """Why a symbol may be used by its name from outside of its project.
+
+    Raises:
+        PathError
+    """
     rules, text = KeepRules(project), (await project.read(hit.path)).text
     found = await rules.kept(hit, text)
     if found is None and rules.is_public(hit, text):

@@ -30,7 +30,8 @@ _BUILT: Mapping[str, str] = {
 async def filled_by_position(project: Project, hit: Hit) -> str | None:
     """A sentence about the first place that may give a field its value by position; None if there is none.
 
-    Raises PathError.
+    Raises:
+        PathError
     """
     language, container = project.languages.language_of(hit.path) or "", hit.symbol.container
     if language not in _BUILT or hit.symbol.kind not in _FIELDS or container < 0:

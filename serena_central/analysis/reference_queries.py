@@ -54,7 +54,10 @@ async def uses_of(
     (the loop's clock).
 
     `at_once` of them are in flight, and before each `turn` is awaited. What the server refuses stands in its place as
-    `failed`. Raises LanguageServerError when there is no server, or it keeps crashing.
+    `failed`.
+
+    Raises:
+        LanguageServerError: there is no server, or it keeps crashing.
     """
 
     async def work(server: LanguageServer) -> None:

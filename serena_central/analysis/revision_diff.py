@@ -23,7 +23,11 @@ class Revised:
     """Of these parts, the first of which is the root. Asks git and reads files: belongs in a thread."""
 
     def __init__(self, parts: Sequence[ModulePart], revision: str, around: Path | None = None) -> None:
-        """`around`: the root of the super-repo that holds the parts. Raises InvalidArguments."""
+        """`around`: the root of the super-repo that holds the parts.
+
+        Raises:
+            InvalidArguments
+        """
         self._root = parts[0].project.root
         self._innermost = sorted(parts, key=lambda part: len(part.area.path), reverse=True)
         self.note: str | None = None

@@ -19,7 +19,11 @@ BUILD_FILES = (
 
 
 def code_below(project: Project, path: str) -> list[str]:
-    """Files with symbols at or below a root-relative path. Raises PathError."""
+    """Files with symbols at or below a root-relative path.
+
+    Raises:
+        PathError
+    """
     inside = project.locate(path) if path else ""
     return sorted(
         file

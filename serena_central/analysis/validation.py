@@ -65,7 +65,11 @@ class Validation:
         self.siblings = Siblings(repos, registry)
 
     async def extent(self, project: Project, path: str = "", changed: Collection[str] = ()) -> Extent:
-        """What is meant by a path in a project and by changed files; they may be absolute. Raises PathError."""
+        """What is meant by a path in a project and by changed files; they may be absolute.
+
+        Raises:
+            PathError
+        """
         inside = project.locate(path) if path else ""
         repo = self._repos.at(project.root)
         modules, missing = await open_modules(repo, self._registry, inside) if repo else ([], [])
@@ -73,7 +77,11 @@ class Validation:
         return Extent([ModulePart(Area("", ""), project), *modules], inside, within, missing)
 
     async def unused(self, where: Extent, until: float = math.inf) -> Findings[UnusedFound]:
-        """What nothing uses; of changed files, in these; as far as it is known `until` then. Raises PathError."""
+        """What nothing uses; of changed files, in these; as far as it is known `until` then.
+
+        Raises:
+            PathError
+        """
 
         async def look(part: ModulePart) -> UnusedFound:
             own = {part.area.inner(path) for path in where.changed if part.area.holds(path)}
@@ -96,7 +104,11 @@ class Validation:
         return found
 
     async def objections(self, project: Project, hit: Hit) -> list[str]:
-        """Why a symbol that its own project does not refer to may be in use anyway. Raises PathError."""
+        """Why a symbol that its own project does not refer to may be in use anyway.
+
+        Raises:
+            PathError
+        """
         return await objections(project, self.siblings, hit)
 
     async def used_by_siblings(self, project: Project, hit: Hit, *, besides: Collection[Path] = ()) -> UsedBySiblings:
@@ -113,7 +125,11 @@ class Validation:
 
     async def broken(self, where: Extent, since: str = "") -> Findings[Checked]:
         """Broken references; for changed files, in these and in those that may depend on them. With a git revision
-        `since`, references that are new since then are marked. Raises PathError, InvalidArguments."""
+        `since`, references that are new since then are marked.
+
+        Raises:
+            PathError, InvalidArguments
+        """
         project = where.parts[0].project
         await project.fresh()
         around = self.siblings.super_repo_root(project)

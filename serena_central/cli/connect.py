@@ -107,7 +107,11 @@ def _starting(transport: Transport, *, runs: bool) -> str:
 
 
 def _plan(here: Here, client: Client, wanted: _Options) -> tuple[Change, str | None]:
-    """The change, and what another program's entry of our name runs, if there is one. Raises CantConnect."""
+    """The change, and what another program's entry of our name runs, if there is one.
+
+    Raises:
+        CantConnect
+    """
     file = here.file_of(client, wanted.scope, wanted.project)
     new = here.entry(client, wanted.scope, wanted.transport or "stdio", dry_run=wanted.dry_run)
     try:

@@ -111,7 +111,11 @@ class Here:
         return Backups(self.places.home / "backups")
 
     def file_of(self, client: Client, scope: Scope, project: Path | None) -> Path:
-        """Where the client's configuration is, or is to be. Raises UsageError."""
+        """Where the client's configuration is, or is to be.
+
+        Raises:
+            UsageError
+        """
         if scope == "user":
             candidates = client.user_files(self.machine)
         elif (root := project_root(project)) == self.machine.home:
@@ -124,7 +128,11 @@ class Here:
 
     @cached_property
     def url(self) -> str:
-        """Where the server is, or will be once it runs. Raises ConfigError."""
+        """Where the server is, or will be once it runs.
+
+        Raises:
+            ConfigError
+        """
         try:
             return str(json.loads(self.places.server_file.read_text(encoding="utf-8"))["url"])
         except (OSError, ValueError, KeyError, TypeError):
@@ -159,7 +167,8 @@ class Here:
     def entry(self, client: Client, scope: Scope, transport: Transport, *, dry_run: bool) -> Entry:
         """Our entry for that client; what is only shown makes no token.
 
-        Raises: UsageError, ConfigError, CantConnect.
+        Raises:
+            UsageError, ConfigError, CantConnect
         """
         if transport == "stdio":
             return client.stdio(self.proxy(scope))
@@ -179,7 +188,11 @@ class Here:
         return client.http(Server(scope, url, token, self._headers_command(scope)))
 
     def program(self, scope: Scope) -> str:
-        """`serena-proxy`: beside the Python that runs this; by name where others share the file. Raises CantConnect."""
+        """`serena-proxy`: beside the Python that runs this; by name where others share the file.
+
+        Raises:
+            CantConnect
+        """
         if scope == "project":
             return PROXY
         beside = Path(sys.executable).with_name(PROXY + (".exe" if self.machine.platform == "win32" else ""))
@@ -207,7 +220,11 @@ def server_runs(places: Places) -> bool:
 
 
 def carry_out(change: Change, here: Here, *, dry_run: bool) -> Path | None:
-    """Makes the change, unless it is only asked for; the backup. Raises CantConnect."""
+    """Makes the change, unless it is only asked for; the backup.
+
+    Raises:
+        CantConnect
+    """
     if dry_run or change.is_none:
         return None
     try:

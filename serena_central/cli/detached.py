@@ -31,7 +31,11 @@ class Started(NamedTuple):
 
 
 def start(places: Places, arguments: Sequence[str]) -> Started:
-    """Starts `serve` with these arguments. Raises NotStarted."""
+    """Starts `serve` with these arguments.
+
+    Raises:
+        NotStarted
+    """
     home = Home(str(places.home))
     child = spawn_server(home, arguments)
     deadline = time.monotonic() + START_S

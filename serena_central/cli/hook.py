@@ -97,7 +97,11 @@ def _change(
     dry_run: bool,
     as_json: bool,
 ) -> None:
-    """Plans all changes, then makes and reports them. Raises CantConnect."""
+    """Plans all changes, then makes and reports them.
+
+    Raises:
+        CantConnect
+    """
     try:
         changes = {name: plan(name, _file(here, name, scope, project), scope) for name in dict.fromkeys(clients)}
     except Unusable as error:

@@ -74,7 +74,11 @@ def uninstall_command(*, names: tuple[str, ...], as_json: bool) -> None:
 
 
 def _named(names: Sequence[str]) -> list[ServerSpec]:
-    """Servers by name, else the default servers of languages; each once. Raises: ConfigError."""
+    """Servers by name, else the default servers of languages; each once.
+
+    Raises:
+        ConfigError
+    """
     known = catalogue()
     specs: dict[str, ServerSpec] = {}
     for name in names:

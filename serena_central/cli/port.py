@@ -18,7 +18,11 @@ class PortTaken(SerenaCentralError):
 
 @contextmanager
 def listening(settings: ServerSettings) -> Generator[socket.socket]:
-    """A bound socket. Raises PortTaken."""
+    """A bound socket.
+
+    Raises:
+        PortTaken
+    """
     host, port = settings.central_server_host, settings.central_server_port
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     with socket.socket(family, socket.SOCK_STREAM) as listener:

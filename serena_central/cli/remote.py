@@ -48,7 +48,11 @@ class Remote:
     def __init__(
         self, places: Places | None = None, *, folder: Path | None = None, answer_timeout_s: float = ANSWER_TIMEOUT_S
     ) -> None:
-        """`folder` is where the caller works, for calls that name no project. Raises NoServer."""
+        """`folder` is where the caller works, for calls that name no project.
+
+        Raises:
+            NoServer
+        """
         places = places or Places.of_user()
         try:
             found = json.loads(places.server_file.read_text(encoding="utf-8"))
@@ -61,22 +65,35 @@ class Remote:
         self._answer_timeout_s = answer_timeout_s
 
     def get(self, path: str, **query: Any) -> Any:
-        """JSON of a GET. Raises Refused, NoServer."""
+        """JSON of a GET.
+
+        Raises:
+            Refused, NoServer
+        """
         chosen = {key: value for key, value in query.items() if value is not None}
         return self._json("GET", f"{path}?{urlencode(chosen, doseq=True)}" if chosen else path)
 
     def post(self, path: str, body: Any = None) -> Any:
-        """JSON of a POST. Raises Refused, NoServer."""
+        """JSON of a POST.
+
+        Raises:
+            Refused, NoServer
+        """
         return self._json("POST", path, body)
 
     def delete(self, path: str) -> Any:
-        """JSON of a DELETE. Raises Refused, NoServer."""
+        """JSON of a DELETE.
+
+        Raises:
+            Refused, NoServer
+        """
         return self._json("DELETE", path)
 
     def followed(self, path: str, body: Any, says: Callable[[str, float | None], None]) -> Any:
         """The outcome of a POST that streams its progress; Ctrl-C closes the connection.
 
-        Raises Refused, NoServer.
+        Raises:
+            Refused, NoServer
         """
         with self._reaching(), self._asked("POST", path, body) as response:
             if not 200 <= response.status < 300:

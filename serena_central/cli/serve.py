@@ -115,7 +115,11 @@ def _arguments(host: str | None, port: int | None, projects: tuple[Path, ...], *
 
 @contextmanager
 def _only_one(places: Places) -> Generator[None]:
-    """Holds the lock of this user's one server. Raises AlreadyRunning."""
+    """Holds the lock of this user's one server.
+
+    Raises:
+        AlreadyRunning
+    """
     with places.lock_file.open("a") as lock:
         if not lock_at_once(lock.fileno()):
             running = _read_announcement(places)

@@ -26,7 +26,11 @@ def command(*, as_json: bool) -> None:
 
 
 def stop_server() -> int:
-    """Returns the id of the process that ran. Raises NoServer, SerenaCentralError."""
+    """Returns the id of the process that ran.
+
+    Raises:
+        NoServer, SerenaCentralError
+    """
     remote = Remote()
     pid = int(json.loads(Places.of_user().server_file.read_text(encoding="utf-8"))["pid"])
     remote.post("/api/v1/shutdown")

@@ -37,7 +37,11 @@ class Program:
 
     @classmethod
     def of_this_installation(cls, log: Path) -> "Program":
-        """With the search path of now: it finds language servers. Raises NotSupervised."""
+        """With the search path of now: it finds language servers.
+
+        Raises:
+            NotSupervised
+        """
         beside = Path(sys.executable).with_name("serena-central")
         found = beside if beside.exists() else Path(shutil.which("serena-central") or "")
         if not found.is_absolute():
@@ -167,7 +171,11 @@ def of_this_machine(platform: str = sys.platform) -> Supervisor:
 
 
 def run(commands: Sequence[Sequence[str]]) -> None:
-    """Runs them in order, up to the first that fails. Raises NotSupervised."""
+    """Runs them in order, up to the first that fails.
+
+    Raises:
+        NotSupervised
+    """
     for command in commands:
         try:
             ended = subprocess.run(command, capture_output=True, text=True, timeout=COMMAND_TIMEOUT_S, check=False)

@@ -84,13 +84,21 @@ class Backups:
 
 
 def entry_in(file: Path, form: Form, keys: Keys) -> Value:
-    """What stands at `keys`; None where there is nothing, or no file. Raises Unusable."""
+    """What stands at `keys`; None where there is nothing, or no file.
+
+    Raises:
+        Unusable
+    """
     data = _read(file)
     return None if data is None else found(_edited(file, lambda: form.read(_text(file, data)[1])), keys)
 
 
 def putting(file: Path, form: Form, keys: Keys, entry: Entry, *, private: bool) -> Change:
-    """Plans to set an entry. Raises Unusable."""
+    """Plans to set an entry.
+
+    Raises:
+        Unusable
+    """
     before = _read(file)
     mark, text = _text(file, before or b"")
     said = _edited(file, lambda: form.read(text))
@@ -106,7 +114,8 @@ def taking(file: Path, form: Form, keys: Keys, backups: Backups, ours: Callable[
     """Plans to take an entry out: where one of `ours` came by a change that is kept, by reverting that, so that the
     file has its bytes back but for what was edited since.
 
-    Raises Unusable.
+    Raises:
+        Unusable
     """
     before = _read(file)
     mark, text = _text(file, before or b"")
@@ -134,7 +143,11 @@ def taking(file: Path, form: Form, keys: Keys, backups: Backups, ours: Callable[
 
 
 def make(change: Change, backups: Backups) -> Path | None:
-    """Makes the change; the backup's path. A symbolic link stays one: what it points to changes. Raises Unusable."""
+    """Makes the change; the backup's path. A symbolic link stays one: what it points to changes.
+
+    Raises:
+        Unusable
+    """
     file = _target(change.file)
     try:
         backup = None if change.before is None else backups.keep(change.file, change.before)

@@ -15,7 +15,11 @@ from serena_central.core.errors import ConfigError
 
 
 def with_added(text: str, key: str, values: Sequence[str], *, file: Path) -> str:
-    """The text of a file in which the top-level list `key` has the values too. Raises ConfigError."""
+    """The text of a file in which the top-level list `key` has the values too.
+
+    Raises:
+        ConfigError
+    """
     try:
         before = parse_document(text).values
         fresh = _edited(text, key, values)

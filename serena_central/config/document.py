@@ -44,7 +44,11 @@ class Document:
 
 def read_document(path: Path, within: Path | None = None) -> Document | None:
     """The file's mapping; None if there is no such file. What a repository brings must lie `within` it: a symlink out
-    of it is not followed, since problems quote what they are about. Raises: DocumentError."""
+    of it is not followed, since problems quote what they are about.
+
+    Raises:
+        DocumentError
+    """
     text = read_whole(path, within)
     return None if text is None else parse_document(text)
 
@@ -78,7 +82,10 @@ def parse_document(text: str) -> Document:
 def read_whole(path: Path, within: Path | None = None) -> str | None:
     """The text of a configuration file, None if there is no such file; `within` as in `read_document`.
 
-    Never blocks: a FIFO is opened without waiting for its writer, and refused. Raises: DocumentError.
+    Never blocks: a FIFO is opened without waiting for its writer, and refused.
+
+    Raises:
+        DocumentError
     """
     try:
         descriptor = open_following(str(path)) if within is None else open_file(_resolved(path, within))

@@ -74,7 +74,8 @@ class Sources:
 def load_server_config(flags: Mapping[str, Any], sources: Sources | None = None) -> Loaded[ServerSettings]:
     """The server's settings. `flags` maps keys of `ServerSettings` to values; None where a flag was not given.
 
-    Raises: ConfigError for the first wrong value; all other problems are in the answer.
+    Raises:
+        ConfigError: for the first wrong value; all other problems are in the answer.
     """
     sources = sources or Sources()
     problems: list[Problem] = []

@@ -44,7 +44,11 @@ class Setting:
         return isinstance(bare, inspect.LiteralType) and "off" in bare.values
 
     def convert(self, value: Any, *, lenient: bool = False) -> Any:
-        """The checked value; `lenient` reads numbers and booleans from text. Raises: msgspec.ValidationError."""
+        """The checked value; `lenient` reads numbers and booleans from text.
+
+        Raises:
+            msgspec.ValidationError
+        """
         if value is False and self._knows_off:
             value = "off"  # how YAML 1.1 reads the word
         checked = msgspec.convert(value, self.type, strict=not lenient)

@@ -78,7 +78,8 @@ def status_of(path: str) -> os.stat_result:
 def resolved(path: str | Path) -> str:
     """A path with its symlinks followed, as far as it is there, for `open_file`.
 
-    Raises OSError if its links keep changing: one that ceases to be a link while it is read makes `realpath` fail.
+    Raises:
+        OSError: its links keep changing: one that ceases to be a link while it is read makes `realpath` fail.
     """
     for _ in range(_TRIES):
         with suppress(OSError):

@@ -50,7 +50,11 @@ class BoundedMatcher:
     """Somebody's pattern. A text that takes too long is the last: nothing matches from then on, as `trouble` says."""
 
     def __init__(self, key: str, source: str) -> None:
-        """`key` names the setting. Raises ConfigError for what is no pattern."""
+        """`key` names the setting.
+
+        Raises:
+            ConfigError: for what is no pattern.
+        """
         if len(source) > MAX_LENGTH:
             raise ConfigError(key, f"has {len(source)} characters; the limit is {MAX_LENGTH}")
         try:

@@ -31,7 +31,9 @@ class Places:
     def create(self) -> str | None:
         """Creates the folders and makes them private; returns a sentence on what was fixed, None if nothing was.
 
-        Raises: ConfigError when the home is somebody else's, OSError.
+        Raises:
+            ConfigError: the home is somebody else's.
+            OSError
         """
         try:
             mended = secure(str(self.home))

@@ -80,7 +80,8 @@ def recording_to(provider: "TracerProvider") -> Generator[None]:
 def exporting(version: str) -> Generator[None]:
     """Sends spans by OTLP over HTTP to where OTEL_EXPORTER_OTLP_ENDPOINT says (default: the local collector).
 
-    Raises: ConfigError when the packages of the extra `otel` are missing.
+    Raises:
+        ConfigError: the packages of the extra `otel` are missing.
     """
     try:
         from opentelemetry import trace

@@ -80,7 +80,11 @@ class Folders:
         self._stack.close()
 
     def find(self, path: str) -> HeldName | None:
-        """The place of a file; None if its folder is not there. Raises FileChanged: a symlink leads there now."""
+        """The place of a file; None if its folder is not there.
+
+        Raises:
+            FileChanged: a symlink leads there now.
+        """
         try:
             return self._held_for(path, OpenFolder.at)
         except FileNotFoundError:
@@ -197,7 +201,9 @@ class StepFiles:
     def check(self, step: Step) -> Stamp | None:
         """The stamp of the file as it is now, None for one that is to be made.
 
-        Raises FileChanged if it is not what was planned on, PathError if it can't be replaced.
+        Raises:
+            FileChanged: it is not what was planned on.
+            PathError: it can't be replaced.
         """
         place = self._folders.find(step.path)
         status = place.status() if place is not None else None

@@ -104,9 +104,12 @@ class Journal:
         self._encoder = msgspec.msgpack.Encoder()
 
     def open(self) -> list[Past]:
-        """Opens or makes the file, and tells what stands in it, oldest first. Raises StoreError.
+        """Opens or makes the file, and tells what stands in it, oldest first.
 
         The journal of a home that was copied or moved is set aside: its operations belong to another server.
+
+        Raises:
+            StoreError
         """
         try:
             _set_foreign_aside(self.path)
@@ -126,7 +129,11 @@ class Journal:
         return list(contents.past.values())
 
     def begin(self, entry: Entry) -> None:
-        """Writes an entry and waits until it is on the disk. Raises OSError."""
+        """Writes an entry and waits until it is on the disk.
+
+        Raises:
+            OSError
+        """
         with self._lock:
             self._compact_if_large()
             self._append(entry)
@@ -141,14 +148,22 @@ class Journal:
             self._append(End(entry_id, applied))
 
     def past(self) -> list[Past]:
-        """What stands in it now, oldest first; what is just being appended may be missing. Raises StoreError."""
+        """What stands in it now, oldest first; what is just being appended may be missing.
+
+        Raises:
+            StoreError
+        """
         try:
             return list(_read(self.path.read_bytes()).past.values())
         except OSError as error:
             raise StoreError(f"The journal of edits {self.path} can't be read: {error.strerror}.") from error
 
     def mend(self, lost: list[Past]) -> None:
-        """Adds operations that were lost, from another record; afterwards the journal is complete. Raises OSError."""
+        """Adds operations that were lost, from another record; afterwards the journal is complete.
+
+        Raises:
+            OSError
+        """
         with self._lock:
             past = _read(self.path.read_bytes()).past
             self.whole = True
@@ -226,7 +241,11 @@ def _origin_of(path: Path) -> Origin:
 
 
 def _set_foreign_aside(path: Path) -> None:
-    """Renames a journal that was begun as another file. Raises OSError."""
+    """Renames a journal that was begun as another file.
+
+    Raises:
+        OSError
+    """
     try:
         contents = _read(path.read_bytes())
     except FileNotFoundError:

@@ -6,12 +6,20 @@ from serena_central.editing.plan import TextEdit, with_newlines
 
 
 def delete_lines(text: Text, first: int, last: int) -> TextEdit:
-    """The lines from `first` to `last`, both included, go. Raises InvalidArguments for lines that don't exist."""
+    """The lines from `first` to `last`, both included, go.
+
+    Raises:
+        InvalidArguments: for lines that don't exist.
+    """
     return TextEdit(_lines(text, first, last), "")
 
 
 def replace_lines(text: Text, first: int, last: int, content: str, newline: str) -> TextEdit:
-    """`content` stands, as whole lines, where those lines were. Raises InvalidArguments."""
+    """`content` stands, as whole lines, where those lines were.
+
+    Raises:
+        InvalidArguments
+    """
     span = _lines(text, first, last)
     whole = _whole(content, newline)
     if not whole or span.end.column == 0:

@@ -57,7 +57,11 @@ def hunks_of(difference: Difference) -> list[Hunk]:
 
 
 def taken_back(text: str, hunks: list[Hunk]) -> str:
-    """The text without what the hunks made of it. Raises MovedOn."""
+    """The text without what the hunks made of it.
+
+    Raises:
+        MovedOn
+    """
     lines = lines_of(text)
     moved = 0
     for hunk in hunks:
@@ -114,7 +118,11 @@ def _telling(lines: list[str]) -> str:
 
 
 def _find(lines: list[str], wanted: list[str], expected: int) -> int:
-    """Where the lines stand: at the expected place, else at the one place where they do. Raises MovedOn."""
+    """Where the lines stand: at the expected place, else at the one place where they do.
+
+    Raises:
+        MovedOn
+    """
     if not wanted and lines:
         raise MovedOn("the edit emptied the file, which has content now")
     if lines[expected : expected + len(wanted)] == wanted:

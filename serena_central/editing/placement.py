@@ -85,7 +85,11 @@ def widened(text: Text, span: Range, statement: Range, name: str, body: str) -> 
 
 
 def inserted_after(text: Text, span: Range, body: str, style: Style) -> TextEdit:
-    """`body` as whole lines behind the last line of a definition. Raises InvalidArguments for an empty body."""
+    """`body` as whole lines behind the last line of a definition.
+
+    Raises:
+        InvalidArguments: for an empty body.
+    """
     last0 = span.end.line0
     if span.end.column == 0 and last0 > span.start.line0:
         last0 -= 1  # some servers let a definition end where the next line begins
@@ -104,8 +108,11 @@ def inserted_after(text: Text, span: Range, body: str, style: Style) -> TextEdit
 
 
 def inserted_before(text: Text, span: Range, body: str, style: Style) -> TextEdit:
-    """`body` as whole lines before the first line of a definition and its doc comment. Raises InvalidArguments for an
-    empty body."""
+    """`body` as whole lines before the first line of a definition and its doc comment.
+
+    Raises:
+        InvalidArguments: for an empty body.
+    """
     first0 = with_doc_comment(text, span, style.language).start.line0
     own = _indentation(text, span)
     lines = _Lines(body, own, style)
@@ -227,7 +234,11 @@ class _Lines:
 
 
 def _stripped(body: str) -> str:
-    """A body without blank lines around it, with plain line ends. Raises InvalidArguments if nothing is left."""
+    """A body without blank lines around it, with plain line ends.
+
+    Raises:
+        InvalidArguments: nothing is left.
+    """
     lines = with_newlines(body, "\n").split("\n")
     while lines and not lines[0].strip():
         del lines[0]

@@ -16,7 +16,8 @@ def write_whole(path: Path, data: bytes, *, shared: bool = False) -> None:
 
     The file is the user's alone, unless it is `shared`: then it keeps its mode, and a new one has the user's usual one.
 
-    Raises: OSError, and then `path` is as it was.
+    Raises:
+        OSError: `path` is as it was.
     """
     if shared:
         make_folders(path.parent)

@@ -179,7 +179,11 @@ class _Way:
         self.folders: set[str] = set()
 
     def follow(self, path: str) -> bool:
-        """False for a file whose changes may not be heard of. Raises OSError where nothing can be watched."""
+        """False for a file whose changes may not be heard of.
+
+        Raises:
+            OSError: where nothing can be watched.
+        """
         parts, folder, links = _parts(path), "/", 0
         while parts:
             name = parts.pop(0)

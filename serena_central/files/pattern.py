@@ -59,21 +59,37 @@ class Pattern:
         self.needed = _needed(source)
 
     def search(self, text: str, start: int = 0, end: int | None = None) -> tuple[int, int] | None:
-        """Start and end of the first match between `start` and `end`. Raises TimeoutError."""
+        """Start and end of the first match between `start` and `end`.
+
+        Raises:
+            TimeoutError
+        """
         found = self._compiled.search(text, start, end, timeout=self._time_left(), concurrent=True)
         return found.span() if found else None
 
     def find_all(self, text: str) -> Iterator[tuple[int, int]]:
-        """Start and end of every match, none overlapping another. Raises TimeoutError."""
+        """Start and end of every match, none overlapping another.
+
+        Raises:
+            TimeoutError
+        """
         for found in self._compiled.finditer(text, timeout=self._time_left(), concurrent=True):
             yield found.span()
 
     def matches(self, text: str) -> Iterator["regex.Match[str]"]:
-        """Every match with its groups, none overlapping another. Raises TimeoutError."""
+        """Every match with its groups, none overlapping another.
+
+        Raises:
+            TimeoutError
+        """
         yield from self._compiled.finditer(text, timeout=self._time_left(), concurrent=True)
 
     def group_starts(self, text: str) -> list[list[int]]:
-        """For every match, where each of its groups starts; -1 for one that took no part. Raises TimeoutError."""
+        """For every match, where each of its groups starts; -1 for one that took no part.
+
+        Raises:
+            TimeoutError
+        """
         found = self._compiled.finditer(text, timeout=self._time_left(), concurrent=True)
         return [[match.start(number + 1) for number in range(self._compiled.groups)] for match in found]
 

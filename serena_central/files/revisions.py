@@ -46,12 +46,20 @@ class Changed(NamedTuple):
 
 def changed_since(root: Path, revision: str, *, trusted: bool) -> list[Changed]:
     """Files below the root that differ from a revision, or that git does not know yet; in submodules, from what the
-    revision has of them. A renamed file is one that is gone and one that is new. Raises InvalidArguments."""
+    revision has of them. A renamed file is one that is gone and one that is new.
+
+    Raises:
+        InvalidArguments
+    """
     return _changed(root, _commit_of(root, revision), trusted=trusted)
 
 
 def is_one_repository(root: Path, other: Path) -> bool:
-    """Whether git knows two folders as parts of one working tree. Raises InvalidArguments."""
+    """Whether git knows two folders as parts of one working tree.
+
+    Raises:
+        InvalidArguments
+    """
     asked = ("rev-parse", "--show-toplevel")
     one, two = (_git(folder, *asked, environment=_configured(_NO_PROGRAMS)) for folder in (root, other))
     return one == two
@@ -93,7 +101,10 @@ def _changed(root: Path, revision: str, *, trusted: bool) -> list[Changed]:
 
 def texts_before(changed: Iterable[Changed]) -> dict[str, str]:
     """Absolute path → what a file held in its revision; without those that were not there. git runs no program for it.
-    Raises InvalidArguments."""
+
+    Raises:
+        InvalidArguments
+    """
     texts: dict[str, str] = {}
     for (folder, revision), files in groupby(changed, key=lambda one: one[:2]):
         paths = [one.path for one in files if "\n" not in one.path]

@@ -44,7 +44,11 @@ class Watches:
                 self._queue.close()
 
     def open(self, root: Path) -> Watch:
-        """A watch for a root that has none yet. Raises WatchUnavailable."""
+        """A watch for a root that has none yet.
+
+        Raises:
+            WatchUnavailable
+        """
         if sys.platform != "linux":
             raise WatchUnavailable("this system is not Linux")
         kind = remote_file_system([str(root)])

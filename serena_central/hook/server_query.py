@@ -92,7 +92,11 @@ def _request(method: str, target: str, host: str, token: str, body: Any) -> byte
 
 
 def _read(connection: socket.socket, deadline: float) -> Answer | None:
-    """The server closes behind its answer. Raises OSError, ValueError."""
+    """The server closes behind its answer.
+
+    Raises:
+        OSError, ValueError
+    """
     received = bytearray()
     while True:
         connection.settimeout(_left(deadline))

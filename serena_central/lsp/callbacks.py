@@ -68,7 +68,11 @@ class Callbacks:
         return set(self._registrations.values())
 
     def request(self, method: str, params: msgspec.Raw) -> Any:
-        """The result for a request of the server. Raises: MethodUnknown, msgspec.DecodeError."""
+        """The result for a request of the server.
+
+        Raises:
+            MethodUnknown, msgspec.DecodeError
+        """
         if method in _NOTHING_TO_SAY:
             return None
         match method:

@@ -121,7 +121,8 @@ class LanguageServer:
     async def run(self, *, task_status: TaskStatus[None] = TASK_STATUS_IGNORED) -> None:
         """Spawns, initializes, calls started(), serves until `stop` or the end of the process; then the tree is reaped.
 
-        Raises: ServerStartFailed when the handshake fails.
+        Raises:
+            ServerStartFailed: the handshake fails.
         """
         failure: WireError | None = None
         try:
@@ -315,7 +316,10 @@ class LanguageServer:
     ) -> WorkspaceEdit:
         """What the server would change to rename what stands at `position`; nothing where it sees nothing to rename.
 
-        It may be too little: compare it with the references. Raises RequestFailed for a name that it won't give.
+        It may be too little: compare it with the references.
+
+        Raises:
+            RequestFailed: for a name that it won't give.
         """
         question = Question("rename", path, position, params={"newName": new_name}, open_first=candidates)
 

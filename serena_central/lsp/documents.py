@@ -118,7 +118,11 @@ class Documents:
         return any(fnmatchcase(path.name, pattern) for pattern in self._spec.documents.included)
 
     async def tell_changes(self) -> None:
-        """Brings the server up to date with everything noted. Raises: ConnectionLost."""
+        """Brings the server up to date with everything noted.
+
+        Raises:
+            ConnectionLost
+        """
         news, self._news = self._news, {}
         poked: list[Path] = []
         for change in news.values():
@@ -174,7 +178,8 @@ class Documents:
     async def prepare(self, path: Path, *, opened: bool) -> Reading:
         """Makes sure that the server has the file as it is on disk now, open if `opened`.
 
-        Raises: PathNotFound, PathRefused, ConnectionLost.
+        Raises:
+            PathNotFound, PathRefused, ConnectionLost
         """
         document = self._open.get(path)
         if document is None and not opened:
@@ -317,7 +322,11 @@ class Documents:
             await self._connection.notify("workspace/didChangeWatchedFiles", {"changes": events})
 
     async def _read(self, path: Path) -> tuple[Text, Stamp]:
-        """The text and the stamp that it was read under. Raises: PathNotFound, PathRefused."""
+        """The text and the stamp that it was read under.
+
+        Raises:
+            PathNotFound, PathRefused
+        """
         stamp = _stamp(path)
         tries = _READ_TRIES
         while True:

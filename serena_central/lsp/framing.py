@@ -20,7 +20,11 @@ class FrameReader:
         self._max = max_frame_bytes
 
     def feed(self, data: bytes) -> list[bytes]:
-        """Takes the next bytes and gives the bodies that are complete now. Raises: BrokenFraming."""
+        """Takes the next bytes and gives the bodies that are complete now.
+
+        Raises:
+            BrokenFraming
+        """
         buffer = self._buffer
         buffer += data
         bodies: list[bytes] = []

@@ -84,7 +84,8 @@ def locate(
     `untrusted` is the root of a project that is not trusted: nothing of it is executed. None: it is trusted.
     `prefix` stands in for all that was installed into the `servers` folder.
 
-    Raises: ServerNotInstalled; ServerNotTrusted among them.
+    Raises:
+        ServerNotInstalled: or ServerNotTrusted, a kind of it.
     """
     if spec.undriven:
         raise ServerNotDriven(spec.name, ", ".join(spec.languages), spec.undriven)

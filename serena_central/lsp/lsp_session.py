@@ -137,7 +137,11 @@ class LspSession:
         self.wake()
 
     async def greet(self) -> None:
-        """initialize and initialized. Raises: ErrorAnswer, AnswerUnreadable."""
+        """initialize and initialized.
+
+        Raises:
+            ErrorAnswer, AnswerUnreadable
+        """
         pending = await self.connection.request("initialize", initialize_params(self._spec, self._folders))
         self.offer = offer_of(await pending.answer(LspInitializeResult))
         self.documents.encoding = self.offer.encoding
@@ -198,7 +202,8 @@ class LspSession:
         read the one that it is asked about: it is asked again once it is ready. If that takes too long, or each
         question makes it busy again, its answer is taken as it is, and noted as one that may lack something.
 
-        Raises: RequestFailed, ServerBusy, Unsupported, PathNotFound, PathRefused.
+        Raises:
+            RequestFailed, ServerBusy, Unsupported, PathNotFound, PathRefused
         """
         self._check_offered(question.feature)
         across_files = question.feature not in WITHIN_ONE_FILE
@@ -222,7 +227,10 @@ class LspSession:
         """The answers to several questions about one file, which is prepared once and asked about in one go.
 
         None stands for those that have to be asked by themselves: the server failed, it was or became unready, or the
-        file changed meanwhile. Raises: Unsupported, PathNotFound, PathRefused.
+        file changed meanwhile.
+
+        Raises:
+            Unsupported, PathNotFound, PathRefused
         """
         first = questions[0]
         self._check_offered(first.feature)
@@ -254,7 +262,10 @@ class LspSession:
     async def await_published(self, path: Path) -> tuple[Reading, LspPublishedDiagnostics] | None:
         """The diagnostics that the server sent by itself for the file as it is now.
 
-        None when the server has offered meanwhile to be asked for them. Raises: DeadlineExceeded.
+        None when the server has offered meanwhile to be asked for them.
+
+        Raises:
+            DeadlineExceeded
         """
         async with self._sending:
             await self.documents.tell_changes()

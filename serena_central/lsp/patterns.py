@@ -59,7 +59,11 @@ def check(spec: ServerSpec) -> None:
 
 
 def matcher_of(key: str, source: str) -> Matcher | None:
-    """None for an empty pattern. Raises ConfigError."""
+    """None for an empty pattern.
+
+    Raises:
+        ConfigError
+    """
     if not source:
         return None
     return OwnMatcher(source) if source in _shipped() else BoundedMatcher(key, source)

@@ -51,7 +51,11 @@ class ReadinessTracker:
             self._wake()
 
     def hear(self, method: str, params: msgspec.Raw) -> None:
-        """Takes a notification of the server. Raises: msgspec.DecodeError."""
+        """Takes a notification of the server.
+
+        Raises:
+            msgspec.DecodeError
+        """
         if method == "$/progress":
             self._hear_progress(msgspec.json.decode(params, type=LspProgress))
         elif method in LOG_METHODS:

@@ -22,7 +22,8 @@ hooks). Python takes no modules from the folder that it is run in."""
 def restriction(spec: ServerSpec, root: Path, untrusted: Path) -> Untrusted:
     """How the server runs in `root`, a folder of the project at `untrusted`. Looks at the disk.
 
-    Raises: ServerNotTrusted where it would execute something of the project.
+    Raises:
+        ServerNotTrusted: where it would execute something of the project.
     """
     how = spec.restricted
     languages = ", ".join(spec.languages)

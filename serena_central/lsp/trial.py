@@ -23,7 +23,8 @@ async def try_out(spec: ServerSpec, launch: Launch, temporary: Path) -> str:
     """Starts the server in a folder below `temporary`, lets it greet, ends it. Returns its version, "" when it does not
     say.
 
-    Raises: ServerStartFailed with the end of the server's stderr.
+    Raises:
+        ServerStartFailed: with the end of the server's stderr.
     """
     failure: ServerStartFailed | None = ServerStartFailed(
         spec.name, f"The language server {spec.name} did not complete the handshake within {TRIAL_S:g} s."

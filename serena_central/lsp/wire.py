@@ -97,7 +97,11 @@ class _Outbox:
                 self._written = anyio.Event()
 
     async def put(self, body: bytes) -> None:
-        """Waits while the server does not keep up. Raises: ConnectionLost."""
+        """Waits while the server does not keep up.
+
+        Raises:
+            ConnectionLost
+        """
         while len(self._frames) >= MAX_QUEUED_FRAMES and not self.closed:
             await self._emptied.wait()
         if self.closed:
@@ -149,7 +153,8 @@ class Pending:
     async def answer(self, shape: Any) -> Any:
         """Waits for the answer and decodes it as `shape`. When the last waiter is cancelled, the server is notified.
 
-        Raises: ErrorAnswer, AnswerUnreadable, ConnectionLost.
+        Raises:
+            ErrorAnswer, AnswerUnreadable, ConnectionLost
         """
         self._waiters += 1
         try:
@@ -213,7 +218,11 @@ class Connection:
             waiter.settle(error=ConnectionLost("the connection ended"))
 
     async def notify(self, method: str, params: Any) -> None:
-        """Queues a notification. Raises: ConnectionLost."""
+        """Queues a notification.
+
+        Raises:
+            ConnectionLost
+        """
         # What is asked after this may have another answer than what is asked before.
         self._shared.clear()
         await self._outbox.put(_encode({"jsonrpc": "2.0", "method": method, "params": params}))
@@ -226,7 +235,10 @@ class Connection:
     async def request(self, method: str, params: Any, *, shared: bool = False) -> Pending:
         """Queues a request; its answer is awaited on what is returned.
 
-        `shared` joins an identical request in flight, if nothing was notified since. Raises: ConnectionLost.
+        `shared` joins an identical request in flight, if nothing was notified since.
+
+        Raises:
+            ConnectionLost
         """
         sharing_key = method.encode() + b" " + _encode(params) if shared else None
         if sharing_key is not None and (same := self._shared.get(sharing_key)):

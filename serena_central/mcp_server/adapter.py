@@ -167,7 +167,11 @@ class Adapter:
         return result
 
     def _with_arguments(self, ctx: Context) -> Context:
-        """Arguments that a client sent as the text of an object are that object. Raises InvalidArguments."""
+        """Arguments that a client sent as the text of an object are that object.
+
+        Raises:
+            InvalidArguments
+        """
         params = dict(ctx.params or {})
         try:
             params["arguments"] = msgspec.json.decode(params["arguments"], type=dict[str, Any])
@@ -328,8 +332,11 @@ class Adapter:
 
 
 def _without_answer(context: Context, params: types.CallToolRequestParams, error: Exception) -> HandlerResult:
-    """The result of a call that failed, or that needs something of the client first. Raises ClientCannotAnswer in the
-    modern era, which has a protocol error for it."""
+    """The result of a call that failed, or that needs something of the client first.
+
+    Raises:
+        ClientCannotAnswer: in the modern era, which has a protocol error for it.
+    """
     if isinstance(error, ClientInputRequired):
         return input_required(error)
     if isinstance(error, UnknownProject):

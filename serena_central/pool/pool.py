@@ -95,7 +95,11 @@ class Lease:
         self._slot.give_back(self._run, error)
 
     def waiting(self) -> AbstractContextManager[None]:
-        """Around what waits for answers. Raises ServerSilent."""
+        """Around what waits for answers.
+
+        Raises:
+            ServerSilent
+        """
         assert self._run is not None
         return self._run.silence.waiting()
 
@@ -169,7 +173,8 @@ class LanguageServerPool:
     def lease(self, wanted: WantedServer) -> Lease:
         """Entering waits for the server's start, where it does not run.
 
-        Raises on entering: ServerUnavailable, ServerNotInstalled, ServerStartFailed.
+        Raises:
+            ServerUnavailable, ServerNotInstalled, ServerStartFailed: on entering.
         """
         return Lease(self._slot(wanted))
 
@@ -262,7 +267,8 @@ class LanguageServerPool:
     async def restart(self, key: ServerKey, reason: str) -> bool:
         """Ends the key's runs, closes its breaker, and waits for a fresh start. False when the pool knows no such key.
 
-        Raises: ServerUnavailable, ServerNotInstalled, ServerStartFailed.
+        Raises:
+            ServerUnavailable, ServerNotInstalled, ServerStartFailed
         """
         slot = self._slots.get(key)
         if slot is not None:

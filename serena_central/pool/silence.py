@@ -44,7 +44,11 @@ class Silence:
 
     @contextmanager
     def waiting(self) -> Generator[None]:
-        """Around one operation that needs answers. Raises ServerSilent."""
+        """Around one operation that needs answers.
+
+        Raises:
+            ServerSilent
+        """
         began = running_time()
         with anyio.CancelScope() as scope, running_time.counting(scope):
             wait = _Wait(began, progress.listener(), scope)

@@ -110,7 +110,8 @@ class Slot:
     async def acquire(self) -> Run:
         """Takes a lease on the current run, and starts one if there is none; concurrent callers share one start.
 
-        Raises: ServerUnavailable, ServerNotInstalled, ServerStartFailed.
+        Raises:
+            ServerUnavailable, ServerNotInstalled, ServerStartFailed
         """
         while (run := self.usable_run()) is None:
             run = self.current
@@ -158,7 +159,8 @@ class Slot:
     def start(self, cause: Cause, detail: str = "") -> Run:
         """Begins a new current run, without waiting. No await between the caller's look at `current` and here.
 
-        Raises: ServerUnavailable.
+        Raises:
+            ServerUnavailable
         """
         self.current = run = self._begin(cause, detail)
         return run

@@ -171,7 +171,8 @@ class Lifecycle:
     ) -> None:
         """The one place that changes a run: legal by the table, and free of contradictions, or not at all.
 
-        Raises: IllegalMove.
+        Raises:
+            IllegalMove
         """
         before = self.facts
         if cause not in LEGAL.get((before.state, to), ()):

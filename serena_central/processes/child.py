@@ -183,7 +183,8 @@ async def supervised(
 
     A command that can't be executed ends with code 127, and `not_executed` says why.
 
-    Raises: OSError when not even the supervisor can start.
+    Raises:
+        OSError: not even the supervisor can start.
     """
     watched_end, lifeline = os.pipe()  # not inheritable: no child ever holds the write end
     report, reporting_end = os.pipe()
@@ -271,7 +272,8 @@ async def run(
     """Runs a command to its end; `given` is its stdin. `stdout` takes its output as it comes. What it started and left
     behind is killed when it ends. `deadline_s` is None only where the caller has a bound of its own.
 
-    Raises: OSError, with the command's name, when it can't be executed (FileNotFoundError, PermissionError …).
+    Raises:
+        OSError: it can't be executed (FileNotFoundError, PermissionError, …); names the command.
     """
     timed_out = False
     async with supervised(

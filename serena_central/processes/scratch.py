@@ -59,7 +59,11 @@ def make(base: Path) -> Scratch | None:
 
 @contextmanager
 def borrowed(base: Path) -> Generator[Path]:
-    """An empty folder while the block runs. Raises: OSError."""
+    """An empty folder while the block runs.
+
+    Raises:
+        OSError
+    """
     scratch = make(base)
     if scratch is None:
         raise OSError(f"no temporary folder can be made in {base}")

@@ -66,7 +66,11 @@ class _Seen(NamedTuple):
 async def coverage(
     registry: ProjectRegistry, repos: SuperRepos, paths: Sequence[str], globs: Sequence[str]
 ) -> Coverage:
-    """`paths` are absolute; `globs` limit the files (none: all). Raises ProjectRefused for what can't be a path."""
+    """`paths` are absolute; `globs` limit the files (none: all).
+
+    Raises:
+        ProjectRefused: for what can't be a path.
+    """
     real = [real_path(Path(path)) for path in paths]
     whole = Path(os.path.commonpath(real))
     for path in {*real} - {whole}:

@@ -151,7 +151,9 @@ class Memories:
     ) -> Memory:
         """Replaces text inside a memory. What it does is said by the needle, so that it need not have been seen before.
 
-        Raises: InvalidArguments (see editing/replacing.py), MemoryChanged, MemoryNotFound, ToolRefused.
+        Raises:
+            InvalidArguments: see editing/replacing.py.
+            MemoryChanged, MemoryNotFound, ToolRefused
         """
         name = self._checked_for_change(name)
 
@@ -222,7 +224,11 @@ class Memories:
         )
 
     def _path(self, name: str) -> Path:
-        """Where a memory lies. Raises PathRefused where something on the way is a link: it may lead anywhere."""
+        """Where a memory lies.
+
+        Raises:
+            PathRefused: where something on the way is a link: it may lead anywhere.
+        """
         base, relative = self._root, f"{self._own}{name}.md"
         if name.startswith(GLOBAL):
             make_folders(self._home)
@@ -237,7 +243,11 @@ class Memories:
         return _memory(name, self._there(name))
 
     def _there(self, name: str) -> FileText:
-        """The text of a memory. Raises MemoryNotFound."""
+        """The text of a memory.
+
+        Raises:
+            MemoryNotFound
+        """
         found = None if _fits(self._ignored, name) else self._text(name)
         if found is None:
             raise MemoryNotFound(name, self._listed().names)
@@ -281,7 +291,11 @@ class Memories:
 
 
 def checked_name(name: str) -> str:
-    """The name without `.md`. Raises InvalidArguments for what can't be a memory's name."""
+    """The name without `.md`.
+
+    Raises:
+        InvalidArguments: for what can't be a memory's name.
+    """
     plain = name.strip().removesuffix(".md")
     if not _is_memory(plain):
         raise InvalidArguments(

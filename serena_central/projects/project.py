@@ -265,7 +265,11 @@ class Project:
         return inside
 
     def named_file(self, path: str) -> str | None:
-        """The root-relative form of a path that is a file; None for a folder, or no path at all. Raises PathError."""
+        """The root-relative form of a path that is a file; None for a folder, or no path at all.
+
+        Raises:
+            PathError
+        """
         inside = self.locate(path) if path else ""
         return inside if (self.root / inside).is_file() else None
 
@@ -306,7 +310,11 @@ class Project:
         return self.languages.availability.not_run(await self.languages_in_use())
 
     async def read(self, path: str) -> FileText:
-        """Reads a root-relative file in the project's encoding. Raises PathError."""
+        """Reads a root-relative file in the project's encoding.
+
+        Raises:
+            PathError
+        """
         return await anyio.to_thread.run_sync(self.languages.read, self.root / path)
 
     def _within(self, path: str) -> str | None:
@@ -378,7 +386,8 @@ class Project:
     async def find_one(self, name_path: str, within: str = "", *, one_definition: bool = False) -> Hit:
         """Resolves one symbol; `one_definition` as in `Finder.find_one`.
 
-        Raises SymbolNotFound, AmbiguousSymbol, PathError.
+        Raises:
+            SymbolNotFound, AmbiguousSymbol, PathError
         """
         await self.fresh()
         pattern = parse_pattern(name_path)

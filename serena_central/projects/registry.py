@@ -362,7 +362,11 @@ def _check_there(root: Path) -> None:
 
 
 def real_path(path: Path) -> Path:
-    """The absolute path behind `~` and symlinks. Raises ProjectRefused for what can't be a path."""
+    """The absolute path behind `~` and symlinks.
+
+    Raises:
+        ProjectRefused: for what can't be a path.
+    """
     try:
         return path.expanduser().resolve()
     except (ValueError, RuntimeError, OSError) as error:

@@ -118,7 +118,11 @@ class Delivery:
             await self._loop.sleep(tries.backoff.next_s())
 
     async def _after_refusal(self, call: Call, refusal: tuple[int, str], tries: "_Tries", generation: int) -> None:
-        """Returns when another attempt makes sense. Raises Undelivered."""
+        """Returns when another attempt makes sense.
+
+        Raises:
+            Undelivered
+        """
         status, text = refusal
         if status == 404 and call.version is None and self._handshake.session is not None:
             tries.count(await self._renew(generation) or text)

@@ -211,7 +211,11 @@ class TlsWants(Exception):
 
 
 async def connect(loop: Loop, host: str, port: int, timeout_s: float) -> socket.socket:
-    """A connected TCP socket. Raises OSError (TimeoutError among them)."""
+    """A connected TCP socket.
+
+    Raises:
+        OSError: or TimeoutError, a kind of it.
+    """
     deadline = time.monotonic() + timeout_s
     failure: OSError = ConnectionRefusedError("the host name does not resolve")
     for family, kind, protocol, _, address in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM):

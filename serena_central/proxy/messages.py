@@ -129,7 +129,11 @@ def answered_id(data: bytes) -> tuple[bool, Any] | None:
 
 
 def read_object(data: bytes) -> dict[str, Any]:
-    """A message of the server, parsed. Raises ValueError."""
+    """A message of the server, parsed.
+
+    Raises:
+        ValueError
+    """
     try:
         said: Any = json.loads(data.decode("utf-8"))
     except RecursionError:

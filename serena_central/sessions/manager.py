@@ -138,9 +138,12 @@ class SessionManager:
             raise TooManySessions(self.policy.max_sessions)
 
     def _make_room(self) -> None:
-        """Forgets unused sessions, else those whose clients are gone, the least recently active first, so that
-        neither a client that opens ever more sessions nor clients that have ended lock out the others.
-        Raises TooManySessions."""
+        """Forgets unused sessions, else those whose clients are gone, the least recently active first, so that neither
+        a client that opens ever more sessions nor clients that have ended lock out the others.
+
+        Raises:
+            TooManySessions
+        """
         if len(self._sessions) < self.policy.max_sessions:
             return
         found = self._dispensable()

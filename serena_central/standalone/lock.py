@@ -7,7 +7,8 @@ def lock_at_once(descriptor: int, *, shared: bool = False) -> bool:
     """Whether the file is ours now, or with `shared`, whether nobody has it alone. Where there are no such locks,
     everybody has it.
 
-    Raises: OSError for a file system without locks.
+    Raises:
+        OSError: for a file system without locks.
     """
     if sys.platform == "win32":
         return True

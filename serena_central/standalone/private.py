@@ -70,7 +70,9 @@ def secure(folder: str) -> str | None:
     """Makes the server's folder if it is missing, and closes it to others with all that is in it.
 
     Returns what was fixed, as a sentence; None if nothing had to be. In `servers/` a closed folder is left as it is.
-    Raises: NotPrivate, OSError.
+
+    Raises:
+        NotPrivate, OSError
     """
     os.makedirs(folder, mode=0o700, exist_ok=True)
     if os.name != "posix":
@@ -117,7 +119,8 @@ def _check_owner(folder: str) -> None:
 def _close_below(folder: str, *, top: bool = False, shallow: bool = False) -> int:
     """Takes the bits of others from everything in a folder, which nobody else can enter by now; how many had some.
 
-    Raises: NotPrivate for something directly in the server's folder that somebody else put there.
+    Raises:
+        NotPrivate: for something directly in the server's folder that somebody else put there.
     """
     closed = 0
     with os.scandir(folder) as entries:

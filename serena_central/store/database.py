@@ -54,7 +54,11 @@ class Database:
         self._lock = threading.RLock()
 
     def open(self) -> None:
-        """Opens and upgrades the database, if that is not done yet. Raises: StoreError."""
+        """Opens and upgrades the database, if that is not done yet.
+
+        Raises:
+            StoreError
+        """
         self._opened()
 
     def close(self) -> None:
@@ -66,7 +70,10 @@ class Database:
     def write(self, rows: Sequence[Row | Removal]) -> int:
         """Writes all rows in one transaction. A row replaces the one with its key; keys among `rows` are distinct.
 
-        Returns how many rows the database refused for what is in them. Raises: StoreError if none could be written.
+        Returns how many rows the database refused for what is in them.
+
+        Raises:
+            StoreError: if none could be written.
         """
         try:
             return self.change(lambda connection: execute_all(connection, rows))
@@ -76,13 +83,21 @@ class Database:
         return self.change(lambda connection: execute_each(connection, rows))
 
     def read(self, query: Callable[[Connection], Answer]) -> Answer:
-        """Runs `query` on one snapshot. Raises: StoreError."""
+        """Runs `query` on one snapshot.
+
+        Raises:
+            StoreError
+        """
         engine = self._opened()
         with self._failing_plainly(engine), engine.begin() as connection:
             return query(connection)
 
     def change(self, work: Callable[[Connection], Answer]) -> Answer:
-        """Runs `work` in one transaction. Raises: StoreError."""
+        """Runs `work` in one transaction.
+
+        Raises:
+            StoreError
+        """
         engine = self._opened()
         with self._failing_plainly(engine), engine.execution_options(writes=True).begin() as connection:
             return work(connection)
@@ -90,7 +105,8 @@ class Database:
     def vacuum(self) -> None:
         """Gives the free pages of an SQLite file back to the disk, in parts between which others may write.
 
-        Raises: StoreError.
+        Raises:
+            StoreError
         """
         engine = self._opened()
         if engine.dialect.name == "sqlite":

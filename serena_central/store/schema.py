@@ -17,7 +17,11 @@ def is_up_to_date(connection: Connection) -> bool:
 
 
 def bring_up_to_date(connection: Connection) -> None:
-    """The caller holds the write lock, so that two servers can't do this at once. Raises: StoreError."""
+    """The caller holds the write lock, so that two servers can't do this at once.
+
+    Raises:
+        StoreError
+    """
     found = _version(connection)
     if found == SCHEMA_VERSION:
         return

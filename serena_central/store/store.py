@@ -78,7 +78,8 @@ class Store:
     async def ask(self, query: "Callable[[Queries], Answer]") -> Answer:
         """Runs one of the named queries: `await store.ask(lambda queries: queries.projects())`.
 
-        Raises: StoreError.
+        Raises:
+            StoreError
         """
         # Whoever gives up waiting need not wait for the thread: a query changes nothing but old rows.
         return await anyio.to_thread.run_sync(lambda: query(self._queries()), abandon_on_cancel=True)

@@ -164,7 +164,8 @@ class ToolTotal(NamedTuple):
 
 
 class UsageStore:
-    """One connection; for one thread. Safe beside other processes that use the same file. Raises: StoreError."""
+    """One connection; for one thread. Safe beside other processes that use the same file. Every method
+    raises StoreError."""
 
     def __init__(self, path: Path) -> None:
         self._path = path

@@ -278,7 +278,11 @@ class SymbolIndex:
         self._names, self._name_text = NameTable(), NameText()
 
     def file(self, path: str) -> FileSymbols:
-        """The symbols of an indexed file. Raises KeyError for any other."""
+        """The symbols of an indexed file.
+
+        Raises:
+            KeyError: for any other.
+        """
         return self.decoded(path, self._entries[path])
 
     async def files(self, paths: Iterable[str]) -> IndexedFiles:

@@ -248,7 +248,11 @@ async def _paths_to_search(call: ToolCall, target: Project, relative_path: str, 
 
 
 def paths_below(target: Project, relative_path: str, include: str = "", exclude: str = "") -> list[str]:
-    """Files of the project at or below a path, in order, that fit the globs. Raises PathError, InvalidArguments."""
+    """Files of the project at or below a path, in order, that fit the globs.
+
+    Raises:
+        PathError, InvalidArguments
+    """
     inside = target.locate(relative_path) if relative_path else ""
     wanted, unwanted = glob_filter(include), glob_filter(exclude)
     prefix = inside + "/" if inside else ""

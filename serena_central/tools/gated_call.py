@@ -226,7 +226,8 @@ class GatedCall:
     def _check_stages(self, use: ToolUse | None, matched: Sequence[Matched]) -> None:
         """A gate before a certain command is the later part of a pipeline, which stops where a stage failed.
 
-        Raises HookBlocked.
+        Raises:
+            HookBlocked
         """
         if use is None or use.effect != "run" or not any(is_rule(one.hook.matcher) for one in matched):
             return
@@ -282,7 +283,11 @@ class GatedCall:
         )
 
     async def _updated(self, parsed: dict[str, Any], updated: Mapping[str, Any]) -> dict[str, Any]:
-        """The arguments with what hooks changed. Raises HookBlocked for what the tool does not take."""
+        """The arguments with what hooks changed.
+
+        Raises:
+            HookBlocked: for what the tool does not take.
+        """
         given = {name: value for name, value in updated.items() if name != "file_path" or name in parsed}
         try:
             checked = self._tool.parse({**parsed, **given})

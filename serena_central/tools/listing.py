@@ -59,7 +59,11 @@ class Page(NamedTuple):
 
 
 def page(cursor: str, limit: int | None, chars: int) -> Page:
-    """The page that a call's arguments mean. Raises InvalidArguments."""
+    """The page that a call's arguments mean.
+
+    Raises:
+        InvalidArguments
+    """
     if not cursor:
         return Page(limit=limit, chars=chars)
     parts = _CURSOR.fullmatch(cursor)

@@ -19,7 +19,11 @@ if TYPE_CHECKING:
 
 
 def checked_settings(call: ToolCall, tool: Tool, root: Path) -> "Effective | None":
-    """The settings that apply to a root, if any. Raises ToolRefused if a rule disables the tool."""
+    """The settings that apply to a root, if any.
+
+    Raises:
+        ToolRefused: a rule disables the tool.
+    """
     found = call.services.claude.of(root)
     if found is None or not found.permissions.rules:
         return found

@@ -86,7 +86,11 @@ def timeout_of(tool: Tool, settings: SharedSettings) -> float:
 
 @contextmanager
 def until(call: ToolCall, seconds: float, what: str) -> Generator[None]:
-    """Bounds a part of a call: `seconds` after the call came. Raises DeadlineExceeded."""
+    """Bounds a part of a call: `seconds` after the call came.
+
+    Raises:
+        DeadlineExceeded
+    """
     with (
         pending_waits.noting() as waited_for,
         anyio.CancelScope(deadline=call.began + seconds) as scope,

@@ -48,7 +48,11 @@ class ReadSet:
         return {hit.name_path: seen} if seen is not None else {}
 
     async def check_file(self, path: str) -> str | None:
-        """The digest of what the session last read of a whole file. Raises PathRefused."""
+        """The digest of what the session last read of a whole file.
+
+        Raises:
+            PathRefused
+        """
         self._check_editable(path)
         return await self._views.seen(self._session, self._root, path, WHOLE_FILE)
 

@@ -140,7 +140,11 @@ async def _continued(
 
 def _below(call: ToolCall, target: Project, used_in: str) -> str | None:
     """What a path means in one project of a call: one of its own, or one from the super-repo's root; empty for all of
-    the project, None for a place in another one that is asked. Raises PathError for any other."""
+    the project, None for a place in another one that is asked.
+
+    Raises:
+        PathError: for any other.
+    """
     if not used_in:
         return ""
     asked = call.together.asked if isinstance(call.together, Declarations) else [target]

@@ -28,7 +28,11 @@ class WorkflowPrompt(NamedTuple):
     arguments: tuple[Argument, ...] = ()
 
     def text(self, given: Mapping[str, str]) -> str:
-        """The message that the model gets. Raises InvalidArguments."""
+        """The message that the model gets.
+
+        Raises:
+            InvalidArguments
+        """
         known = [argument.name for argument in self.arguments]
         for argument in self.arguments:
             if argument.required and not given.get(argument.name, "").strip():

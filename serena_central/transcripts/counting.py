@@ -90,7 +90,11 @@ def _walk(folder: str, root: Root) -> Iterator[FoundFile]:
 
 
 def update(store: UsageStore, roots: Sequence[Root], prices: Prices) -> Update:
-    """Reads what is new. Raises: StoreError."""
+    """Reads what is new.
+
+    Raises:
+        StoreError
+    """
     done = Update()
     stamp = prices.stamp()
     if store.setting("prices") != stamp:

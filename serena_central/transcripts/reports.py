@@ -84,7 +84,11 @@ class Report(msgspec.Struct, kw_only=True):
 def report(
     store: UsageStore, by: By, *, since: datetime | None = None, zone: tzinfo | None = None, now: datetime
 ) -> Report:
-    """Usage since a time, all of it without one. `zone` None is the machine's own. Raises: StoreError."""
+    """Usage since a time, all of it without one. `zone` None is the machine's own.
+
+    Raises:
+        StoreError
+    """
     first = 0 if since is None else round(since.timestamp() * 1000) // BUCKET_MS
     totals = store.totals(first)
     whole = UsageRow(key="total")

@@ -41,7 +41,11 @@ class Hooks:
         return await coverage(self.projects, self.repos, paths, globs)
 
     async def close_conversation(self, request: Request) -> Any:
-        """The goodbye of a client that is identified by its conversation's id alone. Raises SessionNotFound."""
+        """The goodbye of a client that is identified by its conversation's id alone.
+
+        Raises:
+            SessionNotFound
+        """
         asked = await body_of(request, CloseConversation)
         if not asked.conversation:
             raise InvalidArguments("conversation must be the client's conversation id.")

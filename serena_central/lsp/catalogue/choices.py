@@ -45,14 +45,22 @@ class Choices:
                 self.problems.append(ChoiceProblem(key, _said(error)))
 
     def server_for(self, language: str) -> ServerSpec | None:
-        """None where the catalogue has none and the settings name none. Raises: ConfigError."""
+        """None where the catalogue has none and the settings name none.
+
+        Raises:
+            ConfigError
+        """
         chosen = self._chosen.get(language)
         default = self._base.default_server(language)
         name = chosen or (default.name if default else None)
         return self.spec(name) if name else None
 
     def named_by(self, key: str) -> str:
-        """The name of the server that an entry of the settings is about. Raises: ConfigError."""
+        """The name of the server that an entry of the settings is about.
+
+        Raises:
+            ConfigError
+        """
         if not self._is_language(key):
             return self._base.successor(key) or key
         spec = self.server_for(self._base.language(key))
@@ -63,7 +71,11 @@ class Choices:
         return self._settings.get(server, {})
 
     def spec(self, name: str) -> ServerSpec:
-        """An entry by its name, with what is said of it. Raises: ConfigError."""
+        """An entry by its name, with what is said of it.
+
+        Raises:
+            ConfigError
+        """
         return self._specs.get(name) or self._base.server(name)
 
     def _is_language(self, key: str) -> bool:
@@ -149,7 +161,11 @@ class Choices:
 
 
 def _words(value: Any) -> list[str]:
-    """A command or its arguments, from a text or a list. Raises: msgspec.ValidationError, ConfigError."""
+    """A command or its arguments, from a text or a list.
+
+    Raises:
+        msgspec.ValidationError, ConfigError
+    """
     words = msgspec.convert([value] if isinstance(value, str) else value, list[str])
     if any("\0" in word for word in words):
         raise ConfigError("command", "a command can't contain a NUL character")

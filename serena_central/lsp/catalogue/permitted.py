@@ -34,7 +34,11 @@ class Permitted:
             self.problems += [ChoiceProblem(key, NOT_COUNTED) for key in own if self._does_not_count(key, chosen[key])]
 
     def server_for(self, language: str) -> ServerSpec | None:
-        """None where the catalogue has none and the settings name none. Raises: ConfigError."""
+        """None where the catalogue has none and the settings name none.
+
+        Raises:
+            ConfigError
+        """
         spec = self._chosen.server_for(language)
         if spec is None or self._trusted:
             return spec
@@ -50,11 +54,19 @@ class Permitted:
         return (self._users if self._is_restricted(server) else self._chosen).settings_of(server)
 
     def named_by(self, key: str) -> str:
-        """The name of the server that a language, or an entry of the settings, means. Raises: ConfigError."""
+        """The name of the server that a language, or an entry of the settings, means.
+
+        Raises:
+            ConfigError
+        """
         return self._chosen.named_by(key)
 
     def spec(self, server: str) -> ServerSpec:
-        """An entry by its name. Raises: ConfigError."""
+        """An entry by its name.
+
+        Raises:
+            ConfigError
+        """
         return self._chosen.spec(server)
 
     def is_users(self, spec: ServerSpec) -> bool:

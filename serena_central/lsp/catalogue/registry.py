@@ -76,7 +76,11 @@ class Catalogue:
         )
 
     def language(self, name: str) -> str:
-        """The catalogue's name of a language, from any that people have. Raises: ConfigError."""
+        """The catalogue's name of a language, from any that people have.
+
+        Raises:
+            ConfigError
+        """
         found = name if name in self.languages else self._aliases.get(name.lower(), name.lower())
         if found not in self.languages:
             raise ConfigError(
@@ -105,7 +109,11 @@ class Catalogue:
             ) from None
 
     def default_server(self, language: str) -> ServerSpec | None:
-        """None for a language without one. Raises: ConfigError for a language that is not in the catalogue."""
+        """None for a language without one.
+
+        Raises:
+            ConfigError: for a language that is not in the catalogue.
+        """
         name = self.languages[self.language(language)].server
         return self.servers[name] if name else None
 
@@ -197,12 +205,20 @@ class Catalogue:
 
 @cache
 def catalogue() -> Catalogue:
-    """The catalogue that ships with the product. Raises: ConfigError that names file and key."""
+    """The catalogue that ships with the product.
+
+    Raises:
+        ConfigError: names file and key.
+    """
     return load(_FOLDER)
 
 
 def load(folder: Path) -> Catalogue:
-    """Reads `languages.toml` and `servers/*.toml`. Raises: ConfigError."""
+    """Reads `languages.toml` and `servers/*.toml`.
+
+    Raises:
+        ConfigError
+    """
     languages = _read(folder / "languages.toml", dict[str, Language])
     servers: dict[str, ServerSpec] = {}
     for file in sorted((folder / "servers").glob("*.toml")):

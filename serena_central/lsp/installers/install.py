@@ -63,7 +63,8 @@ def recipes_of(spec: ServerSpec, ways: Sequence[str] = ()) -> list[InstallRecipe
 async def install(spec: ServerSpec, places: Places, *, ways: Sequence[str] = (), tell: Tell) -> Installed:
     """Carries out the entry's first recipe that works on this machine; what is there already is left as it is.
 
-    Raises: InstallFailed that says of each recipe why not.
+    Raises:
+        InstallFailed: no recipe worked; its message says of each why not.
     """
     began = time.monotonic()
     if spec.bundled and not ways and (launch := await _bundled(spec, places, tell)):
@@ -95,7 +96,11 @@ async def install(spec: ServerSpec, places: Places, *, ways: Sequence[str] = (),
 async def _first_that_works(
     spec: ServerSpec, recipes: Sequence[InstallRecipe], home: Path, places: Places, tell: Tell
 ) -> tuple[InstallRecipe, Path | None, bool]:
-    """The recipe, the folder that it lies in, and whether it was carried out now. Raises: InstallFailed."""
+    """The recipe, the folder that it lies in, and whether it was carried out now.
+
+    Raises:
+        InstallFailed
+    """
     problems: list[str] = []
     for recipe in recipes:
         folder = home / recipe.version if recipe.via not in OUTSIDE else None
@@ -126,7 +131,11 @@ async def uninstall(spec: ServerSpec, places: Places, *, tell: Tell) -> list[str
 async def _build(
     spec: ServerSpec, recipe: InstallRecipe, home: Path, folder: Path | None, places: Places, tell: Tell
 ) -> None:
-    """Builds beside `folder`, tries it out, and moves it there. Raises: LanguageServerError."""
+    """Builds beside `folder`, tries it out, and moves it there.
+
+    Raises:
+        LanguageServerError
+    """
     way = WAYS[recipe.via]
     building = Path(tempfile.mkdtemp(prefix=UNFINISHED, dir=home))
     try:
@@ -165,14 +174,22 @@ async def _bundled(spec: ServerSpec, places: Places, tell: Tell) -> Launch | Non
 
 
 async def _try_out(spec: ServerSpec, prefix: Path | None, places: Places, tell: Tell) -> None:
-    """Starts what was built. Raises: LanguageServerError."""
+    """Starts what was built.
+
+    Raises:
+        LanguageServerError
+    """
     tell("testing it")
     await try_out(spec, locate(spec, places.home, places, untrusted=None, prefix=prefix), places.temporary)
 
 
 @asynccontextmanager
 async def _locked(spec: ServerSpec, places: Places, tell: Tell) -> AsyncGenerator[Path]:
-    """The server's folder, for this task alone, with nothing unfinished in it. Raises: InstallFailed."""
+    """The server's folder, for this task alone, with nothing unfinished in it.
+
+    Raises:
+        InstallFailed
+    """
     home = places.servers / spec.name
     home.mkdir(parents=True, exist_ok=True, mode=0o700)
     with (home / LOCK).open("a") as lock:

@@ -24,7 +24,8 @@ class InstallMethod(Protocol):
         """Fills `shop.prefix`; what it leaves there may be moved as a whole. Returns the environment that its programs
         need, where `{prefix}` stands for the folder.
 
-        Raises: InstallFailed.
+        Raises:
+            InstallFailed
         """
         ...
 

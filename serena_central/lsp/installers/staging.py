@@ -50,7 +50,8 @@ class Staging:
     async def run(self, *command: str | Path, keep: frozenset[str] = frozenset(), **env: str) -> str:
         """Runs a command to its end in `prefix`; returns its output. `keep` names variables that it may see as well.
 
-        Raises: InstallFailed with the tail of the output, when it can't be started or ends with another code than 0.
+        Raises:
+            InstallFailed: with the tail of the output, when it can't be started or ends with another code than 0.
         """
         words = [str(word) for word in command]
         said = " ".join([Path(words[0]).name, *words[1:]]).replace(str(self.prefix), ".")

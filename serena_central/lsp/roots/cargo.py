@@ -68,7 +68,11 @@ def _manifest(folder: Path) -> Table:
 
 @lru_cache(maxsize=512)
 def _parsed(manifest: Path, stamp: Stamp) -> Table:
-    """`stamp` is what makes a changed manifest another one. Raises: OSError."""
+    """`stamp` is what makes a changed manifest another one.
+
+    Raises:
+        OSError
+    """
     try:
         return tomllib.loads(manifest.read_text(encoding="utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError):

@@ -18,7 +18,8 @@ def server_root(spec: ServerSpec, boundary: Path, file: Path, manifests: Manifes
 
     `manifests` are for callers that ask about many files; they hold until a file that marks roots changes.
 
-    Raises: NoServerRoot where the server has nothing to work for.
+    Raises:
+        NoServerRoot: where the server has nothing to work for.
     """
     match spec.roots.policy:
         case "go":

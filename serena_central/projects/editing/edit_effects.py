@@ -276,8 +276,11 @@ class EditEffects:
         self._known_errors[path, read.digest] = Counter(map(_key, found))
 
     async def _errors(self, path: str) -> list[DiagnosticView] | None:
-        """Diagnostics; None if the server has none. Raises DeadlineExceeded: it sent none in the remaining
-        time."""
+        """Diagnostics; None if the server has none.
+
+        Raises:
+            DeadlineExceeded: it sent none in the remaining time.
+        """
         try:
             found, _ = await self._navigation.diagnostics(path)
         except (LanguageServerError, PathError) as error:

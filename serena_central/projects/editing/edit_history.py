@@ -131,7 +131,11 @@ class EditHistory:
         return [row.id for row in rows]
 
     async def edits(self, wanted: EditFilter) -> list[EditRow]:
-        """Edits that were made, the newest first. Raises StoreError."""
+        """Edits that were made, the newest first.
+
+        Raises:
+            StoreError
+        """
         await self._store.writer.flush()
         rows = await self._store.ask(lambda queries: queries.edits(wanted))
         return list(map(self._without_closed, rows))
@@ -146,7 +150,11 @@ class EditHistory:
         return row if files == row.files else msgspec.structs.replace(row, files=files)
 
     async def edit(self, edit_id: str) -> EditRow | None:
-        """One edit, with its patches. Raises StoreError."""
+        """One edit, with its patches.
+
+        Raises:
+            StoreError
+        """
         found = await self._store.ask(lambda queries: queries.edit(edit_id))
         if found is None:
             await self._store.writer.flush()
@@ -154,12 +162,20 @@ class EditHistory:
         return found
 
     async def parts(self, edit_id: str) -> list[EditRow]:
-        """All edits of the operation that one belongs to, with their patches, by id. Raises StoreError."""
+        """All edits of the operation that one belongs to, with their patches, by id.
+
+        Raises:
+            StoreError
+        """
         await self._store.writer.flush()
         return await self._store.ask(lambda queries: queries.edits_of_operation(operation_of(edit_id)))
 
     async def undone_by(self, edit_id: str) -> str | None:
-        """The edit that undid this one, unless that was undone itself. Raises StoreError."""
+        """The edit that undid this one, unless that was undone itself.
+
+        Raises:
+            StoreError
+        """
         await self._store.writer.flush()
         for undoer in await self._store.ask(lambda queries: queries.undoers(edit_id)):
             if await self.undone_by(undoer) is None:
@@ -167,7 +183,11 @@ class EditHistory:
         return None
 
     async def undone(self, ids: Sequence[str]) -> dict[str, str]:
-        """Of these edits, those that are undone → the edit that undid each. Raises StoreError."""
+        """Of these edits, those that are undone → the edit that undid each.
+
+        Raises:
+            StoreError
+        """
         await self._store.writer.flush()
         undoers: dict[str, list[str]] = {}
         for edit, undoer in await self._store.ask(lambda queries: queries.undoings(list(ids))):

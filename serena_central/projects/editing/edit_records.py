@@ -73,8 +73,12 @@ def differs(change: FileChange) -> bool:
 
 
 def check_targets(changes: Sequence[FileChange]) -> None:
-    """The one place that every edit passes. Raises PathRefused for what is git's own, which says what git runs, and for
-    names that neither journal nor history could keep."""
+    """The one place that every edit passes.
+
+    Raises:
+        PathRefused: for what is git's own, which says what git runs, and for names that neither journal nor history
+            could keep.
+    """
     for change in changes:
         for path in (change.path, change.moved_to):
             if path is not None and not is_utf8(str(path)):

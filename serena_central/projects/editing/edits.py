@@ -84,7 +84,8 @@ class Site(NamedTuple):
     def check_whole(self) -> None:
         """Refuses to overwrite or delete what may be a part of a definition only, its beginning left behind.
 
-        Raises EditRefused.
+        Raises:
+            EditRefused
         """
         symbol, (start, end) = self.hit.symbol, self.hit.symbol.range
         before = self.text.line(start.line0)[: start.column]
@@ -226,7 +227,11 @@ class Edits:
             )
 
     async def site(self, path: str, name_path: str) -> Site:
-        """A symbol and its file's text as it is on disk, both of the same moment. Raises SymbolNotFound, PathError."""
+        """A symbol and its file's text as it is on disk, both of the same moment.
+
+        Raises:
+            SymbolNotFound, PathError
+        """
         return Site(*await self._settled(path, name_path))
 
     async def conflicts(self, site: Site, seen: Mapping[str, str], author: Author) -> list[EditConflict]:
@@ -322,7 +327,11 @@ class Edits:
         dry_run: bool = False,
     ) -> Replaced:
         """Replaces text in all of these files, or in none; only the `wanted` occurrences, if there are as many as
-        `expected`. Raises InvalidArguments, EditError, PathError."""
+        `expected`.
+
+        Raises:
+            InvalidArguments, EditError, PathError
+        """
         found = Found([], [])
         stop = threading.Event()
 

@@ -73,7 +73,8 @@ class ProjectPart:
     ) -> tuple[AppliedEdit, dict[Path, Written]]:
         """Waits until all parts have planned and all changes are written. The edit as it was made: with its id.
 
-        Raises EditRefused: none was written, since another part failed.
+        Raises:
+            EditRefused: none was written, since another part failed.
         """
         self.planned = _Planned(applier, applied, changes, edit)
         self.ready.set()
@@ -117,7 +118,8 @@ async def write_edit(
 ) -> tuple[AppliedEdit, Mapping[Path, Written]]:
     """Writes an edit, by itself or with those of other projects, and tells `applied` of it. The edit as it was made.
 
-    Raises EditError, PathError, InvalidArguments: nothing was changed.
+    Raises:
+        EditError, PathError, InvalidArguments: nothing was changed.
     """
     part = joint_part()
     if part is not None:

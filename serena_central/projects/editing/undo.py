@@ -68,7 +68,11 @@ async def undo_session(
     session: str, since: float, history: EditHistory, projects: ProjectRegistry, *, by: str
 ) -> UndoneEdits:
     """Undoes the edits that a session made since then (Unix seconds), the newest first; what can't be undone any more
-    stays, and is reported. At most `MOST_OF_SESSION` edits. Raises StoreError."""
+    stays, and is reported. At most `MOST_OF_SESSION` edits.
+
+    Raises:
+        StoreError
+    """
     rows = await history.edits(EditFilter(session=session, since=since, limit=MOST_OF_SESSION))
     undone = await history.undone([row.id for row in rows])
     done = UndoneEdits([], {})
@@ -112,7 +116,11 @@ def _as_one(done: Mapping[Path, Edited | SerenaCentralError]) -> Edited:
 
 
 def patches_of(row: EditRow) -> list[FilePatch]:
-    """What an edit changed. Raises UndoRefused: that is not kept any more."""
+    """What an edit changed.
+
+    Raises:
+        UndoRefused: that is not kept any more.
+    """
     if row.patches is None or time.time() - row.at > PATCHES_KEPT_S:
         kept = f"edits can be undone for {PATCHES_KEPT_S / 3600:g} h and up to a size limit"
         raise UndoRefused(row.id, f"its patch is no longer stored ({kept})")

@@ -171,9 +171,12 @@ class ProjectLanguages:
         return identity is not None and can_run(identity)
 
     def read(self, path: Path) -> FileText:
-        """A file as the project's encoding says; may be called in any thread. Raises PathError.
+        """A file as the project's encoding says; may be called in any thread.
 
         Libraries outside of the root, which servers point into, may lie behind symlinks; nothing of the root may.
+
+        Raises:
+            PathError
         """
         if str(path).startswith(self._below):
             self._access.check_reading(str(path)[len(self._below) :])
@@ -191,7 +194,10 @@ class ProjectLanguages:
     async def users_elsewhere(self, path: str, files: Collection[str]) -> list[str]:
         """Root-relative folders of modules that use the one of `path`, and that its server doesn't load with it.
 
-        `files` are the project's. Raises LanguageServerError.
+        `files` are the project's.
+
+        Raises:
+            LanguageServerError
         """
         return await self.orders.users_elsewhere(self._wanted_for(path), files)
 
@@ -240,7 +246,11 @@ class ProjectLanguages:
             return await self._pool.read(wanted, question)
 
     def _prepare(self, wanted: WantedServer) -> None:
-        """Before a server is leased. Raises ServerBeingInstalled, ServerNotTrusted."""
+        """Before a server is leased.
+
+        Raises:
+            ServerBeingInstalled, ServerNotTrusted
+        """
         self.availability.check(wanted.spec)
         if self._untrusted and wanted.spec.untrusted and wanted.spec.untrusted.lacks:
             self.restricted[wanted.spec.name] = wanted.spec.untrusted.lacks

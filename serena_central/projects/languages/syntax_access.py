@@ -68,7 +68,8 @@ class SyntaxAccess:
     async def read(self, paths: Sequence[str]) -> list[Read | LanguageServerError | PathError]:
         """The symbols of files that have a grammar, by syntax alone, as the index keeps them; in their order.
 
-        Raises LanguageServerError for all.
+        Raises:
+            LanguageServerError: none of them could be read.
         """
         assert self._reader is not None, "grammar() found none"
         texts = await anyio.to_thread.run_sync(self._contents, paths)

@@ -32,8 +32,10 @@ class Steady:
     ) -> tuple[T, str | None]:
         """What `question` answers of a symbol that was just found, and a note if its files never held still.
 
-        `question` also tells which files its answer is about, beside the symbol's own. Raises SymbolNotFound when the
-        symbol is gone meanwhile.
+        `question` also tells which files its answer is about, beside the symbol's own.
+
+        Raises:
+            SymbolNotFound: the symbol is gone meanwhile.
         """
         tries_left = TRIES
         while True:

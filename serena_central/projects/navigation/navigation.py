@@ -75,7 +75,11 @@ class Navigation:
         return hits, shown, note
 
     async def leads(self, path: str, position: Position) -> tuple[list[Location], str | None]:
-        """Where the name at a position leads, in this project or elsewhere; a note. Raises LanguageServerError."""
+        """Where the name at a position leads, in this project or elsewhere; a note.
+
+        Raises:
+            LanguageServerError
+        """
         absolute = self._root / path
         return await self.questions.when_ready(path, lambda server: server.definition(absolute, position))
 

@@ -78,9 +78,12 @@ class ProjectPlaces:
         return list(dict.fromkeys(said))
 
     async def readings(self, paths: Iterable[str]) -> dict[str, FileText]:
-        """Files by path; without those that were deleted while they were asked about. Raises PathError.
+        """Files by path; without those that were deleted while they were asked about.
 
         All in one turn of one thread: a turn for each costs as much as the reading.
+
+        Raises:
+            PathError
         """
         asked = list(paths)
 

@@ -71,7 +71,8 @@ class ServerQuestions:
     async def elsewhere(self, path: str, names: Collection[str]) -> dict[str, list[str]]:
         """Name → files that hold it, of modules that use the one of `path` and that its server was not asked about.
 
-        Raises LanguageServerError.
+        Raises:
+            LanguageServerError
         """
         folders = await self._languages.users_elsewhere(path, self._tree.files)
         if not folders:

@@ -78,7 +78,10 @@ class SymbolReferences:
     async def bare_uses(self, server: LanguageServer, hit: Hit, holders: Sequence[str], note: str | None) -> Uses:
         """References to a symbol as bare places, from a leased server; `holders` are the files that contain its name.
 
-        `note` is what the server's answers lack in any case. Raises LanguageServerError, PathError.
+        `note` is what the server's answers lack in any case.
+
+        Raises:
+            LanguageServerError, PathError
         """
         shown, unopened = self._questions.to_show(hit.path, hit.symbol.name, holders)
         with answer_gaps.noting() as lacks:
@@ -88,7 +91,11 @@ class SymbolReferences:
 
     async def renaming(self, hit: Hit, new_name: str) -> tuple[Uses, WorkspaceEdit, Candidates]:
         """The bare places of a symbol's uses, what the server would change to rename it (nothing, if it can't, and
-        maybe too little), and every place of its name. All are asked at once. Raises LanguageServerError."""
+        maybe too little), and every place of its name. All are asked at once.
+
+        Raises:
+            LanguageServerError
+        """
         shown, unopened = await self._questions.files_to_show(hit.path, hit.symbol.name)
         uses, proposal = Uses(failed=True), WorkspaceEdit(unusable=True)
         candidates: Candidates = {}
@@ -106,7 +113,11 @@ class SymbolReferences:
         return uses, proposal, candidates
 
     async def renamed_with(self, path: str, position: Position, new_name: str) -> set[Position]:
-        """Where a file would be changed if what stands at a position were renamed. Raises LanguageServerError."""
+        """Where a file would be changed if what stands at a position were renamed.
+
+        Raises:
+            LanguageServerError
+        """
         proposal = await self._proposed(path, position, new_name, ())
         return {edit.range.start for edit in proposal.replacements.get(self._root / path, ())}
 
@@ -135,7 +146,11 @@ class SymbolReferences:
     async def _named_and_candidates(
         self, hit: Hit, shown: Sequence[Path], unopened: str | None
     ) -> tuple[Uses, Candidates]:
-        """What the server lists, and while it looks, every place of the name. Raises LanguageServerError."""
+        """What the server lists, and while it looks, every place of the name.
+
+        Raises:
+            LanguageServerError
+        """
         uses = Uses(failed=True)
         candidates: Candidates = {}
 

@@ -40,7 +40,11 @@ class KeptNames:
         self._known: dict[Named, bool] = dict.fromkeys(kept, True)
 
     async def left_out(self) -> LeftOut:
-        """Places that do not lead to what keeps the old name. Raises LanguageServerError."""
+        """Places that do not lead to what keeps the old name.
+
+        Raises:
+            LanguageServerError
+        """
         found = LeftOut([], [], [])
         for place in (PlaceInCode(*added) for added in self._rename.added):
             named = place.path, place.range.start

@@ -43,7 +43,11 @@ class Patterns:
         self._new = new
 
     async def without_variables(self, rename: Rename) -> Rename:
-        """A rename without the places that name such variables. Raises LanguageServerError."""
+        """A rename without the places that name such variables.
+
+        Raises:
+            LanguageServerError
+        """
         edits = {path: await self._without(path, some) for path, some in rename.edits.items()}
         return rename._replace(
             edits=edits,

@@ -93,7 +93,10 @@ def _candidates(declaring: Project, using: Project, names: Mapping[str, Collecti
 async def crossing(declaring: Project, using: Project, path: str, declared: Mapping[str, Collection[str]]) -> Crossing:
     """What a file of the sibling uses of symbols that are `declared`: name → files of the declaring module.
 
-    Waits for callers before each question. Raises LanguageServerError.
+    Waits for callers before each question.
+
+    Raises:
+        LanguageServerError
     """
     places = [place async for place in places_of(using, [path], _WORD, declared)]
     leads = await leads_of(using, places, turn=using.indexer.priority.give_way)

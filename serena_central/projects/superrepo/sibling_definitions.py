@@ -52,7 +52,8 @@ async def leads_of(
 ) -> Leads:
     """Asks the module's server where places lead; before each question `turn` is awaited.
 
-    Raises LanguageServerError.
+    Raises:
+        LanguageServerError
     """
     queue = iter(places)
     found: list[tuple[SiblingPlace, Sequence[Location]]] = []

@@ -27,7 +27,8 @@ _STRUCTURAL = frozenset({"go"})
 async def implementations_in(project: Project, declared: Declarations) -> tuple[list[Hit], int, str | None]:
     """Symbols of one of the projects that implement a symbol; how many lie outside of all; a note.
 
-    Raises SerenaCentralError.
+    Raises:
+        SerenaCentralError
     """
     found: dict[tuple[str, int], Hit] = {}
     notes: list[str | None] = []
@@ -90,7 +91,8 @@ async def counterparts(
     """Where methods stand that implement one of `project`, or that it implements, outside of that: as the siblings say
     whose servers read it. File and line; and what they could not say.
 
-    Raises LanguageServerError.
+    Raises:
+        LanguageServerError
     """
     declared, found, notes = Declaration(project, hit.name_path, hit.path), set[tuple[Path, int]](), list[str]()
     for reader in readers:
@@ -119,7 +121,8 @@ async def hierarchy_in(
 ) -> tuple[list[HierarchyNode], str | None]:
     """Callers, callees, super- or subtypes of a symbol, as far as they are of one of the projects, or lead there.
 
-    Raises SerenaCentralError.
+    Raises:
+        SerenaCentralError
     """
     nodes: list[HierarchyNode] = []
     notes: list[str | None] = []

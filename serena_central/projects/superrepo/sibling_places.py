@@ -47,7 +47,11 @@ class SiblingPlaces(NamedTuple):
 
 
 async def places_in(sibling: Project, declared: Declaration) -> SiblingPlaces:
-    """Where a sibling names a declared symbol. Passes the sibling's barrier. Raises LanguageServerError."""
+    """Where a sibling names a declared symbol. Passes the sibling's barrier.
+
+    Raises:
+        LanguageServerError
+    """
     await sibling.fresh()
     name = declared.name
     if not re.search(r"\w", name):

@@ -78,7 +78,11 @@ def _check_known(sibling: Project, declared: Declaration, found: SiblingPlaces) 
 
 
 async def _texts(sibling: Project, paths: set[str], stamps: Mapping[str, Stamp]) -> dict[str, FileText]:
-    """The texts that the answers were about. Raises FileChanged for one that is not as it was before the questions."""
+    """The texts that the answers were about.
+
+    Raises:
+        FileChanged: for one that is not as it was before the questions.
+    """
     texts = await sibling.navigation.places.readings(sorted(paths))
     for path in sorted(paths):
         if path not in texts or texts[path].stamp != stamps.get(path):

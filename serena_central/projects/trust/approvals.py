@@ -94,7 +94,11 @@ class Approvals:
         return self._known[1]
 
     def put(self, root: Path, parts: Iterable[ExecutablePart], by: str) -> Approval:
-        """Approves a root with these parts, in place of what was approved of it. Raises TrustRefused."""
+        """Approves a root with these parts, in place of what was approved of it.
+
+        Raises:
+            TrustRefused
+        """
         kept = tuple(parts)
         approval = Approval(root=str(root), digest=digest_of(kept), parts=kept, at=self._clock(), by=by)
         with self._changing() as approvals:
@@ -102,7 +106,11 @@ class Approvals:
         return approval
 
     def remove(self, root: Path) -> bool:
-        """Whether there was an approval of this root. Raises TrustRefused."""
+        """Whether there was an approval of this root.
+
+        Raises:
+            TrustRefused
+        """
         with self._changing() as approvals:
             return approvals.pop(str(root), None) is not None
 

@@ -193,7 +193,11 @@ class Trust:
         return self.standing(root)
 
     def shown(self, root: Path, digest: str) -> Standing:
-        """The standing that a person saw, if it still is so. Raises TrustRefused."""
+        """The standing that a person saw, if it still is so.
+
+        Raises:
+            TrustRefused
+        """
         found = self._standing(root)
         if found.digest != digest:
             raise TrustRefused(f"What {root} can execute changed after it was displayed. Review it again.")
@@ -202,7 +206,8 @@ class Trust:
     def keep(self, shown: Standing, by: str) -> None:
         """Keeps a person's yes to what was shown. May wait for another process: call it in a thread of a server.
 
-        Raises TrustRefused, also where the setting `trust` leaves nothing to decide.
+        Raises:
+            TrustRefused: also where the setting `trust` leaves nothing to decide.
         """
         if shown.state is State.NEVER:
             by_whom = self._policy(shown.root).by

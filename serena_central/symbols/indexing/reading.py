@@ -145,7 +145,11 @@ class FileReader:
             self._states.ask_servers_soon()
 
     async def _ask_server(self, group: _Group) -> None:
-        """Asks under one lease; again under another one where the server crashed. Raises LanguageServerError."""
+        """Asks under one lease; again under another one where the server crashed.
+
+        Raises:
+            LanguageServerError
+        """
         for retries_left in reversed(range(self._source.read_retries + 1)):
             server: FileServer | None = None
             try:
@@ -158,7 +162,11 @@ class FileReader:
                     raise
 
     async def _ask_all(self, group: _Group, server: FileServer) -> None:
-        """Asks about the files of a group, several at a time. Raises ServerCrashed."""
+        """Asks about the files of a group, several at a time.
+
+        Raises:
+            ServerCrashed
+        """
         queue = iter(group.paths)
         asking: set[str] = set()
         crash: ServerCrashed | None = None

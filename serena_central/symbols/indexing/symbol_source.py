@@ -82,7 +82,8 @@ class SymbolSource(Protocol):
     def server_for(self, path: str) -> AbstractAsyncContextManager[FileServer]:
         """The server for `path` while the block is open; it answers for all files of the same `server_of`.
 
-        Raises on entering: LanguageServerError, when there is no server.
+        Raises:
+            LanguageServerError: on entering, if there is no server.
         """
         ...
 
@@ -91,5 +92,9 @@ class SymbolSource(Protocol):
         ...
 
     async def read_by_syntax(self, paths: Sequence[str]) -> list[Read | LanguageServerError | PathError]:
-        """What files that have a grammar hold, by syntax, in their order. Raises LanguageServerError for all."""
+        """What files that have a grammar hold, by syntax, in their order.
+
+        Raises:
+            LanguageServerError: none of them could be read.
+        """
         ...

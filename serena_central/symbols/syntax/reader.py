@@ -102,7 +102,8 @@ class SyntaxReader:
     async def outline(self, identifier: str, text: str) -> Outline:
         """What a text defines, its language named by LSP's identifier; lone surrogates are read as `?`.
 
-        Raises LanguageServerError: too long, too hard to parse, or nothing is being served.
+        Raises:
+            LanguageServerError: too long, too hard to parse, or nothing is being served.
         """
         answer = await self._answer(Request(identifier, _source(identifier, text)))
         return Outline(answer.symbols, answer.cut)
@@ -123,7 +124,8 @@ class SyntaxReader:
         """What texts (valid UTF-8) define, as the index keeps it, each with LSP's identifier of its language; in their
         order.
 
-        Raises LanguageServerError when nothing is being served.
+        Raises:
+            LanguageServerError: nothing is being served.
         """
         orders: list[_Order | LanguageServerError] = []
         for identifier, source in texts:

@@ -49,7 +49,11 @@ async def undo_edit(visit: Visit, form: Form) -> str:
 
 
 def _one(form: Form, name: str) -> str:
-    """The only value of a field. Raises NotFound."""
+    """The only value of a field.
+
+    Raises:
+        NotFound
+    """
     values = form.get(name, ())
     if len(values) != 1:
         raise NotFound(f"The form field {name} is missing.")

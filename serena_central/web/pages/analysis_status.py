@@ -47,7 +47,11 @@ class Work(msgspec.Struct, frozen=True):
 
 
 def root_of(visit: Visit) -> Path:
-    """The root that the query names. Raises NotFound."""
+    """The root that the query names.
+
+    Raises:
+        NotFound
+    """
     return Path(known(visit, visit.query.get("root", "")).root)
 
 

@@ -21,7 +21,11 @@ class ForeignRequest(SerenaCentralError):
 
 
 def login_required(request: Request) -> Login:
-    """The browser's sign-in. Raises ForeignRequest: below a path that is open to strangers, somebody forgot them."""
+    """The browser's sign-in.
+
+    Raises:
+        ForeignRequest: there is none; a path that is open to everybody must not ask.
+    """
     login = login_of(request.scope)
     if login is None:
         raise ForeignRequest("This browser is not signed in. Run `serena-central dashboard` to open the dashboard.")

@@ -120,7 +120,11 @@ def _before(query: Mapping[str, str]) -> float | None:
 
 
 async def edit_lines(rows: Sequence[EditRow], visit: Visit) -> list[EditLine]:
-    """Edits as pages list them, with what became of them. Raises StoreError."""
+    """Edits as pages list them, with what became of them.
+
+    Raises:
+        StoreError
+    """
     undone = await visit.parts.history.undone([row.id for row in rows])
     clients = {session.id: session.client_name for session in visit.parts.sessions.sessions()}
     names = {one.root: one.name for one in visit.parts.projects.snapshots()}

@@ -97,7 +97,11 @@ def _given_up(one: ProjectSnapshot) -> list[str]:
 
 
 def known(visit: Visit, root: str) -> ProjectSnapshot:
-    """The project of this root. Raises NotFound."""
+    """The project of this root.
+
+    Raises:
+        NotFound
+    """
     found = next((one for one in visit.parts.projects.snapshots() if one.root == root), None)
     if found is None:
         raise NotFound(f"No project is known at {root!r}.")

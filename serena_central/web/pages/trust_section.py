@@ -71,7 +71,11 @@ async def trusting(visit: Visit) -> Trusting:
 
 
 async def _trust(visit: Visit, form: Form) -> str:
-    """Trusts a root with what the form's page showed. Raises TrustRefused."""
+    """Trusts a root with what the form's page showed.
+
+    Raises:
+        TrustRefused
+    """
     one, trust = known(visit, one_value(form, "root")), visit.parts.trust
     try:
         shown = trust.shown(Path(one.root), one_value(form, "digest"))
