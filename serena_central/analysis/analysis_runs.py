@@ -36,7 +36,7 @@ from serena_central.analysis.validation import Validation
 from serena_central.core.errors import SerenaCentralError
 from serena_central.core.event_kinds import AnalysisEnded
 from serena_central.core.events import EventBus
-from serena_central.core.groups import told_by
+from serena_central.core.groups import reported_failure
 from serena_central.core.lru import Lru
 from serena_central.core.progress import reporting_to
 from serena_central.files.atomic import write_whole
@@ -156,7 +156,7 @@ class AnalysisRuns:
             if job.scope.cancelled_caught:
                 job.failure = "It was cancelled. Start it again to resume."
         except Exception as error:
-            cause = told_by(error)
+            cause = reported_failure(error)
             if not isinstance(cause, SerenaCentralError):
                 logger.exception("analyzing %s failed", job.root)
             told = isinstance(cause, SerenaCentralError)

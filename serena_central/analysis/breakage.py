@@ -22,7 +22,7 @@ from serena_central.projects.editing.positional_values import called_as, is_by_p
 from serena_central.projects.editing.signatures import signature
 from serena_central.projects.navigation.symbol_views import DiagnosticView
 from serena_central.projects.project import Project
-from serena_central.projects.superrepo.sibling_definitions import SiblingPlace, leads_of, places_of
+from serena_central.projects.superrepo.sibling_definitions import SiblingPlace, places_of, resolve_places
 
 MOST_NAMES = 20
 """Maximum of names of one edit that are searched for; an edit that removes more breaks much in any case."""
@@ -113,12 +113,12 @@ class _Search:
     async def run(self) -> Broken:
         part, found = self._part, Broken(self._part)
         await part.fresh()
-        leads = await leads_of(part, await self._places(self._names))
-        nowhere = {(part.root / place.path, place.position) for place in leads.unresolved}
+        resolved = await resolve_places(part, await self._places(self._names))
+        nowhere = {(part.root / place.path, place.position) for place in resolved.unresolved}
         targets = {self._project.root / path for path in self._edited}
         used: list[SiblingPlace] = []
-        unresolved = list(leads.unresolved)
-        for place, locations in leads.found:
+        unresolved = list(resolved.unresolved)
+        for place, locations in resolved.found:
             if any((location.path, location.range.start) in nowhere for location in locations):
                 unresolved.append(place)
             elif any(location.path.resolve() in targets for location in locations):
@@ -142,10 +142,10 @@ class _Search:
             if place.name in _WORD.findall(signature(text, holder.file, holder.place)):
                 carriers[called_as(holder.file, holder.place)] = part.root / place.path
         names = frozenset(list(carriers)[:MOST_NAMES])
-        leads = await leads_of(part, await self._places(names)) if names else None
+        resolved = await resolve_places(part, await self._places(names)) if names else None
         return [
             place
-            for place, locations in (leads.found if leads else ())
+            for place, locations in (resolved.found if resolved else ())
             if any(location.path.resolve() == carriers[place.name] for location in locations)
         ]
 

@@ -96,7 +96,7 @@ class Collector:
             if collected is None:
                 hits = [hit async for file in paced(sorted(files)) for hit in chosen(files[file], file, kinds)]
                 code = sorted(file for file in files if self._project.languages.is_code(file))
-                collected, lasting = await self._anew(hits, code, within=within, until=until)
+                collected, lasting = await self._collect_now(hits, code, within=within, until=until)
                 if lasting and state is not None and state == await state_of(self._project):
                     await anyio.to_thread.run_sync(self._keep, question, state, collected)
             collected.notes = [*map(str, gaps), *collected.notes]
@@ -113,7 +113,7 @@ class Collector:
     def _keep(self, question: str, state: bytes, collected: Collected) -> None:
         self._finished.save(question, state, _encoder.encode(collected))
 
-    async def _anew(
+    async def _collect_now(
         self, hits: Sequence[Hit], files: list[str], *, within: bool, until: float
     ) -> tuple[Collected, bool]:
         """The uses of `hits`; and whether the answer would be the same as long as nothing changes."""

@@ -137,7 +137,7 @@ class _Pair:
         self._using = using
         self._fingerprint = fingerprint
         self._cache = UsesCache(cache, Path(f"{using.project.root} → {declaring.project.root}"))
-        self._untold = 0
+        self._unresolved = 0
 
     async def add_to(self, definitions: dict[tuple[str, str], Definition], whole: Collected) -> None:
         """Adds the uses to the `definitions`, by their path in their module and name path."""
@@ -152,9 +152,9 @@ class _Pair:
                 await self._add_group(group, definitions, whole, notes)
             except LanguageServerError as error:
                 notes.append(str(error))
-        if self._untold:
+        if self._unresolved:
             notes.append(
-                f"{counted(self._untold, 'place')} with names of it can't be resolved to a declaration "
+                f"{counted(self._unresolved, 'place')} with names of it can't be resolved to a declaration "
                 "(including comments and copies)"
             )
         whole.notes += [
@@ -184,7 +184,7 @@ class _Pair:
 
     async def _ask(self, path: str, group: Candidates, digest: bytes, notes: list[str]) -> Kept:
         found = await crossing(self._declaring.project, self._using.project, path, group.declared)
-        kept = [(*use[:2], use[2].line0, use[2].column) for use in found.uses], len(found.untold)
+        kept = [(*use[:2], use[2].line0, use[2].column) for use in found.uses], len(found.unresolved_names)
         if found.note:
             notes.append(found.note)
         else:
@@ -193,8 +193,8 @@ class _Pair:
         return kept
 
     def _add(self, path: str, kept: Kept, definitions: dict[tuple[str, str], Definition]) -> None:
-        uses, untold = kept
-        self._untold += untold
+        uses, unresolved_names = kept
+        self._unresolved += unresolved_names
         for declared_in, name_path, line, column in uses:
             definition = definitions.get((declared_in, name_path))
             if definition is not None:

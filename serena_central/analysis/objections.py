@@ -134,16 +134,16 @@ async def used_by_siblings(
     found, sentences = await _asked(project, siblings, hit, besides)
     common = is_common(project.languages.language_of(hit.path), hit.symbol.name)
     used = {name: places.references for name, places in found.items() if places.references}
-    untold = {
+    unclear = {
         name: [*places.possible, *places.unasked]
         for name, places in found.items()
         if name not in used and (places.mentions or not common) and (places.possible or places.unasked)
     }
     if used:
         sentences.append(f"Other modules of the super-repo reference it: {', '.join(used)} ({_some(used)}).")
-    if untold:
+    if unclear:
         sentences.append(
-            f"Its name occurs in {', '.join(untold)}, where it may or may not mean this symbol ({_some(untold)})."
+            f"Its name occurs in {', '.join(unclear)}, where it may or may not mean this symbol ({_some(unclear)})."
         )
     namesakes = {name: places.definitions for name, places in found.items() if places.mentions and places.definitions}
     return UsedBySiblings(sentences, _some(namesakes) if type_of(hit) else "")

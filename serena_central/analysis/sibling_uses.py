@@ -78,17 +78,17 @@ class SiblingAnswer(NamedTuple):
     """What siblings say of symbols. `used`: path and name path; `users`: who uses any.
 
     `held`: names that stand in any of them.
-    `untold`: name → siblings that may refer to it, which is unknown.
+    `unresolved_names`: name → siblings that may refer to it, which is unknown.
     """
 
     used: set[tuple[str, str]]
     held: set[str]
-    untold: dict[str, list[str]]
+    unresolved_names: dict[str, list[str]]
     notes: list[str]
     users: set[str]
 
 
-async def told_by_siblings(project: Project, siblings: Siblings, definitions: Sequence[Definition]) -> SiblingAnswer:
+async def ask_siblings(project: Project, siblings: Siblings, definitions: Sequence[Definition]) -> SiblingAnswer:
     """What siblings say of definitions of a project; opens them if there is something to ask."""
     told = SiblingAnswer(set(), set(), {}, [], set())
     if not definitions:
@@ -104,18 +104,18 @@ async def told_by_siblings(project: Project, siblings: Siblings, definitions: Se
     for other in others:
         for group in await candidates(project, other, names):
             told.held.update(*group.files.values(), *group.left_out.values())
-            _note(told, other.name, await _untold(project, other, group, told))
+            _note(told, other.name, await _unresolved_in(project, other, group, told))
     return told
 
 
 def _note(told: SiblingAnswer, sibling: str, names: Iterable[str]) -> None:
     for name in names:
-        told.untold.setdefault(name, []).append(sibling)
+        told.unresolved_names.setdefault(name, []).append(sibling)
 
 
-async def _untold(project: Project, sibling: Project, group: Candidates, told: SiblingAnswer) -> set[str]:
+async def _unresolved_in(project: Project, sibling: Project, group: Candidates, told: SiblingAnswer) -> set[str]:
     """Asks a sibling; names of which it can't tell everywhere what it means by them."""
-    untold = set[str]().union(*group.left_out.values())
+    unresolved_names = set[str]().union(*group.left_out.values())
     for done, path in enumerate(group.files, 1):
         try:
             with anyio.fail_after(FILE_S):
@@ -123,10 +123,10 @@ async def _untold(project: Project, sibling: Project, group: Candidates, told: S
         except (LanguageServerError, TimeoutError) as error:
             why = str(error) or f"{quoted(path)} took longer than {FILE_S:g} s"
             told.notes.append(f"{quoted(sibling.name)}: {why}")
-            return untold.union(*group.files.values())
+            return unresolved_names.union(*group.files.values())
         told.used.update((file, name_path) for file, name_path, _ in found.uses)
         if found.uses:
             told.users.add(sibling.name)
-        untold.update(found.untold)
+        unresolved_names.update(found.unresolved_names)
         report(f"searching {sibling.name} for references: {done} of {len(group.files)} files")
-    return untold
+    return unresolved_names

@@ -16,7 +16,7 @@ from serena_central.analysis.collection import Definition
 from serena_central.analysis.collector import Collector
 from serena_central.analysis.objections import KeepRules
 from serena_central.analysis.outcome import Finding, Outcome
-from serena_central.analysis.sibling_uses import SiblingAnswer, Siblings, told_by_siblings
+from serena_central.analysis.sibling_uses import SiblingAnswer, Siblings, ask_siblings
 from serena_central.core.errors import PathError, listed
 from serena_central.core.progress import report
 from serena_central.core.text import Position
@@ -93,14 +93,14 @@ async def unused_symbols(
     definitions = [one for one in collected.definitions if only is None or one.path in only]
     result = UnusedFound(found=[], checked=len(definitions), kept={}, notes=notes, unasked=collected.unasked)
     suspects, unjudged = await _suspects(project, definitions, result.kept, until)
-    told = await told_by_siblings(project, siblings, [suspect.definition for suspect in suspects])
+    told = await ask_siblings(project, siblings, [suspect.definition for suspect in suspects])
     found: list[Hit] = []
     open_names: set[str] = set()
     possibly_used: list[str] = []
     for hit, definition, public, named in suspects:
         if (hit.path, hit.name_path) in told.used or any(_within(hit, other) for other in found):
             continue
-        if definition.name in told.untold:
+        if definition.name in told.unresolved_names:
             open_names.add(definition.name)
             continue
         if anyio.current_time() >= until:
@@ -142,7 +142,7 @@ def _some(names: Sequence[str]) -> str:
 
 
 def _left_open(names: Collection[str], told: SiblingAnswer) -> str:
-    where = listed(sorted({sibling for name in names for sibling in told.untold[name]}))
+    where = listed(sorted({sibling for name in names for sibling in told.unresolved_names[name]}))
     return (
         f"Not reported as unused: {_some(sorted(names))}. These names occur in {where}, where they cannot be resolved."
     )

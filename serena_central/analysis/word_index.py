@@ -154,7 +154,7 @@ async def state_of(project: Project) -> bytes | None:
     async for path, stamp in paced(sorted(project.tree.files.items())):
         if project.languages.is_code(path):
             entry = project.index.entry(path)
-            # A file that changes under the same stamp is indexed anew (its event, or RACY_NS after a restart).
+            # A file that changes under the same stamp is indexed again (its event, or RACY_NS after a restart).
             known = (entry.stamp, entry.indexed_at_ns, entry.source) if entry else None
             _add(found, repr((path, stamp, project.languages.meaning(path), known)).encode("utf-8", "replace"))
         elif project.languages.is_marker(path):

@@ -14,7 +14,7 @@ from serena_central.core.errors import ConfigError, LanguageServerError
 from serena_central.core.places import Places
 from serena_central.lsp.catalogue import ServerSpec, catalogue
 from serena_central.lsp.installers.install import Installed, install, uninstall
-from serena_central.lsp.installers.install_methods import WAYS
+from serena_central.lsp.installers.install_methods import INSTALL_METHODS
 from serena_central.lsp.installers.staging import Tell
 
 CORE = ("ty", "typescript", "gopls", "rust-analyzer", "clangd")
@@ -38,17 +38,21 @@ class Failure(msgspec.Struct, frozen=True):
 @click.argument("names", nargs=-1)
 @click.option("--all-core", is_flag=True, help=f"Install {', '.join(CORE)}.")
 @click.option(
-    "--via", "ways", multiple=True, type=click.Choice(sorted(WAYS)), help="Only with this install method (repeatable)."
+    "--via",
+    "methods",
+    multiple=True,
+    type=click.Choice(sorted(INSTALL_METHODS)),
+    help="Only with this install method (repeatable).",
 )
 @json_option
-def install_command(*, names: tuple[str, ...], all_core: bool, ways: tuple[str, ...], as_json: bool) -> None:
+def install_command(*, names: tuple[str, ...], all_core: bool, methods: tuple[str, ...], as_json: bool) -> None:
     """Install language servers, named by themselves or by their languages."""
     specs = _named([*(CORE if all_core else ()), *names])
     if not specs:
         raise click.UsageError("Name a language or a language server; `serena-central languages list` shows them.")
     places = Places.of_user()
     places.create()
-    outcomes = anyio.run(_install_all, specs, places, ways)
+    outcomes = anyio.run(_install_all, specs, places, methods)
     failed = [outcome for outcome in outcomes if isinstance(outcome, Failure)]
     if as_json:
         print_json([_shown(outcome) for outcome in outcomes])
@@ -89,7 +93,9 @@ def _named(names: Sequence[str]) -> list[ServerSpec]:
     return list(specs.values())
 
 
-async def _install_all(specs: Sequence[ServerSpec], places: Places, ways: Sequence[str]) -> list[Installed | Failure]:
+async def _install_all(
+    specs: Sequence[ServerSpec], places: Places, methods: Sequence[str]
+) -> list[Installed | Failure]:
     """Several at once; one that fails leaves the others alone."""
     outcomes: dict[str, Installed | Failure] = {}
     at_once = anyio.CapacityLimiter(AT_ONCE)
@@ -97,7 +103,7 @@ async def _install_all(specs: Sequence[ServerSpec], places: Places, ways: Sequen
     async def one(spec: ServerSpec) -> None:
         async with at_once:
             try:
-                outcomes[spec.name] = await install(spec, places, ways=ways, tell=_teller(spec))
+                outcomes[spec.name] = await install(spec, places, methods=methods, tell=_teller(spec))
             except LanguageServerError as error:
                 outcomes[spec.name] = Failure(spec.name, str(error))
 

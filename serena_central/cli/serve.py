@@ -90,10 +90,10 @@ def command(
     resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
     keep_little()
     places = Places.of_user()
-    mended = places.create()
+    repaired = places.create()
     log_to(places.log_file, loaded.value.log_level, loaded.value.log_format)
-    if mended:
-        logger.warning("%s", mended)
+    if repaired:
+        logger.warning("%s", repaired)
     with _only_one(places), listening(loaded.value) as listener:
         url = _url(listener, loaded.value.central_server_host)
         for number in (signal.SIGTERM, signal.SIGINT):  # asyncio's own for Ctrl-C would cancel a start half done

@@ -85,11 +85,8 @@ class PoolPolicy(msgspec.Struct, kw_only=True, frozen=True):
         Meta(
             ge=1,
             description="A language server that failed to start this many times in a row, or whose restarts were "
-            "paused "
-            "this "
-            "many "
-            "times in a row, is not started again for that project until it is restarted manually or its "
-            "configuration changes.",
+            "paused this many times in a row, is not started again for that project until it is restarted manually "
+            "or its configuration changes.",
         ),
     ] = 3
     read_retries: Annotated[
@@ -180,9 +177,7 @@ class SessionPolicy(msgspec.Struct, kw_only=True, frozen=True):
             ge=1,
             le=100_000,
             description="Maximum number of sessions. Beyond it, sessions without calls and without a stream are "
-            "removed "
-            "first, "
-            "then those whose clients disconnected.",
+            "removed first, then those whose clients disconnected.",
         ),
     ] = 1000
     modern_disconnect_s: Annotated[
@@ -190,9 +185,7 @@ class SessionPolicy(msgspec.Struct, kw_only=True, frozen=True):
         Meta(
             ge=1,
             description="Seconds without a call after which a session counts as disconnected, if its client can't "
-            "report "
-            "that "
-            "itself.",
+            "report that itself.",
         ),
     ] = 1800
 
@@ -414,9 +407,7 @@ class ServerSettings(SharedSettings, kw_only=True, frozen=True):
         list[Folder],
         Meta(
             description="Folders in which projects may be, and in which agents may open any folder. Unset: any folder "
-            "that "
-            "the "
-            "user can read; required when listening beyond loopback."
+            "that the user can read; required when listening beyond loopback."
         ),
     ] = []
     trusted_roots: Annotated[
@@ -509,10 +500,9 @@ class ProjectSettings(SharedSettings, kw_only=True, frozen=True):
         Meta(
             ge=0,
             le=50,
-            description="A language with a smaller share of the project's code files is a side language: its language "
-            "server is not installed or started until a call names such a file; until then its symbols "
-            "come from syntax, or are not available. `languages` and `language_servers` of the project exempt a "
-            "language; "
+            description="A language with a smaller share of the project's code files is a side language: its "
+            "language server is not installed or started until a call names such a file; until then its symbols come "
+            "from syntax, or are not available. `languages` and `language_servers` of the project exempt a language; "
             "0: no side languages.",
         ),
     ] = 1

@@ -15,7 +15,7 @@ def only_cause(error: BaseException) -> BaseException:
     return error
 
 
-def told_by(error: BaseException) -> BaseException:
+def reported_failure(error: BaseException) -> BaseException:
     """What tasks failed of, if all of that is for the caller to know; else the error or group itself."""
     if not isinstance(error, BaseExceptionGroup):
         return error

@@ -36,12 +36,12 @@ class Places:
             OSError
         """
         try:
-            mended = secure(str(self.home))
+            repaired = secure(str(self.home))
         except NotPrivate as error:
             raise ConfigError(HOME_VARIABLE, str(error)) from error
         for folder in (self.cache, self.servers, self.logs):
             folder.mkdir(exist_ok=True, mode=0o700)
-        return mended
+        return repaired
 
     @property
     def token_file(self) -> Path:

@@ -67,7 +67,7 @@ class End(msgspec.Struct, frozen=True, tag=True):
 
 
 class Gap(msgspec.Struct, frozen=True, tag=True):
-    """The journal was lost or damaged: it lacks operations, until `Journal.mend` has restored them."""
+    """The journal was lost or damaged: it lacks operations, until `Journal.add_missing` has restored them."""
 
 
 class Origin(msgspec.Struct, frozen=True, tag=True):
@@ -158,7 +158,7 @@ class Journal:
         except OSError as error:
             raise StoreError(f"The journal of edits {self.path} can't be read: {error.strerror}.") from error
 
-    def mend(self, lost: list[Past]) -> None:
+    def add_missing(self, lost: list[Past]) -> None:
         """Adds operations that were lost, from another record; afterwards the journal is complete.
 
         Raises:

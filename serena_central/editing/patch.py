@@ -56,7 +56,7 @@ def hunks_of(difference: Difference) -> list[Hunk]:
     return [Hunk(line0, old.encode(*_SURVIVES), new.encode(*_SURVIVES)) for line0, old, new in difference.hunks]
 
 
-def taken_back(text: str, hunks: list[Hunk]) -> str:
+def reverted(text: str, hunks: list[Hunk]) -> str:
     """The text without what the hunks made of it.
 
     Raises:

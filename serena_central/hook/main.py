@@ -72,8 +72,8 @@ def run(program: str, arguments: list[str]) -> None:
     home = user_home()
     try:
         asked = parser(program).parse_args(arguments)
-        if is_loose(home.folder) and (mended := secure(home.folder)):
-            log(home, mended)
+        if is_loose(home.folder) and (repaired := secure(home.folder)):
+            log(home, repaired)
         if asked.command == "warm":
             from serena_central.hook.session import warm_up
 

@@ -140,7 +140,7 @@ class LanguageServer:
                     else:
                         self._initialized = True
                         task_status.started()
-                        tasks.start_soon(self._tell_news)
+                        tasks.start_soon(self._send_changes)
                         await self._ending.wait()
                         await self._lsp_session.take_leave()
                     tasks.cancel_scope.cancel()
@@ -444,9 +444,9 @@ class LanguageServer:
         await self._lsp_session.run(process.stdout, process.stdin)
         self._ending.set()
 
-    async def _tell_news(self) -> None:
+    async def _send_changes(self) -> None:
         try:
-            await self._lsp_session.tell_news()
+            await self._lsp_session.send_changes()
         except ConnectionLost:
             logger.debug("%s exited while it was notified of changes", self.spec.name)
 

@@ -179,7 +179,7 @@ class LspSession:
                 self._settling.forget()
         self._noted.set()
 
-    async def tell_news(self) -> None:
+    async def send_changes(self) -> None:
         """Tells changes when they are noted, so that the server works on them before it is asked. Never returns."""
         while True:
             await self._noted.wait()

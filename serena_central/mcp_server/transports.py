@@ -93,7 +93,7 @@ class HandshakeTransports:
             await self._open(scope, receive, send)
             return
         credential = credential_of(scope)
-        conversation = self._known.get(conversation_id) or await self._take_back(conversation_id, credential, scope)
+        conversation = self._known.get(conversation_id) or await self._recreate(conversation_id, credential, scope)
         if conversation is None or conversation.credential != credential:
             await self._refuse(conversation_id, send)
             return
@@ -271,7 +271,7 @@ class HandshakeTransports:
         if not conversation.transport.is_terminated:
             await conversation.transport.terminate()
 
-    async def _take_back(self, conversation_id: str, credential: str, scope: Scope) -> Conversation | None:
+    async def _recreate(self, conversation_id: str, credential: str, scope: Scope) -> Conversation | None:
         """Brings a conversation from before a restart back to life, by replaying how it began."""
         if self._openings is None:
             return None

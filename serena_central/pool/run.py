@@ -73,7 +73,7 @@ class Run:
         self._policy = policy
         self._clock = clock
         self._server: LanguageServer | None = None
-        self.trouble_told = False
+        self.trouble_reported = False
         """Whether it was published that a pattern of its entry is not used any more."""
         self._start_scope = anyio.CancelScope()
         self.silence = Silence(wanted.spec.name, lambda: self.server.heard_at)

@@ -23,10 +23,10 @@ FURTHER_S = 10.0
 
 
 class _Wait:
-    __slots__ = ("began", "listener", "scope", "told_at")
+    __slots__ = ("began", "listener", "reported_at", "scope")
 
     def __init__(self, began: float, listener: progress.Listener | None, scope: anyio.CancelScope) -> None:
-        self.began = self.told_at = began
+        self.began = self.reported_at = began
         self.listener = listener
         self.scope = scope
 
@@ -74,8 +74,8 @@ class Silence:
             longest_s = max(longest_s, silent_s)
             if heard_at > self._given_up_at:
                 wait.scope.deadline = math.inf
-            if now - wait.told_at >= PROGRESS_S:
-                wait.told_at = now
+            if now - wait.reported_at >= PROGRESS_S:
+                wait.reported_at = now
                 if wait.listener is not None:
                     state = f"which has sent nothing for {silent_s:.0f} s" if silent_s >= PROGRESS_S else "which works"
                     wait.listener(f"Waiting for the language server {self._server}, {state}", None)

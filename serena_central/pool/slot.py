@@ -140,8 +140,8 @@ class Slot:
 
     def give_back(self, run: Run, error: BaseException | None) -> None:
         """Returns a lease; what the call met tells how the server fares."""
-        if run.server.trouble and not run.trouble_told:
-            run.trouble_told = True
+        if run.server.trouble and not run.trouble_reported:
+            run.trouble_reported = True
             self._bus.publish(ServerPattern(message=run.server.trouble, severity=Severity.WARNING, **self._about()))
         if error is None:
             run.unanswered = 0

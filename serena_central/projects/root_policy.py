@@ -113,9 +113,8 @@ class RootPolicy:
         raise ProjectRefused(
             f"{quoted(root)} is not opened for an agent: it is not a repository, has no {PROJECT_FILE}, and the client "
             "does not work in it. The user can allow it with `serena-central serve --project DIR`, or, while the "
-            "server "
-            "runs, with `serena-central call list_dir --relative-path . --project DIR`, or with "
-            "allowed_roots in ~/.serena/serena_config.yml."
+            "server runs, with `serena-central call list_dir --relative-path . --project DIR`, or with allowed_roots "
+            "in ~/.serena/serena_config.yml."
         )
 
     def _refused(self, root: Path) -> RefusedFolder | None:

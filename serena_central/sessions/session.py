@@ -129,11 +129,11 @@ class Session:
         self.edits = 0
         self.memories_seen: dict[tuple[str, str], str] = {}
         """Memories by (root, name) → digest of what this session last saw of them."""
-        self.restrictions_told: set[tuple[str, str]] = set()
+        self.restrictions_noted: set[tuple[str, str]] = set()
         """(root, server) pairs for which it was notified that the server is restricted there."""
-        self.pythons_told: dict[tuple[str, str], str] = {}
+        self.pythons_noted: dict[tuple[str, str], str] = {}
         """(root, server) → the note that it was given on the Python environment there."""
-        self.dependencies_told: dict[tuple[str, str], str] = {}
+        self.dependencies_noted: dict[tuple[str, str], str] = {}
         """(folder of a manifest, server) → the note that it was given on missing packages there."""
         self.tools: dict[str, ToolStatistics] = {}
         self.minutes = Minutes()

@@ -55,9 +55,9 @@ class Home:
 
     def create(self) -> None:
         """Raises: NotPrivate, OSError."""
-        mended = secure(self.folder)
-        if mended:
-            print(f"serena-central: {mended}", file=sys.stderr)
+        repaired = secure(self.folder)
+        if repaired:
+            print(f"serena-central: {repaired}", file=sys.stderr)
         os.makedirs(os.path.join(self.folder, "logs"), mode=0o700, exist_ok=True)
 
     def announcement(self) -> Announcement | None:

@@ -74,7 +74,7 @@ class Writer:
         """Rows of the batch in flight."""
         self._failures = 0
         self._flood = Flood(FLOOD_ROWS_PER_S, BURST_ROWS)
-        self._untold: Counter[str] = Counter()
+        self._unreported: Counter[str] = Counter()
         self._told_at = -tell_every_s
         self.dropped: Counter[str] = Counter()
         """Rows that will never be written, by table; those that the database refused by `refused`."""
@@ -98,7 +98,7 @@ class Writer:
     def count_lost(self, table: str, count: int = 1) -> None:
         """Counts dropped rows; they are published with the next event."""
         if count:
-            self._untold[table] += count
+            self._unreported[table] += count
             self.dropped[table] += count
 
     async def flush(self) -> None:
@@ -164,7 +164,7 @@ class Writer:
         """Waits for rows; publishes dropped rows once their minute has passed."""
         while not self._pending:
             self._wakeup = anyio.Event()
-            with anyio.move_on_after(self._until_told() if self._untold else None):
+            with anyio.move_on_after(self._report_in_s() if self._unreported else None):
                 await self._wakeup.wait()
             self._tell_dropped()
 
@@ -214,12 +214,12 @@ class Writer:
         for row in rows:
             self.count_lost(_table(row))
 
-    def _until_told(self) -> float:
+    def _report_in_s(self) -> float:
         return self._told_at + self._tell_every_s - time.monotonic()
 
     def _tell_dropped(self, *, now: bool = False) -> None:
-        if self._untold and (now or self._until_told() <= 0):
-            rows, self._untold = dict(self._untold), Counter()
+        if self._unreported and (now or self._report_in_s() <= 0):
+            rows, self._unreported = dict(self._unreported), Counter()
             self._told_at = time.monotonic()
             text = f"{sum(rows.values())} rows were lost."
             self._bus.publish(StoreDropped(message=text, severity=Severity.WARNING, rows=rows))

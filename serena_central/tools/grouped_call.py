@@ -10,7 +10,7 @@ from typing import Any
 import anyio
 
 from serena_central.core.errors import InvalidArguments, JointEditRefused, SerenaCentralError
-from serena_central.core.groups import told_by
+from serena_central.core.groups import reported_failure
 from serena_central.core.progress import waiting_for
 from serena_central.core.quoting import escaped, quoted
 from serena_central.projects.editing.joint_edits import PartFailed, jointly
@@ -103,7 +103,7 @@ async def edit_all(
     except PartFailed as failed:
         raise JointEditRefused(labels[failed.root], failed.error, [*labels.values()]) from failed.error
     except BaseExceptionGroup as group:
-        raise told_by(group) from group
+        raise reported_failure(group) from group
     return {label: done[project.root] for label, project in projects}
 
 

@@ -91,8 +91,7 @@ def note_possible(call: ToolCall, possible: PossibleReferences) -> None:
         )
         call.note(
             f"Possible references, in addition to those above: {counted(possible.total, 'place')} in code where the "
-            "language "
-            f"server cannot rule out that {name} means this symbol: {', '.join(places)}{more}.{common}"
+            f"language server cannot rule out that {name} means this symbol: {', '.join(places)}{more}.{common}"
         )
     if possible.unexamined:
         call.note(f"{name} occurs in {counted(possible.unexamined, 'further place')} that were not examined.")
@@ -102,8 +101,8 @@ def note_restrictions(call: ToolCall, project: Project) -> None:
     """Adds a note for each server that was asked and is kept from executing what the project brings."""
     root = str(project.root)
     for server, lacks in project.languages.restricted.items():
-        if (root, server) not in call.session.restrictions_told:
-            call.session.restrictions_told.add((root, server))
+        if (root, server) not in call.session.restrictions_noted:
+            call.session.restrictions_noted.add((root, server))
             call.note(
                 f"{server} is restricted ({lacks}), because {root} is not trusted. "
                 f"To trust it: serena-central trust {root}"
@@ -114,8 +113,8 @@ def note_python(call: ToolCall, project: Project) -> None:
     """Adds a note on the environment that a server which was asked resolves imports in; again if it is another."""
     for server, note in project.languages.python.notes.items():
         place = str(project.root), server
-        if note and call.session.pythons_told.get(place) != note:
-            call.session.pythons_told[place] = note
+        if note and call.session.pythons_noted.get(place) != note:
+            call.session.pythons_noted[place] = note
             call.note(note)
 
 
@@ -123,8 +122,8 @@ def note_instead(call: ToolCall, project: Project) -> None:
     """Adds a note on servers in whose place, or beside which, files are read by syntax; again if that changes."""
     for server, note in read_by_syntax(project).items():
         place = str(project.root), f"{server} instead"
-        if call.session.dependencies_told.get(place) != note:
-            call.session.dependencies_told[place] = note
+        if call.session.dependencies_noted.get(place) != note:
+            call.session.dependencies_noted[place] = note
             call.note(note)
 
 
@@ -132,8 +131,7 @@ def read_by_syntax(project: Project) -> dict[str, str]:
     """Server → what is to be known of files that it can't know, and that are read by syntax."""
     notes = {
         server: f"Symbols come from syntax (tree-sitter) where {server} would report fewer: {lacks}. With this many "
-        "files "
-        f"it is not asked: functions that tree-sitter cannot parse, between macros, may be missing."
+        "files it is not asked: functions that tree-sitter cannot parse, between macros, may be missing."
         for server, lacks in project.languages.builds.read_instead().items()
     }
     for server, lacks in project.languages.builds.read_besides().items():
@@ -145,8 +143,8 @@ def note_dependencies(call: ToolCall, project: Project) -> None:
     """Adds a note on packages that a server which was asked does not find; again if others are missing."""
     for (server, folder), note in project.languages.lacking().items():
         place = str(folder), server
-        if call.session.dependencies_told.get(place) != note:
-            call.session.dependencies_told[place] = note
+        if call.session.dependencies_noted.get(place) != note:
+            call.session.dependencies_noted[place] = note
             call.note(note)
 
 
@@ -154,8 +152,8 @@ def note_side_languages(call: ToolCall, project: Project) -> None:
     """Adds a note on languages whose servers are left alone; again if others are."""
     found = project.languages.side_languages()
     place, names = (str(project.root), "side languages"), ", ".join(sorted(found))
-    if names and call.session.dependencies_told.get(place) != names:
-        call.session.dependencies_told[place] = names
+    if names and call.session.dependencies_noted.get(place) != names:
+        call.session.dependencies_noted[place] = names
         files = ", ".join(str(found[title]) for title in sorted(found))
         call.note(
             f"Side languages: {files}. Their language servers are used once a call names such a file as its "

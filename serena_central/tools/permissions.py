@@ -50,8 +50,8 @@ def note_settings(call: ToolCall, root: Path, found: "Effective | None") -> None
     if found is None:
         return
     note, place = _note(found), (str(root), "claude settings")
-    if call.session.dependencies_told.get(place, "") != note:
-        call.session.dependencies_told[place] = note
+    if call.session.dependencies_noted.get(place, "") != note:
+        call.session.dependencies_noted[place] = note
         if note:
             call.note(note)
 

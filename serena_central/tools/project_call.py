@@ -10,7 +10,7 @@ import anyio
 from serena_central.config.settings import SharedSettings
 from serena_central.core import pending_waits
 from serena_central.core.errors import DeadlineExceeded, ToolRefused
-from serena_central.core.groups import told_by
+from serena_central.core.groups import reported_failure
 from serena_central.core.running_time import running_time
 from serena_central.projects.editing.joint_edits import changing_nothing
 from serena_central.projects.project import Project
@@ -52,7 +52,7 @@ async def on_project(
         try:
             result = await tool.function(call, project, **parsed)
         except BaseExceptionGroup as group:
-            raise told_by(group) from group
+            raise reported_failure(group) from group
     if gate is not None:
         await gate.after(parsed, result)
     call.note_restrictions(project)

@@ -213,8 +213,8 @@ def _outcome(compared: Mapping[Kind, Sequence[Compared]]) -> str:
     if unknown:
         return (
             f"The state before the first edit is unknown for {_text(', '.join(unknown))}: findings may be older than "
-            "the edits. "
-            "Next time, call check_references and find_unused_symbols on the whole project before the first edit."
+            "the edits. Next time, call check_references and find_unused_symbols on the whole project before the "
+            "first edit."
         )
     new = {kind: sum(len(one.new) for one in group) for kind, group in compared.items()}
     if not any(new.values()):

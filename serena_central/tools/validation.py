@@ -100,8 +100,7 @@ async def check_references(
     if hidden:
         call.note(
             f"{counted(hidden, 'possible broken reference')} not listed: the definition may exist where the language "
-            "server "
-            "cannot see it. `possible: true` lists them (serena-central validate --possible)."
+            "server cannot see it. `possible: true` lists them (serena-central validate --possible)."
         )
         result = msgspec.structs.replace(result, found=counting)
     return _told(call, where, result, "broken references", lambda: _broken(result, hidden))

@@ -104,7 +104,7 @@ async def test_edits_are_whole_and_complete_or_refused(
     first = next(iter(case.files))
     symbol = {"name_path": case.name, "relative_path": first}
     with anyio.fail_after(600):
-        await install(catalogue().server(name), places, ways=PIP_AND_NPM, tell=print)
+        await install(catalogue().server(name), places, methods=PIP_AND_NPM, tell=print)
         more = tmp_path / "more"
         more.mkdir()
         (more / name).symlink_to(places.servers / name)

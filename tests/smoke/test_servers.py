@@ -63,7 +63,7 @@ async def test_it_is_installed_and_lists_the_symbols_of_a_small_file(
         (tmp_path / path).write_text(text)
     places = Places(HOME)
     with anyio.fail_after(600):
-        await install(spec, places, ways=PIP_AND_NPM, tell=print)
+        await install(spec, places, methods=PIP_AND_NPM, tell=print)
         launch = locate(spec, tmp_path, places, untrusted=None)
         server = LanguageServer(spec, tmp_path, launch=launch, settings={}, read_text=lambda path: read_text(path).text)
         async with running(server):

@@ -22,7 +22,7 @@ from serena_central.core.places import Places
 from serena_central.core.progress import report
 from serena_central.lsp.catalogue import ServerSpec
 from serena_central.lsp.installers.install import Installed, install, recipes_of, sweep_all
-from serena_central.lsp.installers.install_methods import OUTSIDE, WAYS
+from serena_central.lsp.installers.install_methods import INSTALL_METHODS, OUTSIDE
 from serena_central.lsp.installers.underway import underway_of
 
 logger = logging.getLogger(__name__)
@@ -43,7 +43,7 @@ TOLD_EVERY_S = 2.0
 _ALLOWED: dict[str, tuple[str, ...]] = {
     "off": (),
     "pinned": ("pip", "npm"),  # quick, and pinned exactly
-    "all": tuple(sorted(WAYS.keys() - OUTSIDE)),
+    "all": tuple(sorted(INSTALL_METHODS.keys() - OUTSIDE)),
 }
 
 
@@ -51,7 +51,7 @@ class Install(Protocol):
     """`install` of the module beside, or what stands in for it."""
 
     async def __call__(
-        self, spec: ServerSpec, places: Places, *, ways: tuple[str, ...], tell: Callable[[str], None]
+        self, spec: ServerSpec, places: Places, *, methods: tuple[str, ...], tell: Callable[[str], None]
     ) -> Installed: ...
 
 
@@ -78,7 +78,7 @@ class AutoInstaller:
     ) -> None:
         self._places = places
         self._bus = bus
-        self._ways = _ALLOWED[allowed]
+        self._methods = _ALLOWED[allowed]
         self._install = install
         self._clock = clock
         self._attempts: dict[str, _Attempt] = {}
@@ -118,17 +118,17 @@ class AutoInstaller:
         return f"Installing the language server {spec.name} failed: {attempt.error}\nTo install it: {spec.how_to_get}"
 
     @property
-    def ways_of_people(self) -> tuple[str, ...]:
+    def methods_of_people(self) -> tuple[str, ...]:
         """What a person may have installed by this server: all that it can do, whatever the settings allow agents."""
         return _ALLOWED["all"]
 
     def install_for_person(self, spec: ServerSpec) -> bool:
         """Starts an installation that a person asks for, unless one is running; False if this server knows no way."""
-        if self._tasks is None or not recipes_of(spec, self.ways_of_people):
+        if self._tasks is None or not recipes_of(spec, self.methods_of_people):
             return False
         if not self._goes_on(spec):
             attempt = self._attempts[spec.name] = _Attempt()
-            self._tasks.start_soon(self._get, spec, attempt, self.ways_of_people)
+            self._tasks.start_soon(self._get, spec, attempt, self.methods_of_people)
         return True
 
     def is_installing(self, spec: ServerSpec) -> bool:
@@ -142,12 +142,12 @@ class AutoInstaller:
 
     def _begin(self, spec: ServerSpec) -> None:
         """Starts an attempt, unless one is running or failed recently, or the settings forbid it."""
-        if self._tasks is None or not self._ways or not recipes_of(spec, self._ways):
+        if self._tasks is None or not self._methods or not recipes_of(spec, self._methods):
             return
         attempt = self._attempts.get(spec.name)
         if attempt is None or (attempt.error and self._clock() - attempt.failed_at >= RETRY_AFTER_S):
             attempt = self._attempts[spec.name] = _Attempt()
-            self._tasks.start_soon(self._get, spec, attempt, self._ways)
+            self._tasks.start_soon(self._get, spec, attempt, self._methods)
 
     async def settled(self, spec: ServerSpec) -> bool:
         """Returns when a server is not being installed any more; whether it was. The caller bounds the wait."""
@@ -172,12 +172,12 @@ class AutoInstaller:
             return True
         return underway_of(spec.name, self._places) is not None
 
-    async def _get(self, spec: ServerSpec, attempt: _Attempt, ways: tuple[str, ...]) -> None:
+    async def _get(self, spec: ServerSpec, attempt: _Attempt, methods: tuple[str, ...]) -> None:
         async with self._at_once:
             started = f"installing the missing {spec.name}"
             self._bus.publish(ServerInstallStarted(message=started, server=spec.name))
             try:
-                done = await self._install(spec, self._places, ways=ways, tell=self._log(spec))
+                done = await self._install(spec, self._places, methods=methods, tell=self._log(spec))
             except LanguageServerError as error:
                 self._failed(spec, attempt, str(error))
             except Exception as error:
@@ -189,7 +189,7 @@ class AutoInstaller:
                 words = f"installed {spec.name} {done.version} by {done.via} in {done.seconds:.0f} s"
                 self._bus.publish(ServerInstalled(message=words, server=spec.name, version=done.version, via=done.via))
             finally:
-                if not attempt.error:  # an interrupted one has not failed: it is begun anew when it is wanted again
+                if not attempt.error:  # an interrupted one has not failed: it starts again when it is wanted again
                     self._attempts.pop(spec.name, None)
                 attempt.over.set()
 

@@ -20,7 +20,7 @@ import msgspec
 from serena_central.core.errors import InstallFailed, LanguageServerError
 from serena_central.core.places import Places
 from serena_central.lsp.catalogue import InstallRecipe, ServerSpec
-from serena_central.lsp.installers.install_methods import OUTSIDE, WAYS
+from serena_central.lsp.installers.install_methods import INSTALL_METHODS, OUTSIDE
 from serena_central.lsp.installers.needs import check_needs
 from serena_central.lsp.installers.record import UNFINISHED, Installation, installation_in
 from serena_central.lsp.installers.staging import Staging, Tell
@@ -53,21 +53,23 @@ class Installed(msgspec.Struct, frozen=True, kw_only=True):
     seconds: float
 
 
-def recipes_of(spec: ServerSpec, ways: Sequence[str] = ()) -> list[InstallRecipe]:
-    """What can be carried out of an entry's recipes, in its order; with `ways`, only those."""
+def recipes_of(spec: ServerSpec, methods: Sequence[str] = ()) -> list[InstallRecipe]:
+    """What can be carried out of an entry's recipes, in its order; with `methods`, only those."""
     if spec.undriven:
         return []
-    return [recipe for recipe in spec.install if recipe.via in WAYS and (not ways or recipe.via in ways)]
+    return [
+        recipe for recipe in spec.install if recipe.via in INSTALL_METHODS and (not methods or recipe.via in methods)
+    ]
 
 
-async def install(spec: ServerSpec, places: Places, *, ways: Sequence[str] = (), tell: Tell) -> Installed:
+async def install(spec: ServerSpec, places: Places, *, methods: Sequence[str] = (), tell: Tell) -> Installed:
     """Carries out the entry's first recipe that works on this machine; what is there already is left as it is.
 
     Raises:
         InstallFailed: no recipe worked; its message says of each why not.
     """
     began = time.monotonic()
-    if spec.bundled and not ways and (launch := await _bundled(spec, places, tell)):
+    if spec.bundled and not methods and (launch := await _bundled(spec, places, tell)):
         return Installed(
             server=spec.name,
             version=launch.version,
@@ -76,7 +78,7 @@ async def install(spec: ServerSpec, places: Places, *, ways: Sequence[str] = (),
             fresh=False,
             seconds=time.monotonic() - began,
         )
-    recipes = recipes_of(spec, ways)
+    recipes = recipes_of(spec, methods)
     if not recipes:
         why = f"it is not supported yet; it requires {spec.undriven}" if spec.undriven else spec.how_to_get
         raise InstallFailed(spec.name, f"{spec.title} can't be installed by serena-central: {why}")
@@ -136,7 +138,7 @@ async def _build(
     Raises:
         LanguageServerError
     """
-    way = WAYS[recipe.via]
+    way = INSTALL_METHODS[recipe.via]
     building = Path(tempfile.mkdtemp(prefix=UNFINISHED, dir=home))
     try:
         with anyio.move_on_after(way.TIMEOUT_S) as limit:

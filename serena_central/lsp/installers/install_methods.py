@@ -30,7 +30,14 @@ class InstallMethod(Protocol):
         ...
 
 
-WAYS: dict[str, InstallMethod] = {"pip": pip, "npm": npm, "go": go, "cargo": cargo, "apt": apt, "toolchain": toolchain}
+INSTALL_METHODS: dict[str, InstallMethod] = {
+    "pip": pip,
+    "npm": npm,
+    "go": go,
+    "cargo": cargo,
+    "apt": apt,
+    "toolchain": toolchain,
+}
 """By the catalogue's `via`; other values (path, manual) need a person."""
 
 OUTSIDE = frozenset({"toolchain"})

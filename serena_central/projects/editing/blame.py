@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from serena_central.core.text import Position, Range, Text
 from serena_central.editing.journal import Past
-from serena_central.editing.patch import ChangedLines, FilePatch, MovedOn, changed_lines, taken_back
+from serena_central.editing.patch import ChangedLines, FilePatch, MovedOn, changed_lines, reverted
 from serena_central.files.text import FileText
 from serena_central.projects.editing.applied_edit import AppliedEdit, edits_in
 from serena_central.symbols.bodies import hash_of
@@ -88,7 +88,7 @@ class Blame:
             if own and _wrote(one.edit, name_path):
                 return Verdict(known=True)
             try:
-                before = Text(taken_back(after.content, one.patch.hunks))
+                before = Text(reverted(after.content, one.patch.hunks))
             except MovedOn:
                 return _CHANGED_OUTSIDE
             step = _Step(after, before, changed_lines(one.patch.hunks))

@@ -221,16 +221,16 @@ class EditHistory:
             if edit.at >= since:
                 self._store.writer.put(_row(edit))
         if not journal.whole:
-            await self._mend(journal, stored)
+            await self._add_missing(journal, stored)
 
-    async def _mend(self, journal: Journal, stored: Mapping[str, EditAnswer]) -> None:
+    async def _add_missing(self, journal: Journal, stored: Mapping[str, EditAnswer]) -> None:
         """The journal was lost; the next start shall find in it what is known."""
         lost = [
             Past(Entry(edit, [], b"", one.repeat), applied=True, ended=True)
             for edit, one in sorted(stored.items(), key=lambda item: item[1].at)
         ]
         try:
-            await anyio.to_thread.run_sync(journal.mend, lost)
+            await anyio.to_thread.run_sync(journal.add_missing, lost)
         except OSError as error:
             logger.warning("the edit journal could not be recovered: %s", error)
 

@@ -16,7 +16,7 @@ import msgspec
 from serena_central.core.errors import EditNotFound, PathError, PathNotFound, SerenaCentralError, UndoRefused
 from serena_central.core.ids import new_call_id
 from serena_central.editing.change import Author, FileChange
-from serena_central.editing.patch import FilePatch, Hunk, MovedOn, taken_back
+from serena_central.editing.patch import FilePatch, Hunk, MovedOn, reverted
 from serena_central.files.text import MARK
 from serena_central.projects.editing.applied_edit import operation_of
 from serena_central.projects.editing.edit_history import PATCHES_KEPT_S, EditHistory
@@ -141,7 +141,7 @@ async def _reversed(edit_id: str, project: Project, patch: FilePatch) -> FileCha
             if read.text.content != _whole(patch.hunks, before=False):
                 raise MovedOn("the edit created it, and it changed since")
             return FileChange(project.root / here, read, None)
-        text = taken_back(read.text.content, patch.hunks)
+        text = reverted(read.text.content, patch.hunks)
     except PathNotFound as error:
         raise UndoRefused(edit_id, f"{here} no longer exists") from error
     except (MovedOn, PathError) as error:

@@ -66,7 +66,7 @@ class Navigation:
 
     async def definition(self, path: str, position: Position) -> tuple[list[Hit], list[Location], str | None]:
         """Symbols that are defined where the name at `position` leads; places outside the project; a note."""
-        locations, note = await self.leads(path, position)
+        locations, note = await self.targets(path, position)
         inside, outside = self.places.split(locations)
         hits, _ = await self.places.symbols_at([Location(self._root / file, span) for file, span in inside])
         shown = [place for place in outside if not self.places.is_closed(place.path)]
@@ -74,7 +74,7 @@ class Navigation:
             raise PathDenied("What is named there is defined in a file that a permission rule closes.")
         return hits, shown, note
 
-    async def leads(self, path: str, position: Position) -> tuple[list[Location], str | None]:
+    async def targets(self, path: str, position: Position) -> tuple[list[Location], str | None]:
         """Where the name at a position leads, in this project or elsewhere; a note.
 
         Raises:

@@ -49,7 +49,7 @@ class KeptNames:
         for place in (PlaceInCode(*added) for added in self._rename.added):
             named = place.path, place.range.start
             if not await self._is_kept(named):
-                locations, _ = await self._navigation.leads(*named)
+                locations, _ = await self._navigation.targets(*named)
                 if self._is_own(named, locations):
                     found.declaring.append(place)
                 elif locations and all(self._named(location) in self._renamed for location in locations):
@@ -62,7 +62,7 @@ class KeptNames:
         """Whether it leads to what keeps the old name, by itself or over others that do."""
         if place not in self._known:
             self._known[place] = False  # a cycle leads nowhere
-            locations, _ = await self._navigation.leads(*place)
+            locations, _ = await self._navigation.targets(*place)
             for location in locations:
                 target = self._named(location)
                 if target[0] and target not in self._renamed and await self._is_kept(target):

@@ -351,8 +351,7 @@ def _check_free(hit: Hit, objections: Sequence[str], *, force: bool) -> None:
     if objections and not force:
         raise EditRefused(
             f"Nothing was changed: {hit.name_path} can't have that name. {' '.join(objections)} Choose another name, "
-            "or "
-            "pass force=true to rename it anyway."
+            "or pass force=true to rename it anyway."
         )
 
 

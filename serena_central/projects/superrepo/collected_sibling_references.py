@@ -15,7 +15,7 @@ from serena_central.files.words import words_of
 from serena_central.lsp.answers import Location
 from serena_central.projects.project import Project
 from serena_central.projects.superrepo.mentions import mentions
-from serena_central.projects.superrepo.sibling_definitions import declared_at, leads_of, places_of
+from serena_central.projects.superrepo.sibling_definitions import declared_at, places_of, resolve_places
 
 MOST_PLACES = 5000
 """Names in one sibling whose meaning is asked for: half a minute of a quick server's time."""
@@ -26,12 +26,12 @@ _WORD = re.compile(r"\w+")
 class Crossing(NamedTuple):
     """What one file of a sibling uses: path and name path in the declaring module, and where the file names it.
 
-    `untold`: the names at places that do not resolve, or resolve to what may be a copy of the declaring file (built,
-    installed).
+    `unresolved_names`: the names at places that do not resolve, or resolve to what may be a copy of the declaring file
+    (built, installed).
     """
 
     uses: list[tuple[str, str, Position]]
-    untold: list[str]
+    unresolved_names: list[str]
     note: str | None
 
 
@@ -99,16 +99,16 @@ async def crossing(declaring: Project, using: Project, path: str, declared: Mapp
         LanguageServerError
     """
     places = [place async for place in places_of(using, [path], _WORD, declared)]
-    leads = await leads_of(using, places, turn=using.indexer.priority.give_way)
+    resolved = await resolve_places(using, places, turn=using.indexer.priority.give_way)
     uses: set[tuple[str, str, Position]] = set()
-    untold = [place.name for place in leads.unresolved]
-    for place, locations in leads.found:
+    unresolved_names = [place.name for place in resolved.unresolved]
+    for place, locations in resolved.found:
         hits = [await declared_at(declaring, location) for location in locations]
         meant = [hit for hit in hits if hit is not None and hit.symbol.name == place.name]
         uses.update((hit.path, hit.name_path, place.position) for hit in meant)
         if not meant and any(is_copy(declaring, using, location, declared[place.name]) for location in locations):
-            untold.append(place.name)
-    return Crossing(sorted(uses), untold, leads.note)
+            unresolved_names.append(place.name)
+    return Crossing(sorted(uses), unresolved_names, resolved.note)
 
 
 def is_copy(declaring: Project, using: Project, location: Location, files: Collection[str]) -> bool:

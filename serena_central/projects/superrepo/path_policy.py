@@ -29,7 +29,6 @@ def check_path(repo: SuperRepo, relative: str) -> None:
     modules = listed(repo.modules)
     raise ToolRefused(
         f"{relative!r} is infrastructure of the super-repo {quoted(repo.name)} ({what}): symbol and edit tools only "
-        "work "
-        f"on its modules. Name one in project= (modules: {modules}), or pass a path inside one. "
-        "read_file, list_dir, find_file and search_for_pattern work here."
+        f"work on its modules. Name one in project= (modules: {modules}), or pass a path inside one. read_file, "
+        "list_dir, find_file and search_for_pattern work here."
     )

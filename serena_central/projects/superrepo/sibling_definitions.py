@@ -24,7 +24,7 @@ class SiblingPlace(NamedTuple):
     name: str
 
 
-class Leads(NamedTuple):
+class ResolvedPlaces(NamedTuple):
     """The places asked about, with their definitions. `unresolved` ones have none; `note`: what may be missing and
     why."""
 
@@ -47,9 +47,9 @@ async def places_of(
                 yield SiblingPlace(path, text.position(match.start()), match[0])
 
 
-async def leads_of(
+async def resolve_places(
     project: Project, places: Iterable[SiblingPlace], *, turn: Callable[[], Awaitable[None]] | None = None
-) -> Leads:
+) -> ResolvedPlaces:
     """Asks the module's server where places lead; before each question `turn` is awaited.
 
     Raises:
@@ -66,7 +66,7 @@ async def leads_of(
             if turn is not None:
                 await turn()
             try:
-                locations, note = await project.navigation.leads(place.path, place.position)
+                locations, note = await project.navigation.targets(place.path, place.position)
             except LanguageServerError as error:
                 failures.append(error)
                 tasks.cancel_scope.cancel()
@@ -83,7 +83,7 @@ async def leads_of(
             tasks.start_soon(worker)
     if failures:
         raise failures[0]
-    return Leads(found, unresolved, next(iter(notes), None))
+    return ResolvedPlaces(found, unresolved, next(iter(notes), None))
 
 
 async def declared_at(project: Project, location: Location) -> Hit | None:

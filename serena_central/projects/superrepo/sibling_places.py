@@ -20,7 +20,13 @@ from serena_central.lsp.answers import Location
 from serena_central.projects.project import Project
 from serena_central.projects.superrepo.collected_sibling_references import is_copy
 from serena_central.projects.superrepo.mentions import mentions
-from serena_central.projects.superrepo.sibling_definitions import Leads, SiblingPlace, declared_at, leads_of, places_of
+from serena_central.projects.superrepo.sibling_definitions import (
+    ResolvedPlaces,
+    SiblingPlace,
+    declared_at,
+    places_of,
+    resolve_places,
+)
 from serena_central.projects.superrepo.sibling_references import Declaration
 from serena_central.symbols.syntax.messages import Kind, Occurrence, Shorthand
 
@@ -68,10 +74,10 @@ async def places_in(sibling: Project, declared: Declaration) -> SiblingPlaces:
         if found and found.shorthand:
             shorthands[place] = found.shorthand
     code = by_kind["code"]
-    leads = await leads_of(sibling, code[:MOST_PLACES])
-    meant = await _meant(sibling, declared, leads, shorthands)
+    resolved = await resolve_places(sibling, code[:MOST_PLACES])
+    meant = await _meant(sibling, declared, resolved, shorthands)
     references = [place for place, means in meant.items() if means]
-    possible = [*leads.unresolved, *(place for place, means in meant.items() if not means)]
+    possible = [*resolved.unresolved, *(place for place, means in meant.items() if not means)]
     return SiblingPlaces(
         sorted(references),
         sorted(possible),
@@ -79,7 +85,7 @@ async def places_in(sibling: Project, declared: Declaration) -> SiblingPlaces:
         by_kind["comment"],
         code[MOST_PLACES:],
         mentioned,
-        leads.note,
+        resolved.note,
         await _defined(sibling, [place for place in code if place not in meant]),
     )
 
@@ -126,14 +132,14 @@ async def _defined(sibling: Project, places: Sequence[SiblingPlace]) -> list[Sib
 
 
 async def _meant(
-    sibling: Project, declared: Declaration, leads: Leads, shorthands: Mapping[SiblingPlace, Shorthand]
+    sibling: Project, declared: Declaration, resolved: ResolvedPlaces, shorthands: Mapping[SiblingPlace, Shorthand]
 ) -> dict[SiblingPlace, bool]:
     """Of places that lead somewhere, those that mean the symbol (True), or may. One that leads to another place of the
     sibling, an import for example, means what that means."""
     meant: dict[SiblingPlace, bool] = {}
-    users = _users(sibling, leads)
-    nowhere = {(sibling.root / place.path, place.position) for place in leads.unresolved}
-    for place, locations in leads.found:
+    users = _users(sibling, resolved)
+    nowhere = {(sibling.root / place.path, place.position) for place in resolved.unresolved}
+    for place, locations in resolved.found:
         if await _declared(declared, locations):
             meant[place] = True
         elif any((location.path, location.range.start) in nowhere for location in locations) or any(
@@ -151,12 +157,12 @@ async def _meant(
     return meant
 
 
-def _users(sibling: Project, leads: Leads) -> dict[SiblingPlace, list[SiblingPlace]]:
+def _users(sibling: Project, resolved: ResolvedPlaces) -> dict[SiblingPlace, list[SiblingPlace]]:
     """Place of the sibling → others that lead to it."""
-    places = [*leads.unresolved, *(place for place, _ in leads.found)]
+    places = [*resolved.unresolved, *(place for place, _ in resolved.found)]
     by_position = {(sibling.root / place.path, place.position): place for place in places}
     users: dict[SiblingPlace, list[SiblingPlace]] = {}
-    for place, locations in leads.found:
+    for place, locations in resolved.found:
         for location in locations:
             target = by_position.get((location.path, location.range.start))
             if target is not None and target != place:

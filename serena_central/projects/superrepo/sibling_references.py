@@ -26,7 +26,7 @@ from serena_central.projects.navigation.symbol_views import References
 from serena_central.projects.project import Project
 from serena_central.projects.superrepo.aliases import DEFAULT, Aliases, bound, exported, pattern
 from serena_central.projects.superrepo.mentions import mentions
-from serena_central.projects.superrepo.sibling_definitions import SiblingPlace, declared_at, leads_of, places_of
+from serena_central.projects.superrepo.sibling_definitions import SiblingPlace, declared_at, places_of, resolve_places
 
 FINDING_S = 8.0
 """How long one project may take to say whether it declares the symbol, before the others are asked without it."""
@@ -135,14 +135,16 @@ async def _in_sibling(sibling: Project, declared: Declaration, within: str) -> R
                 asked.append(place)
             else:
                 left += 1
-    leads = await leads_of(sibling, asked)
-    unknown = " or ".join(sorted({place.name for place in leads.unresolved}))
+    resolved = await resolve_places(sibling, asked)
+    unknown = " or ".join(sorted({place.name for place in resolved.unresolved}))
     notes = [
-        leads.note,
+        resolved.note,
         f"{declared.name} occurs in {left + len(asked)} places, of which {len(asked)} were examined" if left else None,
-        f"{unknown} cannot be resolved in {counted(len(leads.unresolved), 'place')}" if leads.unresolved else None,
+        f"{unknown} cannot be resolved in {counted(len(resolved.unresolved), 'place')}"
+        if resolved.unresolved
+        else None,
     ]
-    uses = [_range(place) for place, locations in leads.found if await _means(declared, locations)]
+    uses = [_range(place) for place, locations in resolved.found if await _means(declared, locations)]
     views, gaps = await sibling.navigation.places.views(sorted(set(uses)))
     return References(views, 0, gaps, "; ".join(filter(None, notes)) or None)
 

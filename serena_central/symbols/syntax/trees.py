@@ -57,7 +57,7 @@ def tree_after(identifier: str, source: bytes, start: int, end: int, new: bytes)
         return tree_of(identifier, after)
     tree = before.copy()
     # Blanks behind the edit count to it: a scanner's tokens there (the end of a line, of a block) have no width, and
-    # what stands behind them is parsed anew if they are not.
+    # what stands behind them is parsed again if they are not.
     blank = len(source) - end - len(source[end:].lstrip())
     old_end, new_end = end + blank, start + len(new) + blank
     points = _point(source, start), _point(source, old_end), _point(after, new_end)

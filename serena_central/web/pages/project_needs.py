@@ -63,7 +63,7 @@ async def missing(visit: Visit) -> MissingServers:
                 name=spec.name,
                 title=", ".join(sorted(spec.languages)) if spec.languages else spec.name,
                 how_to_get=spec.how_to_get,
-                can_install=bool(recipes_of(spec, installer.ways_of_people)),
+                can_install=bool(recipes_of(spec, installer.methods_of_people)),
                 progress=underway[spec.name].text(visit.now)
                 if spec.name in underway
                 else f"installing {spec.name}"

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from serena_central.editing.patch import Hunk, MovedOn, hunks_of, lines_made, taken_back
+from serena_central.editing.patch import Hunk, MovedOn, hunks_of, lines_made, reverted
 from serena_central.editing.plan import difference
 
 TEXTS = st.lists(st.sampled_from(["a\n", "b\r\n", "c\r", "d", "\udcff\n", "𝒳\n"]), max_size=30).map("".join)
@@ -12,7 +12,7 @@ TEXTS = st.lists(st.sampled_from(["a\n", "b\r\n", "c\r", "d", "\udcff\n", "𝒳\
 
 @given(TEXTS, TEXTS)
 def test_a_patch_taken_back_gives_the_old_text(before: str, after: str) -> None:
-    assert taken_back(after, hunks_of(difference(before, after))) == before
+    assert reverted(after, hunks_of(difference(before, after))) == before
 
 
 @given(TEXTS.filter(lambda text: text.endswith("\n")))
@@ -20,7 +20,7 @@ def test_it_is_found_where_other_changes_have_moved_it(above: str) -> None:
     before = "one\ntwo\nthree\nfour\nfive\n"
     after = before.replace("three", "3")
 
-    assert taken_back(above + after, hunks_of(difference(before, after))) == above + before
+    assert reverted(above + after, hunks_of(difference(before, after))) == above + before
 
 
 def test_it_is_refused_where_its_lines_changed_or_stand_twice() -> None:
@@ -29,17 +29,17 @@ def test_it_is_refused_where_its_lines_changed_or_stand_twice() -> None:
     hunks = hunks_of(difference(before, after))
 
     with pytest.raises(MovedOn, match="changed since"):
-        taken_back(after.replace("3", "III"), hunks)
+        reverted(after.replace("3", "III"), hunks)
     with pytest.raises(MovedOn, match="occurs several times"):
-        taken_back("new\n" + after + after, hunks)
+        reverted("new\n" + after + after, hunks)
     with pytest.raises(MovedOn, match="emptied"):
-        taken_back("something\n", hunks_of(difference("old\n", "")))
+        reverted("something\n", hunks_of(difference("old\n", "")))
 
 
 def test_a_refusal_names_a_line_that_says_something() -> None:
     hunks = hunks_of(difference("old()\n\n\n\nrest()\n", "new()\n\n\n\nrest()\n"))
     with pytest.raises(MovedOn, match=r"the lines around 'new\(\)' changed since"):
-        taken_back("newer()\n\n\n\nrest()\n", hunks)
+        reverted("newer()\n\n\n\nrest()\n", hunks)
 
 
 def test_lines_that_an_edit_made_are_found_where_they_stand_now() -> None:

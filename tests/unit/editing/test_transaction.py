@@ -374,7 +374,7 @@ async def test_a_journal_that_was_lost_or_damaged_says_so_until_it_is_mended(
     file = home / "edits.journal"
     with applier_in(home) as applier:
         await applier.apply(operation(replacing(root / "a", "1\n")))
-        applier.journal.mend([])
+        applier.journal.add_missing([])
     if damage is None:
         file.unlink()
     else:
@@ -388,7 +388,7 @@ async def test_a_journal_that_was_lost_or_damaged_says_so_until_it_is_mended(
     found = Journal(file)
     found.open()
     lost = Past(Entry("e-1", [], b"", "key"), applied=True, ended=True)
-    found.mend([lost])
+    found.add_missing([lost])
     found.close()
 
     found = Journal(file)

@@ -21,8 +21,8 @@ from tests.support.fakes import FAKE_SPEC
 pytestmark = pytest.mark.anyio
 
 
-def spec_via(*ways: Any, name: str = "fake") -> ServerSpec:
-    recipes = tuple(InstallRecipe(via=via, packages=("x",), version="1", binary="bin/x") for via in ways)
+def spec_via(*methods: Any, name: str = "fake") -> ServerSpec:
+    recipes = tuple(InstallRecipe(via=via, packages=("x",), version="1", binary="bin/x") for via in methods)
     return msgspec.structs.replace(FAKE_SPEC, name=name, install=recipes)
 
 
@@ -41,8 +41,8 @@ class World:
             Places(folder), self.bus, allowed=allowed, install=self._install, clock=lambda: self.now
         )
 
-    async def _install(self, spec: ServerSpec, places: Places, *, ways: tuple[str, ...], tell: Any) -> Installed:
-        self.asked.append((spec.name, ways))
+    async def _install(self, spec: ServerSpec, places: Places, *, methods: tuple[str, ...], tell: Any) -> Installed:
+        self.asked.append((spec.name, methods))
         self.running += 1
         self.most_running = max(self.most_running, self.running)
         try:
@@ -97,10 +97,10 @@ async def test_a_missing_server_is_installed_once_and_whoever_asks_is_told(tmp_p
     ],
 )
 async def test_the_setting_decides_which_ways_are_gone(
-    tmp_path: Path, allowed: str, ways: tuple[str, ...], begins: bool
+    tmp_path: Path, allowed: str, methods: tuple[str, ...], begins: bool
 ) -> None:
     async with running(World(tmp_path, allowed)) as world:
-        assert (world.installer.want(spec_via(*ways)) is not None) == begins
+        assert (world.installer.want(spec_via(*methods)) is not None) == begins
 
 
 async def test_a_failure_is_told_with_its_reason_and_tried_again_only_after_a_while(tmp_path: Path) -> None:
