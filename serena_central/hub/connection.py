@@ -206,7 +206,8 @@ class Connection:
     async def catalog(self) -> Catalog:
         """All its lists.
 
-        Raises: UpstreamUnavailable, UpstreamCallFailed.
+        Raises:
+            UpstreamUnavailable, UpstreamCallFailed
         """
         session = self.session
         offered, info = session.server_capabilities, session.server_info
@@ -286,7 +287,11 @@ class Connection:
         return await ongoing.caller.ask(method, params)
 
     def _on_behalf_of(self, method: str) -> Ongoing:
-        """The call that a request of the server belongs to. Raises UpstreamQuestionRefused where that is not known."""
+        """The call that a request of the server belongs to.
+
+        Raises:
+            UpstreamQuestionRefused: where that is not known.
+        """
         known = ONGOING.get()
         if known is not None:
             return known
@@ -314,7 +319,8 @@ async def connected(connection: Connection, incoming: Any, outgoing: Any) -> Asy
     """Runs a session over a wire while the block is open. The era is the handshake's where the server speaks it: it
     knows no other way to ask back in the middle of a call.
 
-    Raises: MCPError when the server speaks neither era.
+    Raises:
+        MCPError: the server speaks neither era.
     """
     async with connection.client(incoming, outgoing) as session:
         try:

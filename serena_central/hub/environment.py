@@ -43,7 +43,8 @@ def system_environment() -> dict[str, str]:
 async def environment_of(spec: UpstreamSpec, temporary: Path) -> tuple[dict[str, str], frozenset[str]]:
     """The whole environment of an upstream's process, and the secrets that were found out on the way.
 
-    Raises: UpstreamUnavailable when a helper fails.
+    Raises:
+        UpstreamUnavailable: a helper fails.
     """
     environment = system_environment() | dict(spec.environment)
     secrets: frozenset[str] = frozenset()
@@ -60,7 +61,8 @@ async def helper_output(
     """What a helper of the settings prints, without white space around it. It has 10 s, and is killed with all that it
     started. Its output is never logged.
 
-    Raises: UpstreamUnavailable, without anything of what it printed.
+    Raises:
+        UpstreamUnavailable: without anything of what it printed.
     """
     output = Head(HELPER_BYTES)
     try:

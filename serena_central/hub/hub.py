@@ -177,7 +177,8 @@ class Hub:
     async def call(self, spec: UpstreamSpec, tool: str, arguments: dict[str, Any], caller: Caller) -> dict[str, Any]:
         """Calls a tool; the result is as it came on the wire (MCP's CallToolResult).
 
-        Raises: UpstreamUnavailable, UpstreamCallFailed.
+        Raises:
+            UpstreamUnavailable, UpstreamCallFailed
         """
         scope = scope_of(spec, caller)
         if spec.kind == "stdio" and tool in self._asking(spec.key):
@@ -187,7 +188,11 @@ class Hub:
     async def ask(
         self, spec: UpstreamSpec, request: Callable[[Connection], Awaitable[Result]], caller: Caller
     ) -> Result:
-        """Any other request of a caller. Raises: UpstreamUnavailable, UpstreamCallFailed."""
+        """Any other request of a caller.
+
+        Raises:
+            UpstreamUnavailable, UpstreamCallFailed
+        """
         return await self._upstream(spec, scope_of(spec, caller)).asked(request, caller)
 
     # --- what people do ------------------------------------------------------------------------------------------

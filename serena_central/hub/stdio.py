@@ -57,7 +57,8 @@ async def stdio_wire(
 ) -> AsyncGenerator[StdioWire]:
     """Runs the program while the block is open.
 
-    Raises: UpstreamUnavailable when it can't be started.
+    Raises:
+        UpstreamUnavailable: it can't be started.
     """
     if not spec.folder.is_dir():
         raise UpstreamUnavailable(spec.name, f"its folder {str(spec.folder)!r} does not exist")

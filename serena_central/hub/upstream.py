@@ -182,7 +182,8 @@ class Upstream:
     async def connection(self) -> Connection:
         """The connection, when there is one. Bounded by the deadline of the start and by the pause before it.
 
-        Raises: UpstreamUnavailable.
+        Raises:
+            UpstreamUnavailable
         """
         while self._connection is None:
             if self.state is UpstreamState.FAILED:

@@ -52,7 +52,11 @@ class UpstreamTool(Tool):
         return None
 
     def parse(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
-        """Checks arguments against the server's schema. Raises: InvalidArguments."""
+        """Checks arguments against the server's schema.
+
+        Raises:
+            InvalidArguments
+        """
         from serena_central.hub.validation import problem_text
 
         given, problems = self.checker.checked(arguments)

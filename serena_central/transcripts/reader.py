@@ -49,7 +49,8 @@ Warn = Callable[[Skipped], None]
 def records(folder: Path, session: UUID | str, warn: Warn) -> Iterator[AnyRecord]:
     """The records of a session of one project's folder, over all its days, in order.
 
-    Raises: InvalidTranscript, naming file and line, where a line of the session lacks a required field.
+    Raises:
+        InvalidTranscript: naming file and line, where a line of the session lacks a required field.
     """
     wanted = str(session).encode()
     for file in day_files(folder):

@@ -55,7 +55,11 @@ class TranscriptWriter:
         os.close(self._lock)
 
     def append(self, record: AnyRecord) -> None:
-        """Writes one line. Raises: OSError; what was written of the line then counts for nothing."""
+        """Writes one line.
+
+        Raises:
+            OSError: what was written of the line then counts for nothing.
+        """
         line = _ENCODER.encode(without_secrets(record)) + b"\n"
         file = self._file_of(self._clock().astimezone(UTC).date().isoformat())
         content = b"\n" + line if self._torn else line

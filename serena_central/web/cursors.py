@@ -27,7 +27,11 @@ class Cursors(NamedTuple):
     key: Any
 
     def read(self, request: Request) -> Any:
-        """The key behind which a page begins; None for the first page. Raises InvalidArguments."""
+        """The key behind which a page begins; None for the first page.
+
+        Raises:
+            InvalidArguments
+        """
         text = request.query_params.get(CURSOR.name)
         if text is None:
             return None

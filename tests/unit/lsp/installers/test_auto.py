@@ -87,7 +87,7 @@ async def test_a_missing_server_is_installed_once_and_whoever_asks_is_told(tmp_p
 
 
 @pytest.mark.parametrize(
-    ("allowed", "ways", "begins"),
+    ("allowed", "methods", "begins"),
     [
         ("off", ("pip",), False),
         ("pinned", ("npm",), True),
@@ -96,7 +96,7 @@ async def test_a_missing_server_is_installed_once_and_whoever_asks_is_told(tmp_p
         ("all", ("toolchain", "manual", "path"), False),
     ],
 )
-async def test_the_setting_decides_which_ways_are_gone(
+async def test_the_setting_decides_which_methods_are_used(
     tmp_path: Path, allowed: str, methods: tuple[str, ...], begins: bool
 ) -> None:
     async with running(World(tmp_path, allowed)) as world:
