@@ -123,7 +123,11 @@ class Checks:
                 del runs[next(iter(runs))]
 
     async def check(self, hook: Hook) -> CheckEnd:
-        """Makes the check that a hook names. Raises SerenaCentralError: it can't be made."""
+        """Makes the check that a hook names.
+
+        Raises:
+            SerenaCentralError: it can't be made.
+        """
         if hook.action == TESTS:
             return await self._tests(str(hook.given.get("command") or ""), hook)
         files, whole = await self._edited()
