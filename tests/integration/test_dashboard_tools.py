@@ -1,7 +1,9 @@
 """Tools tried in the dashboard, and the pages about settings, clients and the server itself, over real HTTP."""
 
 import json
+import re
 from collections.abc import AsyncGenerator
+from html import unescape
 from pathlib import Path
 
 import pytest
@@ -45,13 +47,54 @@ async def test_a_tool_is_tried_by_the_way_of_every_call(
     assert "depth" in shown(failed.text)
 
 
-async def test_what_changes_something_is_not_tried(visitor: Visitor, project: Path) -> None:
-    fields = {"arg-command": "touch gone", "arg-project": str(project)}
-    answer = await visitor.act("/tools/execute_shell_command", fields)
-    assert "can&#39;t be tried here" in answer.text
-    assert not (project / "gone").exists()
-    for name in (one.name for one in CATALOGUE if not one.read_only):
-        assert f'action="/dashboard/tools/{name}"' not in await visitor.see(f"/tools/{name}")
+def fields_of(html: str) -> dict[str, str]:
+    """The hidden fields of the form that asks."""
+    form = html.partition('id="answer"')[2].partition("</form>")[0]
+    return {unescape(name): unescape(value) for name, value in re.findall(r'name="([^"]*)" value="([^"]*)"', form)}
+
+
+async def test_an_edit_shows_its_diff_and_is_made_when_it_is_confirmed(visitor: Visitor, project: Path) -> None:
+    file = project / "cart.py"
+    given = {
+        "arg-relative_path": "cart.py",
+        "arg-needle": "class Cart",
+        "arg-repl": "class Basket<b>",
+        "arg-mode": "literal",
+        "arg-project": str(project),
+    }
+    preview = await visitor.act("/tools/replace_content", given)
+    assert '<span class="added">+class Basket&lt;b&gt;:' in preview.text
+    assert "class Cart" in file.read_text()
+    fields = fields_of(preview.text)
+    assert fields["step"] == "apply"
+    assert "dry_run" not in preview.text.partition("Input schema")[0]
+    file.write_text("import os\n" + file.read_text())
+    changed = await visitor.act("/tools/replace_content", fields)
+    assert "has changed since" in changed.text
+    assert "class Cart" in file.read_text()
+    done = await visitor.act("/tools/replace_content", fields_of(changed.text))
+    assert "lines_added" in done.text
+    assert "class Basket<b>" in file.read_text()
+    assert "/dashboard/calls/c-" in done.text
+    refused = await visitor.act("/tools/replace_content", {**given, "arg-needle": "none there"})
+    assert "Failed" in refused.text
+    assert 'value="apply"' not in refused.text
+
+
+async def test_what_has_no_dry_run_asks_first(visitor: Visitor, project: Path) -> None:
+    fields = {"arg-command": "touch made", "arg-project": str(project)}
+    asked = await visitor.act("/tools/execute_shell_command", fields)
+    assert "has no dry run" in asked.text
+    assert not (project / "made").exists()
+    assert (await visitor.act("/tools/execute_shell_command", fields_of(asked.text))).status_code == 200
+    assert (project / "made").exists()
+
+
+async def test_projects_and_modes_are_choices(visitor: Visitor, project: Path) -> None:
+    await visitor.act("/tools/list_dir", {"arg-relative_path": ".", "arg-project": str(project)})
+    assert f'<option value="{project}">shop ({project})</option>' in await visitor.see("/tools/find_symbol")
+    modes = await visitor.see("/tools/switch_modes")
+    assert '<option value="[&#34;editing&#34;]">editing</option>' in modes
 
 
 async def test_a_try_needs_the_browsers_token_and_a_tool(visitor: Visitor) -> None:
