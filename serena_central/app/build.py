@@ -286,7 +286,7 @@ def _upstreams(base: _Base, built: _Projects, catalogue: Catalogue) -> UpstreamO
             client_logs=claude.locations.user_folder / "mcp-logs",
         )
 
-    return UpstreamOffer(claude, trust, settings, hub, frozenset(catalogue.names()))
+    return UpstreamOffer(claude, trust, settings, hub, frozenset(catalogue.names()), base.bus)
 
 
 def _warming_on_start(runs: list[Run], services: Services) -> None:

@@ -15,6 +15,10 @@ Progress = Callable[[str, float | None], None]
 """Takes a sentence and the part done, 0 to 1, or None where that is not known. Never blocks."""
 
 
+Log = Callable[[str, Any, str], Awaitable[None]]
+"""Sends a log message (level, data, logger) to the caller's client, if that wants it."""
+
+
 def _nowhere(_message: str, _part: float | None) -> None:
     """For callers that want no progress."""
 
@@ -28,6 +32,8 @@ class Caller(msgspec.Struct, frozen=True, kw_only=True):
     progress: Progress = _nowhere
     ask: Question | None = None
     """None: its client can't be asked anything."""
+    log: "Log | None" = None
+    """None: its client wants no log messages."""
 
 
 class Ongoing(msgspec.Struct, eq=False):

@@ -56,7 +56,10 @@ Heard = Callable[["Connection", types.ServerNotification], Awaitable[None]]
 class Connection:
     """Made by `connected` alone. Safe from any task of the event loop."""
 
-    def __init__(self, server: str, version: str, heard: Heard, asking: Iterable[str]) -> None:
+    def __init__(
+        self, server: str, version: str, heard: Heard, asking: Iterable[str], learned: Callable[[set[str]], None]
+    ) -> None:
+        """`learned` is called with the tools that may have asked back, when there are more of them."""
         self._server = server
         self._version = version
         self._heard = heard
@@ -65,8 +68,7 @@ class Connection:
         self._ongoing: list[Ongoing] = []
         self.asking = set(asking)
         """Tools that may have asked back."""
-        self.learned_asking = False
-        """Whether one was added since."""
+        self._learned = learned
         self.calls = 0
 
     @property
@@ -307,11 +309,22 @@ class Connection:
     def _learn(self, tools: set[str]) -> None:
         if not tools <= self.asking:
             self.asking |= tools
-            self.learned_asking = True
+            self._learned(self.asking)
 
     async def _message(self, message: Any) -> None:
-        if not isinstance(message, Exception):
+        if isinstance(message, types.LoggingMessageNotification):
+            await self._log(message.params)
+        elif not isinstance(message, Exception):
             await self._heard(self, message)
+
+    async def _log(self, message: types.LoggingMessageNotificationParams) -> None:
+        """To the caller on whose behalf the server works, where that is known."""
+        ongoing = ONGOING.get()
+        if ongoing is None and len({one.caller.session for one in self._ongoing}) == 1:
+            ongoing = self._ongoing[-1]
+        if ongoing is not None and ongoing.caller.log is not None:
+            name = f"{self._server}.{message.logger}" if message.logger else self._server
+            await ongoing.caller.log(message.level, message.data, name)
 
 
 @asynccontextmanager

@@ -18,6 +18,7 @@ import anyio
 import msgspec
 from mcp.shared.exceptions import MCPError
 from mcp_types import CONNECTION_CLOSED, ServerNotification
+from msgspec import structs
 
 from serena_central.config.settings import HubPolicy
 from serena_central.core.errors import STDERR_SHOWN, SerenaCentralError, UpstreamCallFailed, UpstreamUnavailable
@@ -314,7 +315,7 @@ class Upstream:
     async def _connected(self, stack: AsyncExitStack, log: WireLog, bound: anyio.CancelScope) -> str:
         spec, around = self.spec, self._around
         wire = await self._wire(stack, log)
-        made = Connection(spec.name, around.version, self._heard, around.asking(spec.key))
+        made = Connection(spec.name, around.version, self._heard, around.asking(spec.key), self._learn_asking)
         try:
             connection = await stack.enter_async_context(connected(made, wire.incoming, wire.outgoing))
             await self._learn(connection)
@@ -372,6 +373,10 @@ class Upstream:
         self.catalog = await connection.catalog()
         self._around.learned(self, self.catalog)
 
+    def _learn_asking(self, tools: set[str]) -> None:
+        if self.catalog is not None:
+            self._around.learned(self, structs.replace(self.catalog, asking=sorted(tools)))
+
     def _ready(self, connection: Connection) -> None:
         self._connection = self._serving = connection
         self._last_used, self._started_at = anyio.current_time(), time.time()
@@ -392,8 +397,7 @@ class Upstream:
                         await _first(self._end, ended, self._news)
                     if self._end.is_set() or ended.is_set():
                         break
-                    if self._news.is_set() or connection.learned_asking:
-                        connection.learned_asking = False
+                    if self._news.is_set():
                         with suppress(UpstreamCallFailed), anyio.move_on_after(self.spec.start_timeout_s):
                             await self._learn(connection)
                     now = anyio.current_time()

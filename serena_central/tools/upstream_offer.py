@@ -3,15 +3,19 @@
 The hub and all that it needs are imported when a file of the configuration has an MCP server, and not before.
 """
 
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Awaitable, Callable, Hashable, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, cast, get_args
 
 import anyio
 import anyio.abc
 import msgspec
 
 from serena_central.config.settings import ServerSettings
+from serena_central.core.client_channel import ClientChannel, ClientRequest, Method, client_channel
+from serena_central.core.errors import ClientCannotAnswer, UpstreamQuestionRefused
+from serena_central.core.event_kinds import SessionDisconnected, SessionForgotten, SessionKilled
+from serena_central.core.events import EventBus
 from serena_central.core.lru import Lru
 from serena_central.core.progress import listener
 from serena_central.core.quoting import escaped
@@ -19,11 +23,12 @@ from serena_central.projects.claude_settings import ClaudeSettings
 from serena_central.projects.trust.trust_decisions import Trust
 from serena_central.sessions.session import Session
 from serena_central.tools.answer import PassedOn
+from serena_central.tools.suspended_calls import SuspendedCalls
 from serena_central.tools.tool_effects import rules_root
 from serena_central.tools.upstream_tool import UpstreamTool, upstream_tool
 
 if TYPE_CHECKING:
-    from serena_central.hub.callers import Caller
+    from serena_central.hub.callers import Caller, Log
     from serena_central.hub.hub import Hub
     from serena_central.hub.search import ToolSearch
     from serena_central.hub.specs import UpstreamSpec
@@ -47,6 +52,8 @@ class Offered(NamedTuple):
     """What differs when the rest does."""
 
 
+_METHODS: Mapping[str, Method] = {method: method for method in get_args(Method)}
+
 NONE = Offered({}, 0, None)
 
 
@@ -60,6 +67,7 @@ class UpstreamOffer:
         settings: ServerSettings,
         build: "Callable[[], Hub]",
         taken: frozenset[str],
+        bus: EventBus,
     ) -> None:
         """`build` makes the hub; `taken` are the names of our own tools."""
         self._claude = claude
@@ -70,6 +78,8 @@ class UpstreamOffer:
         self._wanted = anyio.Event()
         self._runs = anyio.Event()
         self._hub: Hub | None = None
+        self._bus = bus
+        self._suspended = SuspendedCalls()
         self._known: Lru[Hashable, Offered] = Lru(MOST_SETS)
         self._searches: Lru[Hashable, ToolSearch] = Lru(MOST_SETS)
 
@@ -80,7 +90,19 @@ class UpstreamOffer:
         self._hub = await anyio.to_thread.run_sync(self._build)
         async with anyio.create_task_group() as tasks:
             await tasks.start(self._hub.run)
+            await tasks.start(self._suspended.run)
+            await tasks.start(self._end_with_sessions, self._hub)
             self._runs.set()
+
+    async def _end_with_sessions(
+        self, hub: "Hub", *, task_status: anyio.abc.TaskStatus[None] = anyio.TASK_STATUS_IGNORED
+    ) -> None:
+        """What belonged to a session alone ends with it."""
+        with self._bus.subscribe() as news:
+            task_status.started()
+            async for event in news:
+                if isinstance(event, SessionForgotten | SessionKilled | SessionDisconnected) and event.session:
+                    hub.session_ended(event.session)
 
     @property
     def running(self) -> "Hub | None":
@@ -147,7 +169,15 @@ class UpstreamOffer:
     async def _call(
         self, hub: "Hub", spec: "UpstreamSpec", tool: str, call: Any, arguments: dict[str, Any]
     ) -> PassedOn:
-        return PassedOn(await hub.call(spec, tool, arguments, self.caller(call.session)))
+        session, channel = call.session, client_channel()
+        may_be_asked = channel.offers("sampling/createMessage") or channel.offers("elicitation/create")
+        if session.era == "modern" and may_be_asked:
+
+            async def work(ask: Callable[[ClientRequest], Awaitable[dict[str, Any]]]) -> dict[str, Any]:
+                return await hub.call(spec, tool, arguments, self._caller(session, channel, ask))
+
+            return PassedOn(await self._suspended.call(channel, session.id, call.tool, arguments, work))
+        return PassedOn(await hub.call(spec, tool, arguments, self.caller(session)))
 
     async def listed(self, session: Session) -> tuple[list[UpstreamTool], bool]:
         """The tools to list for a session, before rules; with True none of them, but those of ours that find them."""
@@ -179,13 +209,42 @@ class UpstreamOffer:
         return [offered.tools[name] for name in index.find(query, limit)]
 
     def caller(self, session: Session) -> "Caller":
-        """A session as the hub sees it."""
+        """A session as the hub sees it, in the midst of a call."""
+        channel = client_channel()
+
+        async def ask(request: ClientRequest) -> dict[str, Any]:
+            return (await channel.ask({"upstream": request}))["upstream"]
+
+        return self._caller(session, channel, ask)
+
+    def _caller(
+        self, session: Session, channel: ClientChannel, ask: Callable[[ClientRequest], Awaitable[dict[str, Any]]]
+    ) -> "Caller":
         from serena_central.hub.callers import Caller
 
+        root = rules_root(session)
         hears = listener()  # of this call: what its upstream reports is heard in another task
 
         def progress(message: str, part: float | None) -> None:
             if hears is not None:
                 hears(escaped(message), part)
 
-        return Caller(session=session.id, root=rules_root(session), client=session.client_name, progress=progress)
+        async def question(method: str, params: Mapping[str, Any]) -> dict[str, Any]:
+            known = _METHODS.get(method)
+            if known is None or not channel.offers(known) or (known == "roots/list" and session.era == "modern"):
+                if known == "roots/list":
+                    return {"roots": [{"uri": root.as_uri(), "name": root.name}]}
+                raise UpstreamQuestionRefused(method, f"the client {session.client_name} does not support it")
+            try:
+                return await ask(ClientRequest(known, params))
+            except ClientCannotAnswer as error:
+                raise UpstreamQuestionRefused(method, str(error)) from error
+
+        return Caller(
+            session=session.id,
+            root=root,
+            client=session.client_name,
+            progress=progress,
+            ask=question,
+            log=cast("Log", channel.log),
+        )
