@@ -1,5 +1,6 @@
 """Tools that follow call and type hierarchies."""
 
+from collections import Counter
 from typing import Annotated, Any, Literal
 
 from msgspec import Meta
@@ -13,6 +14,7 @@ from serena_central.symbols.kinds import kind_name
 from serena_central.tools.answer import Form, Shaped, shaped
 from serena_central.tools.catalogue import tool
 from serena_central.tools.context import ToolCall
+from serena_central.tools.listing import EXAMPLES, in_brief
 from serena_central.tools.notes import note_answer
 from serena_central.tools.symbols import InFile, NamePath, find_declarations
 from serena_central.tools.unasked_modules import note_alone
@@ -78,9 +80,14 @@ async def _hierarchy(
     return shaped(
         lambda: {**top, direction: [_as_json(node, direction) for node in nodes]},
         Form("without deeper levels", lambda: {**top, direction: [node.in_short for node in nodes]}),
-        Form("as a total", lambda: f"{_count(nodes)} symbols"),
+        Form("as counts per folder, with the first ones", lambda: {**top, direction: _in_brief(nodes)}),
         narrow="Use a smaller depth.",
     )
+
+
+def _in_brief(nodes: list[HierarchyNode]) -> dict[str, Any]:
+    inside = Counter(node.path for node in nodes if not node.outside)
+    return in_brief(_count(nodes), inside, [node.in_short for node in nodes[:EXAMPLES]])
 
 
 def _count(nodes: list[HierarchyNode]) -> int:

@@ -22,6 +22,9 @@ FIRST_TRIED = 64
 FOLDERS = 12
 """Named with their counts where a list does not fit."""
 
+EXAMPLES = 20
+"""Items shown of what fits in no other form."""
+
 _CURSOR = re.compile(r"(?:(.+):)?(\d{1,9})/(\d{1,9})", re.DOTALL)
 """`start/total`, of a grouped answer behind the name of the group and a colon."""
 
@@ -144,6 +147,14 @@ class Listing:
             return ""
         more = f", {rest} in others" if rest else ""
         return f" ({', '.join(f'{folder} {count}' for folder, count in shown)}{more})"
+
+
+def in_brief(total: int, per_file: Mapping[str, int], first: Sequence[Any]) -> dict[str, Any]:
+    """The shortest form of many items that still tells where to look: how many there are, in which folders, and the
+    first of them, which are given in their usual form."""
+    folders, others = by_folder(per_file)
+    counts = {**dict(folders), **({"others": others} if others else {})}
+    return {"total": total, "folders": counts, "first": list(first[:EXAMPLES])}
 
 
 def by_folder(per_file: Mapping[str, int], most: int = FOLDERS) -> tuple[list[tuple[str, int]], int]:

@@ -1,8 +1,9 @@
 """Tools on memories. A session may replace what it has seen; what another one wrote meanwhile is shown to it first."""
 
+from collections import Counter
 from collections.abc import Generator
 from contextlib import contextmanager
-from typing import Annotated, Any
+from typing import Annotated
 
 from msgspec import Meta
 
@@ -14,6 +15,8 @@ from serena_central.projects.memories import GLOBAL, checked_name
 from serena_central.projects.project import Project
 from serena_central.tools.catalogue import tool
 from serena_central.tools.context import ToolCall
+from serena_central.tools.listing import Listing
+from serena_central.tools.symbol_answers import NAME_CHARS
 
 Name = Annotated[str, Meta(description="Name, e.g. backend/conventions; global/… for all projects")]
 
@@ -46,20 +49,34 @@ async def read_memory(call: ToolCall, target: Project, memory_name: Name) -> str
     "List memories",
     answers="{memories, read_only_memories?}",
     about="notes",
+    paged=True,
     if_empty="There are none yet. write_memory keeps what later sessions need; onboarding explains how to begin.",
 )
 async def list_memories(
     call: ToolCall, target: Project, topic: Annotated[str, Meta(description="Only memories below this topic")] = ""
-) -> dict[str, Any]:
+) -> Listing:
     """Names of the project's memories and of the global ones."""
     names, left_out = await target.memories.names(topic)
     if left_out:
         entries = counted(left_out, "entry", "entries")
         call.note(f"Skipped: {entries} in the memory folders that are links or have names that are not valid.")
-    kept = [name for name in names if not target.memories.changeable(name)]
+
+    def build(first: int, last: int) -> dict[str, list[str]]:
+        kept = [name for name in names[first:last] if not target.memories.changeable(name)]
+        return {"memories": names[first:last], **({"read_only_memories": kept} if kept else {})}
+
     for trouble in target.memories.troubles():
         call.note(trouble)
-    return {"memories": names, **({"read_only_memories": kept} if kept else {})}
+    return Listing(
+        page=call.page,
+        total=len(names),
+        window=call.page.window(len(names), NAME_CHARS),
+        noun="memory",
+        plural="memories",
+        build=build,
+        narrow="Pass a topic.",
+        per_file=Counter(names),
+    )
 
 
 @tool("Delete a memory", about="notes", reads=False, journaled=True, destructive=True)

@@ -1,7 +1,7 @@
 """Tools that look for what a change left behind: unused symbols, broken references."""
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Annotated, Any
 
 import msgspec
@@ -17,6 +17,7 @@ from serena_central.tools.analysis import LONG_S, SECONDS, Seconds
 from serena_central.tools.answer import Form, Shaped, shaped
 from serena_central.tools.catalogue import tool
 from serena_central.tools.context import ToolCall
+from serena_central.tools.listing import EXAMPLES, in_brief
 from serena_central.tools.notes import note_tree
 
 NARROW = "Pass a smaller folder, or the paths that changed."
@@ -130,6 +131,10 @@ def _broken(checked: Checked, hidden: int) -> dict[str, Any]:
     }
 
 
+def _in_brief(found: Sequence[Unused | Broken]) -> dict[str, Any]:
+    return in_brief(len(found), Counter(one.path for one in found), msgspec.to_builtins(list(found[:EXAMPLES])))
+
+
 def _told(
     call: ToolCall, where: Extent, result: UnusedFound | Checked, what: str, in_full: Callable[[], dict[str, Any]]
 ) -> Shaped:
@@ -139,7 +144,7 @@ def _told(
         call.note(note)
     return shaped(
         in_full,
-        Form("as counts per file", lambda: Counter(one.path for one in result.found)),
+        Form("as counts per folder, with the first ones", lambda: _in_brief(result.found)),
         Form("as a total", lambda: f"{len(result.found)} {what}"),
         narrow=NARROW,
     )

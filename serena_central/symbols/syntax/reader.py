@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import anyio
+import anyio.to_thread
 import msgspec
 from anyio.abc import TaskGroup, TaskStatus
 from anyio.streams.buffered import BufferedByteReceiveStream
@@ -39,7 +40,14 @@ NAME = "tree-sitter"
 MAX_ANSWER_BYTES = 64 << 20
 
 ANSWER_S = 10.0
-"""How long one text may take: ten times what the longest does. The worker's own start is part of it."""
+"""How long one text may take: ten times what the longest does. The worker's own start is part of it. The second half is
+CPU time of the worker, since a machine that does much else may give it none."""
+
+STALLED_S = 120.0
+"""And how long it may take in all."""
+
+CPU_CHECKS = 10
+"""Of the worker's CPU time, while ANSWER_S passes."""
 
 IDLE_S = 120.0
 """Idle time in seconds after which the last worker exits: it holds some 40 MB …"""
@@ -240,9 +248,9 @@ class SyntaxReader:
 async def _ask(process: ChildProcess, answers: BufferedByteReceiveStream, batch: Sequence[_Order]) -> str:
     """Answers a batch; returns the reason if the worker cannot continue."""
     try:
-        with anyio.fail_after(ANSWER_S):
+        with anyio.fail_after(STALLED_S):
             await process.stdin.send(framed([order.request for order in batch]))
-            length = int.from_bytes(await answers.receive_exactly(4))
+            length = int.from_bytes(await _received(process, answers, 4))
             if length > MAX_ANSWER_BYTES:
                 return f"{length} bytes is not a valid response size"
             found = _decoder.decode(await answers.receive_exactly(length))
@@ -257,6 +265,21 @@ async def _ask(process: ChildProcess, answers: BufferedByteReceiveStream, batch:
     for order, answer in zip(batch, found, strict=True):
         _settle(order, answer)
     return ""
+
+
+async def _received(process: ChildProcess, answers: BufferedByteReceiveStream, length: int) -> bytes:
+    """The next bytes of a worker's answer. Raises TimeoutError when it works for too long."""
+    with anyio.move_on_after(ANSWER_S / 2):
+        return await answers.receive_exactly(length)
+    before = await _cpu_s(process)
+    while await _cpu_s(process) - before < ANSWER_S / 2:
+        with anyio.move_on_after(ANSWER_S / CPU_CHECKS):  # what has come stays in the buffer
+            return await answers.receive_exactly(length)
+    raise TimeoutError
+
+
+async def _cpu_s(process: ChildProcess) -> float:
+    return (await anyio.to_thread.run_sync(process.usage)).cpu_s
 
 
 _decoder = msgspec.msgpack.Decoder(list[Answer])

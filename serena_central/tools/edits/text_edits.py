@@ -4,7 +4,8 @@ What is named by its text needs no guard: the text is found as it is now, or not
 numbers, or replaces a whole file, is guarded by what the session last saw of that file.
 """
 
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Sequence
 from typing import Annotated, Any
 
 from msgspec import Meta
@@ -16,6 +17,7 @@ from serena_central.editing.lines import replace_lines as with_other_lines
 from serena_central.editing.plan import TextEdit, apply_edits
 from serena_central.editing.replacing import Mode, replaced, replacements
 from serena_central.files.text import FileText
+from serena_central.projects.editing.bulk_replacement import Occurrence
 from serena_central.projects.editing.conflicts import WHOLE_FILE
 from serena_central.projects.project import Project
 from serena_central.tools.answer import Form, Shaped, shaped
@@ -24,6 +26,7 @@ from serena_central.tools.context import ToolCall
 from serena_central.tools.edits.edit_answers import EDIT_ANSWER, answer
 from serena_central.tools.edits.symbol_edits import DryRun
 from serena_central.tools.files import paths_below
+from serena_central.tools.listing import in_brief
 from serena_central.tools.notes import note_names
 from serena_central.tools.read_set import ReadSet
 
@@ -170,11 +173,14 @@ async def replace_in_files(
     return _listing(done.occurrences, told) if dry_run else told
 
 
-def _listing(occurrences: list[Any], diff: str) -> Shaped:
+def _listing(occurrences: Sequence[Occurrence], diff: str) -> Shaped:
+    def brief() -> dict[str, Any]:
+        return in_brief(len(occurrences), Counter(one.path for one in occurrences), occurrences)
+
     return shaped(
         lambda: {"count": len(occurrences), "occurrences": occurrences, "diff": diff},
         Form("without the diff", lambda: {"count": len(occurrences), "occurrences": occurrences}),
-        Form("as a count", lambda: {"count": len(occurrences)}),
+        Form("as counts per folder, with the first ones", brief),
         narrow="Pass relative_path, paths_include_glob or a longer needle.",
     )
 

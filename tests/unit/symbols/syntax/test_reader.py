@@ -9,6 +9,8 @@ import psutil
 import pytest
 
 from serena_central.core.errors import LanguageServerError
+from serena_central.processes.child import ChildProcess
+from serena_central.processes.usage import Usage
 from serena_central.symbols.symbol import FileSymbols
 from serena_central.symbols.syntax import reader as reader_module
 from serena_central.symbols.syntax.grammars import GRAMMARS, SHORTHANDS
@@ -73,6 +75,34 @@ async def test_text_that_holds_up_the_parser_costs_its_own_answer_alone(monkeypa
             with pytest.raises(LanguageServerError, match=r"longer than 0\.5 s"):
                 await reader.outline("python", ENDLESS)
         assert await names(reader, "y = 1") == ["y"]
+
+
+async def test_a_worker_that_gets_no_cpu_time_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    looked_at, usage = 0, ChildProcess.usage
+
+    def counted(process: ChildProcess) -> Usage:
+        nonlocal looked_at
+        looked_at += 1
+        return usage(process)
+
+    found: list[str] = []
+    async with running() as reader, anyio.create_task_group() as tasks:
+        assert await names(reader, "x = 1") == ["x"]
+        monkeypatch.setattr(reader_module, "ANSWER_S", 0.2)
+        monkeypatch.setattr(ChildProcess, "usage", counted)
+        for worker in workers():
+            worker.suspend()
+
+        async def ask() -> None:
+            found.extend(await names(reader, "y = 1"))
+
+        tasks.start_soon(ask)
+        while looked_at < 2 * reader_module.CPU_CHECKS:  # as often as it may take twice
+            await anyio.sleep(0.01)
+        assert found == []
+        for worker in workers():
+            worker.resume()
+    assert found == ["y"]
 
 
 async def test_of_many_texts_the_one_that_holds_up_the_parser_costs_its_own_answer_alone(
