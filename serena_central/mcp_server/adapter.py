@@ -17,6 +17,7 @@ from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
 from mcp.server.lowlevel import Server
 from mcp.server.request_state import RequestStateBoundary, RequestStateSecurity
 from mcp.server.subscriptions import ToolsListChanged
+from mcp.shared.exceptions import MCPError
 from mcp.shared.inbound import x_mcp_header_map
 from mcp.shared.jsonrpc_dispatcher import progress_token_from_params
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
@@ -77,6 +78,8 @@ CACHE_HINTS: Mapping[CacheableMethod, CacheHint] = {
     "resources/templates/list": CacheHint(ttl_ms=60 * _MINUTE_MS),
     "prompts/list": CacheHint(ttl_ms=60 * _MINUTE_MS),
 }
+
+LISTS = frozenset(("tools/list", "resources/list", "resources/templates/list", "prompts/list"))
 
 Context = ServerRequestContext[Any, Any]
 
@@ -150,6 +153,8 @@ class Adapter:
     async def _border(self, ctx: Context, call_next: CallNext) -> HandlerResult:
         """Around every message: the session is known from the handshake on, and no error leaves untranslated."""
         try:
+            if ctx.method in LISTS and (ctx.params or {}).get("cursor"):
+                raise MCPError(code=types.INVALID_PARAMS, message="No answer had this cursor: each list is one page.")
             if ctx.method == "tools/call" and not isinstance((ctx.params or {}).get("arguments"), Mapping | None):
                 try:
                     ctx = self._with_arguments(ctx)

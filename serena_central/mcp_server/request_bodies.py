@@ -20,9 +20,26 @@ class _Parameters(msgspec.Struct):
 class _Message(msgspec.Struct):
     """A JSON-RPC message; what has no method is an answer, what has no id a notification."""
 
-    method: str | None = None
+    jsonrpc: Any = None
+    method: Any = msgspec.UNSET
     id: Any = msgspec.UNSET
     params: msgspec.Raw = msgspec.Raw(b"{}")
+    result: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
+    error: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
+
+    @property
+    def problem(self) -> str | None:
+        """Why it is not a message of MCP."""
+        if self.jsonrpc != "2.0":
+            return 'The member jsonrpc of a message is "2.0".'
+        if self.method is msgspec.UNSET:
+            is_answer = self.result is not msgspec.UNSET or self.error is not msgspec.UNSET
+            return None if is_answer else "A message has a method, a result or an error."
+        if not isinstance(self.method, str):
+            return "The method of a message is a string."
+        if not _is_id(self.id):
+            return BAD_ID
+        return None if bytes(self.params).lstrip()[:1] == b"{" else "The params of a message are an object."
 
 
 _decode_message = msgspec.json.Decoder(_Message).decode
@@ -54,19 +71,23 @@ class Body:
 
 
 class Head:
-    """What the first look at a message tells. Without a method and id for what can't be read: the transport says
-    what is wrong with that."""
+    """What the first look at a message tells. Without a method and id for what can't be read."""
 
     def __init__(self, content: bytes) -> None:
+        self.problem: str | None = None
+        """Why the message is none of MCP; None also for what is no JSON."""
+        message = _Message()
         try:
             message = _decode_message(content)
+            self.problem = message.problem
+        except msgspec.ValidationError:
+            self.problem = "A message is a JSON object."
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-            message = _Message()
-        self.method = message.method
-        self.has_bad_id = message.method is not None and not _is_id(message.id)
+            pass  # the transport says what is wrong with it
+        self.method: str | None = message.method if isinstance(message.method, str) else None
         self.request: str | None = None
         """The id of a request, as its transport writes it."""
-        if message.method is not None and message.id is not msgspec.UNSET and not self.has_bad_id:
+        if self.method is not None and message.id is not msgspec.UNSET and self.problem is None:
             self.request = str(message.id)
         self._params = message.params
 

@@ -34,7 +34,7 @@ from serena_central.mcp_server.conversation import (
     note_stream,
     refuse,
 )
-from serena_central.mcp_server.request_bodies import BAD_ID, MOST_MESSAGES, Body, Head, body_of
+from serena_central.mcp_server.request_bodies import MOST_MESSAGES, Body, Head, body_of
 from serena_central.mcp_server.sender import IN_SCOPE
 from serena_central.sessions.manager import SessionManager
 
@@ -247,8 +247,8 @@ class HandshakeTransports:
         """A request that is sent again before it was answered waits until the transport is through with the first: one
         would take the other's answer away. What they ask for is done once; `tools/idempotency.py` knows that."""
         head = Head(content)
-        if head.has_bad_id:
-            await refuse(send, 400, BAD_ID)
+        if head.problem is not None:
+            await refuse(send, 400, head.problem)
             return
         if head.method == "initialize":
             conversation.protocol_version = head.protocol_version

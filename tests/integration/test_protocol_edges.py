@@ -44,6 +44,41 @@ async def test_a_request_with_no_proper_id_is_refused(central: RunningCentral, e
     assert (answer.status_code, answer.json()["error"]["code"]) == (400, -32600)
 
 
+@pytest.mark.parametrize(
+    "message",
+    [
+        "null",
+        "7",
+        '"x"',
+        '{"id": 1, "method": "ping"}',
+        '{"jsonrpc": "1.0", "id": 1, "method": "ping"}',
+        '{"jsonrpc": "2.0", "id": 1}',
+        '{"jsonrpc": "2.0", "id": 1, "method": 7}',
+        '{"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": []}',
+        '{"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": "x"}',
+    ],
+)
+async def test_what_is_no_message_is_an_invalid_request_in_one_sentence(central: RunningCentral, message: str) -> None:
+    async with central.raw("handshake") as client:
+        headers = client.headers("", {}) | {"content-type": "application/json"}
+        answer = await client.http.post("/mcp", content=message, headers=headers)
+        broken = await client.http.post("/mcp", content=message[:-1] + "\0", headers=headers)
+    error = answer.json()["error"]
+    assert (answer.status_code, error["code"]) == (400, -32600)
+    assert error["message"].endswith(".")
+    assert "\n" not in error["message"]
+    assert (broken.status_code, broken.json()["error"]["code"]) == (400, -32700)
+
+
+@pytest.mark.parametrize("era", ["handshake", "modern"])
+@pytest.mark.parametrize("method", ["tools/list", "resources/list", "resources/templates/list", "prompts/list"])
+async def test_a_cursor_of_no_list_is_refused(central: RunningCentral, era: Any, method: str) -> None:
+    async with central.raw(era) as client:
+        answer = await client.ask(method, {"cursor": "nonsense"})
+        assert "result" in await client.ask(method, {})
+    assert answer["error"]["code"] == -32602
+
+
 async def test_a_version_that_nobody_knows_is_answered_with_those_that_are_known(central: RunningCentral) -> None:
     async with central.raw("handshake") as client:
         headers = client.headers("", {}) | {"mcp-protocol-version": "1999-01-01"}
