@@ -75,7 +75,7 @@ class Head:
 
     def __init__(self, content: bytes) -> None:
         self.problem: str | None = None
-        """Why the message is none of MCP; None also for what is no JSON."""
+        """Why it is not a message of MCP; None also where the body is not JSON."""
         message = _Message()
         try:
             message = _decode_message(content)
