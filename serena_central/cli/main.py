@@ -32,6 +32,7 @@ COMMANDS = {
     "projects": "List projects.",
     "history": "List edits.",
     "undo": "Undo an edit.",
+    "transcripts": "List sessions of coding agents, and resume, keep or delete their transcripts.",
     "usage": "Show tokens and cost of coding agents, from their transcripts.",
     "call": "Call a tool.",
     "hook": "Install hooks that point coding agents from text search to these tools.",

@@ -62,6 +62,11 @@ class Places:
         return self.home / "transcripts"
 
     @property
+    def transcript_archive(self) -> Path:
+        """Clients' transcripts, compressed before the clients delete them."""
+        return self.home / "transcript-archive"
+
+    @property
     def usage_file(self) -> Path:
         """Usage that was read from transcripts."""
         return self.home / "usage.db"

@@ -192,3 +192,23 @@ def _forecast(block: Block, now: float) -> None:
     block.cost_per_hour = block.cost / hours
     block.tokens_per_minute = block.tokens / hours / 60
     block.forecast = block.cost + block.cost_per_hour * max(block.ends_at - now, 0) / 3600
+
+
+class SessionUsage(UsageRow, kw_only=True):
+    """Usage of one session of a client; `key` is its id, too."""
+
+    client: str
+    project: str
+    session: str
+
+
+def session_usage(store: UsageStore) -> list[SessionUsage]:
+    """All sessions, the latest first. Raises: StoreError."""
+    rows: dict[tuple[str, str], SessionUsage] = {}
+    for one in store.totals():
+        row = rows.get((one.client, one.session))
+        if row is None:
+            row = SessionUsage(key=one.session, client=one.client, project=one.project, session=one.session)
+            rows[one.client, one.session] = row
+        row.add(one)
+    return sorted(rows.values(), key=lambda row: row.last_at, reverse=True)

@@ -1,0 +1,144 @@
+"""`serena-central transcripts`: sessions of coding agents on this machine, how to resume them, and what is kept.
+
+It reads the files itself: no server has to run.
+"""
+
+import os
+import shlex
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import click
+import msgspec
+
+from serena_central.claude_config.effective import load
+from serena_central.cli.output import age, json_option, print_json, print_table, say
+from serena_central.config.load import load_server_config
+from serena_central.core.errors import InvalidArguments
+from serena_central.core.places import Places
+from serena_central.core.words import counted
+from serena_central.store.usage_store import UsageStore
+from serena_central.transcripts import cleanup
+from serena_central.transcripts.counting import roots_of, update
+from serena_central.transcripts.pricing import Prices
+from serena_central.transcripts.reader import RESUME, folder_of, sessions
+from serena_central.transcripts.reports import SessionUsage, session_usage
+
+
+@click.group(epilog="Example: serena-central transcripts list --client claude-code -n 5")
+def command() -> None:
+    """List sessions of coding agents, resume them, and keep or delete transcripts."""
+
+
+@command.command("list", epilog="Example: serena-central transcripts list --project shop")
+@click.option("--client", help="Only sessions of this client: claude-code, codex, gemini.")
+@click.option("--project", help="Only sessions in this project, by root or the root's name.")
+@click.option("-n", "limit", type=click.IntRange(1, 10_000), default=20, show_default=True, help="Number of sessions.")
+@json_option
+def list_(*, client: str | None, project: str | None, limit: int, as_json: bool) -> None:
+    """List sessions with their cost, the latest first."""
+    found = [
+        one
+        for one in _native()
+        if client in (None, one.client) and project in (None, one.project, Path(one.project).name)
+    ][:limit]
+    if as_json:
+        print_json([_described(one) for one in found])
+        return
+    rows = [
+        [
+            one.session,
+            one.client,
+            age(one.last_at),
+            one.project,
+            one.requests,
+            f"${one.cost:.4f}{'+' * (one.unpriced > 0)}",
+        ]
+        for one in found
+    ]
+    print_table(["SESSION", "CLIENT", "AGE", "PROJECT", "REQUESTS", "COST"], rows, empty="No sessions found.")
+
+
+@command.command(epilog="Example: serena-central transcripts resume 8ac3b04e")
+@click.argument("session")
+@json_option
+def resume(*, session: str, as_json: bool) -> None:
+    """Print the command that resumes a session in its client. The beginning of an id is enough."""
+    found = [one for one in _native() if one.session.startswith(session)]
+    if len(found) != 1:
+        names = ", ".join(one.session for one in found[:5])
+        why = f"fits {counted(len(found), 'session')}: {names}" if found else "is not the id of a session"
+        raise InvalidArguments(f"{session} {why}. `serena-central transcripts list` shows the ids.")
+    described = _described(found[0])
+    if as_json:
+        print_json(described)
+    else:
+        say(described["resume"])
+
+
+@command.command(epilog="Example: serena-central transcripts pin 3f0c… --off")
+@click.argument("session")
+@click.option("--off", is_flag=True, help="No longer keep it.")
+def pin(*, session: str, off: bool) -> None:
+    """Keep a session's transcript of this server whatever its age."""
+    folder = Places.of_user().transcripts
+    if not off and folder_of(folder, session) is None:
+        raise InvalidArguments(f"No transcript of this server holds session {session}.")
+    cleanup.pin(folder, session, on=not off)
+
+
+@command.command(epilog="Example: serena-central transcripts clean")
+@json_option
+def clean(*, as_json: bool) -> None:
+    """Delete old transcripts of this server, as it does once a day; archive clients' where settings say so."""
+    places, now = Places.of_user(), datetime.now(UTC)
+
+    def keep_days(root: str) -> int:
+        days = load(Path(root)).value.get("cleanupPeriodDays") if root else None
+        return days if isinstance(days, int) and not isinstance(days, bool) else cleanup.KEEP_DAYS
+
+    deleted = cleanup.clean_up(places.transcripts, keep_days, now)
+    archived: list[Path] = []
+    if load_server_config({}).value.archive_transcripts:
+        archived = cleanup.archive(roots_of(Path.home(), os.environ), places.transcript_archive, now)
+    if as_json:
+        print_json({"deleted": [str(one) for one in deleted], "archived": [str(one) for one in archived]})
+        return
+    say(f"{counted(len(deleted), 'day file')} deleted, {counted(len(archived), 'transcript')} archived.")
+
+
+@command.command("own", epilog="Example: serena-central transcripts own --json")
+@json_option
+def own(*, as_json: bool) -> None:
+    """List the sessions in transcripts that this server wrote."""
+    places = Places.of_user()
+    kept = cleanup.pinned(places.transcripts)
+    found = sessions(places.transcripts)
+    if as_json:
+        print_json([{**_plain(one), "pinned": one.session in kept} for one in found])
+        return
+    rows = [
+        [one.session, one.project, one.lines, one.last_at, "pinned" if one.session in kept else ""] for one in found
+    ]
+    empty = "No transcripts. The server writes them with `transcripts: true` in its settings."
+    print_table(["SESSION", "PROJECT", "LINES", "LAST LINE", ""], rows, empty=empty)
+
+
+def _native() -> list[SessionUsage]:
+    places = Places.of_user()
+    places.create()
+    with UsageStore(places.usage_file) as store:
+        update(store, roots_of(Path.home(), os.environ), Prices(load_server_config({}).value.prices))
+        return session_usage(store)
+
+
+def _described(one: SessionUsage) -> dict[str, Any]:
+    return {
+        **_plain(one),
+        "resume": f"cd {shlex.quote(one.project)} && {RESUME[one.client].format(shlex.quote(one.session))}",
+    }
+
+
+def _plain(value: Any) -> dict[str, Any]:
+    return msgspec.to_builtins(value)
