@@ -6,7 +6,7 @@ text are the only ones that could define it, and they are asked first.
 
 import re
 from collections.abc import Callable, Iterable, Sequence
-from itertools import islice
+from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
@@ -24,7 +24,7 @@ from serena_central.symbols.index import Hit, Hits, SymbolIndex, lies_within
 from serena_central.symbols.indexing.incompleteness import PATIENT_S, Incompleteness
 from serena_central.symbols.indexing.indexer import Indexer
 from serena_central.symbols.namepath import Pattern
-from serena_central.symbols.similar_names import FEW, NAMES_COMPARED, nearest
+from serena_central.symbols.similar_names import FEW, nearest
 from serena_central.symbols.written_names import bare
 
 _WORD = re.compile(r"\w+")
@@ -210,7 +210,7 @@ class Finder:
 
     async def near(self, pattern: Pattern, within: str | None) -> list[str]:
         """Symbols that may be meant where none fits, as `'name path' (file)`: of the same name in another place, then
-        of names spelt alike. Looks at `nearby.NAMES_COMPARED` names, in a thread."""
+        of names spelt alike. Looks at names in a thread (`SymbolIndex.names_like`)."""
         with anyio.move_on_after(MAPPING_S):
             await self._indexer.map_names()
         unread = self._indexer.pending_paths()
@@ -219,10 +219,10 @@ class Finder:
         name, holder = pattern.last.name, bare(pattern.container.name) if pattern.container else ""
         hits = self._index.some(name, FILES_SHOWN, within, holder)
         if len(hits) < FEW:
-            names = list(islice(self._index.names(), NAMES_COMPARED))
+            names = self._index.names_like(name)
             if within is not None and within in self._index:  # where so many names are not all
-                names += {symbol.name for symbol in self._index.file(within).symbols}
-            spelt = await anyio.to_thread.run_sync(nearest, name, names)
+                names = chain({symbol.name for symbol in self._index.file(within).symbols}, names)
+            spelt = await anyio.to_thread.run_sync(nearest, name, names, 2 * FEW)  # some may be gone
             for one in dict.fromkeys(spelt):
                 hits += self._index.some(one, FILES_SHOWN, within, holder)
         hits.sort(key=lambda hit: not lies_within(hit.path, within))

@@ -7,7 +7,7 @@ kept. The index knows no server and no clock: `indexing/` fills it.
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
-from itertools import islice
+from itertools import chain, islice
 from typing import NamedTuple, overload
 
 import msgspec
@@ -18,11 +18,15 @@ from serena_central.files.stamp import Stamp
 from serena_central.symbols.name_table import NameTable
 from serena_central.symbols.name_text import NAMES_PER_TEXT, NameText
 from serena_central.symbols.namepath import Pattern, Reading
+from serena_central.symbols.similar_names import NAMES_COMPARED
 from serena_central.symbols.symbol import FileSymbols, Symbol
 from serena_central.symbols.syntax.messages import Packed
 
 DECODED_SYMBOLS = 100_000
 """Of files that stay decoded: what agents ask again and again; some 30 MB."""
+
+LEAST_HALF = 3
+"""Letters; a shorter part is in too many names."""
 
 FILES_LOOKED_AT = 1_000
 """Of those that define one name, to show some of them: 2 ms."""
@@ -374,6 +378,14 @@ class SymbolIndex:
     def holding(self, name: str) -> set[str]:
         """Files that have a symbol of a name."""
         return set[str]().union(*self._files_of({name}, None))
+
+    def names_like(self, name: str) -> Iterator[str]:
+        """Names that may be spelt alike, some of which may be gone, some several times: those that hold one half of the
+        name, of all there are, and then the first ones. May be read in a thread."""
+        middle = len(name) // 2
+        halves = [half for half in (name[:middle], name[middle:]) if len(half) >= LEAST_HALF]
+        alike = (islice(self._name_text.containing(half), NAMES_COMPARED) for half in halves)
+        return chain(*alike, islice(self._name_text, NAMES_COMPARED))
 
     def names(self) -> Iterator[str]:
         """Every name that some symbol has, as far as they are mapped; some perhaps several times."""

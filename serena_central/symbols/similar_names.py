@@ -49,8 +49,7 @@ def nearest(wanted: str, names: Iterable[str], most: int = FEW) -> list[str]:
             found.append((3, len(plain) - len(own), name))
         elif 3 < len(plain) < len(own) and 2 * len(plain) > len(own) and plain in own:
             found.append((4, len(own) - len(plain), name))
-    found.sort()
-    return [name for *_, name in found[:most]]
+    return list(dict.fromkeys(name for *_, name in sorted(found)))[:most]
 
 
 def _plain(name: str) -> str:

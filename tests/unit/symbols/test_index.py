@@ -9,6 +9,7 @@ from serena_central.lsp.answers import DocumentSymbol, SymbolKind
 from serena_central.symbols import index as index_module
 from serena_central.symbols.index import SymbolIndex, names_in, packed
 from serena_central.symbols.namepath import parse_pattern
+from serena_central.symbols.similar_names import nearest
 from serena_central.symbols.symbol import FileSymbols, flatten
 
 STAMP = Stamp(1, 2, 3, 4)
@@ -153,3 +154,13 @@ def test_a_method_that_stands_beside_its_class_becomes_its_child() -> None:
     place = file.enclosing(Position(0, 3))
     assert place is not None
     assert file.name_path(place) == "ns/Square/area"
+
+
+def test_a_name_spelt_alike_is_among_those_compared_however_many_there_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(index_module, "NAMES_COMPARED", 5)
+    index = SymbolIndex()
+    names = [f"other{number}" for number in range(40)] + ["schedule_timeout"]
+    index.put("x.py", flatten([symbol(name, 0, 1) for name in names]), stamp=STAMP, indexed_at_ns=1, source="fake 1")
+    assert nearest("schedule_timeot", index.names_like("schedule_timeot")) == ["schedule_timeout"]
+    assert nearest("shcedule_timeout", index.names_like("shcedule_timeout")) == ["schedule_timeout"]
+    assert len(list(index.names_like("other"))) <= 10
