@@ -18,6 +18,8 @@ import httpx
 import psutil
 from anyio.abc import Process
 
+from tests.support.patience import while_children_work
+
 PROGRAM = Path(sys.executable).with_name("serena-central")
 
 TESTS = Path(__file__).parents[1]
@@ -54,7 +56,7 @@ class Ended:
 
 async def run_command(folder: Path, *arguments: str, cwd: Path | None = None, **more: str) -> Ended:
     """Runs `serena-central ARGUMENTS` to its end."""
-    with anyio.fail_after(PATIENCE_S):
+    async with while_children_work():
         ended = await anyio.run_process(
             [str(PROGRAM), *arguments], check=False, cwd=cwd or folder, env=environment(folder, **more)
         )
@@ -150,7 +152,7 @@ def free_port() -> int:
 async def _announced(process: Process, log: Path) -> str:
     assert process.stdout
     said = b""
-    with anyio.fail_after(PATIENCE_S):
+    async with while_children_work():
         while b"Connect a client" not in said:
             try:
                 said += await process.stdout.receive()
