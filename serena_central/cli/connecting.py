@@ -161,7 +161,11 @@ class Here:
         return obtain_token(self.places.token_file).header().removeprefix("Bearer ")
 
     def proxy(self, scope: Scope) -> Proxy:
-        """How clients start serena-proxy. Raises CantConnect."""
+        """How clients start serena-proxy.
+
+        Raises:
+            CantConnect
+        """
         return Proxy(scope, self.program(scope), self._environment(scope))
 
     def entry(self, client: Client, scope: Scope, transport: Transport, *, dry_run: bool) -> Entry:

@@ -45,7 +45,11 @@ class _Suspended:
         return f"{self._id}-{self._asked}"
 
     async def ask(self, request: ClientRequest) -> dict[str, Any]:
-        """For the upstream's side. Waits until the client has answered. Raises: UpstreamQuestionRefused."""
+        """For the upstream's side. Waits until the client has answered.
+
+        Raises:
+            UpstreamQuestionRefused
+        """
         if self.question is not None:
             raise UpstreamQuestionRefused(request.method, "another question is open")
         self._asked += 1
@@ -89,7 +93,8 @@ class SuspendedCalls:
     ) -> dict[str, Any]:
         """The result of a call, made now or continued with the answers that it was sent again with.
 
-        Raises: ClientInputRequired when it has a question, and what `work` raises.
+        Raises:
+            ClientInputRequired: it has a question, and what `work` raises.
         """
         key = session, tool, msgspec.json.encode(arguments, order="deterministic")
         call = await self._continued(channel, key) or self._begun(key, work)

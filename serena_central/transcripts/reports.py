@@ -203,7 +203,11 @@ class SessionUsage(UsageRow, kw_only=True):
 
 
 def session_usage(store: UsageStore) -> list[SessionUsage]:
-    """All sessions, the latest first. Raises: StoreError."""
+    """All sessions, the latest first.
+
+    Raises:
+        StoreError
+    """
     rows: dict[tuple[str, str], SessionUsage] = {}
     for one in store.totals():
         row = rows.get((one.client, one.session))

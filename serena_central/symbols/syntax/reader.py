@@ -268,7 +268,11 @@ async def _ask(process: ChildProcess, answers: BufferedByteReceiveStream, batch:
 
 
 async def _received(process: ChildProcess, answers: BufferedByteReceiveStream, length: int) -> bytes:
-    """The next bytes of a worker's answer. Raises TimeoutError when it works for too long."""
+    """The next bytes of a worker's answer.
+
+    Raises:
+        TimeoutError: it works for too long.
+    """
     with anyio.move_on_after(ANSWER_S / 2):
         return await answers.receive_exactly(length)
     before = await _cpu_s(process)
