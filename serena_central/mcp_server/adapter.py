@@ -61,6 +61,12 @@ and search files, without reading whole files. Name the project in the argument 
 absolute path; list_projects shows the known ones), unless you were started in it or made it the default by \
 activate_project, where that is listed. Line numbers are 0-based. initial_instructions explains the tools."""
 
+OWN_SCHEME = "serena:"
+"""Of our own resources; all others are of other MCP servers."""
+
+UPSTREAM_SEPARATOR = "__"
+"""In names of their prompts."""
+
 NOTES_LEVEL: types.LoggingLevel = "notice"
 
 SHOWN_AT_ONCE = frozenset(("find_symbol", "get_symbols_overview", "find_referencing_symbols", "replace_symbol_body"))
@@ -212,21 +218,37 @@ class Adapter:
     async def _list_resources(self, context: Context, _params: types.PaginatedRequestParams) -> HandlerResult:
         session = self._identify(context)
         self._meet(session, context)
-        return wire({"resources": await self._resources.listed(self._caller, session)})
+        theirs = self._caller.upstream_contents
+        others = await theirs.resources(session) if theirs is not None else []
+        return wire({"resources": [*await self._resources.listed(self._caller, session), *others]})
 
-    async def _list_templates(self, _context: Context, _params: types.PaginatedRequestParams) -> HandlerResult:
-        return wire({"resourceTemplates": list(self._resources.templates)})
+    async def _list_templates(self, context: Context, _params: types.PaginatedRequestParams) -> HandlerResult:
+        theirs = self._caller.upstream_contents
+        others = await theirs.templates(self._identify(context)) if theirs is not None else []
+        return wire({"resourceTemplates": [*self._resources.templates, *others]})
 
     async def _read_resource(self, context: Context, params: types.ReadResourceRequestParams) -> HandlerResult:
         session = self._identify(context)
+        theirs, uri = self._caller.upstream_contents, str(params.uri)
         with connected_to(self._channel(session, context, params)):
-            return wire(await self._resources.read(self._caller, session, str(params.uri)))
+            if theirs is not None and not uri.startswith(OWN_SCHEME):
+                found = await theirs.read(session, uri)
+                if found is not None:
+                    return wire(found)
+            return wire(await self._resources.read(self._caller, session, uri))
 
-    async def _list_prompts(self, _context: Context, _params: types.PaginatedRequestParams) -> HandlerResult:
-        return wire({"prompts": self._prompts.listed()})
+    async def _list_prompts(self, context: Context, _params: types.PaginatedRequestParams) -> HandlerResult:
+        theirs = self._caller.upstream_contents
+        others = await theirs.prompts(self._identify(context)) if theirs is not None else []
+        return wire({"prompts": [*self._prompts.listed(), *others]})
 
     async def _get_prompt(self, context: Context, params: types.GetPromptRequestParams) -> HandlerResult:
-        with connected_to(self._channel(self._identify(context), context, params)):
+        session, theirs = self._identify(context), self._caller.upstream_contents
+        with connected_to(self._channel(session, context, params)):
+            if theirs is not None and UPSTREAM_SEPARATOR in params.name:
+                found = await theirs.prompt(session, params.name, params.arguments or {})
+                if found is not None:
+                    return wire(found)
             return wire(await self._prompts.get(params.name, params.arguments or {}))
 
     async def _subscribe(self, context: Context, params: types.SubscribeRequestParams) -> HandlerResult:
@@ -245,8 +267,12 @@ class Adapter:
 
     async def _complete(self, context: Context, params: types.CompleteRequestParams) -> HandlerResult:
         known = (params.context.arguments if params.context else None) or {}
-        asked = params.argument
-        return wire(await completed(self._caller, self._identify(context), asked.name, asked.value, known))
+        asked, session, theirs = params.argument, self._identify(context), self._caller.upstream_contents
+        if theirs is not None:
+            found = await theirs.complete(session, params.model_dump(by_alias=True, mode="json", exclude_none=True))
+            if found is not None:
+                return wire(found)
+        return wire(await completed(self._caller, session, asked.name, asked.value, known))
 
     async def _set_level(self, context: Context, params: types.SetLevelRequestParams) -> HandlerResult:
         self._levels[self._identify(context)] = params.level

@@ -11,7 +11,7 @@ from mcp.shared.exceptions import MCPError
 from mcp_types import INTERNAL_ERROR, INVALID_PARAMS, INVALID_REQUEST
 from pydantic import ValidationError
 
-from serena_central.core.errors import NO_MEMORY, SerenaCentralError
+from serena_central.core.errors import NO_MEMORY, SerenaCentralError, UpstreamCallFailed
 from serena_central.core.ids import new_call_id
 
 MODERN = "2026-07-28"
@@ -44,6 +44,8 @@ def protocol_error(error: Exception) -> Exception:
     """What to raise to the SDK for a request that is no tool call; its own errors pass as they are."""
     if isinstance(error, MCPError):
         return error
+    if isinstance(error, UpstreamCallFailed) and error.code:
+        return MCPError(code=error.code, message=error.said, data=error.data)
     if isinstance(error, ValidationError):
         return MCPError(code=INVALID_PARAMS, message=f"Invalid params: {_invalid(error)}.", data="")
     code = INVALID_REQUEST if isinstance(error, SerenaCentralError) else INTERNAL_ERROR

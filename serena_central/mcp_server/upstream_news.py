@@ -5,7 +5,7 @@ from weakref import WeakKeyDictionary
 import anyio
 from anyio.abc import TaskStatus
 from mcp.server.session import ServerSession
-from mcp.server.subscriptions import ToolsListChanged
+from mcp.server.subscriptions import PromptsListChanged, ResourcesListChanged, ToolsListChanged
 
 from serena_central.core.event_kinds import UpstreamListed
 from serena_central.core.events import EventBus
@@ -43,7 +43,8 @@ class UpstreamNews:
             if session.disconnected_at is not None:
                 continue
             with anyio.move_on_after(SENT_WITHIN_S):
-                await self._subscriptions.publish(session, ToolsListChanged())
+                for change in (ToolsListChanged(), ResourcesListChanged(), PromptsListChanged()):
+                    await self._subscriptions.publish(session, change)
                 stream = self._streams.get(session)
                 if stream is not None:
                     await stream.send_tool_list_changed()

@@ -43,6 +43,7 @@ from serena_central.tools.idempotency import Idempotency, idempotency_key
 from serena_central.tools.listing import Listing, page
 from serena_central.tools.passed_on import passed_answer
 from serena_central.tools.project_call import check_refusal, on_no_project, on_project, timeout_of, until
+from serena_central.tools.upstream_contents import UpstreamContents
 from serena_central.transcripts.recorded_call import RecordedCall
 
 CONTEXT_KEPT = 500
@@ -68,6 +69,9 @@ CALL, SESSION, PROJECTS = "serena.call", "serena.session", "serena.projects"
 class ToolCaller:
     """Runs tool calls for any protocol."""
 
+    upstream_contents: UpstreamContents | None = None
+    """Resources and prompts of upstreams; None where none can be."""
+
     def __init__(
         self,
         services: Services,
@@ -81,6 +85,7 @@ class ToolCaller:
         self._catalogue = services.catalogue
         self._keep = record
         self._idempotency = idempotency
+        self.upstream_contents = UpstreamContents(services.upstreams, services.claude)
         self._transcript = transcript
 
     def tools_for(self, session: Session) -> list[Tool]:

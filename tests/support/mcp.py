@@ -171,8 +171,8 @@ class RawClient:
         headers = dict(ACCEPT)
         if self.era == "modern":
             headers |= {"mcp-protocol-version": MODERN, "mcp-method": method}
-            if "name" in params:
-                headers["mcp-name"] = params["name"]
+            if "name" in params or "uri" in params:
+                headers["mcp-name"] = params.get("name") or params["uri"]
         elif self.session_id is not None:
             headers |= {"mcp-session-id": self.session_id, "mcp-protocol-version": HANDSHAKE}
         return headers
