@@ -374,7 +374,7 @@ def _faces(
                 metrics,
                 presence,
                 hooks=Hooks(projects, repos, sessions),
-                gates=Gates(parts.gating, sessions),
+                gates=Gates(parts),
                 warming=Warming(services.warm_up, projects, repos),
                 calls=Calls(parts),
                 dashboard=dashboard,

@@ -16,7 +16,7 @@ from serena_central.cli.output import json_option, print_json
 from serena_central.clients.change import Change, Unusable, putting, taking
 from serena_central.clients.client import Scope
 from serena_central.clients.forms import Entry
-from serena_central.clients.hooks import OURS
+from serena_central.clients.hooks import OURS, joined
 from serena_central.clients.table import CLIENTS, HOOKS
 from serena_central.core.places import HOME_VARIABLE
 from serena_central.hook.enforce import MODES
@@ -31,7 +31,7 @@ Examples:
 
 Clients: """
 
-RUN_BY_CLIENTS = ("enforce", "session-start", "session-end")
+RUN_BY_CLIENTS = ("enforce", "session-start", "session-end", "gate")
 
 clients_argument = connecting.clients_argument(HOOKS, required=True)
 
@@ -45,9 +45,10 @@ def command() -> None:
 @clients_argument
 @click.option("--mode", type=click.Choice(MODES), default="deny", show_default=True, help="How to handle searches.")
 @click.option("--source-folder", "folders", multiple=True, help="A source folder, instead of src, lib and so on.")
+@click.option("--gates", is_flag=True, help="Also run the hooks of your settings around the clients' own tools.")
 @scope_options
 @json_option
-def install(*, clients: tuple[str, ...], mode: str, folders: tuple[str, ...], **given: Any) -> None:
+def install(*, clients: tuple[str, ...], mode: str, folders: tuple[str, ...], gates: bool, **given: Any) -> None:
     """Have clients ask serena-hook before they search.
 
     Searches for code are stopped (deny), every third one (nudge), left to you (ask), or not touched (off). All else in
@@ -64,7 +65,7 @@ def install(*, clients: tuple[str, ...], mode: str, folders: tuple[str, ...], **
     options += "".join(f" --source-folder {shlex.quote(folder)}" for folder in folders)
 
     def plan(name: str, file: Path, scope: Scope) -> Change:
-        return putting(file, HOOKS[name].form, OURS, _entry(here, name, scope, options), private=False)
+        return putting(file, HOOKS[name].form, OURS, _entry(here, name, scope, options, gates=gates), private=False)
 
     _change(here, clients, plan, installs=True, **given)
 
@@ -131,7 +132,7 @@ def _file(here: Here, name: str, scope: Scope, project: Path | None) -> Path:
     return root / HOOKS[name].project_file
 
 
-def _entry(here: Here, name: str, scope: Scope, options: str) -> Entry:
+def _entry(here: Here, name: str, scope: Scope, options: str, *, gates: bool) -> Entry:
     """The groups for one client; `options` are those of `enforce`. What others share names no path of this machine."""
     program = "serena-hook" if scope == "project" else f"{shlex.quote(sys.executable)} -I -m serena_central.hook"
     home = here.machine.environment.get(HOME_VARIABLE)
@@ -141,7 +142,8 @@ def _entry(here: Here, name: str, scope: Scope, options: str) -> Entry:
         # Some clients stop a tool when its hook can't be started: it may be missing on another machine, or later.
         return f"{settings}{program} {does} --client {name}{options if does == 'enforce' else ''} || exit 0"
 
-    return HOOKS[name].entry(command_for)
+    entry, gated = HOOKS[name].entry(command_for), HOOKS[name].gates
+    return joined(entry, gated(command_for)) if gates and gated is not None else entry
 
 
 def _passed_on(does: str) -> click.Command:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from serena_central.clients.client import JSON, Client, Machine, Proxy, Server, plain_stdio
 from serena_central.clients.forms import Entry
-from serena_central.clients.hooks import Command, Hooks, HooksForm, nested
+from serena_central.clients.hooks import GATE_S, Command, Hooks, HooksForm, gate, nested
 
 
 def user_files(machine: Machine) -> tuple[Path, ...]:
@@ -51,4 +51,14 @@ def hooks(command: Command) -> Entry:
     }
 
 
-HOOKS = Hooks(hooks_file, ".claude/settings.json", HooksForm(JSON), hooks, can_ask=True)
+GATED = (
+    *("PreToolUse", "PostToolUse", "UserPromptSubmit", "Notification", "Stop", "SubagentStop", "PreCompact"),
+    *("SessionStart", "SessionEnd"),
+)
+
+
+def gates(command: Command) -> Entry:
+    return {event: nested(command(gate(event)), timeout=GATE_S) for event in GATED}
+
+
+HOOKS = Hooks(hooks_file, ".claude/settings.json", HooksForm(JSON), hooks, gates=gates, can_ask=True)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from serena_central.clients.client import JSON, TOKEN_VARIABLE, Client, Machine, Server
 from serena_central.clients.forms import Entry
-from serena_central.clients.hooks import Command, Hooks, HooksForm, nested
+from serena_central.clients.hooks import GATE_S, Command, Hooks, HooksForm, gate, nested
 from serena_central.clients.toml_form import TomlForm
 
 
@@ -50,10 +50,18 @@ def hooks(command: Command) -> Entry:
     }
 
 
+GATED = ("PreToolUse", "PostToolUse", "UserPromptSubmit", "Stop", "SessionStart")
+
+
+def gates(command: Command) -> Entry:
+    return {event: nested(command(gate(event)), timeout=GATE_S) for event in GATED}
+
+
 HOOKS = Hooks(
     hooks_file,
     ".codex/hooks.json",
     HooksForm(JSON),
     hooks,
+    gates=gates,
     then="Codex runs them once you have trusted them; /hooks lists them.",
 )

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from serena_central.clients.client import JSON, Client, Machine, Proxy, Server, headers, plain_stdio
 from serena_central.clients.forms import Entry
-from serena_central.clients.hooks import Command, Hooks, HooksForm
+from serena_central.clients.hooks import GATE_S, Command, Hooks, HooksForm, gate
 
 FOLDER = "${workspaceFolder}"
 """The folder that holds the project's `.cursor`; in a user's file it would be the home folder."""
@@ -48,4 +48,21 @@ def hooks(command: Command) -> Entry:
     }
 
 
-HOOKS = Hooks(hooks_file, ".cursor/hooks.json", HooksForm(JSON, {"version": 1}), hooks)
+GATED = {
+    "preToolUse": "PreToolUse",
+    "postToolUse": "PostToolUse",
+    "beforeSubmitPrompt": "UserPromptSubmit",
+    "stop": "Stop",
+    "subagentStop": "SubagentStop",
+    "preCompact": "PreCompact",
+    "sessionStart": "SessionStart",
+    "sessionEnd": "SessionEnd",
+}
+"""Its events → those of the settings."""
+
+
+def gates(command: Command) -> Entry:
+    return {own: [{"command": command(gate(event)), "timeout": GATE_S}] for own, event in GATED.items()}
+
+
+HOOKS = Hooks(hooks_file, ".cursor/hooks.json", HooksForm(JSON, {"version": 1}), hooks, gates=gates)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from serena_central.clients.client import JSON_WITH_COMMENTS, Client, Machine, Server, headers
 from serena_central.clients.forms import Entry
-from serena_central.clients.hooks import Command, Hooks, HooksForm, nested
+from serena_central.clients.hooks import GATE_S, Command, Hooks, HooksForm, gate, nested
 
 
 def user_files(machine: Machine) -> tuple[Path, ...]:
@@ -44,4 +44,21 @@ def hooks(command: Command) -> Entry:
     }
 
 
-HOOKS = Hooks(hooks_file, ".gemini/settings.json", HooksForm(JSON_WITH_COMMENTS), hooks)
+GATED = {
+    "BeforeTool": "PreToolUse",
+    "AfterTool": "PostToolUse",
+    "BeforeAgent": "UserPromptSubmit",
+    "AfterAgent": "Stop",
+    "Notification": "Notification",
+    "PreCompress": "PreCompact",
+    "SessionStart": "SessionStart",
+    "SessionEnd": "SessionEnd",
+}
+"""Its events → those of the settings."""
+
+
+def gates(command: Command) -> Entry:
+    return {own: nested(command(gate(event)), timeout=GATE_S * 1000) for own, event in GATED.items()}
+
+
+HOOKS = Hooks(hooks_file, ".gemini/settings.json", HooksForm(JSON_WITH_COMMENTS), hooks, gates=gates)

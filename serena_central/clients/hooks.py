@@ -136,9 +136,29 @@ class Hooks:
     form: HooksForm
     entry: Callable[[Command], Entry]
     """Event → groups of ours."""
+    gates: Callable[[Command], Entry] | None = None
+    """The same for hooks that have the server run those of the settings."""
     can_ask: bool = False
     """Whether a hook may leave the decision to the client's user."""
     then: str = "They take effect at its next start."
+
+
+def joined(first: Entry, second: Entry) -> Entry:
+    """Groups of both by event."""
+    events = dict.fromkeys((*first, *second))
+    return {
+        event: [*cast("list[Value]", first.get(event, [])), *cast("list[Value]", second.get(event, []))]
+        for event in events
+    }
+
+
+def gate(event: str) -> str:
+    """What a hook does that has the server run the hooks of an event."""
+    return f"gate {event}"
+
+
+GATE_S = 600
+"""How long a client waits for a gate: it may run tests."""
 
 
 def nested(command: str, *, matcher: str = "", timeout: int) -> list[Value]:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from serena_central.clients.client import JSON, JSON_WITH_COMMENTS, Client, Machine, Proxy, Server, headers, plain_stdio
 from serena_central.clients.forms import Entry
-from serena_central.clients.hooks import Command, Hooks, HooksForm
+from serena_central.clients.hooks import GATE_S, Command, Hooks, HooksForm, gate
 
 FOLDER = "${workspaceFolder}"
 """Fails in a user's file where a window has no folder or several: the client then names them when it is asked."""
@@ -61,4 +61,21 @@ def hooks(command: Command) -> Entry:
     }
 
 
-HOOKS = Hooks(hooks_file, ".github/hooks/serena-central.json", HooksForm(JSON, {"version": 1}), hooks, can_ask=True)
+GATED = (
+    *("PreToolUse", "PostToolUse", "UserPromptSubmit", "Stop", "SubagentStop", "PreCompact"),
+    *("SessionStart", "SessionEnd"),
+)
+
+
+def gates(command: Command) -> Entry:
+    return {event: [{"type": "command", "command": command(gate(event)), "timeout": GATE_S}] for event in GATED}
+
+
+HOOKS = Hooks(
+    hooks_file,
+    ".github/hooks/serena-central.json",
+    HooksForm(JSON, {"version": 1}),
+    hooks,
+    gates=gates,
+    can_ask=True,
+)

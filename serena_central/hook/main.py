@@ -20,6 +20,11 @@ from serena_central.standalone.private import NotPrivate, is_loose, restrict_uma
 
 LARGEST_BYTES = 8 * 1024 * 1024
 MODE_VARIABLE = "SERENA_HOOK_MODE"
+GATE_EVENTS = (
+    *("PreToolUse", "PostToolUse", "UserPromptSubmit", "Notification", "Stop", "SubagentStop", "PreCompact"),
+    *("SessionStart", "SessionEnd"),
+)
+
 SHOWN_CHARACTERS = 200
 """In the log, of what others wrote."""
 
@@ -56,6 +61,9 @@ def parser(program: str) -> argparse.ArgumentParser:
         command.add_argument(
             "--client", choices=tuple(DIALECTS), default="claude-code", help="the client that runs the hook"
         )
+    gate = commands.add_parser("gate", help="run the hooks of the settings for the client's own tools")
+    gate.add_argument("event", choices=GATE_EVENTS)
+    gate.add_argument("--client", choices=tuple(DIALECTS), default="claude-code", help="the client that runs the hook")
     warm = commands.add_parser("warm", help="have the server warm up a project once it is running")
     warm.add_argument("folder", metavar="DIR")
     return made
@@ -102,6 +110,10 @@ def _said() -> Json:
 
 
 def _answer(asked: argparse.Namespace, home: Home, said: Json) -> Json | None:
+    if asked.command == "gate":
+        from serena_central.hook.gate import gate
+
+        return gate(asked.client, asked.event, said, home)
     dialect = DIALECTS[asked.client]
     if asked.command == "enforce":
         named = os.environ.get(MODE_VARIABLE, "")

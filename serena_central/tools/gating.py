@@ -7,9 +7,10 @@ flag. `tools/gated_call.py` is what one call does with it.
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import anyio
+import msgspec
 from anyio.abc import TaskGroup, TaskStatus
 
 from serena_central.core.clock import utc
@@ -33,6 +34,17 @@ if TYPE_CHECKING:
 
 MOST_ROOTS = 500
 """Whose hooks are kept as they were read."""
+
+
+class GateAnswer(msgspec.Struct, kw_only=True):
+    """What a client is told of its own tool. `decision`: "deny", "ask" or "" (go on). `halted`: its session is to end
+    its work."""
+
+    decision: str = ""
+    reason: str = ""
+    context: str = ""
+    updated_input: dict[str, Any] | None = None
+    halted: bool = False
 
 
 class Gating:

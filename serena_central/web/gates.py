@@ -1,4 +1,4 @@
-"""Halted sessions over /api: which there are, and the way to resume one."""
+"""Gates over /api: events of clients' own hooks; halted sessions, and the way to resume one."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -6,17 +6,61 @@ from typing import Any
 import msgspec
 from starlette.requests import Request
 
-from serena_central.sessions.client_identity import shortened
+from serena_central.access.auth import credential_of
+from serena_central.hook.payload import event_of
+from serena_central.sessions.client_identity import ClientIdentity, shortened
 from serena_central.sessions.manager import SessionManager
+from serena_central.sessions.session import Session
 from serena_central.tools.gating import Gating
+from serena_central.tools.services import Services
+from serena_central.web.responses import body_of
+
+
+class ClientEvent(msgspec.Struct):
+    """Body of POST /api/v1/gates/EVENT: what a client's hook was told. `ancestors`: process ids above that hook."""
+
+    client: str
+    said: dict[str, Any]
+    ancestors: list[int] = []
 
 
 @dataclass(frozen=True)
 class Gates:
     """The handlers."""
 
-    gating: Gating
-    sessions: SessionManager
+    services: Services
+
+    @property
+    def gating(self) -> Gating:
+        return self.services.gating
+
+    @property
+    def sessions(self) -> SessionManager:
+        return self.services.sessions
+
+    async def run(self, request: Request) -> Any:
+        """Runs the hooks that an event of a client's own tools concerns."""
+        asked = await body_of(request, ClientEvent)
+        session = self._session(asked, credential_of(request.scope))
+        # Late: a server without hooks does not load what runs them.
+        from serena_central.tools.native_gate import native_event
+
+        return await native_event(self.services, session, request.path_params["event"], asked.client, asked.said)
+
+    def _session(self, asked: ClientEvent, credential: str) -> Session:
+        """The session of the client's window where its process is known, else one of its conversation."""
+        for session in reversed(self.sessions.sessions()):
+            if session.client_pid in asked.ancestors and session.credential == credential:
+                return session
+        happened = event_of(asked.said)
+        return self.sessions.identify(
+            ClientIdentity(
+                credential=credential,
+                conversation_id=happened.session or "unknown",
+                client_name=asked.client,
+                working_folder=happened.folder or None,
+            )
+        )
 
     async def list_halted(self, _request: Request) -> Any:
         """Sessions that hooks have halted, the oldest first."""

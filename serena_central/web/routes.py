@@ -9,10 +9,11 @@ from serena_central.core.events import Severity
 from serena_central.pool.state import RunState
 from serena_central.projects.coverage import Coverage
 from serena_central.sessions.session import SessionState
+from serena_central.tools.gating import GateAnswer
 from serena_central.web import answers, schemas
 from serena_central.web.api import Api, CallTool, OpenSession
 from serena_central.web.calls import MOST_CALLS, Calls
-from serena_central.web.gates import Gates
+from serena_central.web.gates import ClientEvent, Gates
 from serena_central.web.hooks import CloseConversation, Hooks
 from serena_central.web.metrics import Metrics
 from serena_central.web.operation import Operation
@@ -119,6 +120,7 @@ def operations(
         _post("/sessions/{session}/revive", api.revive_session, "Revives a killed session", answers.SessionSnapshot),
         _post("/sessions/{session}/resume", gates.resume_session, "Resumes a halted session", answers.Resumed, BY),
         _get("/halted", gates.list_halted, "Sessions that hooks have halted", answers.HaltedList),
+        _post("/gates/{event}", gates.run, "Runs the hooks of an event of a client", GateAnswer, body=ClientEvent),
         _get(
             "/tools",
             api.list_tools,

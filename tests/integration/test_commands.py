@@ -18,7 +18,13 @@ from tests.support.scripted_http import answer, scripted_http
 
 pytestmark = pytest.mark.anyio
 
-PRINT_NO_DATA = {("completion",), ("hook", "enforce"), ("hook", "session-start"), ("hook", "session-end")}
+PRINT_NO_DATA = {
+    ("completion",),
+    ("hook", "enforce"),
+    ("hook", "session-start"),
+    ("hook", "session-end"),
+    ("hook", "gate"),
+}
 """A shell script; and what speaks the clients' own protocols."""
 
 NEEDS_SERVER: dict[tuple[str, ...], list[str]] = {
@@ -48,6 +54,7 @@ DONE: dict[tuple[str, ...], list[str]] = {
     ("hook", "enforce"): [],
     ("hook", "session-start"): [],
     ("hook", "session-end"): [],
+    ("hook", "gate"): ["PreToolUse"],
     ("hooks", "list"): [],
     ("hooks", "check"): [],
     ("hooks", "test"): ["PreToolUse", "--tool", "Bash"],
