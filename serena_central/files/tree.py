@@ -245,6 +245,16 @@ class FileTree:
         self._watch = None
         self._watching.cancel()
 
+    @property
+    def everything_ignored(self) -> str | None:
+        """A sentence for a root all of whose folders are ignored, with what brings them back."""
+        if not self.ignored_by:
+            return None
+        return (
+            f"Skipped: all top-level folders, ignored by {self.ignored_by}. To include them, put "
+            "`ignored_paths: ['!/*']` into .serena/project.yml."
+        )
+
     async def _tell(self, findings: Findings, *, heard: bool = False) -> None:
         """Takes findings over into `files`, and tells the listeners what differs; many in parts, so that whoever waits
         for something else gets a turn. Shielded, because what was found can't be found again.

@@ -29,11 +29,8 @@ def note_tree(call: ToolCall, project: Project) -> None:
 
 def note_ignored(call: ToolCall, project: Project) -> None:
     """Says that next to all that there is is left out."""
-    if project.tree.ignored_by:
-        call.note(
-            f"Skipped: all top-level folders, ignored by {project.tree.ignored_by}. To include them, put "
-            "`ignored_paths: ['!/*']` into .serena/project.yml."
-        )
+    if project.tree.everything_ignored:
+        call.note(project.tree.everything_ignored)
 
 
 def note_names(call: ToolCall, project: Project) -> None:

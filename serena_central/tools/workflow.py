@@ -95,6 +95,7 @@ async def list_projects(call: ToolCall) -> list[Any]:
             "indexed": known.indexed,
             **_waiting(known),
             "sessions": known.sessions,
+            **({"note": known.note} if known.note else {}),
             "servers": servers.get(Path(known.root), []),
             **({"installing": [one.text(now) for one in known.installing]} if known.installing else {}),
             **({"given_up": known.given_up} if known.given_up else {}),

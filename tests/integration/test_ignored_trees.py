@@ -1,5 +1,6 @@
 """A repository that ignores all of itself: every answer says so, and the setting that it offers brings it back."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +32,10 @@ async def test_a_project_of_nothing_says_which_line_ignores_it_all_and_how_to_ha
         ):
             blocks = await ask(tool, **arguments)
             assert says in blocks[-1], (tool, blocks)
+        (listed,) = json.loads((await central.caller.call(session, "list_projects", {})).blocks[0])
+        assert says in listed["note"]
+        (shown,) = central.projects.snapshots()  # what the dashboard and /api/v1/projects show
+        assert shown.note == listed["note"]
         (root / ".serena").mkdir()
         (root / ".serena" / "project.yml").write_text("ignored_paths: ['!/*']\n")
         assert await ask("find_file", file_mask="*.py") == ['{"files":["mm/slab.py"]}']
