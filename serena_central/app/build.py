@@ -87,6 +87,7 @@ from serena_central.web.recall import Recall
 from serena_central.web.responses import no_such_route
 from serena_central.web.routes import OPEN_PATHS, routes
 from serena_central.web.tally import Tally
+from serena_central.web.upstreams import Upstreams
 from serena_central.web.warming import Warming
 from serena_central.web.web_services import WebServices
 
@@ -375,6 +376,7 @@ def _faces(
                 presence,
                 hooks=Hooks(projects, repos, sessions),
                 gates=Gates(parts),
+                upstreams=Upstreams(parts),
                 warming=Warming(services.warm_up, projects, repos),
                 calls=Calls(parts),
                 dashboard=dashboard,

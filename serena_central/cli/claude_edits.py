@@ -104,7 +104,7 @@ def _value_of(text: str) -> Any:
 
 
 def _put(file: Path, tier: str, key: tuple[str, ...], value: Any, *, add: bool) -> None:
-    before = _read(file)
+    before = text_of(file)
     text = before or ""
     if add:
         held = get(Document(str(file), text).value, key)
@@ -117,7 +117,7 @@ def _put(file: Path, tier: str, key: tuple[str, ...], value: Any, *, add: bool) 
     except Malformed as error:
         raise ConfigError(".".join(key), str(error), file=str(file), line=error.line) from error
     _check(file, tier, key, after, text)
-    _write(file, before, after)
+    write_change(file, before, after)
 
 
 def _check(file: Path, tier: str, key: KeyPath, after: str, before: str) -> None:
@@ -133,7 +133,8 @@ def _errors(file: Path, tier: str, text: str) -> list[Problem]:
     return [one for one in read.problems if one.severity is Severity.ERROR]
 
 
-def _read(file: Path) -> str | None:
+def text_of(file: Path) -> str | None:
+    """The text of a settings file; None if there is none. Raises ConfigError."""
     try:
         return file.read_text(encoding="utf-8")
     except FileNotFoundError:
@@ -142,7 +143,8 @@ def _read(file: Path) -> str | None:
         raise ConfigError("file", "must be UTF-8 text", file=str(file)) from error
 
 
-def _write(file: Path, before: str | None, after: str) -> None:
+def write_change(file: Path, before: str | None, after: str) -> None:
+    """Writes a settings file, and keeps what it was, for `claude set --undo`."""
     kept = _kept(file)
     kept.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     write_whole(kept, msgspec.json.encode(_Before(str(file), before, after)))
@@ -160,7 +162,7 @@ def _undo(file: Path) -> None:
         kept = msgspec.json.decode(_kept(file).read_bytes(), type=_Before)
     except (OSError, msgspec.MsgspecError) as error:
         raise InvalidArguments(f"No change of {file} by this command is known.") from error
-    if _read(file) != kept.after:
+    if text_of(file) != kept.after:
         raise InvalidArguments(f"{file} was changed since, and stays as it is.")
     if kept.before is None:
         file.unlink()
@@ -191,12 +193,19 @@ def edit(*, tier: str, print_only: bool, folder: Path | None, as_json: bool) -> 
         with as_user():
             write_whole(file, b"{\n}\n", shared=True)
     subprocess.run([*shlex.split(editor), str(file)], check=False)
-    read = read_text(TierFile(Tier(tier), file, file.parent), _read(file) or "", os.environ)
+    read = read_text(TierFile(Tier(tier), file, file.parent), text_of(file) or "", os.environ)
     for one in read.problems:
         say(str(one), err=True)
 
 
-@click.command("import", epilog="Example: serena-central claude import --from cursor --dry-run")
+@click.command(
+    "import",
+    epilog="""\b
+Examples:
+  serena-central claude import --from cursor --dry-run
+  serena-central mcp import --tier user
+""",
+)
 @click.option("--from", "client", type=click.Choice([*CLIENTS]), help="One client; default: all of them.")
 @click.option(
     "--tier", type=click.Choice(["project", "user"]), default="project", help="Into .mcp.json, or your settings."
@@ -207,7 +216,7 @@ def edit(*, tier: str, print_only: bool, folder: Path | None, as_json: bool) -> 
 def import_servers(*, client: str | None, tier: str, dry_run: bool, folder: Path | None, as_json: bool) -> None:
     """Add the MCP servers that other clients are configured with. Names that are there already stay as they are."""
     file = project_root(folder) / PROJECT_SERVERS if tier == "project" else file_of(tier, folder)
-    before = _read(file)
+    before = text_of(file)
     text = before or ""
     there = members_of(members_of(Document(str(file), text).value).get("mcpServers"))
     rows: list[dict[str, Any]] = []
@@ -222,7 +231,7 @@ def import_servers(*, client: str | None, tier: str, dry_run: bool, folder: Path
             text = FORM.put(text, ("mcpServers", server), entry)
             rows.append({"server": server, "from": name, "entry": entry})
     if rows and not dry_run:
-        _write(file, before, text)
+        write_change(file, before, text)
     if as_json:
         print_json({"file": str(file), "added": [] if dry_run else rows, "found": rows})
         return

@@ -42,7 +42,7 @@ COMMANDS = {
     "trust": "Trust a repository: let it name programs and have its code executed.",
     "config": "Show or create the settings.",
     "claude": "Show, check and change settings, rules and memory in Claude Code's format.",
-    "mcp": "List the MCP servers of all configuration files.",
+    "mcp": "List, add, see and call the MCP servers of all configuration files.",
     "languages": "List languages and their language servers.",
     "warm": "Start language servers and fill indexes before they are needed.",
     "superrepo": "Propose a super-repo's settings from its submodules and workspaces.",

@@ -1,29 +1,61 @@
-"""`serena-central mcp`: the MCP servers of all configuration files, and which of them may be used."""
+"""`serena-central mcp`: the MCP servers of all configuration files, which of them may be used, and what runs of them.
 
+What the files say needs no running server; processes, tools and calls do.
+"""
+
+import json
+import time
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
+from urllib.parse import quote
 
 import click
 
 from serena_central.claude_config.effective import load
 from serena_central.claude_config.sources import servers_of
-from serena_central.cli.output import json_option, print_json, print_table, say
+from serena_central.cli import mcp_edits as edits
+from serena_central.cli.claude_edits import import_servers
+from serena_central.cli.output import age, json_option, json_text, megabytes, print_json, print_table, say
+from serena_central.cli.remote import Remote
 from serena_central.cli.trust import project_root
 from serena_central.config.load import load_server_config
+from serena_central.core.errors import SerenaCentralError
 from serena_central.core.places import Places
+from serena_central.hub.wire_log import log_name
 from serena_central.projects.root_settings import RootSettings
 
+LOG_LINES = 50
+POLL_S = 0.3
 
-@click.group(epilog="Example: serena-central mcp list")
+UPSTREAMS = "/api/v1/upstreams"
+
+in_folder = click.option(
+    "--project", "folder", type=click.Path(path_type=Path), help="Of this folder; else of the one around."
+)
+
+
+@click.group(epilog="Examples: serena-central mcp list    serena-central mcp add files -- npx -y some-server ~/notes")
 def command() -> None:
-    """List the MCP servers of all configuration files."""
+    """MCP servers of the configuration: list, add and remove them; see, restart and call those that run."""
 
 
-@command.command("list", epilog="Example: serena-central mcp list --project ~/src/app")
-@click.option("--project", "folder", type=click.Path(path_type=Path), help="Of this folder; else of the one around.")
+for one in (edits.add, edits.add_json, edits.remove, edits.enable, edits.disable, import_servers):
+    command.add_command(one)
+
+
+@command.command(
+    "list", epilog="Examples: serena-central mcp list --project ~/src/app    serena-central mcp list --tools"
+)
+@in_folder
+@click.option("--tools", is_flag=True, help="List the tools of those that may be used. Needs a running server.")
 @json_option
-def list_servers(*, folder: Path | None, as_json: bool) -> None:
+def list_servers(*, folder: Path | None, tools: bool, as_json: bool) -> None:
     """List the servers by name: source, state, and why. Variables are shown as they are written."""
     root = project_root(folder)
+    if tools:
+        _list_tools(root, as_json=as_json)
+        return
     trusted = RootSettings(load_server_config({}), Places.of_user()).trust.is_trusted(root)
     found = servers_of(load(root), trusted=trusted)
     if as_json:
@@ -51,3 +83,156 @@ def list_servers(*, folder: Path | None, as_json: bool) -> None:
     print_table(headers, rows, empty="No MCP servers are configured.")
     for problem in found.problems:
         say(f"serena-central: {problem}", err=True)
+
+
+def _list_tools(root: Path, *, as_json: bool) -> None:
+    remote = Remote(folder=root)
+    names = sorted({one["name"] for one in remote.get(UPSTREAMS, project=str(root))["upstreams"]})
+    found = [remote.get(f"{UPSTREAMS}/{quote(name, safe='')}", project=str(root)) for name in names]
+    if as_json:
+        print_json({"servers": [{"name": one["name"], "tools": one["tools"]} for one in found]})
+        return
+    rows = [
+        (one["name"], tool["tool"], tool["description"].strip().partition("\n")[0])
+        for one in found
+        for tool in one["tools"]
+    ]
+    print_table(["SERVER", "TOOL", "DESCRIPTION"], rows, empty="No tools: no MCP server of this project can be used.")
+    for one in found:
+        for run in one["runs"]:
+            if run["why"] and not one["tools"]:
+                say(f"serena-central: {one['name']}: {run['state']}: {run['why']}", err=True)
+
+
+@command.command(epilog="Example: serena-central mcp get github")
+@click.argument("name")
+@in_folder
+@json_option
+def get(name: str, *, folder: Path | None, as_json: bool) -> None:
+    """Show one server: what runs, what it has cost, and its tools."""
+    root = project_root(folder)
+    found = Remote(folder=root).get(f"{UPSTREAMS}/{quote(name, safe='')}", project=str(root))
+    if as_json:
+        print_json(found)
+        return
+    for run in found["runs"]:
+        facts = {
+            "state": f"{run['state']}{' (' + run['why'] + ')' if run['why'] else ''}",
+            "starts": run["target"],
+            "from": f"{run['place']} ({run['source']})",
+            "shared": run["sharing"] + (f", for {run['scope']}" if run["scope"] else ""),
+            "server": " ".join(filter(None, (run["server"], run["version"]))) or "not started yet",
+            "protocol": run["protocol"] or "–",
+            "process": f"{run['pid']}, {megabytes(run['memory_bytes'])}" if run["pid"] else "none",
+            "used": age(run["last_used_at"]),
+            "calls": f"{run['calls']}, {run['errors']} failed",
+        }
+        for what, value in facts.items():
+            say(f"{what:10}{value}")
+        say("")
+    for tool in found["tools"]:
+        say(f"{tool['offered_as']}: {tool['description'].strip().partition(chr(10))[0]}")
+
+
+@command.command(epilog="Example: serena-central mcp restart github")
+@click.argument("name")
+@json_option
+def restart(name: str, *, as_json: bool) -> None:
+    """End what runs of a server, and forget that it failed. It starts with the next call."""
+    _end(name, "restart", as_json=as_json)
+
+
+@command.command(epilog="Example: serena-central mcp stop github")
+@click.argument("name")
+@json_option
+def stop(name: str, *, as_json: bool) -> None:
+    """End what runs of a server. It starts with the next call; `disable` keeps it from that."""
+    _end(name, "stop", as_json=as_json)
+
+
+def _end(name: str, what: str, *, as_json: bool) -> None:
+    answer = Remote().post(f"{UPSTREAMS}/{quote(name, safe='')}/{what}")
+    if as_json:
+        print_json(answer)
+    elif answer["ended"]:
+        say(f"{name}: {answer['ended']} ended. The next call starts it.")
+    else:
+        say(f"{name}: nothing ran.")
+
+
+@command.command(epilog="Examples: serena-central mcp logs github    serena-central mcp logs github -f")
+@click.argument("name")
+@click.option("-f", "--follow", is_flag=True, help="Follow the log until Ctrl-C.")
+@click.option("-n", "count", type=click.IntRange(0), default=LOG_LINES, show_default=True, help="Newest lines to show.")
+@click.option("--json", "as_json", is_flag=True, help="Print a JSON object per line.")
+def logs(name: str, *, follow: bool, count: int, as_json: bool) -> None:
+    """Show what was sent to a server, what it sent, and its stderr; secrets are masked."""
+    file = Places.of_user().wire_logs / log_name(name)
+    if not file.exists() and not follow:
+        raise SerenaCentralError(f"There is no log of {name} ({file}): it was not started yet.")
+    lines = file.read_text(encoding="utf-8", errors="replace").splitlines() if file.exists() else []
+    place = file.stat().st_size if file.exists() else 0
+    for line in lines[len(lines) - count if count < len(lines) else 0 :]:
+        _show_line(line, as_json=as_json)
+    while follow:
+        time.sleep(POLL_S)
+        size = file.stat().st_size if file.exists() else 0
+        if size == place:
+            continue
+        with file.open("rb") as opened:
+            opened.seek(place if size > place else 0)  # a smaller one is a new file
+            added = opened.read()
+            place = opened.tell()
+        for line in added.decode(errors="replace").splitlines():
+            _show_line(line, as_json=as_json)
+
+
+def _show_line(line: str, *, as_json: bool) -> None:
+    if as_json:
+        at, _, rest = line.partition(" ")
+        direction, _, text = rest.partition(" ")
+        line = json_text({"time": at, "direction": direction, "text": text})
+    say(line)
+
+
+@command.command(epilog="Example: serena-central mcp call files read_file --arg path=/tmp/notes.txt")
+@click.argument("server")
+@click.argument("tool")
+@click.option("--arg", "given", multiple=True, metavar="NAME=VALUE", help="An argument; VALUE is JSON, or else text.")
+@click.option("--arguments", default="{}", help="All arguments, a JSON object; --arg counts over it.")
+@in_folder
+@json_option
+def call(server: str, tool: str, *, given: Sequence[str], arguments: str, folder: Path | None, as_json: bool) -> None:
+    """Call a tool of a server, as an agent would: permissions and hooks of the configuration count."""
+    root = project_root(folder)
+    remote = Remote(folder=root)
+    tools = remote.get(f"{UPSTREAMS}/{quote(server, safe='')}", project=str(root))["tools"]
+    chosen = next((one for one in tools if one["tool"] == tool), None)
+    if chosen is None:
+        names = ", ".join(one["tool"] for one in tools) or "none: see `serena-central mcp get`"
+        raise click.BadParameter(f"{server} has no tool {tool!r}. It has {names}.")
+    answer = remote.post(f"/api/v1/tools/{chosen['offered_as']}", {"arguments": _arguments(arguments, given)})
+    if as_json:
+        print_json(answer)
+    else:
+        for block in answer["blocks"]:
+            say(block)
+
+
+def _arguments(whole: str, given: Sequence[str]) -> dict[str, Any]:
+    try:
+        found: Any = json.loads(whole)
+    except ValueError as error:
+        raise click.BadParameter(f"--arguments is not JSON: {error}") from error
+    if not isinstance(found, dict):
+        raise click.BadParameter("--arguments must be a JSON object.")
+    result: dict[str, Any] = {**found}
+    for one in given:
+        name, separator, value = one.partition("=")
+        if not separator:
+            raise click.BadParameter(f"--arg {one!r} needs the form NAME=VALUE.")
+        try:
+            result[name] = json.loads(value)
+        except ValueError:
+            result[name] = value
+    return result

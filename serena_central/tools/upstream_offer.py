@@ -5,6 +5,7 @@ The hub and all that it needs are imported when a file of the configuration has 
 
 from collections.abc import Awaitable, Callable, Hashable, Mapping
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, cast, get_args
 
 import anyio
@@ -118,7 +119,11 @@ class UpstreamOffer:
 
     def are_configured(self, session: Session) -> bool:
         """Whether any file that counts for a session has an MCP server. Some microseconds."""
-        return self._settings.hub.enabled != "off" and self._claude.has_servers(rules_root(session))
+        return self.has_servers(rules_root(session))
+
+    def has_servers(self, root: Path) -> bool:
+        """Whether any file that counts for a root has an MCP server. Some microseconds."""
+        return self._settings.hub.enabled != "off" and self._claude.has_servers(root)
 
     def version(self, session: Session) -> Hashable:
         """What differs when other upstreams, or other tools of theirs, are offered to a session than before."""

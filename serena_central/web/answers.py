@@ -15,6 +15,7 @@ from serena_central.projects.registry import ProjectSnapshot
 from serena_central.projects.warming.project_warm_up import Warmed
 from serena_central.sessions.session import SessionSnapshot
 from serena_central.store.rows import EventRow
+from serena_central.web.upstreams import UpstreamTool, UpstreamView
 
 Cursor = Annotated[str | None, Meta(description="The `cursor` of the next page; null: there is none")]
 
@@ -239,6 +240,27 @@ class HaltedList(TypedDict):
     """The oldest first."""
 
     halted: list[HaltedSession]
+
+
+class UpstreamList(TypedDict):
+    """By name."""
+
+    upstreams: list[UpstreamView]
+
+
+class UpstreamDetails(TypedDict):
+    """The processes of one name, and its tools."""
+
+    name: str
+    runs: list[UpstreamView]
+    tools: list[UpstreamTool]
+
+
+class UpstreamEnded(TypedDict):
+    """How many processes and connections were ended."""
+
+    upstream: str
+    ended: int
 
 
 class Resumed(TypedDict):

@@ -21,6 +21,7 @@ from serena_central.web.pages.table import Dashboard
 from serena_central.web.presence import Presence
 from serena_central.web.query import CURSOR, LIMIT, SECONDS, Query, choice, limit_of
 from serena_central.web.responses import Handler
+from serena_central.web.upstreams import Upstreams
 from serena_central.web.warming import AskWarmUp, Warming
 
 API = "/api/v1"
@@ -39,10 +40,19 @@ def routes(
     warming: Warming,
     calls: Calls,
     gates: Gates,
+    upstreams: Upstreams,
     dashboard: Dashboard,
 ) -> list[BaseRoute]:
     table = operations(
-        api, metrics, presence, hooks=hooks, warming=warming, calls=calls, gates=gates, dashboard=dashboard
+        api,
+        metrics,
+        presence,
+        hooks=hooks,
+        warming=warming,
+        calls=calls,
+        gates=gates,
+        upstreams=upstreams,
+        dashboard=dashboard,
     )
     return [*(one.route() for one in table), *dashboard.routes()]
 
@@ -56,6 +66,7 @@ def operations(
     warming: Warming,
     calls: Calls,
     gates: Gates,
+    upstreams: Upstreams,
     dashboard: Dashboard,
 ) -> list[Operation]:
     """The route table of the HTTP API."""
@@ -179,6 +190,22 @@ def operations(
         ),
         _post("/servers/{server}/restart", api.restart_server, "Restarts a language server", answers.Restarted),
         _post("/servers/{server}/stop", api.stop_server, "Stops a language server", answers.Stopped),
+        _get(
+            "/upstreams",
+            upstreams.list_upstreams,
+            "Other MCP servers that the hub reaches",
+            answers.UpstreamList,
+            Query("project", "Those of the project of this name or root."),
+        ),
+        _get(
+            "/upstreams/{upstream}",
+            upstreams.show_upstream,
+            "One of these servers, and its tools",
+            answers.UpstreamDetails,
+            Query("project", "As the project of this name or root has it."),
+        ),
+        _post("/upstreams/{upstream}/restart", upstreams.restart_upstream, "Restarts one", answers.UpstreamEnded),
+        _post("/upstreams/{upstream}/stop", upstreams.stop_upstream, "Stops one", answers.UpstreamEnded),
         _get(
             "/calls",
             calls.list_calls,

@@ -200,3 +200,60 @@ def test_edit_opens_the_right_file(root: Path, run: Commands, tmp_path: Path) ->
     ended = run("claude", "edit", "--tier", "local", EDITOR=str(editor), VISUAL="")
     assert (root / ".claude" / "settings.local.json").read_text() == '{"model": 7}\n'
     assert "model: a whole number stands here" in ended.err
+
+
+def test_servers_are_added_to_the_file_of_a_scope_and_removed_again(run: Commands, root: Path) -> None:
+    file = write(root / ".mcp.json", '{\n  // kept\n  "mcpServers": {"old": {"command": "old"}}\n}\n')
+    before = file.read_text()
+    added = run("mcp", "add", "files", "--scope", "project", "--env", "A=${HOME}", "--", "npx", "-y", "--flag", "pkg")
+    assert (added.code, added.err) == (0, "")
+    assert "pending approval" in added.out
+    assert "// kept" in file.read_text()
+    assert '"args": ["-y", "--flag", "pkg"]' in file.read_text()
+    assert "${HOME}" in file.read_text()
+    again = run("mcp", "add", "files", "--scope", "project", "--", "other")
+    assert again.code == 2
+    assert "--force" in again.err
+    assert run("mcp", "add", "files", "--scope", "project", "--force", "--", "other").code == 0
+    assert '"command": "other"' in file.read_text()
+    assert run("mcp", "remove", "files", "--scope", "project").code == 0
+    assert file.read_text() == before
+    assert run("mcp", "remove", "files", "--scope", "project").code == 2
+
+
+def test_a_remote_server_and_one_by_its_entry_are_added_to_the_users_settings(run: Commands, root: Path) -> None:
+    header = "Authorization: Bearer ${TOKEN}"
+    assert run("mcp", "add", "web", "--url", "https://example.com/mcp", "--header", header, "--scope", "user").code == 0
+    entry = json.dumps({"command": "true", "args": ["x"]})
+    added = run("mcp", "add-json", "prog", entry, "--scope", "user", "--json").json
+    assert (added["state"], added["why"]) == ("enabled", "")
+    kept = json.loads(Path(added["file"]).read_text())["mcpServers"]
+    assert kept["web"]["headers"] == {"Authorization": "Bearer ${TOKEN}"}
+    assert kept["prog"] == {"command": "true", "args": ["x"]}
+    for wrong in (
+        ("add", "x"),
+        ("add", "x", "--url", "u", "--", "p"),
+        ("add-json", "x", "[]"),
+        ("add", "a b", "--", "p"),
+    ):
+        assert run("mcp", *wrong).code == 2, wrong
+    assert run("mcp", "add", "x", "--url", "u", "--header", "nothing").code == 2
+
+
+def test_a_server_is_disabled_and_enabled_where_its_entry_stands(run: Commands, root: Path) -> None:
+    write(root / ".mcp.json", {"mcpServers": {"shared": {"command": "true"}}})
+    local = root / ".claude" / "settings.local.json"
+    assert run("mcp", "add", "mine", "--scope", "user", "--", "true").code == 0
+
+    def states() -> dict[str, str]:
+        return {one["name"]: one["state"] for one in run("mcp", "list", "--json").json["servers"]}
+
+    assert states() == {"mine": "enabled", "shared": "pending approval"}
+    assert run("mcp", "enable", "shared", "--json").json["state"] == "not trusted"
+    assert json.loads(local.read_text()) == {"enabledMcpjsonServers": ["shared"]}
+    assert run("mcp", "disable", "shared", "--json").json["state"] == "disabled"
+    assert json.loads(local.read_text()) == {"enabledMcpjsonServers": [], "disabledMcpjsonServers": ["shared"]}
+    assert run("mcp", "disable", "mine", "--json").json["state"] == "disabled"
+    assert run("mcp", "enable", "mine", "--json").json["state"] == "enabled"
+    assert run("mcp", "enable", "mine", "--json").json["state"] == "enabled"
+    assert run("mcp", "disable", "nobody").code == 2

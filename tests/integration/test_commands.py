@@ -41,6 +41,10 @@ NEEDS_SERVER: dict[tuple[str, ...], list[str]] = {
     ("graph",): [],
     ("validate",): ["--unused"],
     ("warm",): [],
+    ("mcp", "get"): ["files"],
+    ("mcp", "restart"): ["files"],
+    ("mcp", "stop"): ["files"],
+    ("mcp", "call"): ["files", "read"],
 }
 
 DONE: dict[tuple[str, ...], list[str]] = {
@@ -69,6 +73,9 @@ DONE: dict[tuple[str, ...], list[str]] = {
     ("claude", "set"): ["model", "opus"],
     ("claude", "import"): ["--dry-run"],
     ("mcp", "list"): [],
+    ("mcp", "add"): ["files", "--force", "--url", "http://localhost:9/mcp"],
+    ("mcp", "add-json"): ["more", '{"command": "true"}', "--force"],
+    ("mcp", "import"): ["--dry-run"],
     ("config", "init"): [],
     ("config", "token-file"): [],
     ("languages", "list"): [],
@@ -79,6 +86,7 @@ DONE: dict[tuple[str, ...], list[str]] = {
 
 FAIL: dict[tuple[str, ...], list[str]] = {
     ("logs",): [],  # there is none
+    ("mcp", "logs"): ["files"],  # there is none
     ("trust",): ["{home}/project"],  # nobody can be asked
     ("config", "init"): ["--project", "{home}/project"],  # is there already
     ("superrepo", "init"): ["{home}/project"],  # no modules
@@ -87,8 +95,14 @@ FAIL: dict[tuple[str, ...], list[str]] = {
     ("doctor",): [],  # a wrong token file
 }
 
-ELSEWHERE = {("serve",), ("restart",), ("languages", "install")}
-"""Start servers or ask registries: tested by what they do (test_background, test_serving, lsp/test_installers)."""
+ELSEWHERE = {
+    ("serve",),
+    ("restart",),
+    ("languages", "install"),
+    *(("mcp", name) for name in ("remove", "enable", "disable")),
+}
+"""Start servers, ask registries or need an entry: tested by what they do (test_background, test_serving,
+lsp/test_installers, test_claude_commands)."""
 
 WRONG: dict[tuple[str, ...], list[str]] = {
     ("serve",): ["--json"],

@@ -13,6 +13,7 @@ from jsonschema import Draft202012Validator
 from serena_central.web.calls import MOST_CALLS
 from serena_central.web.query import MOST_ROWS
 from tests.support.central import RunningCentral, running_central
+from tests.support.upstreams import QUICK, scripted, settings_of_user
 
 pytestmark = pytest.mark.anyio
 
@@ -22,8 +23,12 @@ LISTS = {"sessions", "projects", "servers", "calls", "edits", "events"}
 
 @pytest.fixture(scope="module")
 async def central(tmp_path_factory: pytest.TempPathFactory) -> AsyncGenerator[RunningCentral]:
-    async with running_central(tmp_path_factory.mktemp("openapi")) as running:
-        yield running
+    folder = tmp_path_factory.mktemp("openapi")
+    settings_of_user(folder / "claude", {"one": scripted()})
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("CLAUDE_CONFIG_DIR", str(folder / "claude"))
+        async with running_central(folder, QUICK) as running:
+            yield running
 
 
 @pytest.fixture
@@ -166,6 +171,10 @@ async def test_every_answer_has_the_documented_shape(
     await go("POST", f"{V1}/sessions/{{session}}/revive", session=session)
     await go("POST", f"{V1}/dashboard/link")
     await go("GET", f"{V1}/openapi.json")
+    assert [one["name"] for one in (await go("GET", f"{V1}/upstreams", query={"project": str(project)}))["upstreams"]]
+    await go("GET", f"{V1}/upstreams/{{upstream}}", upstream="one")
+    await go("POST", f"{V1}/upstreams/{{upstream}}/stop", upstream="one")
+    await go("POST", f"{V1}/upstreams/{{upstream}}/restart", upstream="one")
     walk.done.add(("POST", f"{V1}/shutdown"))  # test_api.py stops a server
     for (method, path), one in operations(document).items():  # whoever adds one that needs more calls it above
         if (
