@@ -33,6 +33,7 @@ COMMANDS = {
     "history": "List edits.",
     "undo": "Undo an edit.",
     "transcripts": "List sessions of coding agents, and resume, keep or delete their transcripts.",
+    "blame": "Show which conversation of a coding agent wrote a line.",
     "usage": "Show tokens and cost of coding agents, from their transcripts.",
     "call": "Call a tool.",
     "hook": "Install hooks that point coding agents from text search to these tools.",

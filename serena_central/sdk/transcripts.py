@@ -1,0 +1,67 @@
+"""Sessions of coding agents on this machine, what was said in them, and what they cost.
+
+Reads the transcripts of Claude Code, Codex and Gemini CLI; needs no server. Blocks: of many transcripts the first call
+takes seconds. Times are Unix seconds, costs dollars.
+"""
+
+import os
+from collections.abc import Iterator
+from datetime import UTC, datetime, tzinfo
+from pathlib import Path
+
+from serena_central.config.load import load_server_config
+from serena_central.core.errors import SerenaCentralError
+from serena_central.core.places import Places
+from serena_central.store.usage_store import UsageStore
+from serena_central.transcripts.counting import roots_of, update
+from serena_central.transcripts.messages import Message, files_of
+from serena_central.transcripts.messages import messages as messages_of
+from serena_central.transcripts.pricing import Prices
+from serena_central.transcripts.reports import By, Report, SessionUsage, UsageRow, report, session_usage
+
+__all__ = ["Message", "Report", "SessionUsage", "UnknownSession", "UsageRow", "messages", "sessions", "usage"]
+
+
+class UnknownSession(SerenaCentralError):
+    """No transcript of this session is on this machine."""
+
+
+def usage(by: By = "day", *, since: datetime | None = None, zone: tzinfo | None = None) -> Report:
+    """Tokens and cost in groups, as `serena-central usage` shows them; days of `zone`, None for the machine's own.
+
+    Raises: StoreError, ConfigError.
+    """
+    with _read() as store:
+        return report(store, by, since=since, zone=zone, now=datetime.now(UTC))
+
+
+def sessions() -> list[SessionUsage]:
+    """All sessions with what they took, the latest first. Raises: StoreError, ConfigError."""
+    with _read() as store:
+        return session_usage(store)
+
+
+def messages(session: SessionUsage) -> Iterator[Message]:
+    """What was said in a session, as a stream: its main conversation, then each of its sub-agents'.
+
+    Raises: UnknownSession when its transcript was deleted, OSError.
+    """
+    found = files_of(roots_of(Path.home(), os.environ), session.client, session.session)
+    if not found:
+        raise UnknownSession(f"No transcript of session {session.session} is left on this machine.")
+    for one in sorted(found, key=lambda one: (one.path.count("/"), one.path)):
+        yield from messages_of(one)
+
+
+def _read() -> UsageStore:
+    """The usage store, up to date."""
+    places = Places.of_user()
+    places.create()
+    prices = Prices(load_server_config({}).value.prices)
+    store = UsageStore(places.usage_file)
+    try:
+        update(store, roots_of(Path.home(), os.environ), prices)
+    except BaseException:
+        store.close()
+        raise
+    return store

@@ -1,0 +1,186 @@
+"""What was said in a client's session: prompts, answers, calls of tools and their results, from its native transcript.
+
+A stream, in the file's order. Records of kinds that this version does not know are left out.
+"""
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, Literal, cast
+
+import msgspec
+
+from serena_central.transcripts.counting import FoundFile, Root, transcripts_in
+from serena_central.transcripts.lines import LONGEST, Lines
+from serena_central.transcripts.requests import Dropped
+
+Role = Literal["user", "assistant", "tool_call", "tool_result", "summary"]
+
+
+class Message(msgspec.Struct, frozen=True, kw_only=True):
+    """`at` is ISO 8601. Of tools, `tool` is the name and `call` the id that joins call and result; `given` are the
+    call's arguments. `agent` names the sub-agent, if it is one's."""
+
+    role: Role
+    at: str
+    text: str = ""
+    tool: str = ""
+    call: str = ""
+    given: Any = None
+    failed: bool = False
+    agent: str = ""
+
+
+Data = dict[str, Any]
+
+
+def files_of(roots: Sequence[Root], client: str, session: str) -> list[FoundFile]:
+    """The transcripts of a session, those of its sub-agents too."""
+    found: list[FoundFile] = []
+    for one in transcripts_in(roots):
+        parts = Path(one.path).relative_to(one.root.folder).parts
+        short = session[:8] if client == "gemini" else session
+        if one.root.form.client == client and any(short in part for part in parts):
+            found.append(one)
+    return found
+
+
+def messages(found: FoundFile) -> Iterator[Message]:
+    """What a transcript holds. Raises: OSError."""
+    reading = _READERS[found.root.form.client]
+    path = Path(found.path)
+    with path.open("rb", buffering=0) as file:
+        if path.suffix == ".json":
+            for one in _data(file.read(LONGEST)).get("messages") or ():
+                yield from reading(one)
+            return
+        for _, line in Lines(file, 0, _ignore).all():
+            yield from reading(_data(line))
+
+
+def of_line(client: str, line: bytes) -> Iterator[Message]:
+    """What one line of a transcript holds."""
+    return _READERS[client](_data(line))
+
+
+def _data(line: bytes) -> Data:
+    try:
+        found = msgspec.json.decode(line)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return {}
+    return cast(Data, found) if isinstance(found, dict) else {}
+
+
+def _claude(line: Data) -> Iterator[Message]:
+    at, agent = str(line.get("timestamp") or ""), str(line.get("attributionAgent") or line.get("agentId") or "")
+    message = line.get("message")
+    if line.get("type") == "summary":
+        yield Message(role="summary", at=at, text=str(line.get("summary") or ""))
+    if not isinstance(message, dict) or line.get("type") not in ("user", "assistant"):
+        return
+    said = cast(Data, message)
+    content = said.get("content")
+    role: Role = "summary" if line.get("isCompactSummary") else "assistant" if line["type"] == "assistant" else "user"
+    for block in [{"type": "text", "text": content}] if isinstance(content, str) else _list(content):
+        match block.get("type"):
+            case "text":
+                yield Message(role=role, at=at, text=str(block.get("text") or ""), agent=agent)
+            case "tool_use":
+                name, call = str(block.get("name") or ""), str(block.get("id") or "")
+                yield Message(role="tool_call", at=at, tool=name, call=call, given=block.get("input"), agent=agent)
+            case "tool_result":
+                yield Message(
+                    role="tool_result",
+                    at=at,
+                    text=_text(block.get("content")),
+                    call=str(block.get("tool_use_id") or ""),
+                    failed=bool(block.get("is_error")),
+                    agent=agent,
+                )
+            case _:
+                pass
+
+
+def _codex(line: Data) -> Iterator[Message]:
+    at, payload = str(line.get("timestamp") or ""), line.get("payload")
+    if not isinstance(payload, dict):
+        return
+    item = cast(Data, payload)
+    if line.get("type") == "compacted":
+        yield Message(role="summary", at=at, text=str(item.get("message") or ""))
+    if line.get("type") != "response_item":
+        return
+    match item.get("type"):
+        case "message" if item.get("role") in ("user", "assistant"):
+            text = _text(item.get("content"))
+            if not text.startswith(("<environment_context>", "<user_instructions>")):
+                yield Message(role=item["role"], at=at, text=text)
+        case "function_call" | "custom_tool_call":
+            given = item.get("arguments", item.get("input"))
+            yield Message(
+                role="tool_call",
+                at=at,
+                tool=str(item.get("name") or ""),
+                call=str(item.get("call_id") or ""),
+                given=_arguments(given),
+            )
+        case "function_call_output" | "custom_tool_call_output":
+            yield Message(
+                role="tool_result", at=at, text=_text(item.get("output")), call=str(item.get("call_id") or "")
+            )
+        case _:
+            pass
+
+
+def _gemini(line: Data) -> Iterator[Message]:
+    at = str(line.get("timestamp") or "")
+    if line.get("type") == "user":
+        text = _text(line.get("content"))
+        if text and not text.startswith("<session_context>"):
+            yield Message(role="user", at=at, text=text)
+    elif line.get("type") == "gemini":
+        calls = _list(line.get("toolCalls"))
+        # It is written again with its calls: the text stands in the first one.
+        if line.get("content") and not calls:
+            yield Message(role="assistant", at=at, text=_text(line.get("content")))
+        for call in calls:
+            name, number = str(call.get("name") or ""), str(call.get("id") or "")
+            yield Message(role="tool_call", at=at, tool=name, call=number, given=call.get("args"))
+            failed, shown = call.get("status") == "error", _text(call.get("resultDisplay"))
+            yield Message(role="tool_result", at=at, text=shown, call=number, failed=failed)
+
+
+_READERS: dict[str, Callable[[Data], Iterator[Message]]] = {
+    "claude-code": _claude,
+    "codex": _codex,
+    "gemini": _gemini,
+}
+
+
+def _list(value: Any) -> list[Data]:
+    return (
+        [cast(Data, one) for one in cast("list[Any]", value) if isinstance(one, dict)]
+        if isinstance(value, list)
+        else []
+    )
+
+
+def _text(value: Any) -> str:
+    """The words of a content: a text, or a list of blocks."""
+    if isinstance(value, str):
+        return value
+    return "\n".join(str(one["text"]) for one in _list(value) if isinstance(one.get("text"), str))
+
+
+def _arguments(value: Any) -> Any:
+    """Codex keeps arguments as JSON text; a patch is a text of its own."""
+    if not isinstance(value, str):
+        return value
+    try:
+        return json.loads(value)
+    except (ValueError, RecursionError):
+        return value
+
+
+def _ignore(_: Dropped) -> None:
+    pass
