@@ -112,6 +112,7 @@ async def busy_server(home: Path) -> AsyncGenerator[Life]:
             **{f"/projects/one{page}": one for page in pages},
             "/projects/one/uses": f"{one}&of=orders/order.py",
             "/projects/one/memory": one,
+            "/projects/one/settings": one,
             "/configuration": one,
         }
         yield Life(central, paths, queries)

@@ -50,3 +50,31 @@ async def test_a_project_shows_its_life_and_its_memories_are_edited(
         await page.get_by_role("button", name="Save").click()
         await expect(page.locator(".edits li")).to_have_count(2)
         assert (root / ".serena" / "memories" / "build.md").read_text() == "Run make test.\n"
+
+
+@pytest.mark.parametrize("scripts", [True, False])
+async def test_a_setting_of_a_project_is_changed_and_undone(
+    central: RunningCentral, person: OpenPage, tmp_path: Path, scripts: bool
+) -> None:
+    root = tmp_path / "shop"
+    (root / ".git").mkdir(parents=True)
+    (root / ".serena").mkdir()
+    file = root / ".serena" / "project.yml"
+    file.write_text("# Ours\nmax_answer_chars: 4321  # enough\n")
+    async with (
+        person(central, java_script_enabled=scripts) as page,
+        central.raw("handshake", X_Serena_Project=str(root)) as client,
+    ):
+        await client.call("list_dir", relative_path=".")
+        await page.goto(f"{central.url}/dashboard/projects/one?root={root}")
+        await page.get_by_role("link", name="Change settings").click()
+        one = page.locator("#setting-max_answer_chars")
+        await one.get_by_role("textbox").fill("5000")
+        await one.get_by_role("button", name="Save").click()
+        await expect(one.get_by_role("textbox")).to_have_value("5000")
+        assert file.read_text() == "# Ours\nmax_answer_chars: 5000  # enough\n"
+        await page.get_by_role("main").get_by_role("link", name="Edits").click()
+        await page.get_by_text("Undo…").first.click()
+        await page.locator("#table").get_by_role("button", name="Undo").first.click()
+        await expect(page.locator("#table")).to_contain_text("undone by")
+        assert file.read_text() == "# Ours\nmax_answer_chars: 4321  # enough\n"

@@ -97,8 +97,8 @@ async def test_a_missing_server_is_installed_by_a_button_that_shows_progress_and
     going, over = anyio.Event(), anyio.Event()
     asked: list[object] = []
 
-    async def install(spec: object, _places: object, *, ways: tuple[str, ...], tell: object) -> None:
-        asked.append((spec, ways, tell))
+    async def install(spec: object, _places: object, *, methods: tuple[str, ...], tell: object) -> None:
+        asked.append((spec, methods, tell))
         going.set()
         await over.wait()
         raise LanguageServerError("bash", "the registry is out of reach")
@@ -122,3 +122,38 @@ async def test_a_missing_server_is_installed_by_a_button_that_shows_progress_and
             await anyio.lowlevel.checkpoint()
     assert len(asked) == 1
     assert (await visitor.act("/projects/install", {"root": str(root), "server": "none"})).status_code == 404
+
+
+async def test_a_setting_is_changed_in_its_file_at_once_keeps_comments_and_is_undone(
+    central: RunningCentral, visitor: Visitor, root: Path
+) -> None:
+    file = root / ".serena" / "project.yml"
+    before = file.read_text()
+    async with central.http() as http:
+        session = await session_in(http, root)
+        await called(http, session, "list_memories")
+        where = {"root": str(root), "key": "max_answer_chars"}
+        assert "4321" in await visitor.see(f"/projects/one/settings?{urlencode(where)}")
+        for wrong in ("many", "1", "", "nan", "[1]"):
+            assert (await visitor.act("/projects/change-setting", {**where, "value": wrong})).status_code == 400, wrong
+        for key in ("python", "database_url", "nonsense", ""):
+            unknown = await visitor.act("/projects/change-setting", {**where, "key": key, "value": "1"})
+            assert unknown.status_code == 404, key
+        assert file.read_text() == before
+        assert (await visitor.act("/projects/change-setting", {**where, "value": "5000"})).status_code == 303
+        assert file.read_text() == before.replace("4321", "5000")
+        await called(http, session, "list_memories")
+        project = central.central.projects.opened(str(root))
+        assert project is not None
+        assert project.settings.max_answer_chars == 5000
+        (edit, *_) = (await http.get("/api/v1/edits", params={"session": "dashboard"})).json()["edits"]
+        assert edit["symbol"] == "max_answer_chars"
+        assert (await visitor.act("/undo", {"edit": edit["id"]})).status_code == 303
+        assert file.read_text() == before
+        await visitor.act("/projects/change-setting", {**where, "reset": "yes"})
+        assert file.read_text() == before.replace("max_answer_chars: 4321\n", "")
+        tools = {**where, "key": "excluded_tools", "value": "read_file, list_dir"}
+        assert (await visitor.act("/projects/change-setting", tools)).status_code == 303
+        refused = await called(http, session, "read_file", relative_path="cart.py")
+        assert "excluded_tools" in refused.text
+    assert (await visitor.act("/projects/change-setting", {**where, "csrf": "0" * 64})).status_code == 403

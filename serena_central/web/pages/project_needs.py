@@ -10,7 +10,7 @@ from serena_central.core.event_kinds import ProjectEvent, ServerInstallEvent
 from serena_central.lsp.installers.install import recipes_of
 from serena_central.web.pages.endpoints import Action
 from serena_central.web.pages.forms import Form, one_value
-from serena_central.web.pages.page import Section, Visit
+from serena_central.web.pages.page import Section, Visit, link
 from serena_central.web.pages.projects import known
 from serena_central.web.responses import NotFound
 
@@ -46,6 +46,7 @@ class OwnSettings(msgspec.Struct, frozen=True):
 
     settings: list[OwnSetting]
     problems: list[str]
+    change_url: str
 
 
 async def missing(visit: Visit) -> MissingServers:
@@ -84,6 +85,7 @@ async def settings(visit: Visit) -> OwnSettings:
     return OwnSettings(
         [OwnSetting(row.key, row.value, row.origin, row.description) for row in rows],
         [str(problem) for problem in loaded.problems],
+        link("/projects/one/settings", root=root),
     )
 
 

@@ -24,6 +24,7 @@ from serena_central.web.pages import (
     overview,
     project,
     project_needs,
+    project_settings,
     projects,
     server,
     servers,
@@ -60,6 +61,7 @@ PAGES: tuple[Page, ...] = (
     projects.PAGE,
     project.PAGE,
     memory.PAGE,
+    project_settings.PAGE,
     graph.PAGE,
     uses.PAGE,
     findings.PAGE,
@@ -86,6 +88,7 @@ ACTIONS: dict[str, Action] = {
     **trust_section.ACTIONS,
     **memory.ACTIONS,
     **project_needs.ACTIONS,
+    **project_settings.ACTIONS,
     **analysis_status.ACTIONS,
 }
 """Path below /dashboard → what a POST to it does."""
