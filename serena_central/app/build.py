@@ -150,6 +150,7 @@ def build(
     projects = _projects(runs, base, applier or Applier(Journal(places.journal)))
     services = _services(runs, base, projects, catalogue)
     _warming_on_start(runs, services)
+    _alerts(runs, services)
     caller = ToolCaller(
         services,
         record=base.store.writer.put,
@@ -288,6 +289,15 @@ def _upstreams(base: _Base, built: _Projects, catalogue: Catalogue) -> UpstreamO
         )
 
     return UpstreamOffer(claude, trust, settings, hub, frozenset(catalogue.names()), base.bus)
+
+
+def _alerts(runs: list[Run], services: Services) -> None:
+    policy = services.settings.alerts
+    if policy.webhook is None and not policy.desktop:
+        return
+    from serena_central.web.alerts import Alerts
+
+    runs.append(Alerts(policy, services.bus).run)
 
 
 def _warming_on_start(runs: list[Run], services: Services) -> None:

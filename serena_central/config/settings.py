@@ -305,6 +305,23 @@ class HubPolicy(msgspec.Struct, kw_only=True, frozen=True):
     ] = 0
 
 
+class AlertPolicy(msgspec.Struct, kw_only=True, frozen=True):
+    """What is sent to the outside, and where."""
+
+    webhook: Annotated[
+        Url | None,
+        Meta(description="URL that gets each alert as JSON by POST. Unset: no webhook.", extra=SECRET),
+    ] = None
+    desktop: Annotated[bool, Meta(description="Show alerts as notifications on this machine's desktop.")] = False
+    events: Annotated[
+        list[str],
+        Meta(description="Kinds of events to alert about: whole kinds (server.breaker) or their subjects (store)."),
+    ] = msgspec.field(default_factory=lambda: ["server.breaker", "server.descriptors", "store", "project.failed"])
+    severity: Annotated[Literal["info", "warning", "error"], Meta(description="Minimum severity of an alert.")] = (
+        "warning"
+    )
+
+
 class ModuleSettings(msgspec.Struct, kw_only=True, frozen=True):
     """A module of a super-repo. `path` is relative to the super-repo's root."""
 
@@ -481,6 +498,7 @@ class ServerSettings(SharedSettings, kw_only=True, frozen=True):
         ),
     ] = {}
     pool: Annotated[PoolPolicy, Meta(description="Language servers.")] = PoolPolicy()
+    alerts: Annotated[AlertPolicy, Meta(description="Alerts to the outside.")] = AlertPolicy()
     sessions: Annotated[SessionPolicy, Meta(description="Sessions.")] = SessionPolicy()
     retention: Annotated[RetentionPolicy, Meta(description="Retention of the database.")] = RetentionPolicy()
     hub: Annotated[HubPolicy, Meta(description="MCP servers of the configuration.")] = HubPolicy()
