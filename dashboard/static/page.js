@@ -193,6 +193,52 @@ document.addEventListener("visibilitychange", tell);
 tell();
 localise();
 
+// --- zooming ---------------------------------------------------------------------------------------------------------
+
+// Dragging over a plot whose page takes a range of time shows that part of it. The view box is 560 wide; the axis is from
+// 52 to 552.
+let drag;
+
+function axisX(event, svg) {
+  const box = svg.getBoundingClientRect();
+  return Math.min(552, Math.max(52, ((event.clientX - box.left) / box.width) * 560));
+}
+
+document.addEventListener("pointerdown", (event) => {
+  const svg = event.target.closest?.("svg[data-since]");
+  if (!svg || event.button !== 0) return;
+  const from = axisX(event, svg);
+  const band = document.createElementNS("http://www.w3.org/2000/svg", "rect");
+  for (const [name, value] of Object.entries({ class: "band", x: from, y: 10, width: 0, height: 118 })) {
+    band.setAttribute(name, value);
+  }
+  svg.append(band);
+  drag = { svg, from, band };
+  event.preventDefault();
+});
+
+document.addEventListener("pointermove", (event) => {
+  if (!drag) return;
+  const to = axisX(event, drag.svg);
+  drag.band.setAttribute("x", Math.min(drag.from, to));
+  drag.band.setAttribute("width", Math.abs(to - drag.from));
+});
+
+document.addEventListener("pointerup", (event) => {
+  if (!drag) return;
+  const { svg, from, band } = drag, to = axisX(event, svg);
+  drag = undefined;
+  band.remove();
+  if (Math.abs(to - from) < 4) return;
+  const since = Number(svg.dataset.since), length = Number(svg.dataset.until) - since;
+  const at = (x) => Math.round(since + (length * (x - 52)) / 500);
+  const url = new URL(location);
+  url.searchParams.delete("range");
+  url.searchParams.set("since", at(Math.min(from, to)));
+  url.searchParams.set("until", at(Math.max(from, to)));
+  location.assign(url);
+});
+
 // --- the navigation --------------------------------------------------------------------------------------------------
 
 // On a phone the page that one is on may be beyond the edge.

@@ -79,6 +79,7 @@ from serena_central.web.api import Api
 from serena_central.web.calls import Calls
 from serena_central.web.gates import Gates
 from serena_central.web.hooks import Hooks
+from serena_central.web.memory_record import MemoryRecord
 from serena_central.web.metrics import Metrics
 from serena_central.web.pages.page import BELOW
 from serena_central.web.pages.table import Dashboard
@@ -366,6 +367,7 @@ def _faces(
     settings, projects, repos, sessions = services.settings, services.projects, services.super_repos, services.sessions
     tally = Tally()
     runs.append(Recall(services.store, tally).run)
+    runs.append(MemoryRecord(services.pool, services.store.writer).run)
     browsers = Browsers(services.places.browsers_file, token.credential)
     parts = WebServices(**_fields_of(services), caller=caller, tally=tally, browsers=browsers)
     dashboard = Dashboard(parts)

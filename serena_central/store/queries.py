@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Sequence
-from itertools import groupby
 from typing import Any, TypeVar
 
 from sqlalchemy import (
@@ -13,7 +12,6 @@ from sqlalchemy import (
     and_,
     cast,
     delete,
-    func,
     or_,
     select,
     tuple_,
@@ -21,24 +19,21 @@ from sqlalchemy import (
 )
 
 from serena_central.config.settings import RetentionPolicy
-from serena_central.store.database import Database
 from serena_central.store.query_results import (
     EDIT_PATCHES_KEPT_S,
     CallFilter,
-    DayTotal,
     EditAnswer,
     EditFilter,
     EventFilter,
     EventPage,
     RecordedCall,
-    ToolStatistics,
 )
 from serena_central.store.rows import (
     CallDetailRow,
-    DailyTotalRow,
-    DurationTotalRow,
+    CallTotalRow,
     EditRow,
     EventRow,
+    MemoryTotalRow,
     ProjectRow,
     Row,
     ServerRunRow,
@@ -46,8 +41,9 @@ from serena_central.store.rows import (
     SymbolViewRow,
     ToolCallRow,
 )
-from serena_central.store.statements import INTERVAL_S
+from serena_central.store.spans import MINUTES_KEPT_S, SPANS_S
 from serena_central.store.tables import METADATA
+from serena_central.store.total_queries import TotalQueries
 
 AnyRow = TypeVar("AnyRow", bound=Row)
 
@@ -62,20 +58,17 @@ MOST_UNDOINGS = 2000
 IDS_ASKED = 500
 """In one statement: databases bound the number of its parameters."""
 
-_SESSION, _VIEW, _CALL, _DETAIL, _EDIT, _EVENT, _PROJECT, _RUN, _TOTAL, _DURATIONS = (
+_SESSION, _VIEW, _CALL, _DETAIL, _EDIT, _EVENT, _PROJECT, _RUN, _CALL_TOTAL, _MEMORY_TOTAL = (
     METADATA.tables[kind.table]
     for kind in (
         SessionRow, SymbolViewRow, ToolCallRow, CallDetailRow, EditRow, EventRow, ProjectRow, ServerRunRow,
-        DailyTotalRow, DurationTotalRow,
+        CallTotalRow, MemoryTotalRow,
     )
 )  # fmt: skip
 
 
-class Queries:
+class Queries(TotalQueries):
     """Every method raises StoreError when the database can't be used."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
 
     def sessions_since(self, last_activity: float) -> list[SessionRow]:
         """Sessions to restore after a restart, killed ones too, the latest first."""
@@ -121,20 +114,6 @@ class Queries:
         columns = _EVENT.columns
         chosen = select(_EVENT).where(columns.at >= since, columns.severity != "info")
         return self._rows(EventRow, chosen.order_by(columns.id.desc()).limit(limit))[::-1]
-
-    def tool_statistics(self, since: float) -> list[ToolStatistics]:
-        """One entry per tool, the most used first; of whole quarters of an hour, the first of which holds `since`.
-
-        Percentiles are means of the calls that took about as long: off by at most a tenth, and exact for few calls.
-        """
-        columns = _DURATIONS.columns
-        sums = [func.sum(columns[name]).label(name) for name in ("calls", "errors", "duration_ms", "answer_chars")]
-        longest = func.max(columns.longest_ms).label("longest_ms")
-        chosen = select(columns.tool, columns.step, *sums, longest).where(columns.since > since - INTERVAL_S)
-        chosen = chosen.group_by(columns.tool, columns.step).order_by(columns.tool, columns.step)
-        steps = self._database.read(lambda connection: connection.execute(chosen).all())
-        found = [_of_tool(tool, list(of_tool)) for tool, of_tool in groupby(steps, key=lambda step: step.tool)]
-        return sorted(found, key=lambda one: (-one.calls, one.tool))
 
     def calls_of_session(self, session_id: str, limit: int = 100) -> list[ToolCallRow]:
         """The newest first."""
@@ -254,24 +233,6 @@ class Queries:
             ServerRunRow, select(_RUN).where(columns.started_at >= started_at).order_by(columns.started_at.desc())
         )
 
-    def daily_totals(self, since_day: str) -> list[DailyTotalRow]:
-        """From a day (ISO 8601) on, in order."""
-        columns = _TOTAL.columns
-        chosen = select(_TOTAL).where(columns.day >= since_day)
-        return self._rows(DailyTotalRow, chosen.order_by(columns.day, columns.tool, columns.project))
-
-    def totals_by_day(self) -> list[DayTotal]:
-        """Every day on record, in order."""
-        columns = _TOTAL.columns
-        sums = [func.sum(columns[name]).label(name) for name in ("calls", "errors", "answer_chars")]
-        chosen = select(columns.day, *sums).group_by(columns.day).order_by(columns.day)
-        return self._database.read(
-            lambda connection: [
-                DayTotal(day=row["day"], **{one.name: int(row[one.name]) for one in sums})
-                for row in connection.execute(chosen).mappings()
-            ]
-        )
-
     def sweep(self, policy: RetentionPolicy, now: float) -> int:
         """Deletes what is older than the policy keeps, gives space back, and returns the number of rows."""
         calls_before = now - policy.calls_days * DAY_S
@@ -280,7 +241,8 @@ class Queries:
             _CALL: _CALL.columns.at < calls_before,
             _DETAIL: _DETAIL.columns.at < calls_before,
             _EDIT: _EDIT.columns.at < calls_before,
-            _DURATIONS: _DURATIONS.columns.since < calls_before - INTERVAL_S,
+            _CALL_TOTAL: _is_old(_CALL_TOTAL, calls_before, now),
+            _MEMORY_TOTAL: _is_old(_MEMORY_TOTAL, calls_before, now),
             _VIEW: _VIEW.columns.seen_at < calls_before,
             _SESSION: _SESSION.columns.last_activity < calls_before,
             _RUN: and_(_RUN.columns.started_at < calls_before, _RUN.columns.ended_at.is_not(None)),
@@ -314,25 +276,8 @@ def _behind(columns: Any, last: tuple[float, str]) -> ColumnElement[bool]:
     return or_(columns.at < at, and_(columns.at == at, columns.id < name))
 
 
-def _of_tool(tool: str, steps: Sequence[Any]) -> ToolStatistics:
-    """`steps`: sums of the calls that took about as long, the quickest first."""
-    calls = sum(step.calls for step in steps)
-
-    def percentile(percent: int) -> float:
-        wanted, passed = calls * percent / 100, 0
-        for step in steps:
-            passed += step.calls
-            if passed >= wanted:
-                return step.duration_ms / step.calls
-        return 0.0
-
-    return ToolStatistics(
-        tool=tool,
-        calls=calls,
-        errors=sum(step.errors for step in steps),
-        average_ms=sum(step.duration_ms for step in steps) / calls,
-        p50_ms=percentile(50),
-        p95_ms=percentile(95),
-        max_ms=max(step.longest_ms for step in steps),
-        answer_chars=sum(step.answer_chars for step in steps),
-    )
+def _is_old(totals: Table, before: float, now: float) -> ColumnElement[bool]:
+    """Of a table of totals by spans: those of minutes go first."""
+    columns = totals.columns
+    minutes = and_(columns.span == SPANS_S[0], columns.since < now - MINUTES_KEPT_S)
+    return or_(columns.since < before - SPANS_S[-1], minutes)

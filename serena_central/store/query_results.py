@@ -82,6 +82,16 @@ class DayTotal(msgspec.Struct, frozen=True, kw_only=True):
     answer_chars: int
 
 
+class CallBin(msgspec.Struct, frozen=True, kw_only=True):
+    """Calls that ended in one bin of a range, which began at `at` (Unix seconds); durations in milliseconds."""
+
+    at: int
+    calls: int
+    errors: int
+    p50_ms: float
+    p95_ms: float
+
+
 class ToolStatistics(msgspec.Struct, frozen=True, kw_only=True):
     """Calls of one tool in a window of time, with their durations in milliseconds."""
 

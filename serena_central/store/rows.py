@@ -210,13 +210,16 @@ class DailyTotalRow(Row, kw_only=True):
     answer_chars: int = 0
 
 
-class DurationTotalRow(Row, kw_only=True):
-    """Calls of one tool that took about as long, in the quarter of an hour `since` then: `step` counts quarters of a
-    doubling from 1 ms on. Made from the tool calls as they are written, so that a week of them is read at once.
+class CallTotalRow(Row, kw_only=True):
+    """Calls that took about as long, in the `span` seconds from `since` on (`store/spans.py`): of one tool, or of all
+    where `tool` is ""; in one project, or in all where `project` is "". `step` counts quarters of a doubling from 1 ms
+    on. Made from the tool calls as they are written, so that a week of them is read at once.
     """
 
-    table = "duration_total"
-    key = ("since", "tool", "step")
+    table = "call_total"
+    key = ("span", "project", "since", "tool", "step")
+    span: int
+    project: str
     since: int
     tool: str
     step: int
@@ -225,6 +228,19 @@ class DurationTotalRow(Row, kw_only=True):
     duration_ms: float = 0.0
     longest_ms: float = 0.0
     answer_chars: int = 0
+
+
+class MemoryTotalRow(Row, kw_only=True):
+    """The most memory that language servers took at once in the `span` seconds from `since` on: those of one root, or
+    all where `root` is "". There are no rows of times when none ran.
+    """
+
+    table = "memory_total"
+    key = ("span", "root", "since")
+    span: int
+    root: str
+    since: int
+    memory_bytes: int
 
 
 TABLES: tuple[type[Row], ...] = (
@@ -237,7 +253,8 @@ TABLES: tuple[type[Row], ...] = (
     ProjectRow,
     ServerRunRow,
     DailyTotalRow,
-    DurationTotalRow,
+    CallTotalRow,
+    MemoryTotalRow,
 )
 """All of them."""
 

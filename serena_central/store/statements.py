@@ -1,5 +1,6 @@
 """Turns rows into statements: one upsert or insert per run of rows of a table, and the totals that calls add up to."""
 
+import itertools
 import math
 import time
 from collections.abc import Iterable, Sequence
@@ -10,11 +11,9 @@ from sqlalchemy import Connection, Insert, and_, case, delete
 from sqlalchemy.dialects import sqlite
 from sqlalchemy.exc import SQLAlchemyError
 
-from serena_central.store.rows import DailyTotalRow, DurationTotalRow, Removal, Row, ToolCallRow
+from serena_central.store.rows import CallTotalRow, DailyTotalRow, MemoryTotalRow, Removal, Row, ToolCallRow
+from serena_central.store.spans import SPANS_S
 from serena_central.store.tables import METADATA
-
-INTERVAL_S = 900
-"""Of `DurationTotalRow`."""
 
 STEPS_OF_A_DOUBLING = 4
 """What is alike differs by no more than a fifth."""
@@ -22,10 +21,14 @@ STEPS_OF_A_DOUBLING = 4
 LEAST_MS = 0.001
 
 
+_GREATEST: dict[type[Row], tuple[str, ...]] = {CallTotalRow: ("longest_ms",), MemoryTotalRow: ("memory_bytes",)}
+"""Columns of which the greatest value is kept."""
+
+
 def execute_all(connection: Connection, rows: Sequence[Row | Removal]) -> int:
     """Writes all rows or raises. Returns 0: none was refused."""
     by_kind: dict[type[Row], list[Row]] = {}
-    for row in [*rows, *_daily(rows), *_durations(rows)]:
+    for row in [*rows, *_daily(rows), *_totals(rows)]:
         if isinstance(row, Removal):
             _remove(connection, row)
         else:
@@ -67,13 +70,13 @@ def _insert(dialect: str, kind: type[Row]) -> Insert:
         return statement
     new = statement.excluded
     others = [column.name for column in table.columns if column.name not in kind.key]
-    if kind in (DailyTotalRow, DurationTotalRow):
+    if kind in (DailyTotalRow, CallTotalRow):
         changes: dict[str, Any] = {name: table.columns[name] + new[name] for name in others}
     else:
         changes = {name: new[name] for name in others}
-    if kind is DurationTotalRow:
-        longest = table.columns["longest_ms"]
-        changes["longest_ms"] = case((longest > new["longest_ms"], longest), else_=new["longest_ms"])
+    for name in _GREATEST.get(kind, ()):
+        own = table.columns[name]
+        changes[name] = case((own > new[name], own), else_=new[name])
     return statement.on_conflict_do_update(index_elements=list(kind.key), set_=changes)
 
 
@@ -98,18 +101,32 @@ def _daily(rows: Iterable[Row | Removal]) -> list[DailyTotalRow]:
     return list(totals.values())
 
 
-def _durations(rows: Iterable[Row | Removal]) -> list[DurationTotalRow]:
-    """What the calls among `rows` add to the statistics of their tools."""
-    totals: dict[tuple[int, str, int], DurationTotalRow] = {}
+def _totals(rows: Iterable[Row | Removal]) -> list[CallTotalRow]:
+    """What the calls among `rows` add to the totals of their spans, tools and projects."""
+    totals: dict[tuple[int, str, int, str, int], CallTotalRow] = {}
     for row in rows:
         if isinstance(row, ToolCallRow):
-            since = int(row.at // INTERVAL_S) * INTERVAL_S
             step = round(STEPS_OF_A_DOUBLING * math.log2(max(row.duration_ms, LEAST_MS)))
-            key = (since, row.tool, step)
-            total = totals.setdefault(key, DurationTotalRow(since=since, tool=row.tool, step=step))
-            total.calls += 1
-            total.errors += row.outcome != "ok"
-            total.duration_ms += row.duration_ms
-            total.longest_ms = max(total.longest_ms, row.duration_ms)
-            total.answer_chars += row.answer_chars
+            for key in itertools.product(SPANS_S, {row.project or "", ""}, {row.tool, ""}):
+                _add(totals, row, *key, step)
     return list(totals.values())
+
+
+def _add(
+    totals: dict[tuple[int, str, int, str, int], CallTotalRow],
+    row: ToolCallRow,
+    span: int,
+    project: str,
+    tool: str,
+    step: int,
+) -> None:
+    since = int(row.at // span) * span
+    key = (span, project, since, tool, step)
+    total = totals.get(key)
+    if total is None:
+        total = totals[key] = CallTotalRow(span=span, project=project, since=since, tool=tool, step=step)
+    total.calls += 1
+    total.errors += row.outcome != "ok"
+    total.duration_ms += row.duration_ms
+    total.longest_ms = max(total.longest_ms, row.duration_ms)
+    total.answer_chars += row.answer_chars

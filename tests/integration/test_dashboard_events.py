@@ -149,8 +149,8 @@ async def test_tools_are_counted_in_the_chosen_time_and_by_the_day(central: Runn
         for _ in range(3):
             await http.post("/api/v1/tools/list_projects", json={})
         await http.post("/api/v1/tools/read_file", json={"arguments": {"relative_path": "none"}})
-    for window in ("hour", "day", "week", "nonsense"):
-        html = (await visitor.see(f"/statistics?window={window}")).replace("<wbr>", "")
+    for query in ("range=hour", "range=day", "range=week", "range=nonsense", "since=x&until=1e999"):
+        html = (await visitor.see(f"/statistics?{query}")).replace("<wbr>", "")
         assert re.search(r">list_projects</a></th><td class=\"number\">3<", html)
         assert re.search(r"(?s)>read_file</a></th>.*<td class=\"number bad\">1<", html)
     assert "4</b> calls since" in await visitor.see("/statistics")

@@ -1,24 +1,30 @@
-"""The statistics page: calls, durations and answer sizes by tool, and totals by day."""
+"""The statistics page: calls, edits and memory in a range of time, by tool and by project, and totals by day."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from serena_central.core.words import counted
-from serena_central.store.query_results import DayTotal, ToolStatistics
-from serena_central.web.pages.listing import Option
+from serena_central.store.query_results import CallBin, DayTotal, ToolStatistics
+from serena_central.store.spans import TimeRange
+from serena_central.web.pages.listing import Option, options
 from serena_central.web.pages.page import Page, Section, Visit, link
 from serena_central.web.pages.plot import Plot, Series, Timeline, plot
-from serena_central.web.pages.rendering import count
+from serena_central.web.pages.rendering import count, duration, milliseconds, size
+from serena_central.web.pages.time_ranges import QUERY, Ranges, chosen, ranges
+
+if TYPE_CHECKING:
+    from serena_central.store.queries import Queries
 
 PATH = "/statistics"
 
-WINDOWS_S = {"hour": 3600.0, "day": 86_400.0, "week": 604_800.0}
-DEFAULT_WINDOW = "hour"
-
 DAYS = 30
 DAY_S = 86_400
+
+Show = Callable[[float], str]
+"""Writes a value for people."""
 
 
 class ToolRow(msgspec.Struct, frozen=True):
@@ -37,12 +43,47 @@ class ToolRow(msgspec.Struct, frozen=True):
 
 
 class Tools(msgspec.Struct, frozen=True):
-    """The most called first. `windows` are the spans of time to choose from."""
+    """The most called first."""
 
-    windows: list[Option]
     rows: list[ToolRow]
     calls: int
     errors: int
+
+
+class StatisticsFilters(msgspec.Struct, frozen=True):
+    """What can be chosen; `range` is the part of the query that says the range."""
+
+    ranges: Ranges
+    range: dict[str, str]
+    tools: list[Option]
+    projects: list[Option]
+
+
+class Plots(msgspec.Struct, frozen=True):
+    """All of the same range. Memory is of the project's own root, whichever tool is chosen."""
+
+    calls: Plot
+    durations: Plot
+    edits: Plot
+    memory: Plot
+
+
+class ProjectUse(msgspec.Struct, frozen=True):
+    """A project in the range; `share` is in percent of the most called one's calls, `url` narrows the page to it."""
+
+    project: str
+    url: str
+    calls: int
+    share: float
+    errors: int
+    p50_ms: float
+    p95_ms: float
+
+
+class Projects(msgspec.Struct, frozen=True):
+    """The most called first."""
+
+    rows: list[ProjectUse]
 
 
 class Totals(msgspec.Struct, frozen=True):
@@ -55,16 +96,100 @@ class Totals(msgspec.Struct, frozen=True):
     by_day: Plot
 
 
+async def filters(visit: Visit) -> StatisticsFilters:
+    wanted = chosen(visit)
+    projects = await visit.parts.store.ask(lambda queries: queries.projects_called(wanted))
+    return StatisticsFilters(
+        ranges=ranges(visit, PATH),
+        range={name: visit.query[name] for name in QUERY if visit.query.get(name)},
+        tools=options(sorted(tool.name for tool in visit.parts.catalogue), visit.query.get("tool", "")),
+        projects=options(sorted(projects), visit.query.get("project", "")),
+    )
+
+
+async def plots(visit: Visit) -> Plots:
+    wanted, tool, project = chosen(visit), visit.query.get("tool", ""), visit.query.get("project", "")
+    root = next((one.root for one in visit.parts.projects.snapshots() if one.name == project), project)
+
+    def ask(queries: "Queries") -> tuple[list[CallBin], list[tuple[int, int]], list[tuple[int, int]]]:
+        return (
+            queries.calls_over_time(wanted, tool=tool, project=project),
+            queries.edits_over_time(wanted, tool=tool, root=root),
+            queries.memory_over_time(wanted, root=root),
+        )
+
+    return drawn(wanted, *await visit.parts.store.ask(ask))
+
+
+def drawn(
+    wanted: TimeRange, calls: Sequence[CallBin], edits: Sequence[tuple[int, int]], memory: Sequence[tuple[int, int]]
+) -> Plots:
+    """Plots of what was recorded in a range."""
+    per = f"per {duration(wanted.bin_s)}"
+    bins = wanted.bins()
+    axis = Timeline(bins[0], bins[-1] + wanted.bin_s, [one.at for one in calls], wanted.bin_s)
+
+    def pairs(title: str, unit: str, found: Sequence[tuple[int, int]], series: Series, show: Show, kilo: int) -> Plot:
+        own = axis._replace(times=[at for at, _ in found])
+        return plot(title, unit, [series], own, show=show, says_of=lambda index: show(found[index][1]), kilo=kilo)
+
+    return Plots(
+        calls=plot(
+            "Calls",
+            per,
+            [
+                Series("calls", [one.calls for one in calls], "bars"),
+                Series("failed", [one.errors for one in calls], "bars"),
+            ],
+            axis,
+            show=count,
+            says_of=lambda index: f"{counted(calls[index].calls, 'call')}, {calls[index].errors:,} failed",
+        ),
+        durations=plot(
+            "Duration of calls",
+            "",
+            [Series("p95", [one.p95_ms for one in calls]), Series("p50", [one.p50_ms for one in calls])],
+            axis,
+            show=milliseconds,
+            says_of=lambda index: f"p50 {milliseconds(calls[index].p50_ms)}, p95 {milliseconds(calls[index].p95_ms)}",
+        ),
+        edits=pairs("Edits", per, edits, Series("edits", [made for _, made in edits], "bars"), count, 1000),
+        memory=pairs(
+            "Memory of language servers", "", memory, Series("memory", [most for _, most in memory]), size, 1024
+        ),
+    )
+
+
 async def tools(visit: Visit) -> Tools:
-    window = visit.query.get("window", "")
-    window = window if window in WINDOWS_S else DEFAULT_WINDOW
-    found = await visit.parts.store.ask(lambda queries: queries.tool_statistics(visit.now - WINDOWS_S[window]))
+    wanted, project = chosen(visit), visit.query.get("project", "")
+    found = await visit.parts.store.ask(lambda queries: queries.tool_statistics(wanted, project=project))
+    if only := visit.query.get("tool"):
+        found = [one for one in found if one.tool == only]
     most = max((one.calls for one in found), default=0)
     return Tools(
-        windows=[Option(link(PATH, window=name), name, name == window) for name in WINDOWS_S],
         rows=[_row(one, most) for one in found],
         calls=sum(one.calls for one in found),
         errors=sum(one.errors for one in found),
+    )
+
+
+async def projects(visit: Visit) -> Projects:
+    wanted, tool = chosen(visit), visit.query.get("tool", "")
+    found = await visit.parts.store.ask(lambda queries: queries.project_statistics(wanted, tool=tool))
+    most = max((one.calls for one in found), default=0)
+    return Projects(
+        [
+            ProjectUse(
+                project=one.tool,
+                url=link(PATH, **{**visit.query, "project": one.tool}),
+                calls=one.calls,
+                share=round(100 * one.calls / most, 1),
+                errors=one.errors,
+                p50_ms=one.p50_ms,
+                p95_ms=one.p95_ms,
+            )
+            for one in found
+        ]
     )
 
 
@@ -119,7 +244,10 @@ PAGE = Page(
     title="Statistics",
     template="statistics.html",
     sections={
+        "filters": Section("statistics/_filters.html", filters, every_s=3600),
+        "plots": Section("statistics/_plots.html", plots, every_s=30, recorded=True),
         "tools": Section("statistics/_tools.html", tools, every_s=30, recorded=True),
+        "projects": Section("statistics/_projects.html", projects, every_s=30, recorded=True),
         "totals": Section("statistics/_totals.html", totals, every_s=60, recorded=True),
     },
 )

@@ -109,7 +109,7 @@ def corrupt_within(path: Path, told: list[str]) -> Database:
     with opened(path) as database:
         database.write([EventRow(seq=n, at=1.0, kind="a.b", message="x" * 500) for n in range(500)])
     content = bytearray(path.read_bytes())
-    intact = 40 * 4096
+    intact = 56 * 4096
     content[intact:] = os.urandom(len(content) - intact)
     path.write_bytes(content)
     database = Database(path, tell=told.append)

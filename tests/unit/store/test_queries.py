@@ -10,8 +10,21 @@ from serena_central.store import EventFilter
 from serena_central.store.database import Database
 from serena_central.store.queries import DAY_S, SWEEP_ROWS, Queries
 from serena_central.store.query_results import EditFilter
-from serena_central.store.rows import EditRow, EventRow, ServerRunRow, SessionRow, SymbolViewRow, ToolCallRow
-from serena_central.store.statements import INTERVAL_S
+from serena_central.store.rows import (
+    EditRow,
+    EventRow,
+    MemoryTotalRow,
+    ServerRunRow,
+    SessionRow,
+    SymbolViewRow,
+    ToolCallRow,
+)
+from serena_central.store.spans import MOST_BINS, TimeRange, time_range
+
+QUARTER_S = 900
+
+TOTALS_OF_A_CALL = 4
+"""Of each span: of its tool or all, in its project or all."""
 
 
 @pytest.fixture
@@ -78,19 +91,75 @@ def test_events_are_filtered(database: Database, wanted: EventFilter, found: lis
     assert [event.seq for event in Queries(database).events(wanted).events] == found
 
 
-def test_statistics_of_a_tool_cover_the_window_alone(database: Database) -> None:
-    at = 2.0 * INTERVAL_S
+def test_statistics_of_a_tool_cover_the_range_alone(database: Database) -> None:
+    at = 2.0 * QUARTER_S
     calls = [call(n, at=at, ms=float(n)) for n in range(1, 101)]
     for batch in (calls[:70], calls[70:]):
         database.write(batch)
     database.write([call(0, at=at - 1, ms=9999.0), call(200, at=at + 1, ms=0.0, tool="read_file", outcome="error")])
-    first, second = Queries(database).tool_statistics(at + 60)
+    day = TimeRange(at + 60, at + DAY_S, QUARTER_S, QUARTER_S)
+    first, second = Queries(database).tool_statistics(day)
     assert (first.tool, first.calls, first.errors, first.answer_chars) == ("find_symbol", 100, 0, 1000)
     assert (first.average_ms, first.max_ms) == (50.5, 100.0)
     assert (first.p50_ms, first.p95_ms) == (pytest.approx(50, rel=0.1), pytest.approx(95, rel=0.1))
     assert (second.tool, second.calls, second.errors, second.p50_ms) == ("read_file", 1, 1, 0.0)
-    assert len(Queries(database).tool_statistics(0.0)) == 2
-    assert Queries(database).tool_statistics(at + INTERVAL_S) == []
+    assert len(Queries(database).tool_statistics(day._replace(since=0.0))) == 2
+    assert Queries(database).tool_statistics(day._replace(since=at + QUARTER_S)) == []
+
+
+@pytest.mark.parametrize("length_s", [3600.0, float(DAY_S), 7.0 * DAY_S])
+def test_a_range_of_any_length_has_the_same_calls_by_time_tool_and_project(database: Database, length_s: float) -> None:
+    now = 100.0 * DAY_S
+    rows = [
+        call(
+            n,
+            at=now - length_s * (n + 0.5) / 60,
+            tool=("find_symbol", "read_file")[n % 2],
+            outcome="error" if n % 3 else "ok",
+        )
+        for n in range(60)
+    ]
+    for row in rows[::4]:
+        row.project = None
+    database.write(rows)
+    wanted, queries = time_range(now - length_s, now, now), Queries(database)
+    for tool, project in (("", ""), ("find_symbol", ""), ("", "/p"), ("read_file", "/p"), ("find_symbol", "/p")):
+        chosen = [row for row in rows if tool in ("", row.tool) and project in ("", row.project)]
+        bins = queries.calls_over_time(wanted, tool=tool, project=project)
+        assert sum(one.calls for one in bins) == len(chosen)
+        assert sum(one.errors for one in bins) == sum(row.outcome == "error" for row in chosen)
+        assert {one.at for one in bins} <= set(wanted.bins())
+        assert len(wanted.bins()) <= MOST_BINS + 1
+        found = queries.tool_statistics(wanted, project=project)
+        assert sum(one.calls for one in found if tool in ("", one.tool)) == len(chosen)
+    (project,) = queries.project_statistics(wanted, tool="read_file")
+    assert (project.tool, project.calls) == ("/p", sum(row.project == "/p" and row.tool == "read_file" for row in rows))
+
+
+def test_memory_and_edits_of_a_range_are_by_its_bins_and_have_gaps(database: Database) -> None:
+    now = 100.0 * DAY_S
+    for ago, taken in ((30, 5), (40, 9), (50, 2), (600, 7)):
+        since = int((now - ago) // 60) * 60
+        database.write([MemoryTotalRow(span=60, root=root, since=since, memory_bytes=taken) for root in ("", "/p")])
+    edits = [
+        EditRow(id=f"e-{ago}", at=now - ago, call="c", tool="t", session="s", project_root="/p") for ago in (5, 6, 900)
+    ]
+    database.write(edits)
+    wanted, queries = time_range(now - 3600, now, now), Queries(database)
+    assert queries.memory_over_time(wanted) == [(now - 600, 7), (now - 60, 9)]
+    assert queries.memory_over_time(wanted, root="/other") == []
+    assert queries.edits_over_time(wanted) == [(now - 900, 1), (now - 60, 2)]
+    assert queries.edits_over_time(wanted, tool="t", root="/p") == [(now - 900, 1), (now - 60, 2)]
+    assert queries.edits_over_time(wanted, tool="other") == []
+
+
+def test_totals_of_minutes_are_deleted_before_the_others(database: Database) -> None:
+    now = 100.0 * DAY_S
+    database.write([call(1, at=now - 3 * DAY_S), call(2, at=now - 60)])
+    Queries(database).sweep(RetentionPolicy(), now=now)
+    minutes = TimeRange(now - 4 * DAY_S, now, 60, 60)
+    assert [one.calls for one in Queries(database).calls_over_time(minutes)] == [1]
+    assert [one.calls for one in Queries(database).calls_over_time(minutes._replace(span_s=900, bin_s=900))] == [1, 1]
 
 
 def test_daily_totals_add_up_over_batches_and_outlive_their_calls(database: Database) -> None:
@@ -137,7 +206,8 @@ def test_a_sweep_deletes_what_is_old_and_nothing_else(database: Database) -> Non
     database.write([session("old", old), session("fresh", fresh), ServerRunRow(id="on", **run)])
     database.write([ServerRunRow(id="over", ended_at=old, **run)])
     queries = Queries(database)
-    assert queries.sweep(RetentionPolicy(), now) == SWEEP_ROWS + 1 + 4
+    # Those of minutes of both calls, and the other two of the old one.
+    assert queries.sweep(RetentionPolicy(), now) == SWEEP_ROWS + 1 + 3 + TOTALS_OF_A_CALL * 4
     assert [event.seq for event in queries.events(EventFilter()).events] == [-1]
     assert [row.id for row in queries.calls_of_session("s")] == ["c-2"]
     assert [row.id for row in queries.sessions_since(0.0)] == ["fresh"]

@@ -15,6 +15,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import msgspec
 import pytest
 from packaging.markers import Marker
 
@@ -26,7 +27,6 @@ from serena_central.core.places import HOME_VARIABLE, Places
 from serena_central.store.rows import ToolCallRow
 from serena_central.tools.families import CATALOGUE
 from serena_central.web.pages import about, connect, settings, statistics, tool, tools
-from serena_central.web.pages.listing import Option
 from serena_central.web.pages.page import Visit
 from serena_central.web.pages.plot import Series, Timeline, plot
 from tests.support.central import running_parts
@@ -87,14 +87,18 @@ async def test_calls_of_the_window_by_tool_and_all_calls_by_the_day(central: App
     old = statistics.ToolRow("old", 1, 50.0, 0, 1.0, 1.0, 1.0, 1.0, 400, 400)
     await central.store.writer.flush()
 
-    def windows(chosen: str) -> list[Option]:
-        names = ("hour", "day", "week")
-        return [Option(f"/dashboard/statistics?window={name}", name, name == chosen) for name in names]
-
-    assert await statistics.tools(visit(central)) == statistics.Tools(windows("hour"), [find, read], 3, 1)
-    for window in ("day", "week"):
-        expected = statistics.Tools(windows(window), [find, old, read], 4, 1)
-        assert await statistics.tools(visit(central, window=window)) == expected
+    assert await statistics.tools(visit(central)) == statistics.Tools([find, read], 3, 1)
+    for length in ("day", "week"):
+        assert await statistics.tools(visit(central, range=length)) == statistics.Tools([find, old, read], 4, 1)
+    alone = msgspec.structs.replace(old, share=100.0)
+    own = {"since": "2026-09-21T10:00", "until": "2026-09-21T12:00"}
+    assert await statistics.tools(visit(central, **own)) == statistics.Tools([alone], 1, 0)
+    only = await statistics.tools(visit(central, range="day", tool="old"))
+    assert only == statistics.Tools([alone], 1, 0)
+    assert await statistics.tools(visit(central, range="day", project="nowhere")) == statistics.Tools([], 0, 0)
+    drawn = await statistics.plots(visit(central, range="day"))
+    assert [mark.says for mark in drawn.calls.marks] == ["1 call, 0 failed", "1 call, 1 failed", "2 calls, 0 failed"]
+    assert (drawn.calls.since, drawn.calls.until) == (drawn.memory.since, drawn.memory.until)
     assert await statistics.totals(visit(central)) == statistics.Totals(
         calls=4,
         errors=1,

@@ -1,0 +1,47 @@
+"""The spans of time that calls and memory are totalled in: the longer the range that is asked for, the coarser.
+
+So an hour and a month cost about the same to read. Pure: knows no SQL.
+"""
+
+import math
+from typing import NamedTuple
+
+SPANS_S = (60, 900, 21_600)
+"""A minute, a quarter of an hour, a quarter of a day."""
+
+MINUTES_KEPT_S = 2 * 86_400.0
+"""Totals of minutes are deleted when this old; the others live as long as calls do."""
+
+_LONGEST_S = (3 * 3600.0, 3 * 86_400.0)
+"""Of a range that is read in minutes, and in quarters of an hour."""
+
+MOST_BINS = 100
+
+
+class TimeRange(NamedTuple):
+    """From `since` to `until` (Unix seconds), read by totals of `span_s` seconds and shown in bins of `bin_s`.
+
+    Totals and bins are whole: the first one holds `since`.
+    """
+
+    since: float
+    until: float
+    span_s: int
+    bin_s: int
+
+    @property
+    def start(self) -> int:
+        """Where the first bin begins."""
+        return math.floor(self.since / self.bin_s) * self.bin_s
+
+    def bins(self) -> list[int]:
+        """Where each bin begins."""
+        return list(range(self.start, math.ceil(self.until / self.bin_s) * self.bin_s, self.bin_s))
+
+
+def time_range(since: float, until: float, now: float) -> TimeRange:
+    """The range with the finest totals that are kept of it and quickly read."""
+    length = until - since
+    finest = 0 if length <= _LONGEST_S[0] and since >= now - MINUTES_KEPT_S else 1 if length <= _LONGEST_S[1] else 2
+    span = SPANS_S[finest]
+    return TimeRange(since, until, span, span * max(1, math.ceil(length / span / MOST_BINS)))
