@@ -85,7 +85,7 @@ def watch(*, interval: float, count: int | None) -> None:
             time.sleep(interval)
 
 
-@command.command("status-line", epilog='In settings.json of Claude Code: "statusLine": {"type": "command", '
+@command.command("status-line", epilog='Example, in settings.json of Claude Code: "statusLine": {"type": "command", '
     '"command": "serena-central usage status-line"}')  # fmt: skip
 def status_line() -> None:
     """Print one line for Claude Code's status line: model, session, today, 5-hour block.

@@ -24,8 +24,11 @@ PRINT_NO_DATA = {
     ("hook", "session-start"),
     ("hook", "session-end"),
     ("hook", "gate"),
+    ("usage", "watch"),
+    ("usage", "status-line"),
+    ("transcripts", "pin"),
 }
-"""A shell script; and what speaks the clients' own protocols."""
+"""A shell script; what speaks the clients' own protocols; lines for people; what only says that it is done."""
 
 NEEDS_SERVER: dict[tuple[str, ...], list[str]] = {
     ("stop",): [],
@@ -81,6 +84,10 @@ DONE: dict[tuple[str, ...], list[str]] = {
     ("languages", "list"): [],
     ("languages", "uninstall"): ["marksman"],
     ("completion",): ["bash"],
+    ("usage", "watch"): ["-n", "1"],
+    ("transcripts", "list"): [],
+    ("transcripts", "own"): [],
+    ("transcripts", "clean"): [],
 }
 """Without a server, in an empty home."""
 
@@ -100,8 +107,12 @@ ELSEWHERE = {
     ("restart",),
     ("languages", "install"),
     *(("mcp", name) for name in ("remove", "enable", "disable")),
+    ("usage", "status-line"),
+    ("transcripts", "pin"),
+    ("transcripts", "resume"),
+    ("blame",),
 }
-"""Start servers, ask registries or need an entry: tested by what they do (test_background, test_serving,
+"""Start servers, ask registries, read stdin or need an entry or transcript: tested by what they do (test_background, test_serving,
 lsp/test_installers, test_claude_commands)."""
 
 WRONG: dict[tuple[str, ...], list[str]] = {
@@ -117,6 +128,8 @@ WRONG: dict[tuple[str, ...], list[str]] = {
     ("languages", "install"): ["no-such-language"],
     ("validate",): ["--since", "--output=x"],
     ("hook", "install"): ["codex", "--mode", "ask"],
+    ("transcripts", "pin"): ["nobody"],
+    ("transcripts", "resume"): ["nobody"],
 }
 
 
