@@ -112,8 +112,8 @@ ELSEWHERE = {
     ("transcripts", "resume"),
     ("blame",),
 }
-"""Start servers, ask registries, read stdin or need an entry or transcript: tested by what they do (test_background, test_serving,
-lsp/test_installers, test_claude_commands)."""
+"""Start servers, ask registries, read stdin or need an entry or a transcript: tested by what they do (test_background,
+test_serving, lsp/test_installers, test_claude_commands)."""
 
 WRONG: dict[tuple[str, ...], list[str]] = {
     ("serve",): ["--json"],
