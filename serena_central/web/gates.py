@@ -7,13 +7,15 @@ import msgspec
 from starlette.requests import Request
 
 from serena_central.access.auth import credential_of
+from serena_central.core.quoting import quoted
+from serena_central.hook.main import GATE_EVENTS
 from serena_central.hook.payload import event_of
 from serena_central.sessions.client_identity import ClientIdentity, shortened
 from serena_central.sessions.manager import SessionManager
 from serena_central.sessions.session import Session
 from serena_central.tools.gating import Gating
 from serena_central.tools.services import Services
-from serena_central.web.responses import body_of
+from serena_central.web.responses import NotFound, body_of
 
 
 class ClientEvent(msgspec.Struct):
@@ -40,12 +42,15 @@ class Gates:
 
     async def run(self, request: Request) -> Any:
         """Runs the hooks that an event of a client's own tools concerns."""
+        name = request.path_params["event"]
+        if name not in GATE_EVENTS:
+            raise NotFound(f"There is no event {quoted(name)}. Events are {', '.join(GATE_EVENTS)}.")
         asked = await body_of(request, ClientEvent)
         session = self._session(asked, credential_of(request.scope))
         # Late: a server without hooks does not load what runs them.
         from serena_central.tools.native_gate import native_event
 
-        return await native_event(self.services, session, request.path_params["event"], asked.client, asked.said)
+        return await native_event(self.services, session, name, asked.client, asked.said)
 
     def _session(self, asked: ClientEvent, credential: str) -> Session:
         """The session of the client's window where its process is known, else one of its conversation."""

@@ -165,6 +165,8 @@ async def test_every_answer_has_the_documented_shape(
     await presence(walk, central, session)
     async with central.raw("modern", x_serena_conversation="talk") as client:
         await client.call("list_projects")
+    event = {"client": "codex", "said": {"session_id": "talk", "cwd": str(project), "tool_name": "Bash"}}
+    await go("POST", f"{V1}/gates/{{event}}", body=event, event="PreToolUse")
     await go("POST", f"{V1}/conversations/close", body={"conversation": "talk"})
     await go("POST", f"{V1}/sessions/{{session}}/close", session=session)
     await go("DELETE", f"{V1}/sessions/{{session}}", query={"by": "me"}, session=session)
