@@ -153,6 +153,8 @@ async def test_every_answer_has_the_documented_shape(
     await go("GET", f"{V1}/calls/{{call}}", call=call["id"])
     (edit,) = (await go("GET", f"{V1}/edits", query={"session": session}))["edits"]
     await go("POST", f"{V1}/edits/{{edit}}/undo", query={"by": "me"}, edit=edit["id"])
+    told = {"session_id": "talk", "cwd": str(project), "tool_name": "Bash", "tool_input": {"command": "ls"}}
+    await go("POST", f"{V1}/gates/{{event}}", body={"client": "claude-code", "said": told}, event="PreToolUse")
     await go("POST", f"{V1}/sessions/{{session}}/undo", query={"since": "0"}, session=session)
     await go("POST", f"{V1}/sessions/{{session}}/resume", session=session)
     await go("GET", f"{V1}/events", query={"severity": "info"})
