@@ -10,8 +10,11 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+import pytest
+
 from serena_central.analysis.analysis_run import Kind
 from tests.support.central import RunningCentral, running_central
+from tests.support.upstreams import QUICK, scripted, settings_of_user
 
 CART = '''"""What a customer is about to buy."""
 
@@ -70,7 +73,16 @@ class Life:
 @asynccontextmanager
 async def busy_server(home: Path) -> AsyncGenerator[Life]:
     shop, billing = (_project(home / "src" / name) for name in ("shop", "billing"))
-    settings = {"pool.memory_budget_mb": 1024}
+    settings = {"pool.memory_budget_mb": 1024, **QUICK}
+    settings_of_user(home / "claude", {"notes": scripted()})
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("CLAUDE_CONFIG_DIR", str(home / "claude"))
+        async with _busy(home, shop, billing, settings) as life:
+            yield life
+
+
+@asynccontextmanager
+async def _busy(home: Path, shop: Path, billing: Path, settings: dict[str, Any]) -> AsyncGenerator[Life]:
     async with running_central(home, settings, patience_s=300) as central, central.http() as http:
         _an_hour_passed(central)
 
@@ -92,6 +104,7 @@ async def busy_server(home: Path) -> AsyncGenerator[Life]:
             await call(session, "get_symbols_overview", relative_path="cart.py")
             await call(session, "search_for_pattern", substring_pattern="price")
         await call(codex, "find_symbol", name_path_pattern="[")
+        assert (await http.get("/api/v1/upstreams/notes")).json()["tools"]
         await call(claude, "replace_symbol_body", relative_path="cart.py", name_path="Cart/total", body=BODY)
         await http.post(f"/api/v1/sessions/{gone}/close")
         await http.delete(f"/api/v1/sessions/{killed}", params={"by": "a user in the dashboard"})
@@ -105,6 +118,7 @@ async def busy_server(home: Path) -> AsyncGenerator[Life]:
             "edit": edits[0]["id"],
             "server": server["id"],
             "tool": "find_symbol",
+            "upstream": "notes",
         }
         one = f"?root={quote(str(shop))}"
         pages = ("", "/graph", "/findings")

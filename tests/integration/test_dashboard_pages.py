@@ -263,6 +263,8 @@ async def test_words_of_clients_files_and_logs_stay_words_on_every_page(
         "tool": "find_symbol",
     }
     for page in PAGES:
+        if "{upstream}" in page.path:  # there is none here: its own tests look at the page
+            continue
         path = page.path.format_map(named)
         where = "root=" + quote(str(root))
         for query in (
