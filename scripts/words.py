@@ -1,5 +1,8 @@
 """Finds words that this project replaces (`words.toml`) in texts that people and agents read: literals, pages, docs.
 
+It also finds docstrings that name errors otherwise than in a block of `Raises:` at their end. Only a first sentence
+may: to raise an error may be what a function is for.
+
 `python scripts/words.py [FILE…]` prints a line for each finding, with what to write instead, and exits with 1 if there
 is any. Code is not checked: of Python sources the string literals are, docstrings included, of pages the text, and
 nowhere what stands between backquotes.
@@ -25,6 +28,9 @@ _MARKUP = re.compile(r"\{[#%].*?[#%]\}|\{\{.*?\}\}|<[^>]*>", re.DOTALL)
 _CODE = re.compile(r"^```.*?^```|`[^`\n]*`", re.DOTALL | re.MULTILINE)
 
 
+_RAISES = re.compile(r"(?<=\s)Raises(?: on entering)?:? (?:[A-Z]\w+|[a-z_]\w*(?:\.\w+)+)\b")
+
+
 class Entry(NamedTuple):
     """One line of `words.toml`, and its phrases as one expression."""
 
@@ -43,6 +49,8 @@ class Words:
         """Line (1-based), word and replacement, of each finding in a file."""
         text = file.read_text("utf-8")
         code = file.suffix == ".py"
+        if code and "Raises" in text:
+            yield from inline_raises(text)
         # A search for plain strings is a hundred times as fast as an expression, and few files need more than that.
         lower = " ".join(text.lower().split())
         entries = [one for one in self.entries if not (code and one.in_prose) and any(p in lower for p in one.phrases)]
@@ -83,6 +91,16 @@ def literals(source: str) -> Iterator[tuple[int, str]]:
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
             yield node.lineno, _CODE.sub(_blank, node.value)
+
+
+def inline_raises(source: str) -> Iterator[tuple[int, str, str]]:
+    """Line, text and replacement of sentences in docstrings that name errors."""
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            text = ast.get_docstring(node) or ""
+            for hit in _RAISES.finditer(text):
+                line = node.body[0].lineno + text.count("\n", 0, hit.start())
+                yield line, hit[0], "a block at the end: `Raises:`, then a line `Error: when.` for each"
 
 
 def prose(text: str) -> Iterator[tuple[int, str]]:

@@ -56,7 +56,11 @@ def command(*, place: str, as_json: bool) -> None:
 
 
 def _line(place: str) -> tuple[Path, str]:
-    """The file and the text of the line. Raises: InvalidArguments."""
+    """The file and the text of the line.
+
+    Raises:
+        InvalidArguments
+    """
     name, _, number = place.rpartition(":")
     if not name or not number.isdecimal() or int(number) < 1:
         raise InvalidArguments(f"{place} is not FILE:LINE, as src/cart.py:12.")

@@ -134,7 +134,11 @@ def _errors(file: Path, tier: str, text: str) -> list[Problem]:
 
 
 def text_of(file: Path) -> str | None:
-    """The text of a settings file; None if there is none. Raises ConfigError."""
+    """The text of a settings file; None if there is none.
+
+    Raises:
+        ConfigError
+    """
     try:
         return file.read_text(encoding="utf-8")
     except FileNotFoundError:

@@ -13,7 +13,11 @@ from serena_central.core.errors import ConfigError
 
 
 def with_value(text: str, key: str, value: Any, *, file: str) -> str:
-    """The text of a file whose top-level `key` has this value, plain data; None removes the key. Raises ConfigError."""
+    """The text of a file whose top-level `key` has this value, plain data; None removes the key.
+
+    Raises:
+        ConfigError
+    """
     try:
         before = parse_document(text).values
         fresh = _edited(text, key, value)

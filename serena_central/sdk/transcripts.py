@@ -29,14 +29,19 @@ class UnknownSession(SerenaCentralError):
 def usage(by: By = "day", *, since: datetime | None = None, zone: tzinfo | None = None) -> Report:
     """Tokens and cost in groups, as `serena-central usage` shows them; days of `zone`, None for the machine's own.
 
-    Raises: StoreError, ConfigError.
+    Raises:
+        StoreError, ConfigError
     """
     with _read() as store:
         return report(store, by, since=since, zone=zone, now=datetime.now(UTC))
 
 
 def sessions() -> list[SessionUsage]:
-    """All sessions with what they took, the latest first. Raises: StoreError, ConfigError."""
+    """All sessions with what they took, the latest first.
+
+    Raises:
+        StoreError, ConfigError
+    """
     with _read() as store:
         return session_usage(store)
 
@@ -44,7 +49,9 @@ def sessions() -> list[SessionUsage]:
 def messages(session: SessionUsage) -> Iterator[Message]:
     """What was said in a session, as a stream: its main conversation, then each of its sub-agents'.
 
-    Raises: UnknownSession when its transcript was deleted, OSError.
+    Raises:
+        UnknownSession: its transcript was deleted.
+        OSError
     """
     found = files_of(roots_of(Path.home(), os.environ), session.client, session.session)
     if not found:

@@ -48,7 +48,8 @@ class UpstreamContents:
     async def read(self, session: Session, uri: str) -> dict[str, Any] | None:
         """MCP's ReadResourceResult; None if no upstream of the session has such a resource.
 
-        Raises: UpstreamUnavailable, UpstreamCallFailed, DeadlineExceeded.
+        Raises:
+            UpstreamUnavailable, UpstreamCallFailed, DeadlineExceeded
         """
         found = _holder(await self._sources(session), uri)
         if found is None:
@@ -62,7 +63,8 @@ class UpstreamContents:
     async def prompt(self, session: Session, name: str, arguments: Mapping[str, str]) -> dict[str, Any] | None:
         """MCP's GetPromptResult; None if no upstream of the session has this prompt.
 
-        Raises: UpstreamUnavailable, UpstreamCallFailed, DeadlineExceeded.
+        Raises:
+            UpstreamUnavailable, UpstreamCallFailed, DeadlineExceeded
         """
         found = (await self._prompts(session)).get(name)
         if found is None:
@@ -75,7 +77,8 @@ class UpstreamContents:
         """MCP's CompleteResult for one of their prompts or templates; None if it is none of theirs. `params` as in the
         request.
 
-        Raises: UpstreamUnavailable, UpstreamCallFailed, DeadlineExceeded.
+        Raises:
+            UpstreamUnavailable, UpstreamCallFailed, DeadlineExceeded
         """
         ref: Mapping[str, Any] = params.get("ref") or {}
         sources = await self._sources(session)

@@ -46,7 +46,11 @@ def files_of(roots: Sequence[Root], client: str, session: str) -> list[FoundFile
 
 
 def messages(found: FoundFile) -> Iterator[Message]:
-    """What a transcript holds. Raises: OSError."""
+    """What a transcript holds.
+
+    Raises:
+        OSError
+    """
     reading = _READERS[found.root.form.client]
     path = Path(found.path)
     with path.open("rb", buffering=0) as file:

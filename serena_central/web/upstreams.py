@@ -130,7 +130,11 @@ async def tools_of(parts: WebServices, name: str, roots: Iterable[Path]) -> list
 
 
 async def hub_with(parts: WebServices, name: str) -> "Hub":
-    """The hub, if any known project has an upstream of this name. Raises NotFound."""
+    """The hub, if any known project has an upstream of this name.
+
+    Raises:
+        NotFound
+    """
     roots = known_roots(parts)
     hub = await _hub_for(parts, roots)
     if hub is None or not (

@@ -71,3 +71,12 @@ def test_code_and_right_uses_are_not_reported(tmp_path: Path, name: str, text: s
 
 def test_the_repository_uses_none_of_them() -> None:
     assert check() == (0, [])
+
+
+def test_errors_are_named_in_a_block_at_the_end_of_a_docstring(tmp_path: Path) -> None:
+    file = tmp_path / "a.py"
+    (found,) = found_in(file, 'def a():\n    """Opens it.\n\n    Raises OSError, ValueError.\n    """\n')
+    assert found.startswith("4: 'Raises OSError': write: a block at the end")
+    assert found_in(file, 'def a():\n    """Opens it. Raises OSError."""\n')[0].startswith("2: ")
+    assert found_in(file, 'def a():\n    """Opens it.\n\n    Raises:\n        OSError: it is gone.\n    """\n') == []
+    assert found_in(file, 'def check():\n    """Raises ValueError for anything but a number."""\n') == []

@@ -154,7 +154,11 @@ def _changed(text: str, key: str, spellings: list[str], value: Any, file: str) -
 
 
 def _checked(setting: Setting, text: str) -> Any:
-    """A form's text as the setting's plain value. Raises InvalidArguments."""
+    """A form's text as the setting's plain value.
+
+    Raises:
+        InvalidArguments
+    """
     try:
         value: Any = text.strip()
         if isinstance(setting.default, list):
