@@ -171,8 +171,9 @@ async def test_a_tool_and_its_form(central: Application) -> None:
             required=required,
             default=json.dumps(said[name]["default"]) if "default" in said[name] else "",
             description=said[name].get("description", ""),
-            choices=choices,
+            choices=[tool.Choice(choice, choice, choice == words) for choice in choices],
             given=words,
+            long=False,
         )
         for name, (kind, required, choices, words) in kinds.items()
     ]
@@ -187,9 +188,11 @@ async def test_what_a_trial_gave(central: Application, tmp_path: Path) -> None:
         return await tool.trial(replace(visit(central, {"tool": "read_file"}), form=form))
 
     assert await tried({}) == tool.Trial()
-    assert await tried(given) == tool.Trial(called=True, blocks=["x = 1\n"])
+    read = await tried(given)
+    assert read.call_url.startswith("/dashboard/calls/c-")
+    assert (read.tool, read.called, read.failed, read.blocks) == ("read_file", True, False, ["x = 1\n"])
     failed = await tried(given | {"arg-relative_path": ["../x"]})
-    assert failed == tool.Trial(called=True, failed=True, blocks=failed.blocks)
+    assert (failed.called, failed.failed, failed.question, failed.diff) == (True, True, "", [])
     assert "../x" in failed.blocks[0]
 
 
