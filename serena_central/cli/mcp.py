@@ -22,7 +22,6 @@ from serena_central.cli.trust import project_root
 from serena_central.config.load import load_server_config
 from serena_central.core.errors import SerenaCentralError
 from serena_central.core.places import Places
-from serena_central.hub.wire_log import log_name
 from serena_central.projects.root_settings import RootSettings
 
 LOG_LINES = 50
@@ -167,7 +166,7 @@ def _end(name: str, what: str, *, as_json: bool) -> None:
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON object per line.")
 def logs(name: str, *, follow: bool, count: int, as_json: bool) -> None:
     """Show what was sent to a server, what it sent, and its stderr; secrets are masked."""
-    file = Places.of_user().wire_logs / log_name(name)
+    file = Places.of_user().wire_log(name)
     if not file.exists() and not follow:
         raise SerenaCentralError(f"There is no log of {name} ({file}): it was not started yet.")
     lines = file.read_text(encoding="utf-8", errors="replace").splitlines() if file.exists() else []

@@ -5,6 +5,7 @@ repository, holds configuration and memories only and is `config`'s business.
 """
 
 import os
+import re
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,6 +15,8 @@ from serena_central.core.errors import ConfigError
 from serena_central.standalone.private import NotPrivate, secure
 
 HOME_VARIABLE = "SERENA_CENTRAL_HOME"
+
+_UNSAFE = re.compile(r"[^A-Za-z0-9._-]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,6 +133,10 @@ class Places:
         """What is sent to MCP servers of the hub and received from them, one file per name."""
         return self.logs / "mcp"
 
+    def wire_log(self, server: str) -> Path:
+        """The one of these that is about a server."""
+        return self.wire_logs / wire_log_name(server)
+
     @property
     def servers(self) -> Path:
         """Installed language servers: `servers/<name>/<version>/`."""
@@ -148,3 +155,8 @@ class Places:
     def log_file(self) -> Path:
         """What the server logs; older ones stand beside it, numbered."""
         return self.logs / "server.log"
+
+
+def wire_log_name(server: str) -> str:
+    """The file name of the log of an MCP server of the hub."""
+    return f"{_UNSAFE.sub('_', server)[:80]}.log"

@@ -2,11 +2,12 @@
 
 import json
 import logging
-import re
 import time
 from collections.abc import Iterable
 from logging.handlers import RotatingFileHandler
 from pathlib import Path
+
+from serena_central.core.places import wire_log_name
 
 logger = logging.getLogger(__name__)
 
@@ -21,13 +22,6 @@ MASK = "***"
 LEAST_SECRET = 6
 """Shorter values are not masked wherever they occur: they are words and numbers that stand in any text."""
 
-_UNSAFE = re.compile(r"[^A-Za-z0-9._-]")
-
-
-def log_name(server: str) -> str:
-    """The file name of a server's log."""
-    return f"{_UNSAFE.sub('_', server)[:80]}.log"
-
 
 class WireLog:
     """Belongs to one run of an upstream. Writing never raises; a line takes some 20 µs."""
@@ -39,7 +33,7 @@ class WireLog:
             try:
                 folder.mkdir(mode=0o700, exist_ok=True)
                 handler = RotatingFileHandler(
-                    folder / log_name(server),
+                    folder / wire_log_name(server),
                     maxBytes=LOG_BYTES,
                     backupCount=LOG_FILES,
                     encoding="utf-8",

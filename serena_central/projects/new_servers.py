@@ -130,11 +130,12 @@ class NewServers:
 
 
 def needed(project: Project) -> list[ServerSpec]:
-    """Servers of code that a project misses, but those of side languages, which are started only when asked for."""
+    """Servers of code that a project misses until a person installs them, but those of side languages, which are
+    started only when asked for."""
     languages, entries = project.languages, catalogue().languages
     return [
         spec
-        for spec in languages.availability.missing()
+        for spec in languages.availability.missing_for_good()
         if languages.selection.share(spec.name) is None
         and not all(name in entries and entries[name].data for name in spec.languages)
     ]

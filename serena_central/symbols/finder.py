@@ -172,7 +172,7 @@ class Finder:
         return all(
             self._rebinds(hit.path, hit.symbol.kind)
             and hit.path == first.path
-            and (hit is first or hit.place in others)
+            and (hit.place == first.place or hit.place in others)
             for hit in hits
         )
 

@@ -131,6 +131,12 @@ class AutoInstaller:
             self._tasks.start_soon(self._get, spec, attempt, self.methods_of_people)
         return True
 
+    def expected(self, spec: ServerSpec) -> bool:
+        """Whether it is being installed, or will be by the next `want`."""
+        attempt = self._attempts.get(spec.name)
+        begins = bool(self._methods and recipes_of(spec, self._methods)) and not (attempt and attempt.error)
+        return self._goes_on(spec) or (self._tasks is not None and begins)
+
     def is_installing(self, spec: ServerSpec) -> bool:
         """Whether this server, or another process, installs it at the moment."""
         return self._goes_on(spec)

@@ -34,6 +34,10 @@ class Installations(Protocol):
         """The state of an installation at this moment; None where there is none. Starts nothing."""
         ...
 
+    def expected(self, spec: ServerSpec) -> bool:
+        """Whether it is being installed, or will be as soon as it is needed."""
+        ...
+
     async def settled(self, spec: ServerSpec) -> bool:
         """Returns when it is not being installed any more; whether that had to be waited for."""
         ...
@@ -87,6 +91,11 @@ class ServerAvailability:
         """Servers that were looked for in vain, also those that some question has found since: the index of their
         files knows nothing of that yet."""
         return [spec for spec in self.not_found.values() if not spec.undriven]
+
+    def missing_for_good(self) -> list[ServerSpec]:
+        """Those of `missing` that only a person can install."""
+        comes = self._installations.expected if self._installations is not None else _never
+        return [spec for spec in self.missing() if not (self._may_install(spec) and comes(spec))]
 
     def installing(self) -> list[Underway]:
         """Installations of servers that are missing here, by whatever process."""
@@ -155,6 +164,10 @@ class ServerAvailability:
     def _may_install(self, spec: ServerSpec) -> bool:
         """Nothing is fetched that can't be run, nor what only a project that is not trusted has chosen."""
         return not spec.undriven and (self._untrusted is None or self._choices.is_users(spec))
+
+
+def _never(_spec: ServerSpec) -> bool:
+    return False
 
 
 def can_run(identity: str) -> bool:

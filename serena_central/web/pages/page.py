@@ -86,7 +86,7 @@ class Frame(msgspec.Struct, frozen=True):
     navigation: list[Link]
 
 
-def link(path: str, **query: Any) -> str:
+def link(path: str, /, **query: Any) -> str:
     """The address of a page; values that are None or "" are left out."""
     chosen = {key: value for key, value in query.items() if value not in (None, "")}
     return BELOW + path + ("?" + urlencode(chosen, errors="surrogateescape") if chosen else "")

@@ -6,7 +6,6 @@ import anyio
 import msgspec
 
 from serena_central.core.event_kinds import UpstreamListed, UpstreamMoved
-from serena_central.hub.wire_log import log_name
 from serena_central.web.pages.endpoints import Action
 from serena_central.web.pages.forms import Form
 from serena_central.web.pages.listing import Option, Pager, has_words, options, paged
@@ -119,7 +118,7 @@ async def tools(visit: Visit) -> UpstreamTools:
 
 
 async def log(visit: Visit) -> UpstreamLog:
-    file = visit.parts.places.wire_logs / log_name(visit.path["upstream"])
+    file = visit.parts.places.wire_log(visit.path["upstream"])
     return UpstreamLog(await anyio.to_thread.run_sync(_end_of, file), str(file))
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from serena_central.projects.navigation.navigation import Navigation
+from serena_central.projects.navigation.symbol_references import SymbolReferences
 from tests.support.languages import Asker, asker
 
 pytestmark = pytest.mark.anyio
@@ -31,13 +31,13 @@ async def asked(tmp_path: Path) -> AsyncGenerator[Asker]:
 def questions(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Symbols that the language server was asked about."""
     found: list[str] = []
-    references = Navigation.references
+    references = SymbolReferences.of
 
-    async def counting(self: Navigation, hit: Any, within: str = "") -> Any:
+    async def counting(self: SymbolReferences, hit: Any, within: str = "") -> Any:
         found.append(hit.name_path)
         return await references(self, hit, within)
 
-    monkeypatch.setattr(Navigation, "references", counting)
+    monkeypatch.setattr(SymbolReferences, "of", counting)
     return found
 
 
