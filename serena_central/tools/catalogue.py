@@ -29,9 +29,9 @@ tools."""
 # What all tools take is described once, by list_projects.
 ProjectArgument = str | list[str] | None
 ContextArgument = str | None
-LimitArgument = Annotated[int, Meta(ge=-1, description="Maximum length; -1: the setting")]
-ItemsArgument = Annotated[Annotated[int, Meta(ge=1, le=10_000)] | None, Meta(description="Maximum number of items")]
-CursorArgument = Annotated[str, Meta(description="Continues a truncated answer")]
+LimitArgument = Annotated[int, Meta(ge=-1, description="-1: the setting")]
+ItemsArgument = Annotated[Annotated[int, Meta(ge=1, le=10_000)] | None, Meta(description="Maximum items")]
+CursorArgument = Annotated[str, Meta(description="Of the page before")]
 
 LIST_OF_STRINGS = {"type": "array", "items": {"type": "string"}}
 
