@@ -58,7 +58,7 @@ async def test_a_running_call_shows_its_main_argument_and_its_page_shows_its_end
 
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(work)
-            await expect(page.locator("#sessions")).to_contain_text("execute_shell_command sleep 60")
+            await expect(page.locator("#sessions")).to_contain_text("execute_shell_command sleep 60", timeout=20_000)
             await page.get_by_role("link", name="raw 1").first.click()
             await expect(page.locator("#running")).to_contain_text("sleep 60")
             await page.locator("#running").get_by_role("link", name="execute_shell_command").click()
