@@ -23,8 +23,9 @@ from serena_central.hub.callers import Caller
 from serena_central.hub.catalogs import Catalog, Catalogs
 from serena_central.hub.connection import Connection
 from serena_central.hub.own_server import reaches_ourselves, starts_ourselves
+from serena_central.hub.snapshots import UpstreamSnapshot, UpstreamState
 from serena_central.hub.specs import KINDS, UpstreamSpec, spec_of
-from serena_central.hub.upstream import Surroundings, Upstream, UpstreamSnapshot, UpstreamState
+from serena_central.hub.upstream import Surroundings, Upstream
 
 logger = logging.getLogger(__name__)
 

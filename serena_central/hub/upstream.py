@@ -10,7 +10,6 @@ import math
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
-from enum import StrEnum
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -21,15 +20,14 @@ from mcp_types import CONNECTION_CLOSED, ServerNotification
 from msgspec import structs
 
 from serena_central.config.settings import HubPolicy
-from serena_central.core.errors import STDERR_SHOWN, SerenaCentralError, UpstreamCallFailed, UpstreamUnavailable
+from serena_central.core.errors import SerenaCentralError, UpstreamCallFailed, UpstreamUnavailable
 from serena_central.core.groups import only_cause
 from serena_central.hub.callers import Caller
 from serena_central.hub.catalogs import Catalog
 from serena_central.hub.connection import Connection, connected
-from serena_central.hub.environment import environment_of, helper_output, system_environment
-from serena_central.hub.remote import RemoteWire, remote_wire
+from serena_central.hub.link import Link
+from serena_central.hub.snapshots import UpstreamSnapshot, UpstreamState
 from serena_central.hub.specs import UpstreamSpec
-from serena_central.hub.stdio import StdioWire, stdio_wire
 from serena_central.hub.wire_log import WireLog
 from serena_central.standalone.backoff import backoff_s
 
@@ -37,57 +35,11 @@ logger = logging.getLogger(__name__)
 
 Answer = TypeVar("Answer")
 
-SETTLE_S = 1.0
-"""How long a lost program may take to be reaped, so that its exit code and stderr are known."""
-
 ENDING_S = 20.0
 """How long the end of a run is waited for: more than the whole stop ladder."""
 
 RESTART_CAP_S = 10.0
 """The longest pause before a restart."""
-
-
-class UpstreamState(StrEnum):
-    STOPPED = "stopped"
-    """Not needed yet, or not any more."""
-    STARTING = "starting"
-    READY = "ready"
-    PAUSED = "paused"
-    """It crashed; the next start waits for the end of a pause."""
-    FAILED = "failed"
-    """It is not started again by itself."""
-
-
-class UpstreamSnapshot(msgspec.Struct, frozen=True, kw_only=True):
-    """An upstream as pages, /api and commands show it. Times are Unix seconds; nothing in it is secret."""
-
-    name: str
-    key: str
-    scope: str
-    """Empty for one that all share; else the project's root or the session's id that it belongs to."""
-    kind: str
-    target: str
-    source: str
-    place: str
-    sharing: str
-    state: UpstreamState
-    why: str
-    """What it failed of, or what ended its last run."""
-    pid: int | None
-    started_at: float | None
-    last_used_at: float | None
-    restarts: int
-    """Crashes in a row."""
-    calls: int
-    errors: int
-    users: list[str]
-    """Sessions with a call in progress."""
-    server: str
-    version: str
-    protocol: str
-    tools: int
-    garbage: int
-    """Lines on its stdout that were not messages."""
 
 
 class _Attempt:
@@ -131,8 +83,7 @@ class Upstream:
         self._serving: Connection | None = None
         """The same, until its run is over."""
         self._run_over = anyio.Event()
-        self._process: StdioWire | None = None
-        self._remote: RemoteWire | None = None
+        self._link: Link | None = None
         self._news = anyio.Event()
         """Set when its lists may have changed."""
         self._users: list[str] = []
@@ -172,7 +123,7 @@ class Upstream:
                 await self._ended(connection)
                 raise UpstreamUnavailable(self.spec.name, self.why or error.why) from error
             except UpstreamCallFailed:
-                if self._remote is None or not self._remote.forgotten:
+                if self._link is None or not self._link.is_forgotten:
                     raise
             await self._end_run(connection, "the server had forgotten its session")
             return await ask(await self.connection())
@@ -186,7 +137,12 @@ class Upstream:
         Raises:
             UpstreamUnavailable
         """
-        while self._connection is None:
+        while True:
+            if self._connection is not None and not (self._link is not None and self._link.has_ended):
+                return self._connection
+            if self._serving is not None:  # it has ended, or is about to: the next run serves who comes now
+                await self._ended(self._serving)
+                continue
             if self.state is UpstreamState.FAILED:
                 raise UpstreamUnavailable(self.spec.name, self.why, failed=True)
             attempt = self._attempt
@@ -194,7 +150,6 @@ class Upstream:
             await attempt.over.wait()
             if attempt.error is not None:
                 raise attempt.error
-        return self._connection
 
     async def end(self, reason: str) -> None:
         """Ends the present run, if there is one, and waits until it has ended."""
@@ -224,7 +179,7 @@ class Upstream:
             self._end.set()
 
     def snapshot(self) -> UpstreamSnapshot:
-        catalog, process = self.catalog, self._process
+        catalog, link = self.catalog, self._link
         return UpstreamSnapshot(
             name=self.spec.name,
             key=self.spec.key,
@@ -236,7 +191,7 @@ class Upstream:
             sharing=self.spec.sharing,
             state=self.state,
             why=self.why,
-            pid=process.process.pid if process else None,
+            pid=link.process.pid if link and link.process else None,
             started_at=self._started_at,
             last_used_at=self._used_at,
             restarts=self.crashes,
@@ -247,7 +202,7 @@ class Upstream:
             version=catalog.version if catalog else "",
             protocol=catalog.protocol if catalog else "",
             tools=len(catalog.tools) if catalog else 0,
-            garbage=process.garbage if process else 0,
+            garbage=link.garbage if link else 0,
         )
 
     @property
@@ -270,7 +225,7 @@ class Upstream:
             try:
                 lost = await self._one_run()
             except Exception as error:  # noqa: BLE001 (the end of a run, however it came about)
-                lost = self._explained(only_cause(error))
+                lost = self._link.explained(only_cause(error)) if self._link else str(error)
             finally:
                 self._over(lost)
 
@@ -283,7 +238,7 @@ class Upstream:
 
     def _over(self, lost: str) -> None:
         """A run has ended; `lost` says of what, where nobody wanted it."""
-        self._connection = self._serving = self._process = self._remote = None
+        self._connection = self._serving = self._link = None
         self._started_at = None
         attempt, self._attempt = self._attempt, _Attempt()
         if lost:
@@ -302,71 +257,36 @@ class Upstream:
         """From the start to the end; what it ended of, empty where that was wanted."""
         spec, around = self.spec, self._around
         log = WireLog(around.log_folders, spec.name, spec.secrets)
+        self._link = link = Link(spec, log)
         try:
             with anyio.CancelScope(deadline=anyio.current_time() + spec.start_timeout_s) as bound:
-                async with AsyncExitStack() as stack:
-                    lost = await self._connected(stack, log, bound)
+                async with link.opened(around.temporary, around.policy.memory_limit_mb * 1024 * 1024) as streams:
+                    lost = await self._connected(link, streams, bound)
                     log.note(f"the connection ends: {lost or self._end_reason}")
                     return lost
             raise TimeoutError
         finally:
             log.close()
 
-    async def _connected(self, stack: AsyncExitStack, log: WireLog, bound: anyio.CancelScope) -> str:
+    async def _connected(self, link: Link, streams: tuple[Any, Any], bound: anyio.CancelScope) -> str:
         spec, around = self.spec, self._around
-        wire = await self._wire(stack, log)
         made = Connection(spec.name, around.version, self._heard, around.asking(spec.key), self._learn_asking)
-        try:
-            connection = await stack.enter_async_context(connected(made, wire.incoming, wire.outgoing))
-            await self._learn(connection)
-        except (MCPError, UpstreamCallFailed) as error:
-            return await self._lost(error)
-        bound.deadline = math.inf
-        self._ready(connection)
-        lost = await self._while_it_lives(connection)
-        self._connection = None  # nobody new comes in while it ends
-        if lost:
-            return await self._lost(None, lost)
-        if self._process is not None:
-            self._process.orderly = True
-        return ""
-
-    async def _lost(self, error: BaseException | None, lost: str = "") -> str:
-        """Why a run ends, with what the program itself did and wrote, before it is stopped."""
-        if self._process is not None:
-            with anyio.move_on_after(SETTLE_S):
-                await self._process.process.wait()
-        return self._explained(error, lost)
-
-    async def _wire(self, stack: AsyncExitStack, log: WireLog) -> Any:
-        spec, around = self.spec, self._around
-        if spec.kind == "stdio":
-            environment, secrets = await environment_of(spec, around.temporary)
-            log.add_secrets(secrets)
-            memory = around.policy.memory_limit_mb * 1024 * 1024
-            self._process = await stack.enter_async_context(
-                stdio_wire(spec, environment, around.temporary, log, memory_bytes=memory)
-            )
-            return self._process
-        headers = dict(spec.headers)
-        if spec.headers_helper is not None:
-            printed = await helper_output(
-                spec.name,
-                "headersHelper",
-                spec.headers_helper,
-                system_environment() | dict(spec.environment),
-                spec.folder,
-                around.temporary,
-            )
+        async with AsyncExitStack() as stack:
             try:
-                headers |= msgspec.json.decode(printed, type=dict[str, str])
-            except msgspec.MsgspecError as error:
-                raise UpstreamUnavailable(
-                    spec.name, "its headersHelper did not print a JSON object of texts"
-                ) from error
-            log.add_secrets(headers.values())
-        self._remote = await stack.enter_async_context(remote_wire(spec, headers, log))
-        return self._remote
+                connection = await stack.enter_async_context(connected(made, *streams))
+                await self._learn(connection)
+            except (MCPError, UpstreamCallFailed) as error:
+                await link.settle()
+                return link.explained(error)
+            bound.deadline = math.inf
+            self._ready(connection)
+            lost = await self._while_it_lives(connection)
+            self._connection = None  # nobody new comes in while it ends
+            if lost:
+                await link.settle()
+                return link.explained(None, lost)
+            link.end_in_order()
+            return ""
 
     async def _learn(self, connection: Connection) -> None:
         self._news = anyio.Event()
@@ -440,29 +360,6 @@ class Upstream:
     async def _heard(self, _connection: Connection, message: ServerNotification) -> None:
         if message.method.endswith("/list_changed"):
             self._news.set()
-
-    def _explained(self, error: BaseException | None, lost: str = "") -> str:
-        """Why a run ended, for people: what the program said last, as far as it is no secret."""
-        if isinstance(error, UpstreamUnavailable):
-            return error.why
-        if isinstance(error, TimeoutError):
-            lost = f"it did not start within {self.spec.start_timeout_s:.0f} s"
-        elif isinstance(error, MCPError) and error.error.code != CONNECTION_CLOSED:
-            lost = f"it refused the connection: {error.error.message}"
-        elif isinstance(error, UpstreamCallFailed):
-            lost = error.said
-        elif error is not None and not isinstance(error, MCPError):
-            lost = f"it could not be reached: {error or type(error).__name__}"
-        elif error is not None:
-            lost = "it ended while it started"
-        process = self._process.process if self._process else None
-        masked = WireLog((), self.spec.name, self.spec.secrets).masked
-        if process is not None and process.not_executed is not None:
-            return f"its command {self.spec.command[0]!r} can't be executed"
-        if process is not None and process.exit_code is not None and not isinstance(error, TimeoutError):
-            lost = f"it ended with exit code {process.exit_code}"
-        stderr = masked(process.stderr_tail)[-STDERR_SHOWN // 4 :] if process else ""
-        return masked(lost) + (f"; its stderr ends with: {stderr}" if stderr else "")
 
     def _move(self, state: UpstreamState, why: str) -> None:
         before, self.state, self.why = self.state, state, why

@@ -17,7 +17,7 @@ from serena_central.web.web_services import WebServices
 
 if TYPE_CHECKING:
     from serena_central.hub.hub import Hub
-    from serena_central.hub.upstream import UpstreamSnapshot
+    from serena_central.hub.snapshots import UpstreamSnapshot
 
 
 class UpstreamTool(msgspec.Struct, frozen=True):

@@ -7,7 +7,7 @@ from pathlib import Path
 import anyio
 import pytest
 
-from serena_central.hub.upstream import UpstreamState
+from serena_central.hub.snapshots import UpstreamState
 from tests.support.central import RunningCentral, running_central
 from tests.support.mcp import Era, RawClient, sdk_client, text_of
 from tests.support.upstreams import QUICK, events_in, scripted, settings_of_user
