@@ -54,12 +54,12 @@ def command(context: click.Context, *, by: By, since: str | None, audit: bool, a
     with _store() as store:
         done = update(store, roots_of(Path.home(), os.environ), Prices(settings.prices))
         found = report(store, by, since=start, now=now)
-        warnings = _warnings(store, settings, now)
+        notes = [*_notes(found, done, store.dropped()), *_warnings(store, settings, now)]
     if as_json:
-        print_json(_json(found, done, warnings))
+        print_json(_json(found, done, notes))
         return
     _print(found)
-    for line in (*_notes(found, done), *warnings):
+    for line in notes:
         say(line, err=True)
 
 
@@ -177,7 +177,7 @@ def _cost(row: UsageRow) -> str:
 def _print(found: Report) -> None:
     empty = "No usage found: no transcripts of Claude Code, Codex or Gemini CLI on this machine, or none in this time."
     if found.by in ("tool", "upstream"):
-        rows = [[row.key, row.calls, row.failed, f"{row.cost:.4f}"] for row in found.rows]
+        rows = [[row.key, row.calls, row.failed, _exact(row)] for row in found.rows]
         print_table([found.by.upper(), "CALLS", "FAILED", "COST OF REQUESTS"], rows, empty=empty)
         return
     table = [_cells(row) for row in (*found.rows, found.total)] if found.rows else []
@@ -192,10 +192,14 @@ def _print(found: Report) -> None:
 
 def _cells(row: UsageRow) -> list[object]:
     counts = (row.requests, row.input, row.output, row.cache_write, row.cache_read)
-    return [row.key, *(f"{count:,}" for count in counts), f"{row.cost:.4f}" + ("+" if row.unpriced else "")]
+    return [row.key, *(f"{count:,}" for count in counts), _exact(row)]
 
 
-def _notes(found: Report, done: Update) -> list[str]:
+def _exact(row: UsageRow) -> str:
+    return f"{row.cost:.4f}" + ("+" if row.unpriced else "")
+
+
+def _notes(found: Report, done: Update, dropped: int) -> list[str]:
     notes: list[str] = []
     if found.unknown_models:
         models = ", ".join(
@@ -203,20 +207,20 @@ def _notes(found: Report, done: Update) -> list[str]:
             for name, count in sorted(found.unknown_models.items())
         )
         notes.append(f"The cost lacks models without known prices ({models}). Set theirs under prices in the settings.")
-    if done.dropped:
-        notes.append(f"{counted(done.dropped, 'line')} could not be read; `usage --audit` lists them.")
+    if dropped:
+        notes.append(f"{counted(dropped, 'line')} could not be read; `usage --audit` lists them.")
     notes += [f"Not read: {one}" for one in done.unreadable]
     return notes
 
 
-def _json(found: Report, done: Update, warnings: list[str]) -> dict[str, Any]:
+def _json(found: Report, done: Update, notes: list[str]) -> dict[str, Any]:
     rows = [_row(row) for row in found.rows]
     return {
         "by": found.by,
         "rows": rows,
         "total": _row(found.total),
         "unknown_models": found.unknown_models,
-        "notes": [*_notes(found, done), *warnings],
+        "notes": notes,
         "read": {"files": done.files, "bytes": done.bytes_read},
     }
 

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from serena_central.core.errors import StoreError
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 
 BUSY_TIMEOUT_S = 30.0
 """How long a write waits for another process's."""
@@ -20,7 +20,14 @@ BUSY_TIMEOUT_S = 30.0
 BUCKET_MS = 900_000
 """Totals are of quarters of an hour: the days of every time zone are made of them."""
 
-_SCHEMA = """
+_TOOL_TOTAL = """
+CREATE TABLE tool_total (
+    origin INTEGER NOT NULL, bucket INTEGER NOT NULL, tool TEXT NOT NULL, calls INTEGER NOT NULL,
+    failed INTEGER NOT NULL, cost REAL NOT NULL, unpriced INTEGER NOT NULL, PRIMARY KEY (origin, bucket, tool)
+) WITHOUT ROWID;
+"""
+
+_SCHEMA = f"""
 CREATE TABLE file (
     path TEXT PRIMARY KEY, size INTEGER NOT NULL, mtime_ns INTEGER NOT NULL, inode INTEGER NOT NULL,
     consumed INTEGER NOT NULL, head BLOB NOT NULL, state TEXT NOT NULL, dropped INTEGER NOT NULL
@@ -43,12 +50,11 @@ CREATE TABLE total (
     cost REAL NOT NULL, unpriced INTEGER NOT NULL, first_at INTEGER NOT NULL, last_at INTEGER NOT NULL,
     PRIMARY KEY (origin, bucket)
 ) WITHOUT ROWID;
-CREATE TABLE tool_total (
-    origin INTEGER NOT NULL, bucket INTEGER NOT NULL, tool TEXT NOT NULL, calls INTEGER NOT NULL,
-    failed INTEGER NOT NULL, cost REAL NOT NULL, PRIMARY KEY (origin, bucket, tool)
-) WITHOUT ROWID;
 CREATE TABLE setting (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
-"""
+{_TOOL_TOTAL}"""
+
+_FROM_1 = f"DROP TABLE tool_total; {_TOOL_TOTAL}"
+"""From schema 1, whose totals of tools did not tell calls of unknown cost."""
 
 # What counts when rows of one request meet: they grow while an answer is streamed, so the largest count of each kind is
 # the final one. The time is that of the row with more tokens, else the earlier; the owner is not a replay. Neither
@@ -88,7 +94,8 @@ FROM request WHERE origin IN temp.touched GROUP BY 1, 2
 _TOOL_TOTALS = f"""
 INSERT INTO tool_total
 SELECT request.origin, request.at / {BUCKET_MS}, tool_use.name, count(*), sum(tool_use.failed),
-    total(request.cost / (SELECT count(*) FROM tool_use AS other WHERE other.request = request.key))
+    total(request.cost / (SELECT count(*) FROM tool_use AS other WHERE other.request = request.key)),
+    sum(request.unpriced)
 FROM request JOIN tool_use ON tool_use.request = request.key
 WHERE request.origin IN temp.touched GROUP BY 1, 2, 3
 """  # noqa: S608 - a constant
@@ -149,7 +156,8 @@ class Total(NamedTuple):
 
 
 class ToolTotal(NamedTuple):
-    """Calls of one tool. `cost` is that of the requests whose answers called it, divided among their calls."""
+    """Calls of one tool. `cost` is that of the requests whose answers called it, divided among their calls; `unpriced`
+    calls are of requests without known rates."""
 
     client: str
     project: str
@@ -161,6 +169,7 @@ class ToolTotal(NamedTuple):
     calls: int
     failed: int
     cost: float
+    unpriced: int
 
 
 class UsageStore:
@@ -190,6 +199,11 @@ class UsageStore:
         """By path."""
         with self._failing_plainly():
             return {row[0]: KnownFile._make(row) for row in self._connection.execute("SELECT * FROM file")}
+
+    def dropped(self) -> int:
+        """Lines that could not be read, in all files."""
+        with self._failing_plainly():
+            return int(self._connection.execute("SELECT ifnull(sum(dropped), 0) FROM file").fetchone()[0])
 
     def setting(self, name: str) -> str | None:
         with self._failing_plainly():
@@ -246,21 +260,27 @@ class UsageStore:
                 f"{self._path} was written by a newer serena-central (schema {found}, this version knows "
                 f"{SCHEMA_VERSION}). Update, or move the file away: usage is then read again from the transcripts."
             )
-        if found < SCHEMA_VERSION:
-            self._connection.execute("BEGIN IMMEDIATE")
-            (found,) = self._connection.execute("PRAGMA user_version").fetchone()
-            if not found:
-                for statement in filter(str.strip, _SCHEMA.split(";")):
-                    self._connection.execute(statement)
-                self._connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
-            self._connection.execute("COMMIT")
         self._connection.execute("CREATE TEMP TABLE touched (origin INTEGER PRIMARY KEY)")
+        if found < SCHEMA_VERSION:
+            self._migrate()
         # An update may take a request from one origin to another: the totals of both are made again.
         self._connection.execute(
             "CREATE TEMP TRIGGER moved AFTER UPDATE ON main.request BEGIN "
             "INSERT INTO touched SELECT old.origin WHERE old.origin NOT IN touched; "
             "INSERT INTO touched SELECT new.origin WHERE new.origin NOT IN touched; END"
         )
+
+    def _migrate(self) -> None:
+        self._connection.execute("BEGIN IMMEDIATE")
+        (found,) = self._connection.execute("PRAGMA user_version").fetchone()
+        statements = "" if found == SCHEMA_VERSION else _FROM_1 if found else _SCHEMA
+        for statement in filter(str.strip, statements.split(";")):
+            self._connection.execute(statement)
+        if found == 1:
+            self._connection.execute("INSERT INTO temp.touched SELECT id FROM origin")
+            self._connection.execute(_TOOL_TOTALS)
+        self._connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
+        self._connection.execute("COMMIT")
 
     @contextmanager
     def _failing_plainly(self) -> Generator[None]:

@@ -41,7 +41,7 @@ class Root(msgspec.Struct, frozen=True):
 
 
 class Update(msgspec.Struct):
-    """What a run did. `unreadable` are files that could not be opened."""
+    """What a run did. `dropped` are lines that it could not read, `unreadable` files that could not be opened."""
 
     files: int = 0
     bytes_read: int = 0
@@ -140,7 +140,7 @@ class _Batch:
 
     def read(self, found: FoundFile, before: KnownFile | None, done: Update) -> KnownFile:
         """Raises OSError."""
-        dropped: list[Dropped] = []
+        faults = _Faults()
         path = Path(found.path)
         with path.open("rb", buffering=0) as file:
             head = file.read(HEAD)
@@ -150,14 +150,14 @@ class _Batch:
                 source.consumed, source.state = before.consumed, msgspec.json.decode(before.state)
                 dropped_before = before.dropped
             begun = source.consumed
-            for one in found.root.form.read(source, dropped.append):
+            for one in found.root.form.read(source, faults):
                 if isinstance(one, Failure):
                     self.failures.append(one.tool)
                 else:
                     self._add(one)
         done.bytes_read += max(source.consumed - begun, 0)
         # A last line without its end is read again: it may be half written.
-        new = sum(one.reason != NO_TOKENS and one.offset < source.consumed for one in dropped)
+        new = faults.count - (faults.last >= source.consumed)
         done.dropped += new
         self.bytes_read += max(source.consumed - begun, 0)
         state = msgspec.json.encode(source.state).decode()
@@ -191,6 +191,19 @@ class _Batch:
             for file in self.files:
                 writer.put_file(file)
         self._clear()
+
+
+class _Faults:
+    """How many lines could not be read, and the offset of the last one."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.last = -1
+
+    def __call__(self, one: Dropped) -> None:
+        if one.reason != NO_TOKENS:
+            self.count += 1
+            self.last = one.offset
 
 
 def merged(first: Request, second: Request) -> Request:

@@ -18,6 +18,8 @@ BLOCK = 4_000_000
 LONGEST = 32_000_000
 """Bytes of a line that is still parsed: the limit of a request to the largest provider's API."""
 
+CLOSING, NEWLINE = b"}\n"
+
 
 class Lines:
     """The lines of `file` from byte `offset` on. `consumed` is the offset past the last whole line that was read."""
@@ -30,11 +32,15 @@ class Lines:
     def with_any(self, markers: Sequence[bytes]) -> Iterator[tuple[int, bytes]]:
         """Offset and bytes of each line that holds one of `markers`, without its end. The rest costs a search only.
 
-        A last line without an end is passed on, too, but not consumed: it may be half written.
+        Of the rest, lines that do not end as an object does are dropped as malformed; what lies inside of those that
+        do is not looked at. A last line without an end is passed on, too, but not consumed: it may be half written.
         """
         for start, block, whole in self._blocks():
             yield from _marked(start, block, markers)
             if whole:
+                for offset, line in _cut_off(start, block):
+                    if not any(marker in line for marker in markers):
+                        self._drop(Dropped(offset, MALFORMED, "it does not end with }"))
                 self.consumed = start + len(block)
 
     def decoded(
@@ -118,3 +124,15 @@ def _marked(start: int, block: bytes, markers: Sequence[bytes]) -> Iterator[tupl
         end = len(block) if end < 0 else end
         yield start + first, block[first:end].rstrip(b"\r")
         places = [block.find(marker, end) if 0 <= at < end else at for at, marker in zip(places, markers, strict=True)]
+
+
+def _cut_off(start: int, block: bytes) -> Iterator[tuple[int, bytes]]:
+    """Lines of a block of whole lines that cannot be objects, since something else than `}` ends them."""
+    end = block.find(b"\n")
+    while end >= 0:
+        if block[end - 1] not in (CLOSING, NEWLINE):
+            first = block.rfind(b"\n", 0, end) + 1
+            line = block[first:end].strip()
+            if line and line[-1] != CLOSING:
+                yield start + first, line
+        end = block.find(b"\n", end + 1)

@@ -23,8 +23,8 @@ OWN_TOOLS = "(client's own tools)"
 
 
 class UsageRow(msgspec.Struct, kw_only=True):
-    """Usage of one group. Counts are tokens, `cost` is in dollars; `unpriced` requests are of models whose prices are
-    unknown, and not in it. `calls` and `failed` are of tools. Times are Unix seconds."""
+    """Usage of one group. Counts are tokens, `cost` is in dollars; `unpriced` requests (of tools: calls) are of models
+    whose prices are unknown, and not in it. `calls` and `failed` are of tools. Times are Unix seconds."""
 
     key: str
     requests: int = 0
@@ -59,6 +59,7 @@ class UsageRow(msgspec.Struct, kw_only=True):
         self.calls += total.calls
         self.failed += total.failed
         self.cost += total.cost
+        self.unpriced += total.unpriced
 
 
 class Block(UsageRow, kw_only=True):

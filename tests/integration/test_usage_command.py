@@ -35,6 +35,15 @@ async def test_usage_is_shown_with_its_cost(tmp_path: Path) -> None:
     assert "3.0000" in again.out
 
 
+async def test_costs_that_lack_something_have_a_plus_in_every_group(tmp_path: Path) -> None:
+    now = datetime.now(UTC).isoformat(timespec="milliseconds")
+    rows = [claude("m", at=now, model="homemade", tools={"toolu_1": "mcp__github__search"})]
+    written(tmp_path / "user" / ".claude" / "projects" / "p" / "s-1.jsonl", *rows)
+    for by in ("day", "model", "tool", "upstream"):
+        shown = await run_command(tmp_path, "usage", "--by", by)
+        assert "0.0000+" in shown.out, by
+
+
 async def test_prices_and_budgets_of_the_settings_count(tmp_path: Path) -> None:
     recorded(tmp_path)
     first = await run_command(tmp_path, "usage", "--json")

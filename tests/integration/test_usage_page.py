@@ -19,7 +19,7 @@ async def test_the_page_shows_cost_by_group_and_what_is_missing_from_it(
     now = datetime.now(UTC).isoformat(timespec="milliseconds")
     rows = [
         claude("m", at=now, output=200_000, tools={"toolu_1": "mcp__github__search"}),
-        claude("n", at=now, request="req_2", model="<b>homemade</b>"),
+        claude("n", at=now, request="req_2", model="<b>homemade</b>", tools={"toolu_2": "Read"}),
     ]
     written(tmp_path / "claude" / "projects" / "p" / "s.jsonl", *rows)
     async with running_central(tmp_path, {"usage_budgets": {"day": 1}}) as running, visiting(running) as visitor:
@@ -30,5 +30,8 @@ async def test_the_page_shows_cost_by_group_and_what_is_missing_from_it(
         assert "The price of &lt;b&gt;homemade" in first
         assert "$3.00+" in first
         assert "github" in (await visitor.see("/usage?by=upstream&window=all")).replace("<wbr>", "")
+        by_tool = await visitor.see("/usage?by=tool&window=all")
+        assert "$3.00<" in by_tool
+        assert "$0.00+" in by_tool
         assert "claude-sonnet-4-5" in (await visitor.see("/usage?by=model&window=30 days")).replace("<wbr>", "")
         assert (await visitor.see("/usage?by=nonsense&window=")).count("chosen") == 2

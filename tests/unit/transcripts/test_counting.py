@@ -227,6 +227,25 @@ def test_faulty_lines_are_skipped_and_all_others_count(user: User) -> None:
     assert (3, UNKNOWN) in user.dropped()
 
 
+def test_faulty_lines_without_usage_are_counted_where_they_end_too_early(user: User) -> None:
+    prompt = {"type": "user", "message": {"role": "user", "content": "Where is the cart?"}}
+    file = user.claude / "s-1.jsonl"
+    written(
+        file, b"{broken\n", b"\n", b"  \r\n", prompt, b"\x00\x00\n", claude("m"), json.dumps(prompt).encode() + b" \r\n"
+    )
+    assert user.dropped() == [(1, MALFORMED), (5, MALFORMED)]
+    done = update(user.store, roots_of(user.home, {}), Prices())
+    assert (done.dropped, user.total().requests) == (2, 1)
+
+
+def test_a_line_that_is_still_written_is_no_faulty_one(user: User) -> None:
+    file = written(user.claude / "s-1.jsonl", claude("m"), b'{"type":"user","mess')
+    assert update(user.store, roots_of(user.home, {}), Prices()).dropped == 0
+    written(file, b'age":"x"}\n', claude("n", request="req_2"))
+    assert update(user.store, roots_of(user.home, {}), Prices()).dropped == 0
+    assert (user.total().requests, user.dropped()) == (2, [])
+
+
 @pytest.mark.slow
 def test_a_line_of_100_mb_is_skipped_in_little_memory(user: User) -> None:
     huge = b'{"usage":"' + b"x" * 100_000_000 + b'"}\n'
@@ -249,6 +268,24 @@ def test_tools_are_counted_with_their_failures_and_their_part_of_the_cost(user: 
     }
     assert tools["Bash"].cost == pytest.approx(user.total().cost / 2)
     assert {key: row.calls for key, row in user.by("upstream").items()} == {"github": 1, "(client's own tools)": 1}
+
+
+def test_a_tools_cost_says_that_it_lacks_calls_without_prices(user: User) -> None:
+    rows = [
+        claude("m", tools={"toolu_1": "Bash"}),
+        claude("n", tools={"toolu_2": "Read"}, request="req_2", model="homemade"),
+    ]
+    written(user.claude / "s-1.jsonl", *rows)
+    assert {key: row.unpriced for key, row in user.by("tool").items()} == {"Bash": 0, "Read": 1}
+
+
+def test_lines_that_could_not_be_read_are_counted_in_later_runs_too(user: User) -> None:
+    written(user.claude / "s-1.jsonl", b"{broken\n", claude("m"))
+    user.read()
+    written(user.claude / "s-2.jsonl", b"{broken\n")
+    user.read()
+    user.read()
+    assert user.store.dropped() == 2
 
 
 def test_a_failure_that_is_read_later_is_counted(user: User) -> None:
