@@ -95,12 +95,12 @@ class SessionRecorder:
             except StoreError as error:
                 logger.warning("sessions of an earlier run were not restored: %s", error)
                 return
-            lift_s = self._sessions.policy.shared_kill_lift_s
-            self._sessions.restore(_session(row, lift_s) for row in rows)
+            lift_s, now = self._sessions.policy.shared_kill_lift_s, self._clock()
+            self._sessions.restore(_session(row, lift_s, now) for row in rows)
 
 
 def _row(session: Session, state: str) -> SessionRow:
-    project, killed = session.active_project, session.termination
+    project, killed = session.project, session.termination
     by = session.identified_by
     return SessionRow(
         id=session.id,
@@ -123,13 +123,14 @@ def _row(session: Session, state: str) -> SessionRow:
         tool_call_count=session.calls,
         error_count=session.errors,
         edit_count=session.edits,
+        project_active=session.active_project is not None,
         initialize=session.opening,
         terminated_by=killed.by if killed else None,
         terminated_at=killed.at if killed else None,
     )
 
 
-def _session(row: SessionRow, shared_kill_lift_s: float) -> Session:
+def _session(row: SessionRow, shared_kill_lift_s: float, now: float) -> Session:
     identity = ClientIdentity(
         credential=row.credential,
         era="handshake" if row.era == "handshake" else "modern",
@@ -148,8 +149,13 @@ def _session(row: SessionRow, shared_kill_lift_s: float) -> Session:
     session.edits = row.edit_count
     session.opening, session.transport_id = row.initialize, row.transport_id
     session.views_in_store = True
+    session.calls_in_store_before = now
     if row.project_root is not None:
-        session.active_project = ActiveProject(row.project_name or "", row.project_root)
+        project = ActiveProject(row.project_name or "", row.project_root)
+        if row.project_active:
+            session.active_project = project
+        else:
+            session.worked_on = project
     if row.terminated_by is not None and row.terminated_at is not None:
         until = row.terminated_at + shared_kill_lift_s if row.shared else None
         session.termination = Termination(row.terminated_by, row.terminated_at, until)

@@ -21,6 +21,9 @@ from serena_central.sessions.minutes import Minutes
 LOG_LINES = 200
 """Lines kept per session: enough to see what an agent just did, at most about 80 KB."""
 
+MESSAGE_CHARS = 200
+"""Of an error, in the log and in the event of its call."""
+
 DURATIONS_KEPT = 256
 """Newest durations kept per tool for p50 and p95."""
 
@@ -71,6 +74,21 @@ class ToolStatistics:
     calls: int = 0
     errors: int = 0
     durations_ms: deque[float] = field(default_factory=lambda: deque(maxlen=DURATIONS_KEPT))
+
+
+def call_line(tool: str, project: str | None, outcome: str, duration_ms: float, message: str) -> str:
+    """How a session's log tells of a call that ended; `message` is of its error."""
+    where, why = f" {project}" if project else "", f": {message}" if message else ""
+    return f"{tool}{where} {outcome} {duration_ms:.1f} ms{why}"
+
+
+@dataclass(slots=True)
+class EarlierCalls:
+    """What a session called in earlier runs of the server."""
+
+    log: list[LogLine] = field(default_factory=list[LogLine])
+    """The newest lines, oldest first."""
+    tools: dict[str, ToolStatistics] = field(default_factory=dict[str, ToolStatistics])
 
 
 @dataclass(slots=True)
@@ -144,6 +162,10 @@ class Session:
         """Hashes of what it last saw of symbols, the oldest first; kept by sessions/views.py."""
         self.views_in_store = False
         """An earlier run of the server wrote views that were not read yet."""
+        self.earlier = EarlierCalls()
+        """Kept by sessions/earlier.py."""
+        self.calls_in_store_before: float | None = None
+        """Calls until then (Unix time) were made in earlier runs of the server, and were not read yet."""
         self.secured = False
         """Whether the store knows how it began and all that it saw, as far as sessions/views.py can tell."""
         self.log: deque[LogLine] = deque(maxlen=LOG_LINES)
@@ -157,6 +179,11 @@ class Session:
     def project(self) -> ActiveProject | None:
         """Where it works: in the project that it made active, else in that of its newest call."""
         return self.active_project or self.worked_on
+
+    @property
+    def whole_log(self) -> list[LogLine]:
+        """The newest lines, oldest first, earlier runs of the server included."""
+        return [*self.earlier.log, *self.log][-LOG_LINES:]
 
     def state(self, now: float, idle_after_s: float) -> SessionState:
         if self.terminated(now):

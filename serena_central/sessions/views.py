@@ -50,8 +50,7 @@ class SymbolViews:
 
     async def seen(self, session: Session, root: str, path: str, name_path: str) -> str | None:
         """The hash of what a session last saw of a symbol; None if it never did."""
-        if session.views_in_store:
-            await self._load(session)
+        await self.load(session)
         return session.views.get(SeenPlace(root, path, name_path))
 
     async def seen_within(self, session: Session, root: str, path: str, name_path: str) -> dict[str, str]:
@@ -91,8 +90,10 @@ class SymbolViews:
         session.secured = False
         self._store.writer.remove(SymbolViewRow, session.id, *place)
 
-    async def _load(self, session: Session) -> None:
-        """Reads what an earlier run of the server wrote; what was seen since then is newer."""
+    async def load(self, session: Session) -> None:
+        """Reads what an earlier run of the server wrote, unless that is done; what was seen since then is newer."""
+        if not session.views_in_store:
+            return
         try:
             rows = await self._store.ask(lambda queries: queries.symbol_views(session.id))
         except StoreError as error:

@@ -6,12 +6,14 @@ from typing import Any, TypeVar
 
 from sqlalchemy import (
     ColumnElement,
+    Connection,
     Select,
     String,
     Table,
     and_,
     cast,
     delete,
+    func,
     or_,
     select,
     tuple_,
@@ -21,12 +23,14 @@ from sqlalchemy import (
 from serena_central.config.settings import RetentionPolicy
 from serena_central.store.query_results import (
     EDIT_PATCHES_KEPT_S,
+    BriefCall,
     CallFilter,
     EditAnswer,
     EditFilter,
     EventFilter,
     EventPage,
     RecordedCall,
+    ToolDurations,
 )
 from serena_central.store.rows import (
     CallDetailRow,
@@ -120,6 +124,35 @@ class Queries(TotalQueries):
         columns = _CALL.columns
         chosen = select(_CALL).where(columns.session == session_id).order_by(columns.at.desc()).limit(limit)
         return self._rows(ToolCallRow, chosen)
+
+    def brief_calls(self, session_id: str, since: float, before: float, limit: int) -> list[BriefCall]:
+        """Of one session, the newest first."""
+        columns = _CALL.columns
+        chosen = select(columns.at, columns.duration_ms, columns.outcome).where(columns.session == session_id)
+        chosen = chosen.where(columns.at >= since, columns.at < before).order_by(columns.at.desc()).limit(limit)
+        rows = self._database.read(lambda connection: connection.execute(chosen).all())
+        return [BriefCall(*row) for row in rows]
+
+    def tools_of_session(self, session_id: str, before: float, limit: int) -> list[ToolDurations]:
+        """What a session called until then, with the durations of the newest `limit` calls of each tool."""
+        columns = _CALL.columns
+        own = columns.session == session_id, columns.at < before
+        failed = func.count().filter(columns.outcome != "ok")
+        counts = select(columns.tool, func.count(), failed).where(*own).group_by(columns.tool)
+        nth = func.row_number().over(partition_by=columns.tool, order_by=columns.at.desc()).label("nth")
+        numbered = select(columns.tool, columns.duration_ms, nth).where(*own).subquery()
+        newest = select(numbered.c.tool, numbered.c.duration_ms).where(numbered.c.nth <= limit)
+
+        def read(connection: Connection) -> list[ToolDurations]:
+            durations: dict[str, list[float]] = {}
+            for tool, duration_ms in connection.execute(newest.order_by(numbered.c.nth.desc())):
+                durations.setdefault(tool, []).append(duration_ms)
+            return [
+                ToolDurations(tool=tool, calls=calls, errors=errors, durations_ms=durations.get(tool, []))
+                for tool, calls, errors in connection.execute(counts)
+            ]
+
+        return self._database.read(read)
 
     def call(self, call_id: str) -> RecordedCall | None:
         """One call with its details."""

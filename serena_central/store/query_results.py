@@ -73,6 +73,23 @@ class RecordedCall(msgspec.Struct, frozen=True):
     detail: CallDetailRow | None
 
 
+class BriefCall(msgspec.Struct, frozen=True):
+    """A call that ended at `at` (Unix seconds)."""
+
+    at: float
+    duration_ms: float
+    outcome: str
+
+
+class ToolDurations(msgspec.Struct, frozen=True, kw_only=True):
+    """Calls of one tool in one session, and how long the newest took (milliseconds, the oldest first)."""
+
+    tool: str
+    calls: int
+    errors: int
+    durations_ms: list[float]
+
+
 class DayTotal(msgspec.Struct, frozen=True, kw_only=True):
     """Calls of all tools on one day (UTC, ISO 8601)."""
 

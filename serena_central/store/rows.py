@@ -29,7 +29,8 @@ class Row(msgspec.Struct, kw_only=True):
 
 
 class SessionRow(Row, kw_only=True):
-    """One session. `credential` is a digest, never the token; `initialize` is the handshake's request as it came."""
+    """One session. `credential` is a digest, never the token; `initialize` is the handshake's request as it came.
+    `project_active`: it activated the project, and does not only work on it."""
 
     table = "session"
     indexes = (("last_activity",),)
@@ -56,6 +57,7 @@ class SessionRow(Row, kw_only=True):
     terminated_at: float | None = None
     error_count: int = 0
     edit_count: int = 0
+    project_active: bool = True
 
 
 class SymbolViewRow(Row, kw_only=True):
@@ -132,7 +134,7 @@ class EditRow(Row, kw_only=True):
     that its caller named."""
 
     table = "edit"
-    indexes = (("at",), ("session", "at"), ("project_root", "at"))
+    indexes = (("at",), ("session", "at"), ("project_root", "at"), ("undoes",))
     id: str
     at: float
     call: str

@@ -30,7 +30,7 @@ from serena_central.core.phases import Phases, measuring, phase
 from serena_central.core.progress import Listener, reporting_to
 from serena_central.pool.holders import leasing_for
 from serena_central.projects.scope import Ask, Scope, resolve_scope
-from serena_central.sessions.session import ActiveProject, RunningCall, Session
+from serena_central.sessions.session import ActiveProject, RunningCall, Session, call_line
 from serena_central.store.rows import Row, ToolCallRow
 from serena_central.tools.answer import MAX_CHARS, Answer, Content, PassedOn, holds_nothing
 from serena_central.tools.answer_limits import fit
@@ -315,9 +315,8 @@ class ToolCaller:
         session, failed = call.session, failure is not None
         outcome, error = _outcome(failure), type(failure).__name__ if failed else None
         session.count(tool.name, duration_ms, failed=failed, at=now)
-        where = f" {project}" if project else ""
         message = message_of(failure) if failure is not None else ""
-        text = f"{tool.name}{where} {outcome} {duration_ms:.1f} ms{f': {message}' if message else ''}"
+        text = call_line(tool.name, project, outcome, duration_ms, message)
         session.note(text, "warning" if failed else "info", at=now, call=call.id)
         self._keep(
             ToolCallRow(

@@ -12,6 +12,7 @@ from serena_central.core.errors import SerenaCentralError
 from serena_central.core.masking import masked
 from serena_central.core.phases import Phases
 from serena_central.core.quoting import escaped
+from serena_central.sessions.session import MESSAGE_CHARS
 from serena_central.store.rows import CallDetailRow
 from serena_central.tools.answer import Answer
 
@@ -31,9 +32,6 @@ NOTES = 10
 NOTE_CHARS = 300
 
 ABOUT_CHARS = 100
-
-MESSAGE_CHARS = 200
-"""Of an error, in the event and in the session's log."""
 
 MAIN_ARGUMENTS = (
     "name_path", "name_path_pattern", "relative_path", "substring_pattern", "needle", "command", "memory_name", "query",

@@ -75,10 +75,12 @@ class LogEntry(TypedDict):
 
 
 class SessionDetails(SessionSnapshot, frozen=True, kw_only=True):
-    """A session, its newest log lines, oldest first, and its tools, the most used first."""
+    """A session, its newest log lines, oldest first, and its tools, the most used first; `note` says why calls of
+    earlier runs of the server are missing."""
 
     log: list[LogEntry]
     tools: list[ToolUse]
+    note: str
 
 
 class ToolView(TypedDict):

@@ -25,6 +25,7 @@ from serena_central.core.progress import Listener
 from serena_central.projects.editing.undo import undo, undo_session
 from serena_central.projects.root_policy import PERSON
 from serena_central.sessions.client_identity import ClientIdentity, shortened
+from serena_central.sessions.earlier import read_earlier_calls
 from serena_central.sessions.session import Session
 from serena_central.standalone.proof import NONCE
 from serena_central.store.query_results import EditFilter
@@ -155,7 +156,7 @@ class Api:
         session = self.parts.sessions.get(request.path_params["session"])
         return {
             **msgspec.structs.asdict(self.parts.sessions.snapshot(session)),
-            **session_details(session, limit_in(request)),
+            **session_details(session, limit_in(request), await read_earlier_calls(session, self.parts.store)),
         }
 
     async def kill_session(self, request: Request) -> Any:
@@ -321,7 +322,7 @@ class Api:
             "store": store_view(self.parts.store.writer),
             "connections": self.connections.count(),
             "descriptors": {"limit": limit(), "exhausted_at": self.descriptors.exhausted_at},
-            "tools": tool_statistics(sessions),
+            "tools": tool_statistics(*(session.tools for session in sessions)),
         }
 
     async def shut_down(self, _request: Request) -> Stopping:

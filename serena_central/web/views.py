@@ -2,7 +2,7 @@
 
 import hashlib
 import statistics
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
@@ -12,7 +12,7 @@ from serena_central.core.events import Event, EventBus
 from serena_central.pool.key import ServerKey
 from serena_central.pool.pool import LanguageServerPool
 from serena_central.pool.snapshot import ServerSnapshot
-from serena_central.sessions.session import Session
+from serena_central.sessions.session import Session, ToolStatistics
 from serena_central.store.query_results import EventFilter
 from serena_central.store.rows import EditRow
 from serena_central.store.store import Store, event_row
@@ -50,19 +50,24 @@ def tool_view(tool: Tool) -> ToolView:
     }
 
 
-def session_details(session: Session, limit: int) -> dict[str, Any]:
-    """What one session did: its newest log lines, oldest first, and its tools."""
-    lines = list(session.log)[-limit:] if limit else []
-    return {"log": [line._asdict() for line in lines], "tools": tool_statistics([session])}
+def session_details(session: Session, limit: int, note: str) -> dict[str, Any]:
+    """What one session did, earlier runs of the server included: its newest log lines, oldest first, and its tools.
+    `note` says why something is missing."""
+    lines = session.whole_log[-limit:] if limit else []
+    return {
+        "log": [line._asdict() for line in lines],
+        "tools": tool_statistics(session.earlier.tools, session.tools),
+        "note": note,
+    }
 
 
-def tool_statistics(sessions: Iterable[Session]) -> list[ToolUse]:
-    """Calls, errors and durations (ms, of the newest calls) per tool over these sessions, most called first."""
+def tool_statistics(*counters: Mapping[str, ToolStatistics]) -> list[ToolUse]:
+    """Calls, errors and durations (ms, of the newest calls) per tool over these counters, most called first."""
     calls: dict[str, int] = {}
     errors: dict[str, int] = {}
     durations: dict[str, list[float]] = {}
-    for session in sessions:
-        for name, counted in session.tools.items():
+    for tools in counters:
+        for name, counted in tools.items():
             calls[name] = calls.get(name, 0) + counted.calls
             errors[name] = errors.get(name, 0) + counted.errors
             durations.setdefault(name, []).extend(counted.durations_ms)

@@ -9,7 +9,7 @@ from serena_central.core.event_kinds import CallFinished, EditApplied, SessionEv
 from serena_central.store.query_results import CallFilter, EditFilter
 from serena_central.web.pages.edits import EditLine, edit_lines
 from serena_central.web.pages.page import Section, Visit, link
-from serena_central.web.pages.references import call_page, session_page
+from serena_central.web.pages.references import call_page, session_page, shown_state
 from serena_central.web.pages.rendering import bounded
 
 SESSIONS = 12
@@ -69,7 +69,7 @@ async def activity(visit: Visit) -> Activity:
             one.session_id,
             session_page(one.session_id),
             one.client_name,
-            one.state,
+            shown_state(one),
             ", ".join(f"{call.tool} {call.about}".strip() for call in one.running_calls[:3]),
             round(one.last_activity),
         )

@@ -5,6 +5,7 @@ import msgspec
 from serena_central.core.errors import StoreError
 from serena_central.core.event_kinds import CallFinished, EditApplied, SessionEvent
 from serena_central.core.masking import masked
+from serena_central.sessions.earlier import read_earlier_calls
 from serena_central.sessions.session import Session
 from serena_central.store.query_results import EditFilter
 from serena_central.store.rows import ToolCallRow
@@ -117,10 +118,12 @@ class Line(msgspec.Struct, frozen=True):
 
 
 class Log(msgspec.Struct, frozen=True):
-    """The newest lines of one level and above, newest first. `levels` are (name, url, chosen)."""
+    """The newest lines of one level and above, newest first. `levels` are (name, url, chosen); `note` says what is
+    missing."""
 
     lines: list[Line]
     levels: list[tuple[str, str, bool]]
+    note: str
 
 
 class SessionEdits(msgspec.Struct, frozen=True):
@@ -133,6 +136,7 @@ class SessionEdits(msgspec.Struct, frozen=True):
 async def details(visit: Visit) -> Details:
     sessions = visit.parts.sessions
     session = _session(visit)
+    await visit.parts.views.load(session)
     shown = sessions.snapshot(session)
     root = shown.project_root
     killed = session.termination
@@ -176,7 +180,9 @@ async def running(visit: Visit) -> RunningCalls:
 
 
 async def tools(visit: Visit) -> Tools:
-    used = tool_statistics([_session(visit)])
+    session = _session(visit)
+    await read_earlier_calls(session, visit.parts.store)
+    used = tool_statistics(session.earlier.tools, session.tools)
     most = max((one["calls"] for one in used), default=1)
     return Tools([ToolUse(**one, share=round(100 * one["calls"] / most, 1)) for one in used])
 
@@ -209,12 +215,16 @@ def _mark(row: ToolCallRow, since: float, until: float) -> CallMark:
 
 
 async def load(visit: Visit) -> LoadCard:
-    return hour(_session(visit).minutes.last_hour(visit.now))
+    session = _session(visit)
+    await read_earlier_calls(session, visit.parts.store)
+    return hour(session.minutes.last_hour(visit.now))
 
 
 async def log(visit: Visit) -> Log:
     level = visit.query.get("level", LEVELS[0])
-    lines = [line for line in _session(visit).log if level not in LEVELS or _at_least(line.level, level)]
+    session = _session(visit)
+    note = await read_earlier_calls(session, visit.parts.store)
+    lines = [line for line in session.whole_log if level not in LEVELS or _at_least(line.level, level)]
     path = f"/sessions/{visit.path['session']}"
     return Log(
         lines=[
@@ -222,6 +232,7 @@ async def log(visit: Visit) -> Log:
             for line in reversed(lines[-LINES:])
         ],
         levels=[(one, link(path, level=one if one != LEVELS[0] else ""), one == level) for one in LEVELS],
+        note=note,
     )
 
 

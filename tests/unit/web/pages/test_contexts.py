@@ -287,6 +287,7 @@ async def test_the_log_by_level_newest_first(central: Application) -> None:
     assert shown == session.Log(
         [session.Line(2.0, "warning", "bad", "")],
         [("info", "/dashboard/sessions/s", False), ("warning", "/dashboard/sessions/s?level=warning", True)],
+        "",
     )
     assert [line.text for line in (await session.log(visit(central, {"session": "s"}))).lines] == ["bad", "fine"]
 
