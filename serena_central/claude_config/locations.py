@@ -25,6 +25,8 @@ FOLDER = ".claude"
 SETTINGS = "settings.json"
 LOCAL_SETTINGS = "settings.local.json"
 PROJECT_SERVERS = ".mcp.json"
+AGENTS = "agents"
+"""The folder of definitions of agents, in a `.claude` folder and in the user's."""
 
 MOST_KEPT = 1000
 """Roots whose paths are remembered; a box has fewer."""
@@ -116,6 +118,7 @@ class Locations:
         yield from (f"{managed}/managed-settings.json", f"{managed}/managed-settings.d/")
         for user in {self.user_folder, *self._user_folders}:
             yield f"{user}/{SETTINGS}"
+        yield f"{root}/{FOLDER}/{AGENTS}/"
         for folder in (root, *self.around(root)):
             yield from (f"{folder}/{FOLDER}/{SETTINGS}", f"{folder}/{FOLDER}/{LOCAL_SETTINGS}")
             yield from (f"{folder}/{PROJECT_SERVERS}", f"{folder}/.git")

@@ -12,6 +12,7 @@ from serena_central.files.path_watch import PathWatch
 from serena_central.projects.claude_settings import ClaudeSettings
 from serena_central.projects.superrepo.configuration import SuperRepo
 from serena_central.projects.superrepo.lookup import SuperRepos
+from serena_central.projects.trust.agent_source import AgentFiles
 from serena_central.projects.trust.approvals import Approvals
 from serena_central.projects.trust.claude_source import ClaudeFiles
 from serena_central.projects.trust.trust_decisions import Configuration, Policy, Source, Trust
@@ -35,7 +36,11 @@ class RootSettings:
         self._trust_file = str(places.trust_file)
         self.claude = ClaudeSettings(locations, self._watch)
         approvals = Approvals(places.trust_file)
-        sources: list[Source] = [Configuration(self._super_repo_of), ClaudeFiles(self.claude.locations)]
+        sources: list[Source] = [
+            Configuration(self._super_repo_of),
+            ClaudeFiles(self.claude.locations),
+            AgentFiles(),
+        ]
         self.trust = Trust(approvals, loaded.value.trusted_roots, sources, self._policy)
         self.super_repos = SuperRepos(
             lambda root: load_project_config(root, loaded, trusts=self.trust.allows),

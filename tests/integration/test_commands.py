@@ -75,6 +75,8 @@ DONE: dict[tuple[str, ...], list[str]] = {
     ("claude", "edit"): ["--print"],
     ("claude", "set"): ["model", "opus"],
     ("claude", "import"): ["--dry-run"],
+    ("agents", "list"): [],
+    ("agents", "check"): [],
     ("mcp", "list"): [],
     ("mcp", "add"): ["files", "--force", "--url", "http://localhost:9/mcp"],
     ("mcp", "add-json"): ["more", '{"command": "true"}', "--force"],
@@ -111,9 +113,10 @@ ELSEWHERE = {
     ("transcripts", "pin"),
     ("transcripts", "resume"),
     ("blame",),
+    ("agents", "show"),
 }
 """Start servers, ask registries, read stdin or need an entry or a transcript: tested by what they do (test_background,
-test_serving, lsp/test_installers, test_claude_commands)."""
+test_serving, lsp/test_installers, test_claude_commands, test_agents_command)."""
 
 WRONG: dict[tuple[str, ...], list[str]] = {
     ("serve",): ["--json"],
@@ -130,6 +133,7 @@ WRONG: dict[tuple[str, ...], list[str]] = {
     ("hook", "install"): ["codex", "--mode", "ask"],
     ("transcripts", "pin"): ["nobody"],
     ("transcripts", "resume"): ["nobody"],
+    ("agents", "show"): ["nobody"],
 }
 
 
