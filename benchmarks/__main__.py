@@ -20,6 +20,7 @@ from benchmarks.languages import languages
 from benchmarks.latency import editing, finding, protocol, references, renaming, searching
 from benchmarks.load import crowding, idling, weighing
 from benchmarks.modules import modules
+from benchmarks.pages import showing
 from benchmarks.proxies import proxying
 from benchmarks.recall import recalling
 from benchmarks.scaling import crowded, grown
@@ -47,6 +48,7 @@ ROWS: dict[str, Callable[[Bench], Iterator[Row]]] = {
     "memory": weighing,
     "idle": idling,
     "dashboard": viewing,
+    "pages": showing,
     "graph": graphing,
     "sessions": crowded,
     "files": grown,
@@ -59,7 +61,7 @@ ROWS: dict[str, Callable[[Bench], Iterator[Row]]] = {
 }
 """Selectable on the command line; run in this order."""
 
-ONLY_BY_NAME = {"usage", "giant", "recall", "certainty", "faults", "giants"}
+ONLY_BY_NAME = {"pages", "usage", "giant", "recall", "certainty", "faults", "giants"}
 """These take minutes, and giants some GB of disk."""
 
 

@@ -93,18 +93,19 @@ def _pages(server: Server, root: Path) -> Iterator[Row]:
         return taken
 
     quiet = {name: median(measured(path)) for name, path in pages.items()}
-    with _beside("call", str(server.port), server.token):
+    with calling(server, CALLS_PER_S):
         time.sleep(SETTLED_S)
         for name, path in pages.items():
-            before, began = _calls_made(server), time.perf_counter()
+            before, began = calls_made(server), time.perf_counter()
             taken = measured(path)
-            per_s = (_calls_made(server) - before) / (time.perf_counter() - began)
+            per_s = (calls_made(server) - before) / (time.perf_counter() - began)
             size = len(fetch(f"/dashboard{path}").encode()) / 1000
             note = f"{size:.0f} KB; {per_s:.0f} calls/s beside it; quiet {quiet[name]:.3g} ms"
             yield row(f"page: {name}", "≤ 50 ms, ≤ 50 KB", taken, peer="quiet", base=quiet[name], note=note)
 
 
-def _calls_made(server: Server) -> int:
+def calls_made(server: Server) -> int:
+    """By the sessions that there are."""
     return sum(one["tool_call_count"] for one in server.get("/api/v1/sessions")["sessions"])
 
 
@@ -126,7 +127,7 @@ def _calls(server: Server) -> Iterator[Row]:
 
 def _killing(server: Server, root: Path) -> Row:
     """From the button to the end of a call that would have taken a minute, while agents call."""
-    with _beside("call", str(server.port), server.token):
+    with calling(server, CALLS_PER_S):
         time.sleep(SETTLED_S)
         taken = [_kill(server, root) for _ in range(KILLS)]
     return row("from Terminate to the end of the running call", "≤ 1 s", taken, note=f"of {KILLS} kills")
@@ -162,6 +163,13 @@ def _kill(server: Server, root: Path) -> float:
 
 
 @contextmanager
+def calling(server: Server, per_s: int) -> Iterator[None]:
+    """Agents call so often meanwhile, or as often as the machine can."""
+    with _beside("call", str(server.port), server.token, str(per_s)):
+        yield
+
+
+@contextmanager
 def _beside(*what: str) -> Iterator[None]:
     """Runs this module as a program meanwhile."""
     process = subprocess.Popen([sys.executable, "-m", "benchmarks.dashboard", *what])
@@ -184,15 +192,13 @@ def _watch(port: int, cookie: str, paths: list[str]) -> None:
     time.sleep(3600)
 
 
-def _call(port: int, token: str) -> None:
-    """Calls as often as was said, or as often as the machine can."""
-
+def _call(port: int, token: str, per_s: int) -> None:
     def work() -> None:
         client = Client(port, token)
         request = client.prepare("get_current_config")
         due = time.perf_counter()
         while True:
-            due = max(due + CALLERS / CALLS_PER_S, time.perf_counter() - 1)
+            due = max(due + CALLERS / per_s, time.perf_counter() - 1)
             time.sleep(max(0.0, due - time.perf_counter()))
             client.send(request)
 
@@ -201,8 +207,8 @@ def _call(port: int, token: str) -> None:
 
 
 if __name__ == "__main__":
-    kind, port, secret, *paths = sys.argv[1:]
+    kind, port, secret, *more = sys.argv[1:]
     if kind == "watch":
-        _watch(int(port), secret, paths)
+        _watch(int(port), secret, more)
     else:
-        _call(int(port), secret)
+        _call(int(port), secret, int(more[0]))

@@ -1,6 +1,5 @@
 """A server as it is on a working day: agents of several clients in two small projects, calls, an edit, a kill."""
 
-import json
 import math
 import time
 from collections.abc import AsyncGenerator
@@ -8,55 +7,14 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
 
 import pytest
 
 from serena_central.analysis.analysis_run import Kind
+from serena_central.web.pages.page import BELOW, Page
 from tests.support.central import RunningCentral, running_central
+from tests.support.example_project import TOTAL, example_project, page_queries
 from tests.support.upstreams import QUICK, scripted, settings_of_user
-
-CART = '''"""What a customer is about to buy."""
-
-from dataclasses import dataclass, field
-
-
-@dataclass
-class Line:
-    """So many of one article."""
-
-    article: str
-    price: float
-    count: int = 1
-
-
-@dataclass
-class Cart:
-    """Lines, and what they cost."""
-
-    lines: list[Line] = field(default_factory=list)
-
-    def add(self, line: Line) -> None:
-        self.lines.append(line)
-
-    def total(self) -> float:
-        return sum(line.price for line in self.lines)
-'''
-
-ORDERS = {
-    "main.py": "from orders.order import Order\n\nprint(Order().customer)\n",
-    "orders/__init__.py": "",
-    "orders/order.py": "from cart import Cart\nfrom orders.customer import Customer\n\n\n"
-    "class Order:\n    cart: Cart\n    customer: Customer\n",
-    "orders/customer.py": "from __future__ import annotations\n\nimport orders.order\n\n\n"
-    "class Customer:\n    orders: list[orders.order.Order]\n\n\ndef forgotten() -> None:\n    print(missing)\n",
-}
-"""Two files that need each other, and something wrong."""
-
-BODY = '''def total(self) -> float:
-        """The price of everything, with its count."""
-        return sum(line.price * line.count for line in self.lines)'''
-
 
 KINDS: tuple[Kind, ...] = ("graph", "findings")
 
@@ -69,10 +27,14 @@ class Life:
     paths: dict[str, str]
     queries: dict[str, str]
 
+    def address(self, page: Page) -> str:
+        """Of a page of the route table: its URL, for the words and query that it needs."""
+        return self.central.url + BELOW + page.path.format_map(self.paths) + self.queries.get(page.path, "")
+
 
 @asynccontextmanager
 async def busy_server(home: Path) -> AsyncGenerator[Life]:
-    shop, billing = (_project(home / "src" / name) for name in ("shop", "billing"))
+    shop, billing = (example_project(home / "src" / name) for name in ("shop", "billing"))
     settings = {"pool.memory_budget_mb": 1024, **QUICK}
     settings_of_user(home / "claude", {"notes": scripted()})
     with pytest.MonkeyPatch.context() as patch:
@@ -105,7 +67,7 @@ async def _busy(home: Path, shop: Path, billing: Path, settings: dict[str, Any])
             await call(session, "search_for_pattern", substring_pattern="price")
         await call(codex, "find_symbol", name_path_pattern="[")
         assert (await http.get("/api/v1/upstreams/notes")).json()["tools"]
-        await call(claude, "replace_symbol_body", relative_path="cart.py", name_path="Cart/total", body=BODY)
+        await call(claude, "replace_symbol_body", relative_path="cart.py", name_path="Cart/total", body=TOTAL)
         await http.post(f"/api/v1/sessions/{gone}/close")
         await http.delete(f"/api/v1/sessions/{killed}", params={"by": "a user in the dashboard"})
         edits = (await http.get("/api/v1/edits")).json()["edits"]
@@ -120,16 +82,7 @@ async def _busy(home: Path, shop: Path, billing: Path, settings: dict[str, Any])
             "tool": "find_symbol",
             "upstream": "notes",
         }
-        one = f"?root={quote(str(shop))}"
-        pages = ("", "/graph", "/findings")
-        queries = {
-            **{f"/projects/one{page}": one for page in pages},
-            "/projects/one/uses": f"{one}&of=orders/order.py",
-            "/projects/one/memory": one,
-            "/projects/one/settings": one,
-            "/configuration": one,
-        }
-        yield Life(central, paths, queries)
+        yield Life(central, paths, page_queries(shop))
 
 
 async def _analysis_run(central: RunningCentral, root: Path) -> None:
@@ -149,38 +102,3 @@ def _an_hour_passed(central: RunningCentral) -> None:
         for number in range(max(0, round(14 * math.sin(ago / 9) ** 2) + ago % 3)):
             slow = number % 7 == 0
             minutes.add(now - 60 * ago, 3 + number + (60 + ago) * slow, failed=number % 11 == 10)
-
-
-def _project(root: Path) -> Path:
-    (root / ".serena").mkdir(parents=True)
-    (root / ".serena" / "project.yml").write_text(f"project_name: {root.name}\n")
-    (root / "cart.py").write_text(CART)
-    for path, text in ORDERS.items():
-        (root / path).parent.mkdir(exist_ok=True)
-        (root / path).write_text(text)
-    _configure(root)
-    return root
-
-
-def _configure(root: Path) -> None:
-    """Settings with all that their page shows: shadowed values, a problem, servers, memory, and pending trust."""
-    files: dict[str, Any] = {
-        ".claude/settings.json": {
-            "model": "opus",
-            "permissions": {"allow": ["Edit(src/**)"], "deny": ["Read(./.env)", "Read("]},
-            "env": {"TOKEN": "${TOKEN:-none}", "A_RATHER_LONG_NAME_OF_A_VARIABLE_THAT_SOMEBODY_CHOSE": "x" * 90},
-            "hooks": {"PostToolUse": [{"matcher": "Edit", "hooks": [{"type": "command", "command": "make format"}]}]},
-        },
-        ".claude/settings.local.json": {"model": "haiku", "enabledMcpjsonServers": ["db"]},
-        ".mcp.json": {
-            "mcpServers": {
-                "db": {"command": "dbhub", "args": ["--dsn", "${DSN:-postgres://localhost/shop}"]},
-                "web": {"url": "https://mcp.example.com/a/long/path/that/has/no/place/to/break"},
-            }
-        },
-    }
-    for path, content in files.items():
-        (root / path).parent.mkdir(exist_ok=True)
-        (root / path).write_text(json.dumps(content))
-    (root / "CLAUDE.md").write_text("Use tabs. @notes.md @gone.md\n")
-    (root / "notes.md").write_text("More notes.\n")

@@ -8,8 +8,8 @@ import pytest
 from playwright.async_api import Page, expect
 
 from tests.browser.conftest import OpenPage
-from tests.browser.life import CART, ORDERS
 from tests.support.central import RunningCentral, running_central
+from tests.support.example_project import CART, ORDERS
 
 pytestmark = pytest.mark.anyio
 

@@ -24,7 +24,7 @@ async def test_every_boosted_link_of_every_page_leaves_one_main(tmp_path: Path, 
             await http.post("/api/v1/sessions", json={"client_name": f"client-{number}"})
         clicked: dict[str, int] = {}
         for one in PAGES:
-            url = life.central.url + "/dashboard" + one.path.format_map(life.paths) + life.queries.get(one.path, "")
+            url = life.address(one)
             await page.goto(url)
             for number in range(await page.locator(BOOSTED).count()):
                 await page.goto(url)

@@ -27,8 +27,8 @@ async def test_every_page_is_readable_by_everybody(life: Life, person: OpenPage,
     SHOTS.mkdir(parents=True, exist_ok=True)
     found: dict[str, Any] = {}
     async with person(life.central, color_scheme=scheme, viewport=DESK, bypass_csp=True) as page:
-        for name, path in _pages(life).items():
-            await page.goto(life.central.url + "/dashboard" + path)
+        for name, url in _pages(life).items():
+            await page.goto(url)
             await page.locator("h1").first.wait_for(state="attached")
             await page.screenshot(path=SHOTS / f"{name}-{scheme}.png", full_page=True)
             found[name] = await violations(page)
@@ -39,8 +39,8 @@ async def test_nothing_is_cut_off_on_a_phone(life: Life, person: OpenPage) -> No
     SHOTS.mkdir(parents=True, exist_ok=True)
     wide: dict[str, int] = {}
     async with person(life.central, viewport=PHONE) as page:
-        for name, path in _pages(life).items():
-            await page.goto(life.central.url + "/dashboard" + path)
+        for name, url in _pages(life).items():
+            await page.goto(url)
             await page.screenshot(path=SHOTS / f"{name}-phone.png", full_page=True)
             wide[name] = await page.evaluate("document.documentElement.scrollWidth")
     assert {name: width for name, width in wide.items() if width > PHONE["width"]} == {}
@@ -91,7 +91,7 @@ async def test_who_is_outside_is_told_readably(life: Life, person: OpenPage) -> 
 def _pages(life: Life) -> dict[str, str]:
     return {
         page.path.strip("/").partition("{")[0].replace("/", "-") + ("one" if "{" in page.path else "")
-        or "overview": page.path.format_map(life.paths) + life.queries.get(page.path, "")
+        or "overview": life.address(page)
         for page in PAGES
     }
 

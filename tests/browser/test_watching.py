@@ -10,8 +10,9 @@ from playwright.async_api import Page, Route, expect
 
 from serena_central.web.pages.actions import BY
 from tests.browser.conftest import OpenPage
-from tests.browser.life import CART, busy_server
+from tests.browser.life import busy_server
 from tests.support.central import RunningCentral, running_central
+from tests.support.example_project import CART
 from tests.support.mcp import text_of
 
 pytestmark = pytest.mark.anyio
