@@ -28,7 +28,8 @@ def answer_for(client: str, event: str, said: Json) -> Json | None:
     elif event == BEFORE and client in ("claude-code", "vscode") and isinstance(said.get("updated_input"), dict):
         changed = {"hookEventName": BEFORE, "permissionDecision": "allow", "updatedInput": said["updated_input"]}
         answer = {"hookSpecificOutput": changed}
-    if halted and client != "cursor":
+    # Cursor has no such answer; Codex runs the tool if the one that denies it says `continue`, too.
+    if halted and client != "cursor" and (client, event) != ("codex", BEFORE):
         answer |= {"continue": False, "stopReason": reason}
     return answer or None
 

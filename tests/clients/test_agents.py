@@ -47,8 +47,8 @@ async def run(agent: Agent, project: Path, script: Script) -> Request:
     """Runs the agent until its script has ended; the last request of its model, which has all results."""
     async with scripted_model(script) as model:
         ended = await run_agent(agent, project.parent, project, model.url)
+        assert not model.faults, (model.faults, ended)
         assert ended.code == 0, ended
-        assert not model.faults, ended
     return model.requests[-1]
 
 

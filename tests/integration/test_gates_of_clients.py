@@ -133,7 +133,9 @@ async def test_a_halted_session_is_resumed_by_the_command(child: Child, root: Pa
     hooks(root, PreToolUse=[command("Bash", "exit 1")])
     said: dict[str, Any] = {"tool_name": "Bash", "tool_input": {"command": "ls"}}
     answer = await gate(child.folder, root, "PreToolUse", "codex", **said)
-    assert answer["continue"] is False
+    assert "continue" not in answer  # it would run the tool
+    assert "halted" in denial("codex", answer)
+    assert (await gate(child.folder, root, "UserPromptSubmit", "codex"))["continue"] is False
     hooks(root, PreToolUse=[command("Bash", "exit 0")])
     reason = denial("codex", await gate(child.folder, root, "PreToolUse", "codex", **said))
     session = reason.rpartition("resume ")[2]
