@@ -1,4 +1,8 @@
-"""Paces long loops on the event loop's thread, so that other tasks get a turn."""
+"""Paces long loops on the event loop's thread, so that other tasks get a turn.
+
+A small call takes a dozen turns of the event loop. Were a long loop to go on after each of them, that call would wait
+for a dozen slices; so it goes on when the others have nothing more to do at the moment, or after `TURNS`.
+"""
 
 import time
 from collections.abc import AsyncIterator, Iterable
@@ -8,30 +12,52 @@ import anyio.lowlevel
 
 T = TypeVar("T")
 
-SLICE_S = 0.005
+SLICE_S = 0.002
 """How long one loop keeps all others waiting."""
+
+TURNS = 50
+"""At most given to others in a row: whoever has work all the time doesn't stop a long loop."""
+
+IDLE_S = 0.00005
+"""A turn of the event loop that takes no longer had nothing to do but to ask for input."""
 
 
 class Pace:
     """For items that take microseconds or milliseconds each: a turn for others whenever a slice of time is over."""
 
+    paced_s = 0.0
+    """Spent by all long loops together: what one of them does is no reason for another one to wait."""
+
     def __init__(self) -> None:
-        self._until = time.perf_counter() + SLICE_S
+        self._began = time.perf_counter()
+
+    @property
+    def due(self) -> float:
+        """When the slice is over, by time.perf_counter()."""
+        return self._began + SLICE_S
 
     async def turn(self) -> bool:
-        """Call it for each item. True if other tasks ran meanwhile, so that earlier reads may be outdated."""
-        if time.perf_counter() < self._until:
+        """Call it for each item. True if other tasks may have run meanwhile, so that earlier reads may be outdated."""
+        now = time.perf_counter()
+        if now < self.due:
             return False
-        await anyio.lowlevel.checkpoint()
-        self._until = time.perf_counter() + SLICE_S
+        Pace.paced_s += now - self._began
+        for _ in range(TURNS):
+            before, paced_before = time.perf_counter(), Pace.paced_s
+            await anyio.lowlevel.checkpoint()
+            taken = time.perf_counter() - before
+            if taken - (Pace.paced_s - paced_before) < IDLE_S:
+                break
+        self._began = time.perf_counter()
         return True
 
 
 async def paced(items: Iterable[T]) -> AsyncIterator[T]:
     """All items, with a turn for others between two of them now and then. Pass a copy of what may change meanwhile."""
-    until = time.perf_counter() + SLICE_S
+    pace = Pace()
+    due = pace.due
     for item in items:
-        if time.perf_counter() >= until:
-            await anyio.lowlevel.checkpoint()
-            until = time.perf_counter() + SLICE_S
+        if time.perf_counter() >= due:
+            await pace.turn()
+            due = pace.due
         yield item
