@@ -1,6 +1,6 @@
 """`serena-central`, as a console script and as `python -m serena_central.cli`.
 
-Until the command line is imported, Ctrl-C ends the process at once, without a traceback.
+Until the command is imported, Ctrl-C ends the process at once, without a traceback.
 """
 
 import signal

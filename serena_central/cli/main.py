@@ -74,6 +74,9 @@ class _Lazy(click.Group):
         if sys.platform == "win32":
             raise click.ClickException(ON_WINDOWS)
         module: Any = importlib.import_module(f"serena_central.cli.{cmd_name}")
+        # Only now: an exception in a callback of the import system is dropped, and the Ctrl-C with it.
+        if signal.getsignal(signal.SIGINT) is signal.SIG_DFL:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
         return module.command
 
     def resolve_command(
@@ -108,8 +111,6 @@ def cli() -> None:
 def main() -> None:
     """The console script."""
     restrict_umask()
-    if signal.getsignal(signal.SIGINT) is signal.SIG_DFL:
-        signal.signal(signal.SIGINT, signal.default_int_handler)  # see `__main__`
     end_with_code("serena-central", lambda: cli.main(prog_name="serena-central", standalone_mode=False))
 
 

@@ -5,7 +5,6 @@ import json
 import logging
 import os
 import resource
-import signal
 import socket
 import sys
 import time
@@ -14,7 +13,6 @@ from collections.abc import Generator
 from contextlib import contextmanager, nullcontext
 from importlib import metadata
 from pathlib import Path
-from types import FrameType
 from typing import NamedTuple
 
 import anyio
@@ -24,6 +22,7 @@ from serena_central.cli import detached
 from serena_central.cli.dashboard import page_address
 from serena_central.cli.exits import Unsuccessful
 from serena_central.cli.port import listening
+from serena_central.cli.stop_signals import StopSignals
 from serena_central.cli.trust_offer import offer_trust
 from serena_central.config.layers import Loaded
 from serena_central.config.load import load_server_config
@@ -35,7 +34,6 @@ from serena_central.core.errors import AlreadyRunning, ConfigError, SerenaCentra
 from serena_central.core.logs import log_to
 from serena_central.core.places import Places
 from serena_central.files.atomic import write_whole
-from serena_central.standalone.exit_codes import INTERRUPTED, TERMINATED
 from serena_central.standalone.lock import lock_at_once
 
 logger = logging.getLogger(__name__)
@@ -80,6 +78,8 @@ def command(
         detached.announce(started, as_json=as_json)
         return
     offer_trust(Places.of_user())
+    signals = StopSignals()
+    signals.take()  # no server is announced yet, and what runs it leaves behind only what kill -9 does, too
     loaded = load_server_config({"central_server_host": host, "central_server_port": port})
     for problem in loaded.problems:
         click.echo(f"serena-central: {problem}", err=True)
@@ -96,14 +96,13 @@ def command(
         logger.warning("%s", repaired)
     with _only_one(places), listening(loaded.value) as listener:
         url = _url(listener, loaded.value.central_server_host)
-        for number in (signal.SIGTERM, signal.SIGINT):  # asyncio's own for Ctrl-C would cancel a start half done
-            signal.signal(number, _exit_on_signal)
         sending = tracing.exporting(metadata.version("serena-central")) if loaded.value.tracing else nullcontext()
         again = _arguments(host, listener.getsockname()[1] if port is not None else None, ())
         with sending, _unannounced(places):
             start = _Start(again, projects, open_page)
             sys.setswitchinterval(SWITCH_S)
-            anyio.run(_serve, loaded, places, listener, url, start, backend_options={"use_uvloop": True})
+            anyio.run(_serve, loaded, places, listener, url, start, signals, backend_options={"use_uvloop": True})
+    signals.exit()
 
 
 def _arguments(host: str | None, port: int | None, projects: tuple[Path, ...], *, open_page: bool = False) -> list[str]:
@@ -157,7 +156,12 @@ def _write_announcement(places: Places, url: str, arguments: list[str]) -> None:
 
 
 async def _serve(
-    loaded: Loaded[ServerSettings], places: Places, listener: socket.socket, url: str, start: "_Start"
+    loaded: Loaded[ServerSettings],
+    places: Places,
+    listener: socket.socket,
+    url: str,
+    start: "_Start",
+    signals: StopSignals,
 ) -> None:
     """Runs until a signal or a request to stop."""
     # The server's parts take a second to import: after the checks that may refuse to start.
@@ -169,9 +173,15 @@ async def _serve(
     application = build(loaded, places, stop=stop)
 
     class Announcing(CentralServer):
+        @contextmanager
+        def capture_signals(self) -> Generator[None]:
+            """Instead of uvicorn's, which drops a SIGTERM that comes while it stops."""
+            signals.stop_with(stop)
+            yield
+
         async def startup(self, sockets: list[socket.socket] | None = None) -> None:
             await super().startup(sockets)
-            if not self.started:  # told to stop meanwhile, or failed
+            if not self.started or self.should_exit:
                 return
             _write_announcement(places, url, start.arguments)
             gc.freeze()  # what is there now stays: each full collection would look at it again, for 0.1 s
@@ -197,8 +207,3 @@ def _announce(places: Places, url: str, link: str) -> None:
     click.echo("Connect a client: serena-central connect claude-code   (or another: serena-central connect --help)")
     click.echo(f"Dashboard, for one browser within ten minutes (`serena-central dashboard` opens another):\n  {link}")
     click.echo("Stop: Ctrl-C")
-
-
-def _exit_on_signal(number: int, _frame: FrameType | None) -> None:
-    """Takes effect while nothing is served yet, and once uvicorn has shut down and hands the signal on."""
-    sys.exit(INTERRUPTED if number == signal.SIGINT else TERMINATED)

@@ -2,7 +2,6 @@
 
 import json
 import os
-import signal
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -362,55 +361,3 @@ async def test_output_that_nobody_takes_ends_with_1_and_no_traceback(serving: Ch
             env=environment(serving.folder),
         )
     assert (ended.returncode, ended.stderr.decode()) == (1, "serena-central: No space left on device\n")
-
-
-PARTS_ARE_BUILT = """
-import os, signal, serena_central.app as app
-build = app.build
-
-def interrupted(*arguments, **more):
-    os.kill(os.getpid(), signal.SIGINT)
-    return build(*arguments, **more)
-
-app.build = interrupted
-from serena_central.cli.main import main
-main()
-"""
-"""Ctrl-C right before anything awaits: what asyncio makes of it is the hardest to end."""
-
-BEGUN = "from serena_central.cli.__main__ import main; print('begun', flush=True); main()"
-
-
-async def interrupted(folder: Path, script: str, delay_s: float | None) -> tuple[int, bytes]:
-    """Sends SIGINT to a server that `script` starts, so long after its first line, or leaves that to the script.
-    Returns exit code and stderr."""
-    program = [sys.executable, "-c", script, "serve", "--port", "0"]
-    process = await anyio.open_process(program, env=environment(folder))
-    try:
-        assert process.stdout is not None
-        assert process.stderr is not None
-        with anyio.fail_after(PATIENCE_S):
-            if delay_s is not None:
-                await process.stdout.receive()
-                await anyio.sleep(delay_s)
-                process.send_signal(signal.SIGINT)
-            said = b"".join([part async for part in process.stderr])
-            return await process.wait(), said
-    finally:
-        if process.returncode is None:
-            process.kill()
-        await process.aclose()
-
-
-async def test_ctrl_c_before_the_server_handles_it_ends_the_start(tmp_path: Path) -> None:
-    code, said = await interrupted(tmp_path, PARTS_ARE_BUILT, None)
-    assert (code, said.strip()) == (130, b"")
-    assert not (tmp_path / "home/server.json").exists()
-
-
-@pytest.mark.parametrize("delay_s", [0.0, 0.05, 0.2, 0.5, 1.0, 2.0])
-async def test_ctrl_c_during_the_start_leaves_no_traceback_and_no_announcement(tmp_path: Path, delay_s: float) -> None:
-    """Wherever in the start it comes: the test holds at every delay, whatever is reached by then."""
-    code, said = await interrupted(tmp_path, BEGUN, delay_s)
-    assert (code in (130, -signal.SIGINT), said.strip()) == (True, b"")  # a line break after ^C
-    assert not (tmp_path / "home/server.json").exists()

@@ -1,0 +1,150 @@
+"""Ctrl-C and SIGTERM, wherever the server is: one stops it in order, and one more ends it whatever it is doing."""
+
+import signal
+import sys
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import anyio
+import pytest
+from anyio.abc import Process
+from anyio.streams.text import TextReceiveStream
+
+from serena_central.cli.stop_signals import SAME_S
+from tests.support.child import PATIENCE_S, environment
+
+pytestmark = pytest.mark.anyio
+
+BEGUN = "from serena_central.cli.__main__ import main; print('begun', flush=True); main()"
+
+PARTS_ARE_BUILT = """
+import os, signal, serena_central.app as app
+build = app.build
+
+def interrupted(*arguments, **more):
+    os.kill(os.getpid(), signal.SIGINT)
+    return build(*arguments, **more)
+
+app.build = interrupted
+from serena_central.cli.__main__ import main
+main()
+"""
+"""Ctrl-C right before anything awaits: what asyncio makes of it is the hardest to end."""
+
+IN_A_DESTRUCTOR = """
+import importlib.abc, os, signal, sys
+
+class Interrupting:
+    def __del__(self):
+        os.kill(os.getpid(), signal.SIGINT)
+
+class Finder(importlib.abc.MetaPathFinder):
+    def find_spec(self, name, path, target=None):
+        if name == "{module}":
+            Interrupting()
+
+sys.meta_path.insert(0, Finder())
+from serena_central.cli.__main__ import main
+main()
+"""
+"""Python drops what is raised there, as it does in the import system's own callbacks after every module."""
+
+STUCK = """
+import anyio, serena_central.app as app
+
+async def stuck(self, sockets=None):
+    print("stuck", flush=True)
+    while True:
+        try:
+            await anyio.sleep_forever()
+        except BaseException:
+            pass
+
+app.CentralServer.{method} = stuck
+from serena_central.cli.__main__ import main
+main()
+"""
+
+
+@asynccontextmanager
+async def served(folder: Path, script: str) -> AsyncGenerator[Process]:
+    """The process of a script that serves; killed at the end, if it still runs."""
+    program = [sys.executable, "-c", script, "serve", "--port", "0"]
+    process = await anyio.open_process(program, env=environment(folder))
+    try:
+        with anyio.fail_after(PATIENCE_S):
+            yield process
+    finally:
+        if process.returncode is None:
+            process.kill()
+        await process.aclose()
+
+
+async def printed(process: Process, text: str) -> None:
+    """Returns when it has printed this."""
+    assert process.stdout is not None
+    seen = ""
+    async for part in TextReceiveStream(process.stdout):
+        seen += part
+        if text in seen:
+            return
+    raise AssertionError(f"it ended, and printed only {seen!r}")
+
+
+async def ended(process: Process) -> tuple[int, str]:
+    """Exit code and stderr."""
+    assert process.stderr is not None
+    said = "".join([part async for part in TextReceiveStream(process.stderr)])
+    return await process.wait(), said.strip()
+
+
+async def test_ctrl_c_before_the_server_handles_it_ends_the_start(tmp_path: Path) -> None:
+    async with served(tmp_path, PARTS_ARE_BUILT) as process:
+        assert await ended(process) == (-signal.SIGINT, "")
+    assert not (tmp_path / "home/server.json").exists()
+
+
+@pytest.mark.parametrize("module", ["serena_central.cli.serve", "serena_central.app.serving"])
+async def test_ctrl_c_where_python_drops_exceptions_ends_the_start(tmp_path: Path, module: str) -> None:
+    async with served(tmp_path, IN_A_DESTRUCTOR.format(module=module)) as process:
+        assert await ended(process) == (-signal.SIGINT, "")
+    assert not (tmp_path / "home/server.json").exists()
+
+
+@pytest.mark.parametrize("delay_s", [0.0, 0.05, 0.2, 0.5, 1.0, 2.0])
+async def test_ctrl_c_during_the_start_leaves_no_traceback_and_no_announcement(tmp_path: Path, delay_s: float) -> None:
+    """Wherever in the start it comes: the test holds at every delay, whatever is reached by then."""
+    async with served(tmp_path, BEGUN) as process:
+        await printed(process, "begun")
+        await anyio.sleep(delay_s)
+        process.send_signal(signal.SIGINT)
+        code, said = await ended(process)
+    assert (code in (130, -signal.SIGINT), said) == (True, "")
+    assert not (tmp_path / "home/server.json").exists()
+
+
+@pytest.mark.parametrize(("method", "number"), [("startup", signal.SIGINT), ("shutdown", signal.SIGTERM)])
+async def test_a_second_signal_ends_a_server_that_does_not_stop(tmp_path: Path, method: str, number: int) -> None:
+    async with served(tmp_path, STUCK.format(method=method)) as process:
+        await printed(process, "stuck" if method == "startup" else "Stop: Ctrl-C")
+        process.send_signal(number)
+        if method == "shutdown":
+            await printed(process, "stuck")
+        with anyio.move_on_after(SAME_S * 2):
+            await process.wait()
+            raise AssertionError("the first one ended it at once")
+        process.send_signal(number)
+        assert await ended(process) == (-number, "")
+    async with served(tmp_path, BEGUN) as process:  # what is left of the other one is no obstacle
+        await printed(process, "Stop: Ctrl-C")
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+async def test_a_signal_that_comes_twice_at_once_stops_the_server_in_order(tmp_path: Path, number: int) -> None:
+    async with served(tmp_path, BEGUN) as process:
+        await printed(process, "Stop: Ctrl-C")
+        process.send_signal(number)
+        process.send_signal(number)
+        assert await ended(process) == (128 + number, "")
+    assert not (tmp_path / "home/server.json").exists()
