@@ -285,6 +285,17 @@ async def test_the_background_gives_way_to_callers(tmp_path: Path) -> None:
         tasks.cancel_scope.cancel()
 
 
+async def test_the_background_goes_on_beside_a_caller_that_never_ends(tmp_path: Path) -> None:
+    for number in range(20):
+        (tmp_path / f"{number}.txt").write_text(f"word{number}")
+    async with world(tmp_path, policy=IndexingPolicy(gives_way_s=0.01)) as w, anyio.create_task_group() as tasks:
+        with w.indexer.priority.caller():
+            tasks.start_soon(w.indexer.run)
+            while w.indexer.progress.waiting:
+                await anyio.sleep(0.001)
+        tasks.cancel_scope.cancel()
+
+
 async def test_a_restart_answers_from_the_cache_what_is_unchanged(tmp_path: Path) -> None:
     root = tmp_path / "root"
     root.mkdir()
@@ -680,6 +691,7 @@ async def test_what_nobody_could_read_in_time_is_said_and_read_by_the_next_calle
     for number in range(20):
         (tmp_path / f"{number:02}.txt").write_text(f"word{number}")
     async with world(tmp_path) as w:
+        assert await w.indexer.ensure(["00.txt", "01.txt", "02.txt"]) == []
         w.source.hangs = {f"{number:02}.txt" for number in range(3, 20)}
         gaps = await w.indexer.ensure(sorted(w.tree.files), most_s=0.05)
         assert gaps == [Incompleteness(NOT_READ_YET, 17)]
