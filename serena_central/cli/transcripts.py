@@ -24,6 +24,7 @@ from serena_central.transcripts.counting import roots_of, update
 from serena_central.transcripts.pricing import Prices
 from serena_central.transcripts.reader import RESUME, folder_of, sessions
 from serena_central.transcripts.reports import SessionUsage, session_usage
+from serena_central.transcripts.resuming import resume as resume_own
 
 
 @click.group(epilog="Example: serena-central transcripts list --client claude-code -n 5")
@@ -64,12 +65,20 @@ def list_(*, client: str | None, project: str | None, limit: int, as_json: bool)
 @click.argument("session")
 @json_option
 def resume(*, session: str, as_json: bool) -> None:
-    """Print the command that resumes a session in its client. The beginning of an id is enough."""
+    """Print the command that resumes a session in its client. The beginning of an id is enough.
+
+    Of a session in this server's own transcripts it prints the conversation, as messages of Anthropic's API.
+    """
+    own = [one.session for one in sessions(Places.of_user().transcripts) if one.session.startswith(session)]
     found = [one for one in _native() if one.session.startswith(session)]
-    if len(found) != 1:
-        names = ", ".join(one.session for one in found[:5])
-        why = f"fits {counted(len(found), 'session')}: {names}" if found else "is not the id of a session"
-        raise InvalidArguments(f"{session} {why}. `serena-central transcripts list` shows the ids.")
+    fitting = [*own, *(one.session for one in found)]
+    if len(fitting) != 1:
+        names = ", ".join(fitting[:5])
+        why = f"fits {counted(len(fitting), 'session')}: {names}" if fitting else "is not the id of a session"
+        raise InvalidArguments(f"{session} {why}. `serena-central transcripts list` and `own` show the ids.")
+    if own:
+        print_json(_plain(resume_own(Places.of_user().transcripts, own[0])))
+        return
     described = _described(found[0])
     if as_json:
         print_json(described)

@@ -18,8 +18,21 @@ from serena_central.transcripts.messages import Message, files_of
 from serena_central.transcripts.messages import messages as messages_of
 from serena_central.transcripts.pricing import Prices
 from serena_central.transcripts.reports import By, Report, SessionUsage, UsageRow, report, session_usage
+from serena_central.transcripts.resuming import Conversation
+from serena_central.transcripts.resuming import resume as resume_own
 
-__all__ = ["Message", "Report", "SessionUsage", "UnknownSession", "UsageRow", "messages", "sessions", "usage"]
+__all__ = [
+    "Conversation",
+    "Message",
+    "Report",
+    "SessionUsage",
+    "UnknownSession",
+    "UsageRow",
+    "messages",
+    "resume",
+    "sessions",
+    "usage",
+]
 
 
 class UnknownSession(SerenaCentralError):
@@ -58,6 +71,20 @@ def messages(session: SessionUsage) -> Iterator[Message]:
         raise UnknownSession(f"No transcript of session {session.session} is left on this machine.")
     for one in sorted(found, key=lambda one: (one.path.count("/"), one.path)):
         yield from messages_of(one)
+
+
+def resume(session: str) -> Conversation:
+    """A session in this server's own transcripts, as messages of Anthropic's API that a request can continue.
+
+    Raises:
+        UnknownSession
+        InvalidTranscript: a line of it lacks a required field.
+        OSError
+    """
+    found = resume_own(Places.of_user().transcripts, session)
+    if found is None:
+        raise UnknownSession(f"No transcript of this server holds session {session}.")
+    return found
 
 
 def _read() -> UsageStore:

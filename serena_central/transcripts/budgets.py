@@ -1,14 +1,26 @@
-"""Budgets: what a day may cost, over all projects and in single ones. They warn; nothing of a client is stopped."""
+"""Budgets: what a day may cost, over all projects and in single ones.
 
-from collections.abc import Mapping
-from pathlib import PurePath
+Clients are warned of and never stopped; tasks of our own ask `check` before they begin, and stop where it says so.
+"""
+
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime, tzinfo
+from pathlib import Path, PurePath
+from typing import Literal
 
 import msgspec
 
-from serena_central.transcripts.reports import UsageRow
+from serena_central.core.words import counted
+from serena_central.store.usage_store import UsageStore
+from serena_central.transcripts.counting import Root, update
+from serena_central.transcripts.pricing import Prices
+from serena_central.transcripts.reports import UsageRow, report
 
 ALL = "day"
 """The key of the budget of all projects together."""
+
+WARN_FROM = 0.8
+"""The part of a budget from which tasks of our own are warned."""
 
 
 class Overrun(msgspec.Struct, frozen=True, kw_only=True):
@@ -23,14 +35,87 @@ class Overrun(msgspec.Struct, frozen=True, kw_only=True):
         return f"{what}: ${self.spent:.2f} spent today, above the budget of ${self.budget:.2f}."
 
 
-def overruns(budgets: Mapping[str, float], today: UsageRow, projects: list[UsageRow]) -> list[Overrun]:
+class Verdict(msgspec.Struct, frozen=True, kw_only=True):
+    """Whether a task of our own may spend more today, with a sentence for each budget that is short of money and for
+    what is not known."""
+
+    state: Literal["allowed", "warn", "stop"]
+    reasons: Sequence[str] = ()
+
+
+def overruns(budgets: Mapping[str, float], today: UsageRow, projects: Sequence[UsageRow]) -> list[Overrun]:
     """The budgets that today's usage exceeds. `projects` are the rows of today by project."""
     found: list[Overrun] = []
     for name, budget in budgets.items():
-        if name == ALL:
-            spent = today.cost
-        else:
-            spent = sum(row.cost for row in projects if name in (row.key, PurePath(row.key).name))
+        spent = _spent(name, today, projects).cost
         if spent > budget:
             found.append(Overrun(project=None if name == ALL else name, spent=spent, budget=budget))
     return found
+
+
+def check(
+    store: UsageStore,
+    budgets: Mapping[str, float],
+    project: str,
+    *,
+    now: datetime,
+    zone: tzinfo | None = None,
+    pending: float = 0.0,
+) -> Verdict:
+    """Whether a task in the project (its root) may begin or go on. `pending` are dollars that tasks have spent and no
+    transcript tells yet. Days are those of `zone`, None for the machine's own.
+
+    Raises:
+        StoreError
+    """
+    concerned = {name: budgets[name] for name in budgets if name == ALL or _is_of(name, project)}
+    if not concerned:
+        return Verdict(state="allowed")
+    midnight = now.astimezone(zone).replace(hour=0, minute=0, second=0, microsecond=0)
+    found = report(store, "project", since=midnight, zone=zone, now=now)
+    reasons: list[str] = []
+    used_up = False
+    for name, budget in concerned.items():
+        row = _spent(name, found.total, found.rows)
+        spent = row.cost + pending
+        what = "all projects" if name == ALL else name
+        if spent >= WARN_FROM * budget:
+            reasons.append(f"${spent:.2f} of today's ${budget:.2f} for {what} are spent.")
+            used_up = used_up or spent >= budget
+        if row.unpriced:
+            reasons.append(f"What {counted(row.unpriced, 'request')} cost in {what} is not known.")
+    return Verdict(state="stop" if used_up else "warn" if reasons else "allowed", reasons=reasons)
+
+
+class BudgetCheck:
+    """`check` over the transcripts as they are at that moment. Blocks; safe from several threads."""
+
+    def __init__(self, usage_file: Path, roots: Sequence[Root], prices: Prices, budgets: Mapping[str, float]) -> None:
+        self._usage_file = usage_file
+        self._roots = roots
+        self._prices = prices
+        self._budgets = budgets
+
+    def __call__(self, project: str, *, pending: float = 0.0) -> Verdict:
+        """Raises: StoreError."""
+        if not any(name == ALL or _is_of(name, project) for name in self._budgets):
+            return Verdict(state="allowed")
+        with UsageStore(self._usage_file) as store:
+            update(store, self._roots, self._prices)
+            return check(store, self._budgets, project, now=datetime.now(UTC), pending=pending)
+
+
+def _spent(name: str, today: UsageRow, projects: Sequence[UsageRow]) -> UsageRow:
+    """What counts for a budget: all of today, or its projects."""
+    if name == ALL:
+        return today
+    row = UsageRow(key=name)
+    for one in projects:
+        if _is_of(name, one.key):
+            row.cost += one.cost
+            row.unpriced += one.unpriced
+    return row
+
+
+def _is_of(name: str, project: str) -> bool:
+    return name in (project, PurePath(project).name)

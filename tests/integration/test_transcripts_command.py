@@ -42,6 +42,8 @@ async def test_own_transcripts_are_listed_pinned_and_deleted(tmp_path: Path) -> 
     assert (await run_command(tmp_path, "transcripts", "pin", str(uuid4()))).code == 2
     assert (await run_command(tmp_path, "transcripts", "pin", str(session))).code == 0
     assert (await run_command(tmp_path, "transcripts", "clean", "--json")).json == {"deleted": [], "archived": []}
+    resumed = (await run_command(tmp_path, "transcripts", "resume", str(session)[:8])).json
+    assert resumed["messages"] == [{"role": "user", "content": [{"type": "text", "text": "Where?"}]}]
     [own] = (await run_command(tmp_path, "transcripts", "own", "--json")).json
     assert (own["session"], own["project"], own["pinned"]) == (str(session), "/home/u/shop", True)
     assert (await run_command(tmp_path, "transcripts", "pin", str(session), "--off")).code == 0

@@ -1,12 +1,9 @@
-"""The usage store over versions of its schema."""
+"""The usage store of an earlier version."""
 
 import sqlite3
 from pathlib import Path
 
-import pytest
-
-from serena_central.core.errors import StoreError
-from serena_central.store.usage_store import SCHEMA_VERSION, StoredRequest, UsageStore
+from serena_central.store.usage_store import StoredRequest, UsageStore
 
 
 def request(key: bytes, origin: int, *, unpriced: bool) -> StoredRequest:
@@ -33,13 +30,3 @@ def test_a_store_of_the_first_schema_keeps_its_requests_and_learns_which_calls_l
             ("known", 0.5, 0),
         ]
         assert len(store.totals()) == 2
-
-
-def test_a_store_of_a_newer_version_is_left_alone(tmp_path: Path) -> None:
-    path = tmp_path / "usage.db"
-    UsageStore(path).close()
-    with sqlite3.connect(path) as newer:
-        newer.execute(f"PRAGMA user_version = {SCHEMA_VERSION + 1}")
-    newer.close()
-    with pytest.raises(StoreError, match="newer"):
-        UsageStore(path)

@@ -1,0 +1,172 @@
+"""A session of our own transcripts as the conversation that Anthropic's messages API takes.
+
+The API wants turns that alternate, begin with the user's, and answer each call of a tool in the very next turn. What a
+crash has left open is closed here, and counted: a call without a result gets one that says so.
+"""
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, cast
+from uuid import UUID
+
+import msgspec
+
+from serena_central.transcripts.cleanup import root_of
+from serena_central.transcripts.reader import Skipped, folder_of, records
+from serena_central.transcripts.records import AnyRecord, AssistantMessage, ToolCall, ToolResult, UserMessage
+
+Block = dict[str, Any]
+
+INTERRUPTED = "The call was interrupted: it is not known what it did."
+
+
+class Conversation(msgspec.Struct, kw_only=True):
+    """`messages` are as the API takes them: turns of user and assistant. `model` is that of the last prompt.
+
+    Token counts and `cost` (dollars) are those of all answers. `interrupted` names calls that got no result, `orphaned`
+    results whose calls are missing and which are left out; `skipped` are lines that could not be read."""
+
+    session: str
+    project: str
+    model: str | None = None
+    messages: list[Block] = []
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cache_creation_tokens: int = 0
+    cache_read_tokens: int = 0
+    cost: float = 0.0
+    interrupted: list[str] = []
+    orphaned: list[str] = []
+    skipped: list[str] = []
+
+
+def resume(transcripts: Path, session: UUID | str) -> Conversation | None:
+    """The conversation of a session in the folder of our transcripts, None where there is no such session.
+
+    Raises:
+        InvalidTranscript: a line of the session lacks a required field.
+        OSError
+    """
+    folder = folder_of(transcripts, str(session))
+    if folder is None:
+        return None
+    skipped: list[Skipped] = []
+    found = conversation(records(folder, session, skipped.append))
+    found.session, found.project = str(session), root_of(folder) or ""
+    found.skipped = [str(one) for one in skipped]
+    return found
+
+
+def conversation(read: Iterable[AnyRecord]) -> Conversation:
+    """The conversation that records make, in their order."""
+    found = Conversation(session="", project="")
+    turns = _Turns(found)
+    for record in read:
+        match record:
+            case UserMessage():
+                found.model = record.model or found.model
+                turns.prompt(record)
+            case AssistantMessage():
+                found.input_tokens += record.input_tokens
+                found.output_tokens += record.output_tokens
+                found.cache_creation_tokens += record.cache_creation_tokens
+                found.cache_read_tokens += record.cache_read_tokens
+                found.cost += record.cost
+                turns.answer(record)
+            case ToolCall():
+                turns.call(record)
+            case ToolResult():
+                turns.result(record)
+    turns.close()
+    return found
+
+
+class _Turns:
+    """Builds the messages. `_open` are calls of the last assistant's turn that wait for results, `_results` those that
+    came, in the order of their calls when the turn is closed."""
+
+    def __init__(self, goal: Conversation) -> None:
+        self._goal = goal
+        self._calls: list[str] = []
+        self._results: dict[str, Block] = {}
+
+    def prompt(self, record: UserMessage) -> None:
+        self.close()
+        self._add("user", [*_text(record.content), *_blocks(record.attachments)])
+
+    def answer(self, record: AssistantMessage) -> None:
+        self.close()
+        calls: list[Block] = [
+            {"type": "tool_use", "id": one["id"], "name": str(one.get("name") or ""), "input": one.get("input") or {}}
+            for one in _blocks(record.tool_calls)
+            if isinstance(one.get("id"), str)
+        ]
+        self._calls = [one["id"] for one in calls]
+        self._add("assistant", [*_text(record.content), *calls])
+
+    def call(self, record: ToolCall) -> None:
+        """A call that its answer lists adds nothing; sessions of clients, of which we see the calls alone, have no
+        answers."""
+        if record.tool_call_id in self._calls:
+            return
+        if self._results:
+            self.close()
+        given = record.tool_input
+        block: Block = {"type": "tool_use", "id": record.tool_call_id, "name": record.tool_name, "input": given}
+        if not isinstance(given, dict):
+            block["input"] = {"input": given}
+        self._add("assistant", [block])
+        self._calls.append(record.tool_call_id)
+
+    def result(self, record: ToolResult) -> None:
+        if record.tool_call_id not in self._calls:
+            self._goal.orphaned.append(record.tool_call_id)
+            return
+        output = record.output
+        if not (isinstance(output, str) or _is_content(output)):
+            output = msgspec.json.encode(output).decode()
+        block = {"type": "tool_result", "tool_use_id": record.tool_call_id, "content": output}
+        self._results[record.tool_call_id] = block | ({} if record.status == "ok" else {"is_error": True})
+
+    def close(self) -> None:
+        """Ends a turn of the assistant: its calls get their results."""
+        blocks: list[Block] = []
+        for call in self._calls:
+            found = self._results.get(call)
+            if found is None:
+                self._goal.interrupted.append(call)
+                found = {"type": "tool_result", "tool_use_id": call, "content": INTERRUPTED, "is_error": True}
+            blocks.append(found)
+        self._calls, self._results = [], {}
+        self._add("user", blocks)
+
+    def _add(self, role: str, blocks: list[Block]) -> None:
+        if not blocks:
+            return
+        messages = self._goal.messages
+        if messages and messages[-1]["role"] == role:
+            messages[-1]["content"] += blocks
+            return
+        if not messages and role == "assistant":
+            messages.append(
+                {"role": "user", "content": _text("(The beginning of this conversation was not recorded.)")}
+            )
+        messages.append({"role": role, "content": blocks})
+
+
+def _text(content: str) -> list[Block]:
+    # The API refuses empty texts.
+    return [{"type": "text", "text": content}] if content.strip() else []
+
+
+def _blocks(values: list[Any]) -> list[Block]:
+    return [cast(Block, one) for one in values if isinstance(one, dict)]
+
+
+def _is_content(value: Any) -> bool:
+    """Whether it is a list of blocks, not other data."""
+    if not isinstance(value, list):
+        return False
+    blocks = _blocks(cast("list[Any]", value))
+    kinds = {one.get("type") for one in blocks}
+    return len(blocks) == len(cast("list[Any]", value)) and kinds <= {"text", "image", "document"}

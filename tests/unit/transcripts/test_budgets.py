@@ -1,0 +1,76 @@
+"""What a day may cost: whether a task of our own may spend more."""
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from serena_central.store.usage_store import UsageStore
+from serena_central.transcripts.budgets import BudgetCheck, Verdict, check
+from serena_central.transcripts.counting import roots_of, update
+from serena_central.transcripts.pricing import Prices
+from tests.support.transcripts import claude, written
+
+NOW = datetime(2026, 11, 1, 12, tzinfo=UTC)
+
+
+def verdict(home: Path, budgets: Mapping[str, float], project: str = "/home/u/shop", pending: float = 0.0) -> Verdict:
+    with UsageStore(home / "usage.db") as store:
+        update(store, roots_of(home, {}), Prices())
+        return check(store, budgets, project, now=NOW, zone=UTC, pending=pending)
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    """Three dollars were spent today in the shop, one in another project, and one the day before."""
+    folder = tmp_path / ".claude" / "projects" / "p"
+    rows = [
+        claude("m", request="req_1", output=200_000, input=0),
+        claude("n", request="req_2", output=66_667, input=0, cwd="/home/u/other"),
+        claude("o", request="req_3", output=66_667, input=0, at="2026-10-31T23:59:00.000Z"),
+    ]
+    written(folder / "s-1.jsonl", *rows)
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("budgets", "state"),
+    [
+        ({}, "allowed"),
+        ({"shop": 10}, "allowed"),
+        ({"shop": 3.5}, "warn"),
+        ({"shop": 3}, "stop"),
+        ({"/home/u/shop": 3}, "stop"),
+        ({"other": 0}, "allowed"),
+        ({"day": 10}, "allowed"),
+        ({"day": 4.5}, "warn"),
+        ({"day": 4}, "stop"),
+        ({"day": 10, "shop": 1}, "stop"),
+    ],
+)
+def test_a_budget_warns_from_four_fifths_and_stops_when_it_is_used_up(
+    home: Path, budgets: dict[str, float], state: str
+) -> None:
+    assert verdict(home, budgets).state == state
+
+
+def test_what_running_tasks_have_spent_counts(home: Path) -> None:
+    assert verdict(home, {"shop": 10}, pending=7).state == "stop"
+
+
+def test_what_is_not_known_is_said(home: Path) -> None:
+    written(home / ".claude" / "projects" / "p" / "s-2.jsonl", claude("x", request="req_9", model="homemade"))
+    found = verdict(home, {"shop": 10})
+    assert found.state == "warn"
+    assert found.reasons == ["What 1 request cost in shop is not known."]
+
+
+def test_the_check_reads_what_was_written_since_the_last_one(tmp_path: Path) -> None:
+    (tmp_path / ".claude" / "projects").mkdir(parents=True)
+    may = BudgetCheck(tmp_path / "usage.db", roots_of(tmp_path, {}), Prices(), {"shop": 1})
+    assert may("/home/u/shop").state == "allowed"
+    now = datetime.now(UTC).isoformat()
+    written(tmp_path / ".claude" / "projects" / "p" / "s.jsonl", claude("m", at=now, output=200_000))
+    assert may("/home/u/shop").state == "stop"
+    assert may("/home/u/other").state == "allowed"

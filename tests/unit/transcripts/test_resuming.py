@@ -1,0 +1,142 @@
+"""A session of our own transcripts as the messages API takes it."""
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+from uuid import UUID, uuid4
+
+import pytest
+
+from serena_central.transcripts.reader import InvalidTranscript
+from serena_central.transcripts.records import AnyRecord, AssistantMessage, ToolCall, ToolResult, UserMessage
+from serena_central.transcripts.resuming import INTERRUPTED, Conversation, resume
+from serena_central.transcripts.writer import TranscriptWriter
+
+AT = datetime(2026, 11, 16, 12, tzinfo=UTC)
+SESSION = uuid4()
+
+
+def user(content: str) -> UserMessage:
+    return UserMessage(session_id=SESSION, timestamp=AT, content=content, model="claude-sonnet-4-5")
+
+
+def answer(content: str, *calls: str, cost: float = 0.25) -> AssistantMessage:
+    listed = [{"type": "tool_use", "id": one, "name": "find_symbol", "input": {"name": one}} for one in calls]
+    return AssistantMessage(
+        session_id=SESSION,
+        timestamp=AT,
+        content=content,
+        tool_calls=listed,
+        input_tokens=10,
+        output_tokens=5,
+        cost=cost,
+    )
+
+
+def call(number: str) -> ToolCall:
+    return ToolCall(
+        session_id=SESSION, timestamp=AT, tool_call_id=number, tool_name="find_symbol", tool_input={"name": number}
+    )
+
+
+def result(number: str, output: Any = "found", status: str = "ok") -> ToolResult:
+    return ToolResult(
+        session_id=SESSION, timestamp=AT, tool_call_id=number, tool_name="find_symbol", status=status, output=output
+    )
+
+
+def kept(folder: Path, *said: AnyRecord, tail: bytes = b"") -> Conversation:
+    writer = TranscriptWriter(folder, "/home/u/proj", clock=lambda: AT)
+    for one in said:
+        writer.append(one)
+    writer.close()
+    with (writer.folder / "2026-11-16.jsonl").open("ab") as file:
+        file.write(tail)
+    found = resume(folder, SESSION)
+    assert found is not None
+    turns = [one["role"] for one in found.messages]
+    assert turns == ["user", "assistant"] * (len(turns) // 2) + ["user"] * (len(turns) % 2)
+    return found
+
+
+def text(content: str) -> dict[str, Any]:
+    return {"type": "text", "text": content}
+
+
+def use(number: str) -> dict[str, Any]:
+    return {"type": "tool_use", "id": number, "name": "find_symbol", "input": {"name": number}}
+
+
+def of(number: str, content: Any = "found", **more: Any) -> dict[str, Any]:
+    return {"type": "tool_result", "tool_use_id": number, "content": content, **more}
+
+
+def test_prompts_answers_calls_and_results_are_the_turns_of_the_api(tmp_path: Path) -> None:
+    found = kept(
+        tmp_path,
+        user("Where is the cart?"),
+        answer("I look.", "t1", "t2"),
+        call("t1"),
+        call("t2"),
+        result("t2", "no such symbol", "error"),
+        result("t1", {"file": "cart.py"}),
+        answer("In cart.py."),
+        user("Thanks."),
+    )
+    assert found.messages == [
+        {"role": "user", "content": [text("Where is the cart?")]},
+        {"role": "assistant", "content": [text("I look."), use("t1"), use("t2")]},
+        {"role": "user", "content": [of("t1", '{"file":"cart.py"}'), of("t2", "no such symbol", is_error=True)]},
+        {"role": "assistant", "content": [text("In cart.py.")]},
+        {"role": "user", "content": [text("Thanks.")]},
+    ]
+    assert (found.model, found.project, found.cost) == ("claude-sonnet-4-5", "/home/u/proj", 0.5)
+    assert (found.input_tokens, found.output_tokens) == (20, 10)
+    assert found.interrupted == found.orphaned == found.skipped == []
+
+
+def test_a_result_of_content_blocks_stays_and_other_lists_are_json(tmp_path: Path) -> None:
+    blocks = [text("found")]
+    found = kept(tmp_path, user("Go."), answer("", "t1", "t2"), result("t1", blocks), result("t2", [1, 2]))
+    assert found.messages[-1]["content"] == [of("t1", blocks), of("t2", "[1,2]")]
+
+
+def test_a_call_that_a_crash_has_interrupted_gets_a_result_that_says_so(tmp_path: Path) -> None:
+    torn = b'{"role":"tool_result","sessionId":"' + str(SESSION).encode() + b'","toolCallId":"t2","out'
+    found = kept(tmp_path, user("Go."), answer("", "t1", "t2"), call("t1"), call("t2"), result("t1"), tail=torn)
+    assert found.messages[-1]["content"] == [of("t1"), of("t2", INTERRUPTED, is_error=True)]
+    assert found.interrupted == ["t2"]
+    assert len(found.skipped) == 1
+    assert "2026-11-16.jsonl:6:" in found.skipped[0]
+
+
+def test_a_session_of_a_client_has_calls_alone(tmp_path: Path) -> None:
+    found = kept(tmp_path, call("t1"), result("t1"), call("t2"), result("t2"))
+    assert [block for one in found.messages[1:] for block in one["content"]] == [
+        use("t1"),
+        of("t1"),
+        use("t2"),
+        of("t2"),
+    ]
+    assert "not recorded" in found.messages[0]["content"][0]["text"]
+
+
+def test_a_result_whose_call_is_missing_is_left_out_and_named(tmp_path: Path) -> None:
+    found = kept(tmp_path, user("Go."), result("lost"), answer("Done."))
+    assert [one["role"] for one in found.messages] == ["user", "assistant"]
+    assert found.orphaned == ["lost"]
+
+
+def test_prompts_after_each_other_are_one_turn_and_empty_texts_none(tmp_path: Path) -> None:
+    found = kept(tmp_path, user("One."), user("  "), user("Two."), answer(" "))
+    assert found.messages == [{"role": "user", "content": [text("One."), text("Two.")]}]
+
+
+def test_a_line_without_a_required_field_is_refused(tmp_path: Path) -> None:
+    line = b'{"role":"user","sessionId":"' + str(SESSION).encode() + b'","content":"x"}\n'
+    with pytest.raises(InvalidTranscript, match=r"2026-11-16\.jsonl:2: .*timestamp"):
+        kept(tmp_path, user("Go."), tail=line)
+
+
+def test_a_session_that_nobody_wrote_is_none(tmp_path: Path) -> None:
+    assert resume(tmp_path, UUID(int=0, version=4)) is None
