@@ -238,11 +238,6 @@ class Queries(TotalQueries):
         rows = self._database.read(lambda connection: connection.execute(chosen).all())
         return {row.id: EditAnswer(at=row.at, repeat=row.repeat, answer=row.answer) for row in rows}
 
-    def undoers(self, edit_id: str) -> list[str]:
-        """Edits that took this one back."""
-        chosen = select(_EDIT).where(_EDIT.columns.undoes == edit_id)
-        return [row.id for row in self._rows(EditRow, chosen)]
-
     def undoings(self, ids: Sequence[str]) -> list[tuple[str, str]]:
         """Pairs of an edit and one that undid it, of these and, in turn, of those that undid them."""
         columns = _EDIT.columns

@@ -10,7 +10,7 @@ import httpx
 import pytest
 
 from serena_central.core.errors import LanguageServerError
-from tests.support.browser import Visitor, shown
+from tests.support.browser import Visitor, shown, visiting
 from tests.support.central import RunningCentral, running_central
 
 pytestmark = pytest.mark.anyio
@@ -157,3 +157,46 @@ async def test_a_setting_is_changed_in_its_file_at_once_keeps_comments_and_is_un
         refused = await called(http, session, "read_file", relative_path="cart.py")
         assert "excluded_tools" in refused.text
     assert (await visitor.act("/projects/change-setting", {**where, "csrf": "0" * 64})).status_code == 403
+
+
+async def test_a_missing_server_is_shown_and_installed_while_its_project_is_not_open(
+    tmp_path: Path, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (root / "cart.py").unlink()
+    (root / "main.sh").write_text("greet() { echo hi; }\n")
+    path, asked = f"/projects/one?{urlencode({'root': str(root)})}", anyio.Event()
+
+    async def install(*_: object, **__: object) -> None:
+        asked.set()
+        await anyio.sleep_forever()
+
+    async with running_central(tmp_path) as before, before.http() as http:
+        await called(http, await session_in(http, root), "get_symbols_overview", relative_path="main.sh")
+        with anyio.fail_after(10):
+            while not before.central.dashboard.parts.tally.missing:
+                await anyio.sleep(0.02)
+    name = "bash-language-server"
+    async with running_central(tmp_path) as after, visiting(after) as visitor:
+        assert after.central.projects.opened(str(root)) is None
+        with anyio.fail_after(10):
+            while f'name="server" value="{name}"' not in await visitor.see(path):
+                await anyio.sleep(0.02)
+        monkeypatch.setattr(after.central.installer, "_install", install)
+        assert (await visitor.act("/projects/install", {"root": str(root), "server": name})).status_code == 303
+        with anyio.fail_after(10):
+            await asked.wait()
+        assert f"installing {name}" in shown(await visitor.see(path))
+
+
+async def test_what_the_index_lacks_is_said_with_its_reason(
+    central: RunningCentral, visitor: Visitor, root: Path
+) -> None:
+    (root / "main.sh").write_text("greet() { echo hi; }\n")
+    async with central.http() as http:
+        await called(http, await session_in(http, root), "get_symbols_overview", relative_path="main.sh")
+    html = await visitor.see(f"/projects/one?{urlencode({'root': str(root)})}")
+    page = " ".join(shown(html).split())
+    assert "Not in the index, or by syntax only" in page
+    assert "By syntax only (tree-sitter): 1 Bash file. Reason: " in page
+    assert "Not analyzed yet." in page  # the graph and the findings start here, too
+    assert 'action="/dashboard/projects/one/analysis"' in html

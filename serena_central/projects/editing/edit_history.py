@@ -176,11 +176,7 @@ class EditHistory:
         Raises:
             StoreError
         """
-        await self._store.writer.flush()
-        for undoer in await self._store.ask(lambda queries: queries.undoers(edit_id)):
-            if await self.undone_by(undoer) is None:
-                return undoer
-        return None
+        return (await self.undone([edit_id])).get(edit_id)
 
     async def undone(self, ids: Sequence[str]) -> dict[str, str]:
         """Of these edits, those that are undone → the edit that undid each.

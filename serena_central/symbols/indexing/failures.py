@@ -6,7 +6,7 @@ it. It knows no index and no server.
 """
 
 import time
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Iterator
 from typing import NamedTuple
 
 from serena_central.symbols.indexing.policy import IndexingPolicy
@@ -39,6 +39,10 @@ class Failures:
     def note(self, path: str, reason: str | None, *, final: bool) -> None:
         """A file could not be indexed; `final`: in no way. No `reason`: its server is busy or not there."""
         self._files[path] = _Failure(time.monotonic(), reason, final)
+
+    def __iter__(self) -> Iterator[str]:
+        """Files that could not be indexed the last time."""
+        return iter(self._files)
 
     def reason(self, path: str) -> str | None:
         failure = self._files.get(path)

@@ -6,6 +6,7 @@ changes the state, so that its parts stay consistent. It asks no server.
 
 from collections import Counter
 from collections.abc import Hashable, Iterable
+from itertools import islice
 
 import anyio
 
@@ -219,6 +220,10 @@ class FileStates:
         return len(self.pending) + self.by_syntax.count(but=self._source.is_left_alone)
 
     # --- what answers lack ---------------------------------------------------------------------------------------
+
+    def problems(self, most: int) -> list[Incompleteness]:
+        """Files that could not be indexed (`most` of them are looked at), or by syntax only, by reason."""
+        return [*self.gaps(islice(self.failures, most)), *self.by_syntax.all_gaps(but=self._source.is_side)]
 
     def gaps(self, paths: Iterable[str]) -> list[Incompleteness]:
         """Those of `paths` whose symbols are not known, or by syntax only. True of what was asked for."""

@@ -168,6 +168,10 @@ class Indexer:
         """Those of `paths` whose symbols are not known, or by syntax only. True of what `ensure` was asked for."""
         return self._states.gaps(paths)
 
+    def problems(self, most: int) -> list[Incompleteness]:
+        """Files that could not be indexed (`most` of them are looked at), or by syntax only, by reason."""
+        return self._states.problems(most)
+
     def gaps_within(self, within: str | None, asked: Iterable[str]) -> list[Incompleteness]:
         """What `gaps` says of the files that were `asked` about, and of all in a file or folder known by syntax; not of
         files in a folder whose server is left alone."""

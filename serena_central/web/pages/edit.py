@@ -16,7 +16,7 @@ from serena_central.projects.editing.undo import patches_of
 from serena_central.store.rows import EditRow
 from serena_central.web.pages.edits import EditLine, others_of
 from serena_central.web.pages.page import Page, Section, Visit
-from serena_central.web.pages.references import call_page, session_page
+from serena_central.web.pages.references import call_page, project_page, session_page
 from serena_central.web.pages.rendering import bounded
 from serena_central.web.responses import NotFound
 
@@ -58,6 +58,9 @@ class EditShown(msgspec.Struct, frozen=True, kw_only=True):
     session: str
     session_url: str
     root: str
+    project: str
+    """Its name, and "" for one that has no page."""
+    project_url: str
     files: list[FileDiff]
     left_out: int
     undoes: str
@@ -99,6 +102,7 @@ def _edit(
     others: list[EditLine],
 ) -> EditShown:
     known = any(session.id == row.session for session in visit.parts.sessions.sessions())
+    project = next((one.name for one in visit.parts.projects.snapshots() if one.root == row.project_root), "")
     return EditShown(
         id=row.id,
         at=row.at,
@@ -107,6 +111,8 @@ def _edit(
         session=row.session,
         session_url=session_page(row.session) if known else "",
         root=row.project_root,
+        project=project,
+        project_url=project_page(row.project_root),
         files=files,
         left_out=left_out,
         undoes=row.undoes or "",

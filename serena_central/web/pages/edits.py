@@ -37,7 +37,8 @@ UNDO_S = 3600.0
 
 
 class EditLine(msgspec.Struct, frozen=True, kw_only=True):
-    """An edit in a line. `session_url` and `project_url` are "" for what has no page; `undone_by` is an edit's id."""
+    """An edit in a line. `session_url` and `project_url` are "" for what has no page; `undone_by` is an edit's id;
+    `can_undo` as far as that is known without looking at its files."""
 
     id: str
     url: str
@@ -54,6 +55,7 @@ class EditLine(msgspec.Struct, frozen=True, kw_only=True):
     removed: int
     undoes: str
     undone_by: str
+    can_undo: bool
 
 
 class EditsFilters(msgspec.Struct, frozen=True):
@@ -148,6 +150,7 @@ def _line(row: EditRow, clients: Mapping[str, str], names: Mapping[str, str], un
         removed=sum(file.get("removed", 0) for file in row.files),
         undoes=row.undoes or "",
         undone_by=undone_by,
+        can_undo=row.patches is not None and not undone_by,
     )
 
 

@@ -1,6 +1,7 @@
 """The page of one project, named by the query's `root`: its index, its languages and servers, the modules of a
 super-repo, and where the router would send some words."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import anyio.to_thread
@@ -13,10 +14,17 @@ from serena_central.projects.superrepo.configuration import SuperRepo
 from serena_central.projects.superrepo.router import is_certain
 from serena_central.store.index_cache import IndexCache
 from serena_central.web.pages import memory, project_activity, project_needs, trust_section
-from serena_central.web.pages.analysis_status import GRAPH
+from serena_central.web.pages.analysis_status import GRAPH, WORK
 from serena_central.web.pages.page import Page, Section, Visit, link
 from serena_central.web.pages.projects import ONE, ProjectRow, known, project_row
 from serena_central.web.pages.references import project_page, server_page
+from serena_central.web.pages.rendering import bounded
+
+PROBLEMS = 6
+PROBLEM_CHARS = 300
+
+FAILED_FILES = 500
+"""Files that were not indexed, of which the reason is looked at."""
 
 MOST_WORDS = 2000
 """Characters of a text to be routed."""
@@ -35,7 +43,8 @@ class ServerLink(msgspec.Struct, frozen=True):
 class About(msgspec.Struct, frozen=True):
     """`opened_at` is when its files were scanned; since then they are watched, unless the row's note says otherwise.
 
-    `cache_bytes` is its index on disk, 0 where there is none.
+    `cache_bytes` is its index on disk, 0 where there is none; `problems` are files that are not in it, or by syntax
+    only, a sentence for each reason.
     """
 
     project: ProjectRow
@@ -44,6 +53,8 @@ class About(msgspec.Struct, frozen=True):
     languages: list[str]
     cache_bytes: int
     servers: list[ServerLink]
+    problems: list[str]
+    more_problems: int
 
 
 class ModuleRow(msgspec.Struct, frozen=True):
@@ -88,6 +99,7 @@ async def about(visit: Visit) -> About:
     snapshot, project = known(visit, root), parts.projects.opened(root)
     cache = IndexCache(parts.places.cache, Path(root)).path
     restricted = project.languages.restricted if project else {}
+    problems = [bounded(str(one), PROBLEM_CHARS) for one in project.indexer.problems(FAILED_FILES)] if project else []
     return About(
         project=project_row(snapshot, visit.now),
         graph_url=link(GRAPH, root=root),
@@ -99,6 +111,8 @@ async def about(visit: Visit) -> About:
             for one in parts.pool.snapshot()
             if one.root.is_relative_to(root) and one.state is not RunState.DISCONNECTED
         ],
+        problems=problems[:PROBLEMS],
+        more_problems=max(0, len(problems) - PROBLEMS),
     )
 
 
@@ -160,6 +174,7 @@ PAGE = Page(
         "missing": project_needs.MISSING,
         "activity": project_activity.SECTION,
         "memories": memory.SECTION,
+        "analysis": replace(WORK, every_s=5),
         "trust": trust_section.SECTION,
         "settings": project_needs.SETTINGS,
         "routing": Section("project/_routing.html", routing, (ProjectEvent,), every_s=60),

@@ -7,6 +7,7 @@ import msgspec
 
 from serena_central.config.describe import describe
 from serena_central.core.event_kinds import ProjectEvent, ServerInstallEvent
+from serena_central.lsp.catalogue import ServerSpec, catalogue
 from serena_central.lsp.installers.install import recipes_of
 from serena_central.web.pages.endpoints import Action
 from serena_central.web.pages.forms import Form, one_value
@@ -52,11 +53,8 @@ class OwnSettings(msgspec.Struct, frozen=True):
 async def missing(visit: Visit) -> MissingServers:
     root = visit.query.get("root", "")
     known(visit, root)
-    project = visit.parts.projects.opened(root)
-    if project is None:
-        return MissingServers(root, [])
-    availability, installer = project.languages.availability, visit.parts.installer
-    underway = {one.server: one for one in availability.installing()}
+    project, installer = visit.parts.projects.opened(root), visit.parts.installer
+    underway = {one.server: one for one in project.languages.availability.installing()} if project else {}
     return MissingServers(
         root,
         [
@@ -72,9 +70,18 @@ async def missing(visit: Visit) -> MissingServers:
                 else "",
                 failed=installer.failure(spec),
             )
-            for spec in availability.missing()
+            for spec in _missed(visit, root)
         ],
     )
+
+
+def _missed(visit: Visit, root: str) -> list[ServerSpec]:
+    """Servers that a project misses; while it is not open, as far as that was found when it was."""
+    project = visit.parts.projects.opened(root)
+    if project is not None:
+        return project.languages.availability.missing()
+    servers = catalogue().servers
+    return [servers[server] for of, server in visit.parts.tally.missing if of == root and server in servers]
 
 
 async def settings(visit: Visit) -> OwnSettings:
@@ -93,9 +100,7 @@ async def _install(visit: Visit, form: Form) -> str:
     """A person asks for it: whatever the setting auto_install says."""
     root, name = one_value(form, "root"), one_value(form, "server")
     one = known(visit, root)
-    project = visit.parts.projects.opened(root)
-    missed = project.languages.availability.missing() if project else []
-    spec = next((spec for spec in missed if spec.name == name), None)
+    spec = next((spec for spec in _missed(visit, root) if spec.name == name), None)
     if spec is None:
         raise NotFound(f"{one.name} does not miss a language server {name!r}.")
     if not visit.parts.installer.install_for_person(spec):

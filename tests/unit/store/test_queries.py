@@ -219,3 +219,17 @@ def test_a_sweep_gives_space_back(database: Database, tmp_path: Path) -> None:
     Queries(database).sweep(RetentionPolicy(), now=100.0 * DAY_S)
     database.close()
     assert (tmp_path / "store.db").stat().st_size < 500_000
+
+
+def test_what_undid_an_edit_is_found_by_an_index(database: Database) -> None:
+    undoings = (("e-1", None), ("e-2", "e-1"), ("e-3", "e-2"))
+    database.write(
+        [EditRow(id=n, at=1.0, call="c", tool="t", session="s", project_root="/p", undoes=of) for n, of in undoings]
+    )
+    assert Queries(database).undoings(["e-1"]) == [("e-1", "e-2"), ("e-2", "e-3")]
+    plan = database.read(
+        lambda connection: connection.exec_driver_sql(
+            "EXPLAIN QUERY PLAN SELECT id FROM edit WHERE undoes IN ('e-1', 'e-2')"
+        ).all()
+    )
+    assert "ix_edit_undoes" in str(plan)
