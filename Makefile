@@ -4,7 +4,7 @@ BIN := .venv/bin
 UV := $(BIN)/uv
 ARGS ?=
 
-.PHONY: types-linux types-macos types-windows docs setup serve test test-all coverage tests-of-ci test-clients browser screenshots servers smoke check check-wheel check-sdist conformance soak format bench clean
+.PHONY: types-linux types-macos types-windows docs setup serve test test-all coverage tests-of-ci test-clients test-upstreams browser screenshots servers smoke check check-wheel check-sdist conformance soak format bench clean
 
 setup: $(BIN)/.ready
 
@@ -45,7 +45,7 @@ tests-of-ci: coverage
 	$(BIN)/python scripts/run-tests $(PYTEST:pytest%=%) tests/unit tests/integration $(MEASURED:%=--ignore=%)
 
 # Everything there is, what is too slow for CI as well (half an hour): loops of faults, many servers, five minutes of soak.
-test-all: check check-sdist check-wheel conformance browser test-clients
+test-all: check check-sdist check-wheel conformance browser test-clients test-upstreams
 	$(MAKE) coverage
 	$(MAKE) test ARGS='-m "not browser"'
 	$(BIN)/python -m tests.soak
@@ -111,6 +111,21 @@ build/clients/node_modules: tests/clients/package.json tests/clients/package-loc
 	mkdir -p build/clients
 	cp tests/clients/package.json tests/clients/package-lock.json build/clients/
 	cd build/clients && $(NPM) ci --silent --ignore-scripts --no-audit --no-fund
+	@touch $@
+
+# Public MCP servers from npm and PyPI behind the hub, compared with the same servers called directly; three minutes.
+test-upstreams: setup build/upstreams/node_modules build/upstreams/python
+	$(BIN)/python -m pytest -n 2 -m upstreams tests/upstreams $(ARGS)
+
+build/upstreams/node_modules: tests/upstreams/package.json tests/upstreams/package-lock.json
+	mkdir -p build/upstreams
+	cp tests/upstreams/package.json tests/upstreams/package-lock.json build/upstreams/
+	cd build/upstreams && $(NPM) ci --silent --ignore-scripts --no-audit --no-fund
+	@touch $@
+
+build/upstreams/python: tests/upstreams/requirements.txt
+	$(UV) venv --quiet --clear --python $(BIN)/python $@
+	$(UV) pip sync --quiet --require-hashes --python $@/bin/python $<
 	@touch $@
 
 # The pictures of the documentation.

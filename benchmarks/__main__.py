@@ -27,6 +27,7 @@ from benchmarks.scaling import crowded, grown
 from benchmarks.settings import reading_settings
 from benchmarks.starting import starting
 from benchmarks.table import Row, as_json, as_markdown
+from benchmarks.upstreams import joining
 from benchmarks.usage import using
 
 ROWS: dict[str, Callable[[Bench], Iterator[Row]]] = {
@@ -34,6 +35,7 @@ ROWS: dict[str, Callable[[Bench], Iterator[Row]]] = {
     "protocol": protocol,
     "proxy": proxying,
     "hook": hooking,
+    "hub": joining,
     "settings": reading_settings,
     "find": finding,
     "search": searching,

@@ -348,6 +348,6 @@ async def connected(connection: Connection, incoming: Any, outgoing: Any) -> Asy
 def _progress_to(caller: Caller) -> Callable[[float, float | None, str | None], Awaitable[None]]:
     async def progress(value: float, total: float | None, message: str | None) -> None:
         part = value / total if total and total > 0 else None
-        caller.progress(message or (f"{value:g} of {total:g}" if total else f"{value:g}"), part)
+        caller.progress(message or ("" if part is not None else f"{value:g}"), part)
 
     return progress

@@ -43,7 +43,7 @@ class ProgressRelay:
             self._news = anyio.Event()
             if self._newest is not None:
                 message, part = self._newest
-                await self._notify(self._advance(part), None if part is None else WHOLE, message)
+                await self._notify(self._advance(part), None if part is None else WHOLE, message or None)
             await anyio.sleep(INTERVAL_S)
 
     def _advance(self, part: float | None) -> float:
