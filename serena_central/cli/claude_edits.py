@@ -28,7 +28,7 @@ from serena_central.claude_config.problems import KeyPath, Problem, Severity, do
 from serena_central.claude_config.reading import read_text
 from serena_central.claude_config.tiers import Tier, TierFile
 from serena_central.cli.output import json_option, print_json, say
-from serena_central.cli.trust import project_root
+from serena_central.cli.trust import project_root, trust_kept
 from serena_central.clients.client import Client, Machine, is_ours
 from serena_central.clients.forms import Malformed, found, members_of
 from serena_central.clients.json_form import JsonForm
@@ -152,7 +152,7 @@ def write_change(file: Path, before: str | None, after: str) -> None:
     kept = _kept(file)
     kept.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     write_whole(kept, msgspec.json.encode(_Before(str(file), before, after)))
-    with as_user():
+    with trust_kept(file), as_user():
         write_whole(file, after.encode(), shared=True)
 
 
@@ -168,10 +168,10 @@ def _undo(file: Path) -> None:
         raise InvalidArguments(f"No change of {file} by this command is known.") from error
     if text_of(file) != kept.after:
         raise InvalidArguments(f"{file} was changed since, and stays as it is.")
-    if kept.before is None:
-        file.unlink()
-    else:
-        with as_user():
+    with trust_kept(file), as_user():
+        if kept.before is None:
+            file.unlink()
+        else:
             write_whole(file, kept.before.encode(), shared=True)
     _kept(file).unlink()
 

@@ -14,7 +14,7 @@ import click
 from serena_central.claude_config.document import Document, as_list
 from serena_central.claude_config.effective import load
 from serena_central.claude_config.locations import FOLDER, LOCAL_SETTINGS, PROJECT_SERVERS
-from serena_central.claude_config.sources import Server, servers_of
+from serena_central.claude_config.sources import Server, State, servers_of
 from serena_central.claude_config.tiers import Tier
 from serena_central.cli.claude_edits import FORM, file_of, text_of, write_change
 from serena_central.cli.output import json_option, print_json, say
@@ -224,5 +224,11 @@ def _report(name: str, file: Path, what: str, folder: Path | None, *, as_json: b
         print_json({"name": name, "file": str(file), "done": what, "state": state, "why": server.why if server else ""})
         return
     say(f"{file}: {name} {what}.")
-    if server is not None:
-        say(f"Now it is {state}{': ' + server.why if server.why else ''}, by {server.place}.")
+    if server is not None and server.place.file != str(file):
+        say(f"{server.place} still has a server of this name.")
+    if server is None or server.state in {State.ENABLED, what}:
+        return
+    if server.state is State.UNTRUSTED:
+        say("It is not started before you trust this repository: serena-central trust")
+    else:
+        say(f"It is {state}: {server.why}" if server.why else f"It is {state}.")

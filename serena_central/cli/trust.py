@@ -5,18 +5,21 @@ It writes the approvals itself: no server has to run, and one that runs goes by 
 
 import getpass
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Generator, Iterable, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import click
 
+from serena_central.claude_config.locations import FOLDER
 from serena_central.cli.output import age, json_option, print_json, print_table, printable
 from serena_central.config.load import load_server_config
 from serena_central.core.errors import TrustRefused
 from serena_central.core.places import Places
 from serena_central.projects.root_policy import has_marker
 from serena_central.projects.root_settings import RootSettings
+from serena_central.projects.trust.approvals import ExecutablePart
 from serena_central.projects.trust.trust_decisions import MEANING, Standing, State, Trust
 
 EXAMPLES = """\b
@@ -73,6 +76,27 @@ def project_root(named: Path | None) -> Path:
     if home.is_relative_to(here):
         raise TrustRefused(f"{here} is your home folder or above it, not a project. Name a repository.")
     return here
+
+
+@contextmanager
+def trust_kept(file: Path) -> Generator[None]:
+    """Around a person's own change of a repository's settings: who trusted it with what they held trusts it with what
+    they hold now. What else has changed since then, or meanwhile, is still asked about."""
+    root = (file.parent.parent if file.parent.name == FOLDER else file.parent).resolve()
+    trust = RootSettings(load_server_config({}), Places.of_user()).trust
+    before = trust.standing(root)
+    yield
+    after = trust.standing(root)
+    if (
+        before.state is State.APPROVED
+        and after.state is State.CHANGED
+        and _others(before, file) == _others(after, file)
+    ):
+        trust.approve(root, after.digest, by=f"{getpass.getuser()}, who changed {file.name} at the command line")
+
+
+def _others(standing: Standing, file: Path) -> list[ExecutablePart]:
+    return [part for part in standing.parts if part.place != str(file)]
 
 
 def _show(found: Sequence[Standing]) -> None:

@@ -257,3 +257,22 @@ def test_a_server_is_disabled_and_enabled_where_its_entry_stands(run: Commands, 
     assert run("mcp", "enable", "mine", "--json").json["state"] == "enabled"
     assert run("mcp", "enable", "mine", "--json").json["state"] == "enabled"
     assert run("mcp", "disable", "nobody").code == 2
+
+
+def test_own_changes_leave_a_repository_trusted_and_others_are_asked_about(run: Commands, root: Path) -> None:
+    write(root / ".mcp.json", {"mcpServers": {"shared": {"command": "true"}}})
+    assert "serena-central trust" in run("mcp", "add", "mine", "--", "true").out
+
+    def state() -> str:
+        return run("trust", "--show", "--json").json[0]["state"]
+
+    assert state() == "untrusted"
+    run("trust", "--yes")
+    assert run("mcp", "add", "other", "--json", "--", "true").json["state"] == "enabled"
+    assert run("mcp", "remove", "mine").code == 0
+    assert run("claude", "set", "env.A", "b").code == 0
+    assert run("claude", "set", "--undo").code == 0
+    assert state() == "approved"
+    write(root / ".mcp.json", {"mcpServers": {"shared": {"command": "false"}}})
+    assert "serena-central trust" in run("mcp", "add", "third", "--", "true").out
+    assert state() == "changed"
