@@ -182,7 +182,7 @@ function localise() {
   for (const text of document.querySelectorAll(".plot [data-at]")) {
     const [utc, rest] = text.textContent.split(" UTC", 2);
     if (rest === undefined || utc.includes(": ")) continue;
-    text.textContent = FORMS[text.dataset.form].format(new Date(1000 * Number(text.dataset.at))) + rest;
+    text.textContent = FORMS[text.closest("[data-form]").dataset.form].format(new Date(1000 * Number(text.dataset.at))) + rest;
   }
 }
 

@@ -15,7 +15,8 @@ MINUTES_KEPT_S = 2 * 86_400.0
 _LONGEST_S = (3 * 3600.0, 3 * 86_400.0)
 """Of a range that is read in minutes, and in quarters of an hour."""
 
-MOST_BINS = 100
+MOST_BINS = 60
+"""Of a plot: so many bars can be told from each other, and pointed at."""
 
 
 class TimeRange(NamedTuple):

@@ -34,5 +34,5 @@ async def test_a_range_is_chosen_and_narrowed_by_dragging_over_a_plot(tmp_path: 
         await page.wait_for_url("**since=*until=**")
         assert "range=" not in page.url
         assert "tool=find_symbol" in page.url
-        await expect(page.locator("#plots .mark").first).to_be_attached()
+        await expect(page.locator("#plots .marks rect").first).to_be_attached()
         await expect(page.get_by_label("From (UTC)")).not_to_have_value("")

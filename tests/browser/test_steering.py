@@ -42,7 +42,7 @@ async def test_a_server_is_restarted_and_the_page_shows_the_new_run_by_itself(
 async def test_the_plot_of_a_servers_memory_goes_on_by_itself(central: RunningCentral, person: OpenPage) -> None:
     async with person(central) as page:
         await page.locator("#servers").get_by_role("link", name="ty", exact=True).click()
-        measured = page.locator("#load figure", has_text="Memory").locator(".mark")
+        measured = page.locator("#load figure", has_text="Memory").locator(".marks rect")
         before = await measured.count()
         await expect(measured.nth(before)).to_be_attached(timeout=60_000)
 

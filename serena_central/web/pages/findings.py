@@ -6,7 +6,7 @@ from serena_central.analysis.analysis_run import FindingsRun
 from serena_central.core.event_kinds import AnalysisEnded
 from serena_central.symbols.kinds import kind_name
 from serena_central.web.pages.analysis_status import FINDINGS, GRAPH, WORK, root_of, told
-from serena_central.web.pages.listing import Option, Pager, has_words, options, paged
+from serena_central.web.pages.listing import Column, Columns, Heading, Option, Pager, has_words, options, paged
 from serena_central.web.pages.page import Page, Section, Visit, link
 from serena_central.web.pages.projects import known
 from serena_central.web.pages.rendering import bounded
@@ -24,6 +24,7 @@ class FindingsFilters(msgspec.Struct, frozen=True):
     graph_url: str
     words: str
     kinds: list[Option]
+    sort: str
 
 
 class Finding(msgspec.Struct, frozen=True):
@@ -38,10 +39,21 @@ class Finding(msgspec.Struct, frozen=True):
     confidence: str
 
 
+COLUMNS = Columns[Finding](
+    {
+        "where": Column("Where", lambda one: (one.path, one.line)),
+        "what": Column("What", lambda one: (one.kind, one.what)),
+        "confidence": Column("Confidence", lambda one: (one.confidence, one.kind), "minor"),
+    },
+    keeps=("root", "q", "kind"),
+)
+
+
 class FindingsTable(msgspec.Struct, frozen=True):
     """One page of what matches. `broken` counts what is certain, `possible` the others; `checked`: files looked at."""
 
     analyzed: bool
+    columns: list[Heading]
     rows: list[Finding]
     pager: Pager
     broken: int
@@ -53,8 +65,14 @@ class FindingsTable(msgspec.Struct, frozen=True):
 
 async def filters(visit: Visit) -> FindingsFilters:
     root, query = str(root_of(visit)), visit.query
-    kinds = options(KINDS, query.get("kind", ""))
-    return FindingsFilters(known(visit, root).name, root, link(GRAPH, root=root), query.get("q", ""), kinds)
+    return FindingsFilters(
+        name=known(visit, root).name,
+        root=root,
+        graph_url=link(GRAPH, root=root),
+        words=query.get("q", ""),
+        kinds=options(KINDS, query.get("kind", "")),
+        sort=query.get("sort", ""),
+    )
 
 
 async def table(visit: Visit) -> FindingsTable:
@@ -66,9 +84,10 @@ async def table(visit: Visit) -> FindingsTable:
         if kind in ("", one.kind) and has_words(words, one.path, one.what, one.says)
     ]
     certain = sum(one.certainty == "certain" for one in analysis_run.broken) if analysis_run else 0
-    rows, pager = paged(found, visit, FINDINGS)
+    rows, pager = paged(COLUMNS.arranged(found, visit), visit, FINDINGS)
     return FindingsTable(
         analyzed=analysis_run is not None,
+        columns=COLUMNS.headings(visit, FINDINGS),
         rows=list(rows),
         pager=pager,
         broken=certain,

@@ -10,7 +10,7 @@ from serena_central.projects.registry import ProjectSnapshot
 from serena_central.projects.warming.warm_up_roots import choose
 from serena_central.web.pages.endpoints import Action
 from serena_central.web.pages.forms import Form, one_value
-from serena_central.web.pages.listing import Option, Pager, has_words, options, paged
+from serena_central.web.pages.listing import Column, Columns, Heading, Option, Pager, has_words, options, paged
 from serena_central.web.pages.page import Page, Section, Visit
 from serena_central.web.pages.references import project_page
 from serena_central.web.responses import NotFound
@@ -19,6 +19,20 @@ PATH = "/projects"
 ONE = f"{PATH}/one"
 
 STATES = ("open", "known")
+
+
+COLUMNS = Columns[ProjectSnapshot](
+    {
+        "name": Column("Project", lambda one: one.name.lower()),
+        "state": Column("State", lambda one: not one.open),
+        "indexed": Column("Files indexed", lambda one: one.indexed, "number"),
+        "files": Column("Files", lambda one: one.files, "number minor"),
+        "sessions": Column("Sessions", lambda one: one.sessions, "number minor"),
+        "used": Column("Last used", lambda one: -(one.last_used or 0), "minor"),
+    },
+    keeps=("q", "state"),
+)
+"""Without a choice open ones come first, those with the most sessions before the others."""
 
 
 class ProjectRow(msgspec.Struct, frozen=True):
@@ -45,11 +59,13 @@ class ProjectsFilters(msgspec.Struct, frozen=True):
 
     words: str
     states: list[Option]
+    sort: str
 
 
 class ProjectsTable(msgspec.Struct, frozen=True):
     """One page of the projects that match, open ones first."""
 
+    columns: list[Heading]
     rows: list[ProjectRow]
     pager: Pager
     total: int
@@ -57,7 +73,8 @@ class ProjectsTable(msgspec.Struct, frozen=True):
 
 
 async def filters(visit: Visit) -> ProjectsFilters:
-    return ProjectsFilters(visit.query.get("q", ""), options(STATES, visit.query.get("state", "")))
+    query = visit.query
+    return ProjectsFilters(query.get("q", ""), options(STATES, query.get("state", "")), query.get("sort", ""))
 
 
 async def table(visit: Visit) -> ProjectsTable:
@@ -67,9 +84,13 @@ async def table(visit: Visit) -> ProjectsTable:
         one for one in found if state in ("", "open" if one.open else "known") and has_words(words, one.name, one.root)
     ]
     chosen.sort(key=lambda one: (not one.open, -one.sessions, one.name))
-    rows, pager = paged(chosen, visit, PATH)
+    rows, pager = paged(COLUMNS.arranged(chosen, visit), visit, PATH)
     return ProjectsTable(
-        [project_row(one, visit.now) for one in rows], pager, len(found), sum(one.open for one in found)
+        columns=COLUMNS.headings(visit, PATH),
+        rows=[project_row(one, visit.now) for one in rows],
+        pager=pager,
+        total=len(found),
+        open=sum(one.open for one in found),
     )
 
 

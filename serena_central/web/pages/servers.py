@@ -13,7 +13,7 @@ from serena_central.pool.state import RunState
 from serena_central.processes.usage import ProcessUsage
 from serena_central.web.pages.endpoints import Action
 from serena_central.web.pages.forms import Form
-from serena_central.web.pages.listing import Option, Pager, has_words, options, paged
+from serena_central.web.pages.listing import Column, Columns, Heading, Option, Pager, has_words, options, paged
 from serena_central.web.pages.page import Page, Section, Visit
 from serena_central.web.pages.references import server_page
 from serena_central.web.pages.rendering import percent
@@ -22,6 +22,25 @@ from serena_central.web.views import server_id, server_named
 PATH = "/servers"
 
 BY = "requested in the dashboard"
+
+
+COLUMNS = Columns[ServerSnapshot](
+    {
+        "server": Column("Server", lambda one: one.server),
+        "project": Column("Project", lambda one: one.root.name.lower()),
+        "state": Column("State", lambda one: (list(RunState).index(one.state), one.draining)),
+        "pid": Column("PID", lambda one: one.pid or 0, "number"),
+        "memory": Column("Memory", lambda one: one.memory_bytes, "number"),
+        "cpu": Column("CPU", lambda one: one.cpu_percent, "number"),
+        "sessions": Column("Sessions", lambda one: one.attached, "number"),
+        "leases": Column("Leases", lambda one: one.leases, "number"),
+        "calls": Column("Calls", lambda one: one.calls, "number"),
+        "restarts": Column("Restarts", lambda one: one.restarts, "number"),
+        "started": Column("Started", lambda one: one.age_s),
+    },
+    keeps=("q", "state", "language"),
+)
+"""Without a choice those that run come first, the largest of them before the others."""
 
 
 class Breaker(msgspec.Struct, frozen=True):
@@ -79,11 +98,13 @@ class ServersFilters(msgspec.Struct, frozen=True):
     words: str
     states: list[Option]
     languages: list[Option]
+    sort: str
 
 
 class ServersTable(msgspec.Struct, frozen=True):
     """One page of the runs that match; `running` and `memory_bytes` are of all, `share` of the budget in percent."""
 
+    columns: list[Heading]
     rows: list[ServerRow]
     pager: Pager
     total: int
@@ -105,6 +126,7 @@ async def filters(visit: Visit) -> ServersFilters:
             shown=lambda state: state.replace("_", " "),
         ),
         languages=options(sorted(languages), visit.query.get("language", "")),
+        sort=visit.query.get("sort", ""),
     )
 
 
@@ -113,9 +135,10 @@ async def table(visit: Visit) -> ServersTable:
     found = pool.snapshot()
     chosen = [one for one in found if _matches(one, visit)]
     chosen.sort(key=lambda one: (one.state is RunState.DISCONNECTED, -one.memory_bytes))
-    rows, pager = paged(chosen, visit, PATH)
+    rows, pager = paged(COLUMNS.arranged(chosen, visit), visit, PATH)
     memory = sum(one.memory_bytes for one in found)
     return ServersTable(
+        columns=COLUMNS.headings(visit, PATH),
         rows=[server_row(one, pool.memory_budget_bytes, visit.now) for one in rows],
         pager=pager,
         total=len(found),

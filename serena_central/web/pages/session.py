@@ -10,6 +10,7 @@ from serena_central.sessions.session import Session
 from serena_central.store.query_results import EditFilter
 from serena_central.store.rows import ToolCallRow
 from serena_central.web.pages.edits import EditLine, edit_lines
+from serena_central.web.pages.listing import Column, Columns, Heading
 from serena_central.web.pages.overview import LoadCard, hour
 from serena_central.web.pages.page import Page, Section, Visit, link
 from serena_central.web.pages.references import call_page, project_page, shown_state
@@ -85,7 +86,20 @@ class ToolUse(msgspec.Struct, frozen=True):
 
 
 class Tools(msgspec.Struct, frozen=True):
+    columns: list[Heading]
     used: list[ToolUse]
+
+
+COLUMNS = Columns[ToolUse](
+    {
+        "name": Column("Tool", lambda one: one.tool),
+        "calls": Column("Calls", lambda one: one.calls, "number"),
+        "errors": Column("Failed", lambda one: one.errors, "number"),
+        "p50": Column("p50", lambda one: one.p50_ms, "number minor"),
+        "p95": Column("p95", lambda one: one.p95_ms, "number"),
+    },
+    keeps=("level",),
+)
 
 
 class CallMark(msgspec.Struct, frozen=True):
@@ -184,7 +198,8 @@ async def tools(visit: Visit) -> Tools:
     await read_earlier_calls(session, visit.parts.store)
     used = tool_statistics(session.earlier.tools, session.tools)
     most = max((one["calls"] for one in used), default=1)
-    return Tools([ToolUse(**one, share=round(100 * one["calls"] / most, 1)) for one in used])
+    rows = [ToolUse(**one, share=round(100 * one["calls"] / most, 1)) for one in used]
+    return Tools(COLUMNS.headings(visit, f"/sessions/{session.id}"), COLUMNS.arranged(rows, visit))
 
 
 async def timeline(visit: Visit) -> Timeline:

@@ -1,36 +1,35 @@
 """The page of all sessions: filtered, searched, sorted and paged by its query string, killed in bulk."""
 
 from collections import Counter
-from collections.abc import Callable
-from typing import Any
 
 import msgspec
 
 from serena_central.core.event_kinds import CallFinished, EditApplied, SessionEvent
 from serena_central.sessions.session import SessionSnapshot, SessionState
-from serena_central.web.pages.listing import Option, Pager, has_words, options, paged
-from serena_central.web.pages.page import Page, Section, Visit, link
+from serena_central.web.pages.listing import Column, Columns, Heading, Option, Pager, has_words, options, paged
+from serena_central.web.pages.page import Page, Section, Visit
 from serena_central.web.pages.references import SHOWN_STATES, session_page, shown_state
 
 PATH = "/sessions"
 
-COLUMNS: dict[str, tuple[str, Callable[[SessionSnapshot], Any]]] = {
-    "client": ("Client", lambda one: (one.client_name.lower(), one.client_version)),
-    "project": ("Project", lambda one: one.project_name or ""),
-    "state": ("State", lambda one: SHOWN_STATES.index(shown_state(one))),
-    "age": ("Age", lambda one: -one.created_at),
-    "activity": ("Last activity", lambda one: -one.last_activity),
-    "calls": ("Calls", lambda one: one.tool_call_count),
-    "errors": ("Failed", lambda one: one.error_count),
-    "edits": ("Edits", lambda one: one.edit_count),
-}
-"""Name in the query → title, and what is sorted by. Times sort as ages do: the shortest first."""
+COLUMNS = Columns[SessionSnapshot](
+    {
+        "client": Column("Client", lambda one: (one.client_name.lower(), one.client_version)),
+        "project": Column("Project", lambda one: one.project_name or ""),
+        "state": Column("State", lambda one: SHOWN_STATES.index(shown_state(one))),
+        "age": Column("Age", lambda one: -one.created_at),
+        "activity": Column("Last activity", lambda one: -one.last_activity),
+        "calls": Column("Calls", lambda one: one.tool_call_count, "number"),
+        "errors": Column("Failed", lambda one: one.error_count, "number"),
+        "edits": Column("Edits", lambda one: one.edit_count, "number"),
+    },
+    keeps=("q", "state", "project"),
+    default="activity",
+)
+"""Times sort as ages do: the shortest first."""
 
 PROJECTS = 30
 """To choose from, those that most sessions work in; the search finds all."""
-
-DEFAULT_SORT = "activity"
-"""A `-` in front turns the order round."""
 
 
 class SessionsFilters(msgspec.Struct, frozen=True):
@@ -40,15 +39,6 @@ class SessionsFilters(msgspec.Struct, frozen=True):
     states: list[Option]
     projects: list[Option]
     sort: str
-
-
-class Column(msgspec.Struct, frozen=True):
-    """A heading. `order` is `ascending`, `descending` or `none`; `url` sorts by it, or turns the order round."""
-
-    name: str
-    title: str
-    order: str
-    url: str
 
 
 class SessionRow(msgspec.Struct, frozen=True):
@@ -73,7 +63,7 @@ class SessionRow(msgspec.Struct, frozen=True):
 class SessionsTable(msgspec.Struct, frozen=True):
     """One page of the sessions that match."""
 
-    columns: list[Column]
+    columns: list[Heading]
     rows: list[SessionRow]
     pager: Pager
     total: int
@@ -94,13 +84,10 @@ async def filters(visit: Visit) -> SessionsFilters:
 async def table(visit: Visit) -> SessionsTable:
     found = visit.parts.sessions.snapshots()
     chosen = [one for one in found if _matches(one, visit)]
-    name, falling = _sort(visit)
-    # Sorting is stable: equals stay in the order of their last activity.
     chosen.sort(key=lambda one: one.last_activity, reverse=True)
-    chosen.sort(key=COLUMNS[name][1], reverse=falling)
-    rows, pager = paged(chosen, visit, PATH)
+    rows, pager = paged(COLUMNS.arranged(chosen, visit), visit, PATH)
     return SessionsTable(
-        columns=[_column(visit, one, name, falling=falling) for one in COLUMNS],
+        columns=COLUMNS.headings(visit, PATH),
         rows=[_row(one) for one in rows],
         pager=pager,
         total=len(found),
@@ -113,21 +100,6 @@ def _matches(one: SessionSnapshot, visit: Visit) -> bool:
         return False
     where = (one.client_name, one.client_version, one.session_id, one.project_name, one.project_root)
     return has_words(words, *filter(None, (*where, one.working_folder)))
-
-
-def _sort(visit: Visit) -> tuple[str, bool]:
-    """The column, and whether the order is turned round."""
-    asked = visit.query.get("sort", DEFAULT_SORT)
-    name = asked.removeprefix("-")
-    return (name, asked != name) if name in COLUMNS else (DEFAULT_SORT, False)
-
-
-def _column(visit: Visit, name: str, sorted_by: str, *, falling: bool) -> Column:
-    own = name == sorted_by
-    order = ("descending" if falling else "ascending") if own else "none"
-    kept = {key: value for key, value in visit.query.items() if key in ("q", "state", "project")}
-    url = link(PATH, **kept, sort=f"-{name}" if own and not falling else name)
-    return Column(name, COLUMNS[name][0], order, url)
 
 
 def _row(one: SessionSnapshot) -> SessionRow:

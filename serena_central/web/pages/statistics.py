@@ -9,7 +9,7 @@ import msgspec
 from serena_central.core.words import counted
 from serena_central.store.query_results import CallBin, DayTotal, ToolStatistics
 from serena_central.store.spans import TimeRange
-from serena_central.web.pages.listing import Option, options
+from serena_central.web.pages.listing import Column, Columns, Heading, Option, Pager, options, paged
 from serena_central.web.pages.page import Page, Section, Visit, link
 from serena_central.web.pages.plot import Plot, Series, Timeline, plot
 from serena_central.web.pages.rendering import count, duration, milliseconds, size
@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from serena_central.store.queries import Queries
 
 PATH = "/statistics"
+
+ROWS = 15
+"""Of a table on one page."""
 
 DAYS = 30
 DAY_S = 86_400
@@ -43,9 +46,11 @@ class ToolRow(msgspec.Struct, frozen=True):
 
 
 class Tools(msgspec.Struct, frozen=True):
-    """The most called first."""
+    """The most called first, unless the query names another order. `calls` and `errors` are of all."""
 
+    columns: list[Heading]
     rows: list[ToolRow]
+    pager: Pager
     calls: int
     errors: int
 
@@ -81,9 +86,43 @@ class ProjectUse(msgspec.Struct, frozen=True):
 
 
 class Projects(msgspec.Struct, frozen=True):
-    """The most called first."""
+    """The most called first, unless the query names another order."""
 
+    columns: list[Heading]
     rows: list[ProjectUse]
+    pager: Pager
+
+
+_KEPT = (*QUERY, "tool", "project", "tools", "projects")
+
+TOOL_COLUMNS = Columns[ToolStatistics](
+    {
+        "name": Column("Tool", lambda one: one.tool),
+        "calls": Column("Calls", lambda one: one.calls, "number"),
+        "errors": Column("Failed", lambda one: one.errors, "number"),
+        "p50": Column("p50", lambda one: one.p50_ms, "number minor"),
+        "p95": Column("p95", lambda one: one.p95_ms, "number"),
+        "average": Column("Average", lambda one: one.average_ms, "number minor"),
+        "longest": Column("Longest", lambda one: one.max_ms, "number minor"),
+        "each": Column("Characters per answer", lambda one: one.answer_chars / one.calls, "number minor"),
+        "chars": Column("Characters in total", lambda one: one.answer_chars, "number minor"),
+    },
+    keeps=_KEPT,
+    default="-calls",
+    parameter="tools",
+)
+PROJECT_COLUMNS = Columns[ToolStatistics](
+    {
+        "name": Column("Project", lambda one: one.tool.lower()),
+        "calls": Column("Calls", lambda one: one.calls, "number"),
+        "errors": Column("Failed", lambda one: one.errors, "number"),
+        "p50": Column("p50", lambda one: one.p50_ms, "number minor"),
+        "p95": Column("p95", lambda one: one.p95_ms, "number"),
+    },
+    keeps=_KEPT,
+    default="-calls",
+    parameter="projects",
+)
 
 
 class Totals(msgspec.Struct, frozen=True):
@@ -166,8 +205,11 @@ async def tools(visit: Visit) -> Tools:
     if only := visit.query.get("tool"):
         found = [one for one in found if one.tool == only]
     most = max((one.calls for one in found), default=0)
+    rows, pager = paged(TOOL_COLUMNS.arranged(found, visit), visit, PATH, size=ROWS, parameter="tools-page")
     return Tools(
-        rows=[_row(one, most) for one in found],
+        columns=TOOL_COLUMNS.headings(visit, PATH),
+        rows=[_row(one, most) for one in rows],
+        pager=pager,
         calls=sum(one.calls for one in found),
         errors=sum(one.errors for one in found),
     )
@@ -177,19 +219,23 @@ async def projects(visit: Visit) -> Projects:
     wanted, tool = chosen(visit), visit.query.get("tool", "")
     found = await visit.parts.store.ask(lambda queries: queries.project_statistics(wanted, tool=tool))
     most = max((one.calls for one in found), default=0)
+    kept = {name: visit.query[name] for name in (*QUERY, "tool") if name in visit.query}
+    rows, pager = paged(PROJECT_COLUMNS.arranged(found, visit), visit, PATH, size=ROWS, parameter="projects-page")
     return Projects(
-        [
+        columns=PROJECT_COLUMNS.headings(visit, PATH),
+        pager=pager,
+        rows=[
             ProjectUse(
                 project=one.tool,
-                url=link(PATH, **{**visit.query, "project": one.tool}),
+                url=link(PATH, **kept, project=one.tool),
                 calls=one.calls,
                 share=round(100 * one.calls / most, 1),
                 errors=one.errors,
                 p50_ms=one.p50_ms,
                 p95_ms=one.p95_ms,
             )
-            for one in found
-        ]
+            for one in rows
+        ],
     )
 
 

@@ -2,7 +2,7 @@
 
 import msgspec
 
-from serena_central.web.pages.listing import has_words
+from serena_central.web.pages.listing import Column, Columns, Heading, has_words
 from serena_central.web.pages.page import Page, Section, Visit
 from serena_central.web.pages.references import tool_page
 
@@ -21,10 +21,22 @@ class ToolRow(msgspec.Struct, frozen=True):
     off: bool
 
 
+COLUMNS = Columns[ToolRow](
+    {
+        "name": Column("Tool", lambda one: one.name),
+        "summary": Column("What it does"),
+        "effect": Column("Effect", lambda one: one.effect, "minor"),
+    },
+    keeps=("q",),
+)
+
+
 class Tools(msgspec.Struct, frozen=True):
-    """In the catalogue's order; `words` chose them."""
+    """In the catalogue's order, unless the query names another; `words` chose them."""
 
     words: str
+    sort: str
+    columns: list[Heading]
     rows: list[ToolRow]
     total: int
 
@@ -46,7 +58,13 @@ async def tools(visit: Visit) -> Tools:
         for tool in found
         if has_words(words, tool.name, tool.title, tool.description)
     ]
-    return Tools(words, rows, len(found))
+    return Tools(
+        words=words,
+        sort=visit.query.get("sort", ""),
+        columns=COLUMNS.headings(visit, PATH),
+        rows=COLUMNS.arranged(rows, visit),
+        total=len(found),
+    )
 
 
 PAGE = Page(

@@ -13,7 +13,7 @@ from serena_central.files.boundary import resolve_inside
 from serena_central.files.text import read_text
 from serena_central.web.pages.analysis_status import GRAPH, root_of
 from serena_central.web.pages.graph_view import USES, uses_url
-from serena_central.web.pages.listing import Pager, paged
+from serena_central.web.pages.listing import Column, Columns, Heading, Pager, paged
 from serena_central.web.pages.page import Page, Section, Visit, link
 from serena_central.web.pages.projects import known
 
@@ -41,6 +41,16 @@ class Use(msgspec.Struct, frozen=True):
     defined_in: str
 
 
+COLUMNS = Columns[Reference](
+    {
+        "where": Column("Where", lambda one: (one.path, one.line)),
+        "line": Column("Line"),
+        "uses": Column("Uses", lambda one: (one.name_path, one.defined_in)),
+    },
+    keeps=("root", "source", "target"),
+)
+
+
 class Uses(msgspec.Struct, frozen=True, kw_only=True):
     """Either of an edge (`source`, `target`) with its `rows`, or `of` one node with its neighbours. `changed`: code is
     not as it was when this was found, so that lines may have moved; None if unknown."""
@@ -56,6 +66,7 @@ class Uses(msgspec.Struct, frozen=True, kw_only=True):
     more_used: int
     source: str
     target: str
+    columns: list[Heading]
     rows: list[Use]
     pager: Pager
     total: int
@@ -68,9 +79,8 @@ async def uses(visit: Visit) -> Uses:
     users, used, found = await anyio.to_thread.run_sync(_found, analysis_run, of, source, target)
     access = visit.parts.claude.access(root)  # what was found before a rule closed a file is not shown either
     users, used = ({path: one for path, one in ends.items() if not access.hides(path)} for ends in (users, used))
-    rows, pager = paged(
-        [one for one in found if not (access.hides(one.path) or access.hides(one.defined_in))], visit, USES
-    )
+    shown = [one for one in found if not (access.hides(one.path) or access.hides(one.defined_in))]
+    rows, pager = paged(COLUMNS.arranged(shown, visit), visit, USES)
 
     def listed(counts: Mapping[str, int], *, users: bool) -> list[Neighbour]:
         strongest = sorted(counts.items(), key=lambda item: (-item[1], item[0]))[:MOST_NEIGHBOURS]
@@ -91,6 +101,7 @@ async def uses(visit: Visit) -> Uses:
         more_used=max(0, len(used) - MOST_NEIGHBOURS),
         source=source,
         target=target,
+        columns=COLUMNS.headings(visit, USES),
         rows=await anyio.to_thread.run_sync(_with_text, root, rows),
         pager=pager,
         total=len(found),

@@ -18,7 +18,7 @@ from serena_central.pool.snapshot import BreakerSnapshot, ServerSnapshot
 from serena_central.pool.state import RunState
 from serena_central.sessions.session import ActiveProject, RunningCall
 from serena_central.web.pages import edit, overview, session, sessions
-from serena_central.web.pages.listing import Option, Pager
+from serena_central.web.pages.listing import Heading, Option, Pager
 from serena_central.web.pages.page import Visit
 from serena_central.web.pages.references import PageLink, server_page
 from tests.support.central import session_of
@@ -172,13 +172,14 @@ async def test_the_table_of_sessions(central: Application) -> None:
     base = "/dashboard/sessions?q=test&sort="
     assert table == sessions.SessionsTable(
         columns=[
-            sessions.Column(
-                name,
-                title,
-                "descending" if name == "calls" else "none",
-                f"{base}{name}",
-            )
-            for name, (title, _) in sessions.COLUMNS.items()
+            Heading("sort-client", "Client", "", "none", f"{base}client"),
+            Heading("sort-project", "Project", "", "none", f"{base}project"),
+            Heading("sort-state", "State", "", "none", f"{base}state"),
+            Heading("sort-age", "Age", "", "none", f"{base}age"),
+            Heading("sort-activity", "Last activity", "", "none", f"{base}activity"),
+            Heading("sort-calls", "Calls", "number", "descending", f"{base}calls"),
+            Heading("sort-errors", "Failed", "number", "none", f"{base}-errors"),
+            Heading("sort-edits", "Edits", "number", "none", f"{base}-edits"),
         ],
         rows=[
             sessions.SessionRow(
@@ -297,12 +298,12 @@ async def test_tools_of_a_session_by_use(central: Application) -> None:
     for _ in range(4):
         one.count("find_symbol", 2.0, failed=False, at=0.0)
     one.count("list_dir", 5.0, failed=True, at=0.0)
-    assert await session.tools(visit(central, {"session": "s"})) == session.Tools(
-        [
-            session.ToolUse("find_symbol", 4, 0, 2.0, 2.0, 100.0),
-            session.ToolUse("list_dir", 1, 1, 5.0, 5.0, 25.0),
-        ]
-    )
+    found = session.ToolUse("find_symbol", 4, 0, 2.0, 2.0, 100.0)
+    listed = session.ToolUse("list_dir", 1, 1, 5.0, 5.0, 25.0)
+    at = {"session": "s"}
+    headings = session.COLUMNS.headings(visit(central), "/sessions/s")
+    assert await session.tools(visit(central, at)) == session.Tools(headings, [found, listed])
+    assert (await session.tools(visit(central, at, sort="-p95"))).used == [listed, found]
 
 
 async def test_the_last_hour_of_a_session_is_of_its_own_calls(central: Application) -> None:

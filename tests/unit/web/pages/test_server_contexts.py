@@ -82,7 +82,7 @@ async def run_one(box: PoolBox, name: str = "a") -> ServerSnapshot:
 
 async def test_the_table_of_an_empty_pool(central: Application, box: PoolBox) -> None:
     assert await servers.table(visit(central, box)) == servers.ServersTable(
-        [], Pager(0, 0, 0, "", ""), 0, 0, 0, BUDGET, 0.0
+        servers.COLUMNS.headings(visit(central, box), "/servers"), [], Pager(0, 0, 0, "", ""), 0, 0, 0, BUDGET, 0.0
     )
 
 
@@ -90,8 +90,9 @@ async def test_a_server_in_the_table_and_on_its_page(central: Application, box: 
     shown = await run_one(box)
     row = row_of(shown)
     share = row.share
+    headings = servers.COLUMNS.headings(visit(central, box), "/servers")
     assert await servers.table(visit(central, box)) == servers.ServersTable(
-        [row], Pager(1, 1, 1, "", ""), 1, 1, shown.memory_bytes, BUDGET, share
+        headings, [row], Pager(1, 1, 1, "", ""), 1, 1, shown.memory_bytes, BUDGET, share
     )
     at = {"server": server_id(shown.key)}
     assert await server.state(visit(central, box, at)) == server.State(at["server"], [row], runs_now=True)
@@ -170,7 +171,9 @@ async def test_long_tables_come_in_pages_that_keep_the_filters(central: Applicat
         assert paged(range(120), visit(central, box, page=nonsense), "/servers")[1].first == 1
 
 
-async def test_a_full_table_of_servers_leaves_room_for_the_rest_of_a_small_page(box: PoolBox) -> None:
+async def test_a_full_table_of_servers_leaves_room_for_the_rest_of_a_small_page(
+    central: Application, box: PoolBox
+) -> None:
     one = msgspec.structs.replace(
         row_of(await run_one(box)),
         name="typescript-language-server",
@@ -180,6 +183,9 @@ async def test_a_full_table_of_servers_leaves_room_for_the_rest_of_a_small_page(
         memory_bytes=1000 << 20,
         calls=123_456,
     )
-    table = servers.ServersTable([one] * ROWS, Pager(1, ROWS, ROWS, "", ""), ROWS, ROWS, 1 << 30, 8 << 30, 12.0)
+    headings = servers.COLUMNS.headings(visit(central, box), "/servers")
+    table = servers.ServersTable(
+        headings, [one] * ROWS, Pager(1, ROWS, ROWS, "", ""), ROWS, ROWS, 1 << 30, 8 << 30, 12.0
+    )
     frame = Frame("", "", "", "", live=True, assets="", navigation=[])
     assert len(render("servers/_table.html", page=frame, section=table).encode()) <= 42_000
