@@ -4,11 +4,10 @@ It adds nothing to what tools answer. Transports, tokens and HTTP are not its bu
 """
 
 import secrets
-from collections.abc import Hashable, Mapping
+from collections.abc import Mapping
 from contextlib import nullcontext
 from dataclasses import replace
 from typing import Any, cast
-from weakref import WeakKeyDictionary
 
 import mcp_types as types
 import msgspec
@@ -16,9 +15,7 @@ from mcp.server.caching import CacheableMethod, CacheHint
 from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
 from mcp.server.lowlevel import Server
 from mcp.server.request_state import RequestStateBoundary, RequestStateSecurity
-from mcp.server.subscriptions import ToolsListChanged
 from mcp.shared.exceptions import MCPError
-from mcp.shared.inbound import x_mcp_header_map
 from mcp.shared.jsonrpc_dispatcher import progress_token_from_params
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
@@ -32,7 +29,7 @@ from serena_central.core.errors import (
     UnknownProject,
 )
 from serena_central.core.progress import Listener
-from serena_central.mcp_server.call_channel import CallChannel, Params, input_required, missing_capability
+from serena_central.mcp_server.call_channel import CallChannel, input_required, missing_capability
 from serena_central.mcp_server.completions import completed
 from serena_central.mcp_server.errors import failed_result, protocol_error, result_of_era, wire
 from serena_central.mcp_server.offered import Prompts, Resources
@@ -42,16 +39,15 @@ from serena_central.mcp_server.resource_news import ResourceNews
 from serena_central.mcp_server.resources import ProjectResources
 from serena_central.mcp_server.results import call_result
 from serena_central.mcp_server.roots import asking_for_roots, folder_in_answers, learn_folder
-from serena_central.mcp_server.sender import ClientInfo, identity_of, request_of, sender_of
+from serena_central.mcp_server.sender import ClientInfo, sender_of
 from serena_central.mcp_server.subscriptions import Subscriptions
+from serena_central.mcp_server.tool_methods import ToolMethods
 from serena_central.mcp_server.trust_questions import AFTER, TrustQuestions
 from serena_central.mcp_server.upstream_news import UpstreamNews
 from serena_central.sessions.manager import SessionManager
 from serena_central.sessions.session import Session
 from serena_central.tools.arguments import shown
 from serena_central.tools.call import ToolCaller
-from serena_central.tools.catalogue import Tool
-from serena_central.tools.upstream_tool import UpstreamTool
 
 SERVER_NAME = "serena-central"
 
@@ -68,10 +64,6 @@ UPSTREAM_SEPARATOR = "__"
 """In names of their prompts."""
 
 NOTES_LEVEL: types.LoggingLevel = "notice"
-
-SHOWN_AT_ONCE = frozenset(("find_symbol", "get_symbols_overview", "find_referencing_symbols", "replace_symbol_body"))
-"""Tools that Claude Code shows its model from the start. The others are found by its tool search, where that is on: a
-model that has not seen these does not look for them, and searches text."""
 
 _MINUTE_MS = 60_000
 
@@ -114,13 +106,7 @@ class Adapter:
         self.subscriptions = Subscriptions()
         self.news = ResourceNews(sessions, self.subscriptions)
         self.upstream_news = UpstreamNews(sessions, self.subscriptions)
-        self._levels: WeakKeyDictionary[Session, types.LoggingLevel] = WeakKeyDictionary()
-        """Of log messages that clients of the handshake era have asked for."""
-        self._shown: WeakKeyDictionary[Session, Hashable] = WeakKeyDictionary()
-        """What decided about the tools that a session was shown last: permission rules, and its upstreams."""
-        self._in_headers: dict[str, Mapping[str, Any] | None] = {}
-        """Schemas of tools by name; None for those without a parameter that travels in a header."""
-        self._listings: dict[tuple[bool | str, ...], list[dict[str, Any]]] = {}
+        self.tools = ToolMethods(sessions, caller, self.subscriptions, self.upstream_news)
         self.server: Server[Any] = Server(
             SERVER_NAME,
             version=version,
@@ -128,7 +114,7 @@ class Adapter:
             cache_hints=CACHE_HINTS,
             # Without this, each call of the modern era would run a whole tools/list to find which parameters travel
             # in headers.
-            get_tool_input_schema=self._schema_with_headers,
+            get_tool_input_schema=self.tools.schema_with_headers,
         )
         self.server.middleware.append(RequestStateBoundary(_sealing(secret), default_audience=SERVER_NAME))
         self.server.middleware.append(self._border)
@@ -169,6 +155,7 @@ class Adapter:
             result = await call_next(ctx)
             if ctx.method == "initialize":
                 self._identify(ctx)
+                _open(ctx)
         except ClientInputRequired as error:
             return input_required(error)
         except ClientCannotAnswer as error:
@@ -193,14 +180,8 @@ class Adapter:
         return replace(ctx, params=params)
 
     def _identify(self, context: Context, roots_folder: str | None = None) -> Session:
-        sender = sender_of(context.request)
         meta = _mapping((context.params or {}).get("_meta"))
-        session = self._sessions.identify(
-            identity_of(sender, client=_client(context), meta=meta, roots_folder=roots_folder)
-        )
-        if sender.connection is not None:
-            sender.connection.session_id = session.id
-        return session
+        return self.tools.identify(sender_of(context.request), _client(context), meta, roots_folder)
 
     async def _discover(self, context: Context, _params: types.RequestParams) -> HandlerResult:
         capabilities = self.server.get_capabilities(protocol_version=context.protocol_version)
@@ -230,7 +211,7 @@ class Adapter:
     async def _read_resource(self, context: Context, params: types.ReadResourceRequestParams) -> HandlerResult:
         session = self._identify(context)
         theirs, uri = self._caller.upstream_contents, str(params.uri)
-        with connected_to(self._channel(session, context, params)):
+        with connected_to(CallChannel(context, params)):
             if theirs is not None and not uri.startswith(OWN_SCHEME):
                 found = await theirs.read(session, uri)
                 if found is not None:
@@ -244,7 +225,7 @@ class Adapter:
 
     async def _get_prompt(self, context: Context, params: types.GetPromptRequestParams) -> HandlerResult:
         session, theirs = self._identify(context), self._caller.upstream_contents
-        with connected_to(self._channel(session, context, params)):
+        with connected_to(CallChannel(context, params)):
             if theirs is not None and UPSTREAM_SEPARATOR in params.name:
                 found = await theirs.prompt(session, params.name, params.arguments or {})
                 if found is not None:
@@ -275,49 +256,14 @@ class Adapter:
         return wire(await completed(self._caller, session, asked.name, asked.value, known))
 
     async def _set_level(self, context: Context, params: types.SetLevelRequestParams) -> HandlerResult:
-        self._levels[self._identify(context)] = params.level
+        self._identify(context)
+        connection = sender_of(context.request).connection
+        if connection is not None:
+            connection.log_level = params.level
         return {}
 
-    def _channel(self, session: Session, context: Context, params: Params) -> CallChannel:
-        return CallChannel(context, params, self._levels.get(session))
-
-    async def _tools_changed(self, session: Session, context: Context) -> None:
-        if session.era == "handshake":
-            await context.session.send_tool_list_changed()
-        await self.subscriptions.publish(session, ToolsListChanged())
-
-    async def _follow_rules(self, session: Session, context: Context) -> None:
-        """Tells a client that its list is another one, if permission rules switch other tools off than when it was
-        listed, or its upstreams are others. Seen at its next call: who does not call needs no list."""
-        now = self._deciding(session)
-        if self._shown.setdefault(session, now) != now:
-            self._shown[session] = now
-            await self._tools_changed(session, context)
-
-    def _deciding(self, session: Session) -> Hashable:
-        return self._caller.switched_off(session), self._caller.upstreams_version(session)
-
-    def _schema_with_headers(self, name: str) -> Mapping[str, Any] | None:
-        """The schema of a tool that has parameters which travel in headers, too."""
-        if name not in self._in_headers:
-            tool = self._caller.tool(name)
-            if tool is None:
-                return None
-            self._in_headers[name] = tool.schema if x_mcp_header_map(tool.schema) else None
-        return self._in_headers[name]
-
     async def _list_tools(self, context: Context, _params: types.PaginatedRequestParams) -> HandlerResult:
-        session = self._identify(context)
-        tools, plain = self._caller.tools_for(session), self._caller.wants_plain_schemas(session)
-        upstreams = await self._caller.upstreams_tools_for(session)
-        self._shown[session] = self._deciding(session)
-        if upstreams and session.era == "handshake":
-            self.upstream_news.met(session, context.session)
-        shown = (plain, *(tool.name for tool in tools))
-        listing = self._listings.get(shown)
-        if listing is None:
-            listing = self._listings[shown] = [_listed(tool, plain=plain) for tool in tools]
-        return wire({"tools": [*listing, *(_listed(tool, plain=plain) for tool in upstreams)]})
+        return await self.tools.listed(self._identify(context), sender_of(context.request))
 
     async def _call_tool(self, context: Context, params: types.CallToolRequestParams) -> HandlerResult:
         sender = sender_of(context.request)
@@ -335,31 +281,27 @@ class Adapter:
         self, context: Context, params: types.CallToolRequestParams, on_progress: Listener | None
     ) -> HandlerResult:
         """One call to its result. Every failure is a result, too, so that the model gets to read it."""
+        sender, name, arguments = sender_of(context.request), params.name, params.arguments or {}
         try:
             session = self._identify(context, folder_in_answers(params.input_responses))
-            await self._follow_rules(session, context)
-            before = session.modes, session.active_project
             if self._questions is not None and params.input_responses is not None:
                 await self._questions.take(session, params.input_responses)
-            arguments = params.arguments or {}
-            channel = self._channel(session, context, params)
+            channel = CallChannel(context, params)
             with connected_to(channel):
-                answer = await self._caller.call(
-                    session, params.name, arguments, on_progress=on_progress, request=_request(context)
+                answer = await self.tools.answer(
+                    session, sender, name, arguments, request_id=context.request_id, on_progress=on_progress
                 )
-            if self._questions is not None and params.name == AFTER:
+            if self._questions is not None and name == AFTER:
                 trusted = await self._questions.trusts_now(session, context.session, context.request_id)
                 if isinstance(trusted, types.InputRequiredResult):
                     return trusted
                 if trusted:
-                    answer = await self._caller.call(session, params.name, arguments, on_progress=on_progress)
-            if before != (session.modes, session.active_project):
-                await self._tools_changed(session, context)
+                    answer = await self._caller.call(session, name, arguments, on_progress=on_progress)
             for note in answer.notes:
                 await channel.log(NOTES_LEVEL, note, SERVER_NAME)
         except Exception as error:  # noqa: BLE001 (the border of a call: failed_result logs what is not ours)
             return _without_answer(context, params, error)
-        return call_result(answer, self._caller.tool(params.name))
+        return call_result(answer, self._caller.tool(name))
 
 
 def _without_answer(context: Context, params: types.CallToolRequestParams, error: Exception) -> HandlerResult:
@@ -378,6 +320,13 @@ def _without_answer(context: Context, params: types.CallToolRequestParams, error
     return failed_result(error)
 
 
+def _open(context: Context) -> None:
+    """From now on plain requests of this client don't need the SDK."""
+    connection = sender_of(context.request).connection
+    if connection is not None:
+        connection.client, connection.info = context.session, _client(context)
+
+
 def _client(context: Context) -> ClientInfo:
     if context.method == "initialize":  # the SDK commits what the client said only after this message
         info = _mapping((context.params or {}).get("clientInfo"))
@@ -386,33 +335,10 @@ def _client(context: Context) -> ClientInfo:
     return ClientInfo(said.client_info.name, said.client_info.version) if said else ClientInfo()
 
 
-def _listed(tool: Tool, *, plain: bool) -> dict[str, Any]:
-    if isinstance(tool, UpstreamTool):
-        return dict(tool.wire)
-    return {
-        "name": tool.name,
-        "title": tool.title,
-        "description": tool.description,
-        "inputSchema": tool.plain_schema if plain else tool.schema,
-        **({"outputSchema": tool.output_schema} if tool.output_schema else {}),
-        "annotations": {
-            "readOnlyHint": tool.read_only,
-            **({} if tool.read_only else {"destructiveHint": tool.destructive}),
-            **({"idempotentHint": True} if tool.idempotent and not tool.read_only else {}),
-            "openWorldHint": tool.open_world,
-        },
-        **({"_meta": {"anthropic/alwaysLoad": True}} if tool.name in SHOWN_AT_ONCE else {}),
-    }
-
-
 async def _continue_trace(ctx: Context, call_next: CallNext) -> HandlerResult:
     """Takes the caller's trace over from the transport; the SDK looks into `_meta` alone, which wins."""
     with tracing.continuing(sender_of(ctx.request).trace):
         return await call_next(ctx)
-
-
-def _request(context: Context) -> str | None:
-    return request_of(sender_of(context.request), context.request_id)
 
 
 def _mapping(value: Any) -> Mapping[str, Any]:

@@ -65,11 +65,9 @@ Params = CallToolRequestParams | GetPromptRequestParams | ReadResourceRequestPar
 class CallChannel:
     """A `ClientChannel` for one request."""
 
-    def __init__(self, context: Context, params: Params, level: LoggingLevel | None) -> None:
-        """`level` is what a client of the handshake era has asked for."""
+    def __init__(self, context: Context, params: Params) -> None:
         self._context = context
         self._params = params
-        self._level = level
         self._answers: dict[str, dict[str, Any]] | None = None
         """What was answered to this call so far; of the modern era, and read when something is asked."""
 
@@ -94,9 +92,10 @@ class CallChannel:
         return {name: await self._send(request) for name, request in requests.items()}
 
     def _wants(self, level: LoggingLevel) -> bool:
-        if sender_of(self._context.request).connection is None:  # MCP 2026-07-28: each request names its level
+        connection = sender_of(self._context.request).connection
+        if connection is None:  # MCP 2026-07-28: each request names its level
             return level in allowed_log_levels(self._context.protocol_version, self._context.meta)
-        return self._level is not None and LEVELS.index(level) >= LEVELS.index(self._level)
+        return connection.log_level is not None and LEVELS.index(level) >= LEVELS.index(connection.log_level)
 
     async def _send(self, request: ClientRequest) -> dict[str, Any]:
         results: Any = _RESULTS[request.method]

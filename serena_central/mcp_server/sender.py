@@ -10,6 +10,8 @@ from typing import Any, NamedTuple, cast
 
 import anyio
 import msgspec
+from mcp.server.session import ServerSession
+from mcp_types import LoggingLevel
 from starlette.requests import Request
 
 from serena_central.sessions.client_identity import ClientIdentity
@@ -19,6 +21,13 @@ IN_SCOPE = "serena_central.sender"
 
 _CONVERSATION_KEYS = ("sessionId", "threadId")
 """Where clients put their conversation's id into `_meta` (Codex)."""
+
+
+class ClientInfo(NamedTuple):
+    """What a client calls itself, by handshake or by envelope; empty when it does not say."""
+
+    name: str = ""
+    version: str = ""
 
 
 class ClientConnection:
@@ -31,6 +40,11 @@ class ClientConnection:
         self.roots_folder: str | None = None
         self.stream_opened = anyio.Event()
         """From then on the client can be asked something outside of a call."""
+        self.client: ServerSession | None = None
+        """Sends messages outside of calls; from `initialize` on."""
+        self.info = ClientInfo()
+        self.log_level: LoggingLevel | None = None
+        """Of log messages that the client has asked for."""
 
 
 def _always(_request: str) -> AbstractContextManager[Any]:
@@ -57,13 +71,6 @@ class Sender(msgspec.Struct, frozen=True, kw_only=True):
     while_connected: Callable[[str], AbstractContextManager[Any]] = _always
     """What is done inside, for the request of this id, is cancelled when the client closes the connection of this
     message for good."""
-
-
-class ClientInfo(NamedTuple):
-    """What a client calls itself, by handshake or by envelope; empty when it does not say."""
-
-    name: str = ""
-    version: str = ""
 
 
 def sender_of(request: object) -> Sender:

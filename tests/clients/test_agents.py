@@ -12,7 +12,7 @@ import anyio
 import psutil
 import pytest
 
-from serena_central.mcp_server.adapter import SHOWN_AT_ONCE
+from serena_central.mcp_server.tool_methods import SHOWN_AT_ONCE
 from tests.clients.agents import CLAUDE_CODE, CODEX, GEMINI, Agent, run_agent
 from tests.support.child import Ended, free_port, run_command, serving_child
 from tests.support.models import Call, Request, Script, Text, scripted_model

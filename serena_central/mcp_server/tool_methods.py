@@ -1,0 +1,145 @@
+"""`tools/list` and `tools/call` as both lanes serve them: the SDK's handlers (`adapter.py`) and the direct lane.
+
+Results are in wire form. What a message looks like on the wire, and how its client is asked something meanwhile, is the
+lanes' business.
+"""
+
+from collections.abc import Hashable, Mapping
+from typing import Any
+from weakref import WeakKeyDictionary
+
+from mcp.server.subscriptions import ToolsListChanged
+from mcp.shared.inbound import x_mcp_header_map
+
+from serena_central.core.progress import Listener
+from serena_central.mcp_server.errors import wire
+from serena_central.mcp_server.sender import ClientInfo, Sender, identity_of, request_of
+from serena_central.mcp_server.subscriptions import Subscriptions
+from serena_central.mcp_server.upstream_news import UpstreamNews
+from serena_central.sessions.manager import SessionManager
+from serena_central.sessions.session import Session
+from serena_central.tools.answer import Answer
+from serena_central.tools.call import ToolCaller
+from serena_central.tools.catalogue import Tool
+from serena_central.tools.upstream_tool import UpstreamTool
+
+SHOWN_AT_ONCE = frozenset(("find_symbol", "get_symbols_overview", "find_referencing_symbols", "replace_symbol_body"))
+"""Tools that Claude Code shows its model from the start. The others are found by its tool search, where that is on: a
+model that has not seen these does not look for them, and searches text."""
+
+
+class ToolMethods:
+    """Belongs to the event loop's thread."""
+
+    def __init__(
+        self, sessions: SessionManager, caller: ToolCaller, subscriptions: Subscriptions, upstream_news: UpstreamNews
+    ) -> None:
+        self._sessions = sessions
+        self._caller = caller
+        self._subscriptions = subscriptions
+        self._upstream_news = upstream_news
+        self._shown: WeakKeyDictionary[Session, Hashable] = WeakKeyDictionary()
+        """What decided about the tools that a session was shown last: permission rules, and its upstreams."""
+        self._in_headers: dict[str, Mapping[str, Any] | None] = {}
+        """Schemas of tools by name; None for those without a parameter that travels in a header."""
+        self._listings: dict[tuple[bool | str, ...], list[dict[str, Any]]] = {}
+
+    def identify(
+        self, sender: Sender, client: ClientInfo, meta: Mapping[str, Any], roots_folder: str | None = None
+    ) -> Session:
+        """The session that a message belongs to.
+
+        Raises:
+            SerenaCentralError: there can be none.
+        """
+        session = self._sessions.identify(identity_of(sender, client=client, meta=meta, roots_folder=roots_folder))
+        if sender.connection is not None:
+            sender.connection.session_id = session.id
+        return session
+
+    def tool(self, name: str) -> Tool | None:
+        """One of our own tools."""
+        return self._caller.tool(name)
+
+    def only_reads(self, name: str) -> bool:
+        return self._caller.only_reads(name)
+
+    def schema_with_headers(self, name: str) -> Mapping[str, Any] | None:
+        """The schema of a tool that has parameters which travel in headers, too."""
+        if name not in self._in_headers:
+            tool = self._caller.tool(name)
+            if tool is None:
+                return None
+            self._in_headers[name] = tool.schema if x_mcp_header_map(tool.schema) else None
+        return self._in_headers[name]
+
+    async def listed(self, session: Session, sender: Sender) -> dict[str, Any]:
+        """The result of `tools/list`."""
+        tools, plain = self._caller.tools_for(session), self._caller.wants_plain_schemas(session)
+        upstreams = await self._caller.upstreams_tools_for(session)
+        self._shown[session] = self._deciding(session)
+        if upstreams and sender.connection is not None and sender.connection.client is not None:
+            self._upstream_news.met(session, sender.connection.client)
+        shown = (plain, *(tool.name for tool in tools))
+        listing = self._listings.get(shown)
+        if listing is None:
+            listing = self._listings[shown] = [_listed(tool, plain=plain) for tool in tools]
+        return wire({"tools": [*listing, *(_listed(tool, plain=plain) for tool in upstreams)]})
+
+    async def answer(
+        self,
+        session: Session,
+        sender: Sender,
+        name: str,
+        arguments: Mapping[str, Any],
+        *,
+        request_id: str | int | None,
+        on_progress: Listener | None = None,
+    ) -> Answer:
+        """The answer of one call. A client whose list of tools changes by it, or has changed since, is told.
+
+        Raises:
+            SerenaCentralError: the call failed.
+        """
+        await self._follow_rules(session, sender)
+        before = session.modes, session.active_project
+        request = request_of(sender, request_id)
+        answer = await self._caller.call(session, name, arguments, on_progress=on_progress, request=request)
+        if before != (session.modes, session.active_project):
+            await self._tools_changed(session, sender)
+        return answer
+
+    async def _tools_changed(self, session: Session, sender: Sender) -> None:
+        if sender.connection is not None and sender.connection.client is not None:
+            await sender.connection.client.send_tool_list_changed()
+        await self._subscriptions.publish(session, ToolsListChanged())
+
+    async def _follow_rules(self, session: Session, sender: Sender) -> None:
+        """Tells a client that its list is another one, if permission rules switch other tools off than when it was
+        listed, or its upstreams are others. Seen at its next call: who does not call needs no list."""
+        now = self._deciding(session)
+        if self._shown.setdefault(session, now) != now:
+            self._shown[session] = now
+            await self._tools_changed(session, sender)
+
+    def _deciding(self, session: Session) -> Hashable:
+        return self._caller.switched_off(session), self._caller.upstreams_version(session)
+
+
+def _listed(tool: Tool, *, plain: bool) -> dict[str, Any]:
+    if isinstance(tool, UpstreamTool):
+        return dict(tool.wire)
+    return {
+        "name": tool.name,
+        "title": tool.title,
+        "description": tool.description,
+        "inputSchema": tool.plain_schema if plain else tool.schema,
+        **({"outputSchema": tool.output_schema} if tool.output_schema else {}),
+        "annotations": {
+            "readOnlyHint": tool.read_only,
+            **({} if tool.read_only else {"destructiveHint": tool.destructive}),
+            **({"idempotentHint": True} if tool.idempotent and not tool.read_only else {}),
+            "openWorldHint": tool.open_world,
+        },
+        **({"_meta": {"anthropic/alwaysLoad": True}} if tool.name in SHOWN_AT_ONCE else {}),
+    }
