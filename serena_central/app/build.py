@@ -348,8 +348,8 @@ def _mcp(
         prompts=prompts,
         secret=token.derived("request state"),
     )
-    transports = HandshakeTransports(adapter.server, sessions=sessions, openings=recorder)
-    endpoint = McpEndpoint(adapter.server, transports, adapter.subscriptions)
+    transports = HandshakeTransports(adapter.server, sessions=sessions, openings=recorder, direct=adapter.direct)
+    endpoint = McpEndpoint(adapter.server, transports, adapter.subscriptions, adapter.direct)
     runs += [recorder.run, sessions.run, endpoint.run, partial(adapter.news.run, services.bus)]
     runs.append(partial(adapter.upstream_news.run, services.bus))
     return endpoint

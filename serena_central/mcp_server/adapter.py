@@ -31,6 +31,7 @@ from serena_central.core.errors import (
 from serena_central.core.progress import Listener
 from serena_central.mcp_server.call_channel import CallChannel, input_required, missing_capability
 from serena_central.mcp_server.completions import completed
+from serena_central.mcp_server.direct_lane import DirectLane
 from serena_central.mcp_server.errors import failed_result, protocol_error, result_of_era, wire
 from serena_central.mcp_server.offered import Prompts, Resources
 from serena_central.mcp_server.progress import relaying
@@ -83,7 +84,7 @@ Context = ServerRequestContext[Any, Any]
 
 
 class Adapter:
-    """Builds `server`, the SDK's server with all our handlers."""
+    """Builds `server`, the SDK's server with all our handlers, and `direct`, which serves plain requests without it."""
 
     def __init__(
         self,
@@ -120,6 +121,7 @@ class Adapter:
         self.server.middleware.append(self._border)
         if tracing.enabled():
             self.server.middleware.insert(0, _continue_trace)  # before the SDK opens its span
+        self.direct = DirectLane(self.tools, self.server)
         self._register()
 
     def _register(self) -> None:
@@ -155,7 +157,7 @@ class Adapter:
             result = await call_next(ctx)
             if ctx.method == "initialize":
                 self._identify(ctx)
-                _open(ctx)
+                _open(ctx, _mapping(result))
         except ClientInputRequired as error:
             return input_required(error)
         except ClientCannotAnswer as error:
@@ -313,18 +315,21 @@ def _without_answer(context: Context, params: types.CallToolRequestParams, error
     if isinstance(error, ClientInputRequired):
         return input_required(error)
     if isinstance(error, UnknownProject):
-        return asking_for_roots(context, params, error) or failed_result(error)
+        return asking_for_roots(
+            sender_of(context.request), context.session.client_capabilities, error, params.input_responses
+        ) or failed_result(error)
     is_modern = sender_of(context.request).connection is None
     if isinstance(error, ClientCannotAnswer) and is_modern and not error.refusal:
         raise error
     return failed_result(error)
 
 
-def _open(context: Context) -> None:
+def _open(context: Context, result: Mapping[str, Any]) -> None:
     """From now on plain requests of this client don't need the SDK."""
     connection = sender_of(context.request).connection
     if connection is not None:
         connection.client, connection.info = context.session, _client(context)
+        connection.version = result.get("protocolVersion")
 
 
 def _client(context: Context) -> ClientInfo:

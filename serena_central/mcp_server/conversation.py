@@ -29,10 +29,10 @@ class Conversation(ClientConnection):
         super().__init__(conversation_id)
         self.credential = credential
         self.transport = ResumableTransport(conversation_id)
-        self.protocol_version: str | None = None
-        """What its `initialize` asked for."""
         self.exchanges: dict[str, Exchange] = {}
         """Of calls that only read, by their ids: their streams may break and be taken up again."""
+        self.direct: dict[str, anyio.CancelScope] = {}
+        """Requests that don't go through the transport, by their ids."""
         self.turns = KeyedLocks()
         """Of requests with the same id: the transport has one answer's stream for each."""
         self.requests = 0
@@ -43,7 +43,7 @@ class Conversation(ClientConnection):
 
 RESUMED_WITHIN_S = 30.0
 """How long a read continues after its connection broke, so that the client can reconnect for the answer; afterwards it
-is cancelled. A client can cancel it at once by `notifications/cancelled`."""
+is cancelled, as is one to which it cannot return. A client can cancel it at once by `notifications/cancelled`."""
 
 
 class Exchange:
@@ -53,6 +53,8 @@ class Exchange:
         self._conversation = conversation
         self._scope: anyio.CancelScope | None = None
         self._hung_up = False
+        self.resumable = True
+        """The client has what it needs to come back."""
 
     @contextmanager
     def while_connected(self, request: str) -> Generator[None]:
@@ -72,7 +74,7 @@ class Exchange:
     def hang_up(self) -> None:
         self._hung_up = True
         if self._scope is not None:
-            self._scope.deadline = anyio.current_time() + RESUMED_WITHIN_S
+            self._scope.deadline = anyio.current_time() + (RESUMED_WITHIN_S if self.resumable else 0)
 
     @contextmanager
     def resumed(self) -> Generator[None]:

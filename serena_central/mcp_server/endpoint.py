@@ -12,7 +12,9 @@ from starlette.types import Receive, Scope, Send
 
 from serena_central.access.auth import MAX_BODY_BYTES
 from serena_central.mcp_server.conversation import id_in, refuse
+from serena_central.mcp_server.direct_lane import DirectLane
 from serena_central.mcp_server.http_sender import sender_in
+from serena_central.mcp_server.request_bodies import body_of
 from serena_central.mcp_server.sender import IN_SCOPE
 from serena_central.mcp_server.subscriptions import Subscriptions
 from serena_central.mcp_server.transports import HandshakeTransports
@@ -26,9 +28,15 @@ class McpEndpoint:
     """Routes each request to its era. Modern ones stand alone and need nothing kept between them."""
 
     def __init__(
-        self, server: Server[Any], handshake: HandshakeTransports, subscriptions: Subscriptions | None = None
+        self,
+        server: Server[Any],
+        handshake: HandshakeTransports,
+        subscriptions: Subscriptions | None = None,
+        direct: DirectLane | None = None,
     ) -> None:
+        """`direct` serves what it can of the modern era; all else goes through `server`."""
         self._handshake = handshake
+        self._direct = direct
         self._subscriptions = subscriptions
         # `json_response` stays off: an answer that can't become a stream loses progress and cancellation.
         self._modern = StreamableHTTPSessionManager(server, json_response=False, max_request_body_size=MAX_BODY_BYTES)
@@ -57,7 +65,15 @@ class McpEndpoint:
         else:
             # White space around a value is no part of it (RFC 9110, 5.5); the HTTP parser leaves it there at the end.
             scope = {**scope, "headers": [(name, value.strip(b" \t")) for name, value in scope["headers"]]}
-            await self._modern.handle_request(scope, receive, send)
+            await self._serve_modern(scope, receive, send)
+
+    async def _serve_modern(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["method"] == "POST" and self._direct is not None:
+            body = await body_of(receive)
+            if await self._direct.serve_modern(scope, body, send):
+                return
+            receive = body.receive
+        await self._modern.handle_request(scope, receive, send)
 
     def close_streams(self) -> None:
         """Ends the streams that clients hold open between calls, so that the server can stop."""

@@ -40,7 +40,7 @@ def result_of_era(result: dict[str, Any], version: str) -> dict[str, Any]:
     return {key: value for key, value in result.items() if key != "resultType"}
 
 
-def protocol_error(error: Exception) -> Exception:
+def protocol_error(error: Exception) -> MCPError:
     """What to raise to the SDK for a request that is no tool call; its own errors pass as they are."""
     if isinstance(error, MCPError):
         return error

@@ -13,8 +13,8 @@ MOST_MESSAGES = 100
 """Of a batch."""
 
 
-class _Parameters(msgspec.Struct):
-    protocolVersion: str | None = None  # noqa: N815 - the wire's name
+class _Cancelled(msgspec.Struct):
+    requestId: int | str  # noqa: N815 - the wire's name
 
 
 class _Message(msgspec.Struct):
@@ -92,12 +92,14 @@ class Head:
         self._params = message.params
 
     @property
-    def protocol_version(self) -> str | None:
-        """What an `initialize` asks for."""
-        try:
-            return msgspec.json.decode(self._params, type=_Parameters).protocolVersion
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+    def cancelled(self) -> str | None:
+        """The request that a `notifications/cancelled` names, as its transport writes it."""
+        if self.method != "notifications/cancelled":
             return None
+        try:
+            return str(msgspec.json.decode(self._params, type=_Cancelled).requestId)
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            return None  # the SDK says what is wrong with it
 
 
 async def body_of(receive: Receive) -> Body:

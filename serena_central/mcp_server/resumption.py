@@ -6,6 +6,8 @@ and `Last-Event-ID` for what came after it. What is kept is bounded in number, s
 
 import secrets
 from collections import deque
+from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any, NamedTuple, cast
 
 import anyio
@@ -34,6 +36,9 @@ KEPT_S = 60.0
 
 RETRY_MS = 1000
 """The delay before reconnecting that is sent to clients, in milliseconds."""
+
+DELIVERED_WITHIN_S = 5.0
+"""To a client that has resumed a stream; who does not read can ask for the event again."""
 
 MESSAGE_CHARS = 300
 """What a message takes beside its text."""
@@ -114,6 +119,24 @@ class ResumableTransport(StreamableHTTPServerTransport):
         """The request whose stream the client takes up again; None for the stream outside of calls, or unknown ids."""
         stream = self.log.stream_of(event_id)
         return None if stream == GET_STREAM_KEY else stream
+
+    async def deliver(self, request: str, answer: Mapping[str, Any]) -> str:
+        """Keeps an answer that does not come by this transport, and sends it to a client that follows the request's
+        stream here. Returns the event's id."""
+        message = JSONRPCError.model_validate(answer) if "error" in answer else JSONRPCResponse.model_validate(answer)
+        event_id = await self.log.store_event(request, message)
+        followed = self._request_streams.get(request)
+        if followed is not None:
+            with (
+                anyio.move_on_after(DELIVERED_WITHIN_S),
+                suppress(anyio.ClosedResourceError, anyio.BrokenResourceError),
+            ):
+                await followed[0].send(EventMessage(message, event_id))
+        return event_id
+
+    async def end_stream(self, request: str) -> None:
+        """Ends what a client follows of a request that gets no answer."""
+        await self._clean_up_memory_streams(request)
 
     async def _terminate_unanswered_request(self, request_id: RequestId) -> None:
         """A cancelled request ends without an answer (MCP, "Cancellation"); the SDK sends an error."""

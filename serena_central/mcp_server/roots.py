@@ -16,7 +16,7 @@ from mcp.shared.exceptions import MCPError
 from pydantic import ValidationError
 
 from serena_central.core.errors import UnknownProject
-from serena_central.mcp_server.sender import sender_of
+from serena_central.mcp_server.sender import Sender, sender_of
 
 logger = logging.getLogger(__name__)
 
@@ -44,17 +44,16 @@ async def learn_folder(context: ServerRequestContext[Any, Any], _params: types.N
 
 
 def asking_for_roots(
-    context: ServerRequestContext[Any, Any], call: types.CallToolRequestParams, error: UnknownProject
+    sender: Sender,
+    offered: types.ClientCapabilities | None,
+    error: UnknownProject,
+    answers: types.InputResponses | None = None,
 ) -> types.InputRequiredResult | None:
     """The question for a call that failed because nothing said which project it means; None where it was asked, or
     can't be."""
-    offered = context.session.client_capabilities
-    asked = KEY in (call.input_responses or {})
-    if error.asked is not None or asked or offered is None or offered.roots is None:
+    if error.asked is not None or KEY in (answers or {}) or offered is None or offered.roots is None:
         return None
-    if sender_of(context.request).connection is not None:
-        return None
-    return types.InputRequiredResult(input_requests={KEY: types.ListRootsRequest()})
+    return types.InputRequiredResult(input_requests={KEY: types.ListRootsRequest()}) if not sender.connection else None
 
 
 def folder_in_answers(answers: types.InputResponses | None) -> str | None:

@@ -42,6 +42,8 @@ class ClientConnection:
         """From then on the client can be asked something outside of a call."""
         self.client: ServerSession | None = None
         """Sends messages outside of calls; from `initialize` on."""
+        self.version: str | None = None
+        """Of the protocol, as negotiated by `initialize`."""
         self.info = ClientInfo()
         self.log_level: LoggingLevel | None = None
         """Of log messages that the client has asked for."""

@@ -27,6 +27,7 @@ from serena_central.core.running_time import running_time
 from serena_central.mcp_server.batches import serve_batch
 from serena_central.mcp_server.conversation import (
     Conversation,
+    Exchange,
     Opening,
     Replay,
     begin_exchange,
@@ -34,6 +35,7 @@ from serena_central.mcp_server.conversation import (
     note_stream,
     refuse,
 )
+from serena_central.mcp_server.direct_lane import DirectLane
 from serena_central.mcp_server.request_bodies import MOST_MESSAGES, Body, Head, body_of
 from serena_central.mcp_server.sender import IN_SCOPE
 from serena_central.sessions.manager import SessionManager
@@ -67,8 +69,11 @@ class HandshakeTransports:
         sessions: SessionManager,
         openings: Openings | None = None,
         policy: TransportPolicy | None = None,
+        direct: DirectLane | None = None,
     ) -> None:
+        """`direct` serves what it can; all else goes through `server`."""
         self._server = server
+        self._direct = direct
         self._sessions = sessions
         self._openings = openings
         self._policy = policy or TransportPolicy()
@@ -195,14 +200,15 @@ class HandshakeTransports:
                 self._known.pop(conversation.id, None)
 
     async def _pass(self, conversation: Conversation, scope: Scope, receive: Receive, send: Send) -> None:
-        receive = begin_exchange(scope, conversation).watch(receive)
+        exchange = begin_exchange(scope, conversation)
+        receive = exchange.watch(receive)
         conversation.requests += 1
         try:
             if scope["method"] == "GET":
                 with self._holding(conversation):
                     await self._get(conversation, scope, receive, send)
             elif scope["method"] == "POST":
-                await self._post(conversation, scope, receive, send)
+                await self._post(conversation, exchange, scope, receive, send)
             else:
                 await conversation.transport.handle_request(scope, receive, send)
         finally:
@@ -224,12 +230,17 @@ class HandshakeTransports:
         with call.resumed() if call else nullcontext():
             await transport.handle_request(scope, receive, note_stream(conversation, send))
 
-    async def _post(self, conversation: Conversation, scope: Scope, receive: Receive, send: Send) -> None:
+    async def _post(
+        self, conversation: Conversation, exchange: Exchange, scope: Scope, receive: Receive, send: Send
+    ) -> None:
         body = await body_of(receive)
+        direct = self._direct
+        if direct is not None and await direct.serve_handshake(conversation, exchange, scope, body, send):
+            return
         parts = body.parts()
         if parts is None:
             await self._message(conversation, scope, body.content, body.receive, send)
-        elif conversation.protocol_version != _HAS_BATCHES:
+        elif conversation.version != _HAS_BATCHES:
             await refuse(send, 400, f"Only MCP {_HAS_BATCHES} has batches. Send one message in each request.")
         elif not 0 < len(parts) <= MOST_MESSAGES:
             await refuse(send, 400, f"A batch has 1 to {MOST_MESSAGES} messages.")
@@ -250,8 +261,9 @@ class HandshakeTransports:
         if head.problem is not None:
             await refuse(send, 400, head.problem)
             return
-        if head.method == "initialize":
-            conversation.protocol_version = head.protocol_version
+        cancelled = conversation.direct.get(head.cancelled or "")
+        if cancelled is not None:
+            cancelled.cancel()
         async with conversation.turns.holding([] if head.request is None else [head.request]):
             await conversation.transport.handle_request(scope, receive, send)
 
@@ -268,6 +280,8 @@ class HandshakeTransports:
         self._known.pop(conversation.id, None)
         if reason is not None:
             self._sessions.disconnect(conversation.session_id, reason)
+        for running in conversation.direct.values():
+            running.cancel()
         if not conversation.transport.is_terminated:
             await conversation.transport.terminate()
 

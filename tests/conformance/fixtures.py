@@ -97,7 +97,7 @@ async def test_multiple_content_types(call: ToolCall) -> Content:
     return Content([text("Multiple content types test:"), IMAGE, resource])
 
 
-@tool("Log messages")
+@tool("Log messages", asks_client=True)
 async def test_tool_with_logging(call: ToolCall) -> str:
     """Logs three messages."""
     for said in ("Tool execution started", "Tool processing data", "Tool execution completed"):
@@ -106,7 +106,7 @@ async def test_tool_with_logging(call: ToolCall) -> str:
     return "Logged three messages."
 
 
-@tool("Log messages of several levels")
+@tool("Log messages of several levels", asks_client=True)
 async def test_logging_tool(call: ToolCall) -> str:
     """Logs a message of each level."""
     levels: tuple[Level, ...] = ("debug", "info", "warning", "error")
@@ -130,14 +130,14 @@ async def test_tool_with_progress(call: ToolCall) -> str:
     return "Done."
 
 
-@tool("Sampling")
+@tool("Sampling", asks_client=True)
 async def test_sampling(call: ToolCall, prompt: Annotated[str, Meta(description="The prompt")]) -> str:
     """Asks the client's model."""
     answers = await client_channel().ask({"sampled": asked_of_a_model(prompt)})
     return f"LLM response: {answers['sampled']['content']['text']}"
 
 
-@tool("Elicitation")
+@tool("Elicitation", asks_client=True)
 async def test_elicitation(call: ToolCall, message: Annotated[str, Meta(description="The question")]) -> str:
     """Asks the user."""
     parts = {
@@ -148,7 +148,7 @@ async def test_elicitation(call: ToolCall, message: Annotated[str, Meta(descript
     return f"User response: {_elicited(answers['user'])}"
 
 
-@tool("Elicitation with defaults")
+@tool("Elicitation with defaults", asks_client=True)
 async def test_elicitation_sep1034_defaults(call: ToolCall) -> str:
     """Asks the user for values that have defaults."""
     parts = {
@@ -162,7 +162,7 @@ async def test_elicitation_sep1034_defaults(call: ToolCall) -> str:
     return f"Elicitation completed: {_elicited(answers['user'])}"
 
 
-@tool("Elicitation with choices")
+@tool("Elicitation with choices", asks_client=True)
 async def test_elicitation_sep1330_enums(call: ToolCall) -> str:
     """Asks the user to choose, in each form that there is."""
     options = ["option1", "option2", "option3"]
@@ -178,41 +178,41 @@ async def test_elicitation_sep1330_enums(call: ToolCall) -> str:
     return f"Elicitation completed: {_elicited(answers['user'])}"
 
 
-@tool("Input: elicitation")
+@tool("Input: elicitation", asks_client=True)
 async def test_input_required_result_elicitation(call: ToolCall) -> str:
     """Needs a name."""
     answers = await client_channel().ask({"user_name": NAME})
     return f"Hello, {answers['user_name']['content']['name']}!"
 
 
-@tool("Elicitation on a stream")
+@tool("Elicitation on a stream", asks_client=True)
 async def test_streaming_elicitation(call: ToolCall) -> str:
     """Needs a name."""
     return f"Hello, {(await client_channel().ask({'user_name': NAME}))['user_name'].get('content')}!"
 
 
-@tool("Input: sampling")
+@tool("Input: sampling", asks_client=True)
 async def test_input_required_result_sampling(call: ToolCall) -> str:
     """Needs the client's model."""
     answers = await client_channel().ask({"capital_question": asked_of_a_model("What is the capital of France?")})
     return f"The model said: {answers['capital_question']['content']['text']}"
 
 
-@tool("Input: roots")
+@tool("Input: roots", asks_client=True)
 async def test_input_required_result_list_roots(call: ToolCall) -> str:
     """Needs the client's roots."""
     answers = await client_channel().ask({"client_roots": ROOTS})
     return f"Roots: {', '.join(root['uri'] for root in answers['client_roots']['roots'])}"
 
 
-@tool("Input: state")
+@tool("Input: state", asks_client=True)
 async def test_input_required_result_request_state(call: ToolCall) -> str:
     """Needs a confirmation."""
     await client_channel().ask({"confirm": form("Please confirm", {"ok": {"type": "boolean"}}, ["ok"])})
     return "state-ok"
 
 
-@tool("Input: several requests")
+@tool("Input: several requests", asks_client=True)
 async def test_input_required_result_multiple_inputs(call: ToolCall) -> str:
     """Needs three answers at once."""
     asked = {"user_name": NAME, "greeting": asked_of_a_model("Generate a greeting", 50), "client_roots": ROOTS}
@@ -220,7 +220,7 @@ async def test_input_required_result_multiple_inputs(call: ToolCall) -> str:
     return f"Got {', '.join(answers)}."
 
 
-@tool("Input: several rounds")
+@tool("Input: several rounds", asks_client=True)
 async def test_input_required_result_multi_round(call: ToolCall) -> str:
     """Needs a name, and then a color."""
     first = await client_channel().ask({"step1": form("Step 1: What is your name?", {"name": STRING}, ["name"])})
@@ -229,14 +229,14 @@ async def test_input_required_result_multi_round(call: ToolCall) -> str:
     return f"{first['step1']['content']['name']} likes {second['step2']['content']['color']}."
 
 
-@tool("Input: sealed state")
+@tool("Input: sealed state", asks_client=True)
 async def test_input_required_result_tampered_state(call: ToolCall) -> str:
     """Needs a confirmation."""
     await client_channel().ask({"confirm": form("Please confirm", {"ok": {"type": "boolean"}}, ["ok"])})
     return "state-ok"
 
 
-@tool("Input: what the client offers")
+@tool("Input: what the client offers", asks_client=True)
 async def test_input_required_result_capabilities(call: ToolCall) -> str:
     """Asks only what the client can answer."""
     asked = {"user_name": NAME, "greeting": asked_of_a_model("Generate a greeting", 50)}
@@ -245,7 +245,7 @@ async def test_input_required_result_capabilities(call: ToolCall) -> str:
     return f"Got {', '.join(answers)}."
 
 
-@tool("A capability that is not declared")
+@tool("A capability that is not declared", asks_client=True)
 async def test_missing_capability(call: ToolCall) -> str:
     """Needs the client's model."""
     return str(await client_channel().ask({"sampled": asked_of_a_model("Hello")}))
@@ -333,7 +333,7 @@ def connect(endpoint: McpEndpoint) -> None:
     connected[:] = [endpoint]
 
 
-@tool("A stream that is closed")
+@tool("A stream that is closed", asks_client=True)
 async def test_reconnection(call: ToolCall) -> str:
     """Closes the stream of its answer while it runs; the client comes back for it."""
     (endpoint,) = connected

@@ -5,7 +5,7 @@ import logging
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal, get_args
 
 import anyio
 import httpx
@@ -30,6 +30,10 @@ from tests.support.serving import serving
 pytestmark = pytest.mark.anyio
 
 ERAS: list[Era] = ["handshake", "modern"]
+
+Lane = Literal["direct", "sdk"]
+LANES: tuple[Lane, ...] = get_args(Lane)
+"""How plain requests are served: by the direct lane, or as all others, through the SDK."""
 TOKEN = Token(b"t" * 40)
 AUTHORIZED = {"authorization": TOKEN.header()}
 
@@ -80,12 +84,15 @@ class Face:
 
 
 @asynccontextmanager
-async def a_face(*, openings: Remembered | None = None, policy: TransportPolicy | None = None) -> AsyncGenerator[Face]:
+async def a_face(
+    *, openings: Remembered | None = None, policy: TransportPolicy | None = None, lane: Lane = "direct"
+) -> AsyncGenerator[Face]:
     tools = ScriptedTools()
     sessions = SessionManager(bus=EventBus(), interest=Nobody())
     adapter = Adapter(sessions=sessions, caller=tools, version="1")
-    transports = HandshakeTransports(adapter.server, sessions=sessions, openings=openings, policy=policy)
-    endpoint = McpEndpoint(adapter.server, transports)
+    direct = adapter.direct if lane == "direct" else None
+    transports = HandshakeTransports(adapter.server, sessions=sessions, openings=openings, policy=policy, direct=direct)
+    endpoint = McpEndpoint(adapter.server, transports, direct=direct)
 
     @asynccontextmanager
     async def lifespan(_app: Starlette) -> AsyncGenerator[None]:
@@ -101,9 +108,10 @@ async def a_face(*, openings: Remembered | None = None, policy: TransportPolicy 
             yield Face(url, tools, sessions, endpoint, transports)
 
 
-@pytest.fixture
-async def face() -> AsyncGenerator[Face]:
-    async with a_face() as running:
+@pytest.fixture(params=LANES)
+async def face(request: pytest.FixtureRequest) -> AsyncGenerator[Face]:
+    """Every test that uses it shows that both lanes do the same."""
+    async with a_face(lane=request.param) as running:
         yield running
 
 

@@ -46,7 +46,9 @@ async def client(central: RunningCentral, tmp_path: Path) -> AsyncGenerator[RawC
 
 
 def reading(client: RawClient) -> httpx.Request:
-    return client.request("tools/call", {"name": "read_file", "arguments": {"relative_path": "cart.txt"}})
+    """A call that asks for progress, and so has a stream from the start."""
+    params = {"name": "read_file", "arguments": {"relative_path": "cart.txt"}, "_meta": {"progressToken": "p"}}
+    return client.request("tools/call", params)
 
 
 async def resume(client: RawClient, event: str) -> list[Event]:

@@ -1,0 +1,267 @@
+"""The direct lane: plain requests are answered in the task of their HTTP request, without the SDK's streams.
+
+Plain is one `tools/call`, `tools/list` or `ping` whose answer needs nothing else on its way: no progress, no log
+messages, no questions to the client. Everything else goes to the SDK as it came, and so does whatever is not exactly as
+the protocol says: all refusals of messages are the SDK's own.
+"""
+
+from contextlib import nullcontext
+from functools import lru_cache
+from typing import Any, Literal
+
+import msgspec
+from mcp.server.connection import Connection
+from mcp.server.lowlevel import Server
+from mcp.shared.inbound import ERROR_CODE_HTTP_STATUS
+from mcp_types import (
+    CLIENT_CAPABILITIES_META_KEY,
+    CLIENT_INFO_META_KEY,
+    PROTOCOL_VERSION_META_KEY,
+    SERVER_INFO_META_KEY,
+    ClientCapabilities,
+)
+from mcp_types import methods as sdk_methods
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
+from pydantic import ValidationError
+from starlette.types import Scope, Send
+
+from serena_central.core import tracing
+from serena_central.core.errors import UnknownProject
+from serena_central.core.lru import Lru
+from serena_central.mcp_server.conversation import Conversation, Exchange
+from serena_central.mcp_server.direct_reply import DirectReply, HandshakeWire, Message, ModernWire
+from serena_central.mcp_server.errors import failed_result, protocol_error, result_of_era
+from serena_central.mcp_server.request_bodies import Body
+from serena_central.mcp_server.results import call_result
+from serena_central.mcp_server.roots import asking_for_roots
+from serena_central.mcp_server.sender import IN_SCOPE, ClientInfo, Sender
+from serena_central.mcp_server.tool_methods import ToolMethods
+
+RESERVED = "io.modelcontextprotocol/"
+"""Prefix of the keys in `_meta` that the protocol defines."""
+
+ENVELOPE = frozenset((PROTOCOL_VERSION_META_KEY, CLIENT_INFO_META_KEY, CLIENT_CAPABILITIES_META_KEY))
+
+PROGRESS = "progressToken"
+
+MOST_CALLERS = 256
+"""Clients of the modern era say the same of themselves in each request; it is checked once."""
+
+ROUTING = (b"mcp-protocol-version", b"mcp-method", b"mcp-name")
+"""Headers that repeat what the message says."""
+
+PARAMETER = b"mcp-param-"
+"""Of headers that repeat arguments."""
+
+
+class _Params(msgspec.Struct, forbid_unknown_fields=True):
+    name: str | None = None
+    arguments: dict[str, Any] | None = None
+    meta: dict[str, Any] = msgspec.field(name="_meta", default_factory=dict[str, Any])
+
+
+class PlainRequest(msgspec.Struct, forbid_unknown_fields=True):
+    """A JSON-RPC request of the direct lane, in wire form."""
+
+    jsonrpc: Literal["2.0"]
+    id: int | str
+    method: Literal["tools/call", "tools/list", "ping"]
+    params: _Params = msgspec.field(default_factory=_Params)
+
+
+class Caller(msgspec.Struct, frozen=True):
+    """What is known of the client of a request: by its handshake, or by the request's envelope."""
+
+    version: str
+    client: ClientInfo
+    capabilities: ClientCapabilities | None = None
+    """Of the modern era."""
+
+
+_decode = msgspec.json.Decoder(PlainRequest).decode
+
+
+class DirectLane:
+    """Both eras' plain requests. Belongs to the event loop's thread."""
+
+    def __init__(self, methods: ToolMethods, server: Server[Any]) -> None:
+        self._methods = methods
+        self._server_info = server.server_info_stamp
+        hint = server.cache_hints["tools/list"]
+        self._list_hints = {"ttlMs": hint.ttl_ms, "cacheScope": hint.scope}
+        self._callers: Lru[tuple[str, bytes, bytes], Caller] = Lru(MOST_CALLERS)
+
+    async def serve_handshake(
+        self, conversation: Conversation, exchange: Exchange, scope: Scope, body: Body, send: Send
+    ) -> bool:
+        """Serves a request of a conversation, or leaves it as it is and returns False."""
+        version = conversation.version
+        if version is None or conversation.log_level is not None:
+            return False
+        request = self._plain(scope, body.content)
+        if request is None or any(key.startswith(RESERVED) for key in request.params.meta):
+            return False
+        key, caller = str(request.id), Caller(version, conversation.info)
+        async with conversation.turns.holding([key]):
+            wire = HandshakeWire(conversation, exchange, key, version)
+            reply = DirectReply(body.receive, send, wire)
+            conversation.direct[key] = reply.scope
+            reads = request.method != "tools/call" or self._methods.only_reads(request.params.name or "")
+
+            async def answering() -> Message | None:
+                with exchange.while_connected(key) if reads else nullcontext():
+                    return await self._answer(request, caller, scope[IN_SCOPE])
+                return None
+
+            try:
+                await reply.run(answering, _ok)
+            finally:
+                del conversation.direct[key]
+        return True
+
+    async def serve_modern(self, scope: Scope, body: Body, send: Send) -> bool:
+        """Serves a request of the modern era, or leaves it as it is and returns False."""
+        request = self._plain(scope, body.content)
+        if request is None or request.method == "ping":
+            return False
+        caller = self._caller(scope, request)
+        if caller is None:
+            return False
+
+        async def answering() -> Message:
+            return await self._answer(request, caller, scope[IN_SCOPE])
+
+        await DirectReply(body.receive, send, ModernWire()).run(answering, _status_of)
+        return True
+
+    def _plain(self, scope: Scope, content: bytes) -> PlainRequest | None:
+        """The message, if it is for this lane as far as headers, era and conversation don't matter."""
+        if tracing.enabled() or not _accepts(scope):  # the SDK makes the spans
+            return None
+        try:
+            request = _decode(content)
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            return None
+        params = request.params
+        if PROGRESS in params.meta:
+            return None
+        if request.method != "tools/call":
+            return request if params.name is None and params.arguments is None else None
+        tool = self._methods.tool(params.name) if params.name is not None else None
+        return None if tool is None or tool.asks_client else request
+
+    def _caller(self, scope: Scope, request: PlainRequest) -> "Caller | None":
+        """The client of a request of the modern era; None if the SDK has something to say about its headers or its
+        envelope, or they need more than a look."""
+        meta, name = request.params.meta, request.params.name
+        version = meta.get(PROTOCOL_VERSION_META_KEY)
+        if not isinstance(version, str) or any(key.startswith(RESERVED) and key not in ENVELOPE for key in meta):
+            return None
+        routing = [version.encode(), request.method.encode(), *([name.encode()] if name is not None else [])]
+        if _routing(scope) != routing:
+            return None
+        if name is not None and request.params.arguments and self._methods.schema_with_headers(name) is not None:
+            return None
+        info, capabilities = meta.get(CLIENT_INFO_META_KEY), meta.get(CLIENT_CAPABILITIES_META_KEY)
+        key = version, msgspec.json.encode(info), msgspec.json.encode(capabilities)
+        caller = self._callers.get(key)
+        if caller is None:
+            envelope = {key: meta[key] for key in ENVELOPE if key in meta}
+            caller = _checked(request, version, envelope)
+            if caller is not None:
+                self._callers[key] = caller
+        return caller
+
+    async def _answer(self, request: PlainRequest, caller: "Caller", sender: Sender) -> Message:
+        """The answer as a JSON-RPC message."""
+        try:
+            result = await self._result(request, caller, sender)
+        except Exception as error:  # noqa: BLE001 (the border of a request: protocol_error logs what is not ours)
+            failure = protocol_error(error)
+            said = failure.error.model_dump(by_alias=True, mode="json", exclude_none=True)
+            return {"jsonrpc": "2.0", "id": request.id, "error": said}
+        return {"jsonrpc": "2.0", "id": request.id, "result": self._of_era(request.method, result, caller.version)}
+
+    async def _result(self, request: PlainRequest, caller: "Caller", sender: Sender) -> dict[str, Any]:
+        params = request.params
+        if request.method == "ping":
+            return {}
+        if request.method == "tools/list":
+            session = self._methods.identify(sender, caller.client, params.meta)
+            return await self._methods.listed(session, sender)
+        name, arguments = params.name or "", params.arguments or {}
+        try:
+            session = self._methods.identify(sender, caller.client, params.meta)
+            answer = await self._methods.answer(session, sender, name, arguments, request_id=request.id)
+        except UnknownProject as error:
+            question = asking_for_roots(sender, caller.capabilities, error)
+            if question is None:
+                return failed_result(error)
+            return _sieved(question.model_dump(by_alias=True, mode="json", exclude_none=True), caller)
+        except Exception as error:  # noqa: BLE001 (the border of a call: failed_result logs what is not ours)
+            return failed_result(error)
+        result = call_result(answer, self._methods.tool(name))
+        # What our own tools answer is as the protocol has it; foreign blocks the SDK has to look at.
+        return result if answer.content is None else _sieved(result, caller)
+
+    def _of_era(self, method: str, result: dict[str, Any], version: str) -> dict[str, Any]:
+        """The result with what the SDK adds to it, or takes from it."""
+        if version not in MODERN_PROTOCOL_VERSIONS:
+            return result_of_era(result, version)
+        hints = self._list_hints if method == "tools/list" else {}
+        return {**hints, **result, "_meta": {**result.get("_meta", {}), SERVER_INFO_META_KEY: self._server_info}}
+
+
+def _routing(scope: Scope) -> list[bytes] | None:
+    """The headers that repeat the message, in their order; None where one comes twice, or an argument is repeated."""
+    found: dict[bytes, bytes] = {}
+    for name, value in scope["headers"]:
+        if name.startswith(PARAMETER) or name in found:
+            return None
+        if name in ROUTING:
+            found[name] = value
+    return [found[name] for name in ROUTING if name in found]
+
+
+def _accepts(scope: Scope) -> bool:
+    """Whether the client takes an answer in both forms, which the protocol demands."""
+    return _takes_both(next((value for name, value in scope["headers"] if name == b"accept"), b""))
+
+
+@lru_cache(64)
+def _takes_both(accept: bytes) -> bool:
+    kinds = {kind.partition(b";")[0].strip().lower() for kind in accept.split(b",")}
+    any_kind = b"*/*" in kinds
+    json = any_kind or not kinds.isdisjoint((b"application/json", b"application/*"))
+    return json and (any_kind or not kinds.isdisjoint((b"text/event-stream", b"text/*")))
+
+
+def _checked(request: PlainRequest, version: str, envelope: dict[str, Any]) -> Caller | None:
+    """The client as the SDK reads an envelope; None if that is malformed."""
+    if version not in MODERN_PROTOCOL_VERSIONS or CLIENT_CAPABILITIES_META_KEY not in envelope:
+        return None
+    name = {} if request.params.name is None else {"name": request.params.name}
+    try:
+        sdk_methods.validate_client_request(request.method, version, {**name, "_meta": envelope})
+    except ValidationError:
+        return None
+    connection = Connection.from_envelope(
+        version, envelope.get(CLIENT_INFO_META_KEY), envelope[CLIENT_CAPABILITIES_META_KEY]
+    )
+    info = connection.client_params.client_info if connection.client_params else None
+    client = ClientInfo(info.name, info.version) if info else ClientInfo()
+    return Caller(version, client, connection.client_capabilities)
+
+
+def _sieved(result: dict[str, Any], caller: Caller) -> dict[str, Any]:
+    """A result of `tools/call` as a version of the protocol has it."""
+    return sdk_methods.serialize_server_result("tools/call", caller.version, result)
+
+
+def _ok(_message: Message) -> int:
+    return 200
+
+
+def _status_of(message: Message) -> int:
+    """The modern era tells errors of the protocol by the status, too."""
+    return ERROR_CODE_HTTP_STATUS.get(message["error"]["code"], 200) if "error" in message else 200

@@ -1,0 +1,293 @@
+"""The direct lane beside the SDK's: the same answers to the same messages; and what a stream is good for."""
+
+import json
+from collections.abc import AsyncGenerator, Mapping
+from typing import Any
+
+import anyio
+import httpx
+import pytest
+
+from serena_central.mcp_server import direct_reply
+from tests.integration.test_mcp_endpoint import AUTHORIZED, ERAS, Face, a_face, until
+from tests.support.mcp import HANDSHAKE, MODERN, Era, RawClient, messages_in, text_of
+
+pytestmark = pytest.mark.anyio
+
+META = "io.modelcontextprotocol/"
+
+
+@pytest.fixture
+async def direct() -> AsyncGenerator[Face]:
+    async with a_face(lane="direct") as face:
+        yield face
+
+
+@pytest.fixture
+async def sdk() -> AsyncGenerator[Face]:
+    async with a_face(lane="sdk") as face:
+        yield face
+
+
+def is_direct(response: httpx.Response) -> bool:
+    """In the handshake era the SDK answers by streams alone; in the modern one what is quick looks the same."""
+    return response.headers["content-type"] == "application/json"
+
+
+ECHO: dict[str, Any] = {"name": "echo", "arguments": {"text": "grüße, 😀 and \u0000"}}
+
+MESSAGES: dict[str, dict[str, Any]] = {
+    "a call": {"method": "tools/call", "params": ECHO},
+    "a call that fails": {"method": "tools/call", "params": {"name": "refuse", "arguments": {}}},
+    "an answer that passes for JSON": {
+        "method": "tools/call",
+        "params": {"name": "echo", "arguments": {"text": "[1]"}},
+    },
+    "half a surrogate pair": {"method": "tools/call", "params": {"name": "echo", "arguments": {"text": "\ud800"}}},
+    "an unknown tool": {"method": "tools/call", "params": {"name": "none"}},
+    "no tool": {"method": "tools/call", "params": {"arguments": {}}},
+    "a tool that is no name": {"method": "tools/call", "params": {"name": 5}},
+    "no parameters": {"method": "tools/call"},
+    "no arguments": {"method": "tools/call", "params": {"name": "refuse"}},
+    "arguments of null": {"method": "tools/call", "params": {"name": "refuse", "arguments": None}},
+    "arguments as text": {"method": "tools/call", "params": {"name": "echo", "arguments": '{"text": "told"}'}},
+    "arguments that are a list": {"method": "tools/call", "params": {"name": "echo", "arguments": [1]}},
+    "an unknown member": {"method": "tools/call", "params": {**ECHO, "task": {"ttl": 5}}},
+    "an id that is a text": {"id": "7", "method": "tools/call", "params": ECHO},
+    "an id that is huge": {"id": 2**70, "method": "tools/call", "params": ECHO},
+    "an id that is true": {"id": True, "method": "tools/call", "params": ECHO},
+    "an id that is a fraction": {"id": 1.5, "method": "tools/call", "params": ECHO},
+    "an id that is null": {"id": None, "method": "tools/call", "params": ECHO},
+    "another version of JSON-RPC": {"jsonrpc": "1.0", "method": "tools/call", "params": ECHO},
+    "a token for progress": {"method": "tools/call", "params": {**ECHO, "_meta": {"progressToken": 1}}},
+    "meta that is no object": {"method": "tools/call", "params": {**ECHO, "_meta": "x"}},
+    "meta of others": {"method": "tools/call", "params": {**ECHO, "_meta": {"claudecode/toolUseId": "t-1"}}},
+    "a log level": {"method": "tools/call", "params": {**ECHO, "_meta": {f"{META}logLevel": "debug"}}},
+    "a log level that is none": {"method": "tools/call", "params": {**ECHO, "_meta": {f"{META}logLevel": "loud"}}},
+    "another protocol version": {
+        "method": "tools/call",
+        "params": {**ECHO, "_meta": {f"{META}protocolVersion": "2099-01-01"}},
+    },
+    "a client that is no client": {
+        "method": "tools/call",
+        "params": {**ECHO, "_meta": {f"{META}clientInfo": {"name": 5}}},
+    },
+    "capabilities that are none": {
+        "method": "tools/call",
+        "params": {**ECHO, "_meta": {f"{META}clientCapabilities": "all"}},
+    },
+    "no capabilities": {"method": "tools/call", "params": {**ECHO, "_meta": {f"{META}clientCapabilities": None}}},
+    "the list": {"method": "tools/list"},
+    "the list with parameters of null": {"method": "tools/list", "params": None},
+    "the list's next page": {"method": "tools/list", "params": {"cursor": "x"}},
+    "a ping": {"method": "ping"},
+    "an unknown method": {"method": "tools/forget"},
+}
+
+
+def request(client: RawClient, message: Mapping[str, Any], headers: Mapping[str, str]) -> httpx.Request:
+    """The message as it stands, with what makes it one of its era where it says nothing else."""
+    params = message.get("params")
+    method, said = message["method"], params if isinstance(params, dict) else {}
+    if client.era == "modern":
+        meta = said.get("_meta", {})
+        envelope = {f"{META}protocolVersion": MODERN, f"{META}clientCapabilities": {}}
+        info = {f"{META}clientInfo": {"name": "raw", "version": "1"}}
+        params = {**said, "_meta": {**envelope, **info, **meta} if isinstance(meta, dict) else meta}
+    body = {"jsonrpc": "2.0", "id": 7, **message, **({} if params is None else {"params": params})}
+    named = {"name": str(said["name"])} if "name" in said else {}
+    sent = {"content-type": "application/json", **client.headers(method, named), **headers}
+    return client.http.build_request("POST", "/mcp", content=json.dumps(body), headers=sent)
+
+
+async def answers_of(
+    face: Face, era: Era, message: Mapping[str, Any], headers: Mapping[str, str]
+) -> tuple[int | None, list[dict[str, Any]]]:
+    """The messages of an answer, and the status where the eras' wires don't differ in it by themselves."""
+    async with face.raw(era) as client:
+        response = await client.http.send(request(client, message, headers))
+    return response.status_code, messages_in(response.text)
+
+
+@pytest.mark.parametrize("era", ERAS)
+async def test_both_lanes_answer_the_same(direct: Face, sdk: Face, era: Era) -> None:
+    for name, message in MESSAGES.items():
+        assert await answers_of(direct, era, message, {}) == await answers_of(sdk, era, message, {}), name
+
+
+@pytest.mark.parametrize("era", ERAS)
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"accept": "application/json"},
+        {"accept": "text/event-stream"},
+        {"accept": "text/html"},
+        {"accept": "*/*"},
+        {"accept": "application/*;q=0.5, text/*"},
+        {"content-type": "text/plain"},
+        {"content-type": "application/json; charset=utf-8"},
+        {"mcp-protocol-version": "1999-01-01"},
+        {"mcp-method": "tools/list"},
+        {"mcp-name": "refuse"},
+        {"mcp-name": "=?base64?ZWNobw==?="},
+        {"mcp-param-text": "x"},
+        {"mcp-session-id": "unknown"},
+    ],
+    ids=lambda headers: " ".join(f"{name} {value}" for name, value in headers.items()),
+)
+async def test_both_lanes_check_headers_alike(direct: Face, sdk: Face, era: Era, headers: dict[str, str]) -> None:
+    message = {"method": "tools/call", "params": {"name": "echo", "arguments": {"text": "x"}}}
+    assert await answers_of(direct, era, message, headers) == await answers_of(sdk, era, message, headers)
+
+
+async def test_a_routing_header_that_comes_twice_is_refused_in_both_lanes(direct: Face, sdk: Face) -> None:
+    for face in (direct, sdk):
+        async with face.raw("modern") as client:
+            sent = client.request("tools/call", ECHO)
+            twice = httpx.Headers([*sent.headers.multi_items(), ("mcp-name", "echo")])
+            response = await client.http.post("/mcp", content=sent.content, headers=twice)
+        assert (response.status_code, response.json()["error"]["code"]) == (400, -32020)
+
+
+@pytest.mark.parametrize("version", ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"])
+async def test_results_are_those_of_the_negotiated_version(direct: Face, sdk: Face, version: str) -> None:
+    said: list[dict[str, Any]] = []
+    for face in (direct, sdk):
+        async with httpx.AsyncClient(base_url=face.url, headers=AUTHORIZED) as http:
+            client = RawClient(http, "handshake")
+            params = {"protocolVersion": version, "capabilities": {}, "clientInfo": {"name": "x", "version": "1"}}
+            opened = await client.send("initialize", params)
+            client.session_id = opened.headers["mcp-session-id"]
+            await client.notify("notifications/initialized")
+            response = await client.send("tools/call", {"name": "echo", "arguments": {"text": "[1]"}})
+            assert is_direct(response) == (face is direct)
+            said += messages_in(response.text)
+            said += messages_in((await client.send("tools/list")).text)
+    assert said[:2] == said[2:]
+
+
+async def test_what_needs_a_stream_goes_through_the_sdk(direct: Face) -> None:
+    async with direct.raw("handshake") as client:
+        assert is_direct(await client.send("tools/call", ECHO))
+        assert is_direct(await client.send("tools/list"))
+        assert is_direct(await client.send("ping"))
+        assert not is_direct(await client.send("tools/call", {**ECHO, "_meta": {"progressToken": 1}}))
+        assert not is_direct(await client.send("resources/list"))
+        await client.send("logging/setLevel", {"level": "info"})
+        assert not is_direct(await client.send("tools/call", ECHO))
+
+
+async def test_before_the_handshake_nothing_is_plain(direct: Face) -> None:
+    async with httpx.AsyncClient(base_url=direct.url, headers=AUTHORIZED) as http:
+        client = RawClient(http, "handshake")
+        assert (await client.send("tools/call", ECHO)).status_code == 400
+
+
+@pytest.mark.parametrize("era", ERAS)
+async def test_a_long_answer_comes_by_a_stream_that_is_kept_open(
+    direct: Face, era: Era, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(direct_reply, "STREAM_AFTER_S", 0)
+    monkeypatch.setattr(direct_reply, "PING_S", 0.01)
+    async with direct.raw(era) as client:
+        sent = client.request("tools/call", {"name": "wait", "arguments": {}})
+        with anyio.fail_after(30):
+            async with client.http.stream("POST", "/mcp", content=sent.content, headers=sent.headers) as response:
+                assert response.headers["content-type"] == "text/event-stream"
+                lines = response.aiter_lines()
+                while not (await anext(lines)).startswith(": ping"):
+                    pass
+                direct.tools.release.set()
+                (answer,) = messages_in("\n".join([line async for line in lines]))
+    assert text_of(answer["result"]) == "done"
+
+
+async def test_a_long_answer_is_resumed_on_another_connection(direct: Face, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(direct_reply, "STREAM_AFTER_S", 0)
+    async with direct.raw("handshake") as client:
+        sent = client.request("tools/call", {"name": "wait", "arguments": {}})
+        with anyio.fail_after(30):
+            async with client.http.stream("POST", "/mcp", content=sent.content, headers=sent.headers) as response:
+                first = await anext(response.aiter_lines())
+            headers = client.headers("", {}) | {"last-event-id": first.removeprefix("id: ")}
+            async with client.http.stream("GET", "/mcp", headers=headers) as response:
+                direct.tools.release.set()
+                (answer,) = messages_in("\n".join([line async for line in response.aiter_lines()]))
+            again = await client.http.get("/mcp", headers=headers)
+    assert text_of(answer["result"]) == "done"
+    assert messages_in(again.text) == [answer]
+
+
+async def test_who_hangs_up_before_a_stream_began_cannot_come_back_so_the_call_ends(direct: Face) -> None:
+    async with direct.raw("handshake") as client:
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(client.call, "wait")
+            await direct.tools.started.acquire()
+            tasks.cancel_scope.cancel()
+        await until(lambda: direct.tools.ended)
+    assert direct.tools.ended == ["cancelled"]
+
+
+async def test_a_cancelled_call_ends_without_an_answer(direct: Face) -> None:
+    async with direct.raw("handshake") as client, anyio.create_task_group() as tasks:
+        sent = client.request("tools/call", {"name": "wait", "arguments": {}})
+        responses: list[httpx.Response] = []
+
+        async def call() -> None:
+            responses.append(await client.http.send(sent))
+
+        tasks.start_soon(call)
+        await direct.tools.started.acquire()
+        await client.notify("notifications/cancelled", {"requestId": json.loads(sent.content)["id"]})
+        await until(lambda: responses)
+    assert direct.tools.ended == ["cancelled"]
+    assert (responses[0].status_code, responses[0].text) == (200, "")
+
+
+async def test_a_conversation_that_ends_takes_its_calls_with_it(direct: Face) -> None:
+    async with direct.raw("handshake") as client, anyio.create_task_group() as tasks:
+        tasks.start_soon(client.send, "tools/call", {"name": "wait", "arguments": {}})
+        await direct.tools.started.acquire()
+        await client.http.delete("/mcp", headers=client.headers("", {}))
+        await until(lambda: direct.tools.ended)
+    assert direct.tools.ended == ["cancelled"]
+
+
+async def test_an_id_that_is_used_again_waits_for_the_first(direct: Face) -> None:
+    async with direct.raw("handshake") as client, anyio.create_task_group() as tasks:
+        sent = client.request("tools/call", {"name": "wait", "arguments": {}})
+        said: list[str] = []
+
+        async def call(text: str) -> None:
+            body = json.loads(sent.content)
+            if text:
+                body["params"] = {"name": "echo", "arguments": {"text": text}}
+            response = await client.http.post("/mcp", json=body, headers=client.headers("", {}))
+            said.append(text_of(messages_in(response.text)[0]["result"]))
+
+        tasks.start_soon(call, "")
+        await direct.tools.started.acquire()
+        tasks.start_soon(call, "second")
+        await anyio.wait_all_tasks_blocked()
+        assert said == []
+        direct.tools.release.set()
+        await until(lambda: len(said) == 2)
+    assert said == ["done", "second"]
+
+
+async def test_a_client_that_cannot_resume_still_gets_its_long_answer(
+    direct: Face, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(direct_reply, "STREAM_AFTER_S", 0)
+    async with httpx.AsyncClient(base_url=direct.url, headers=AUTHORIZED, timeout=30) as http:
+        client = RawClient(http, "handshake")
+        params = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "x", "version": "1"}}
+        client.session_id = (await client.send("initialize", params)).headers["mcp-session-id"]
+        sent = client.request("tools/call", {"name": "wait", "arguments": {}})
+        async with client.http.stream("POST", "/mcp", content=sent.content, headers=sent.headers) as response:
+            lines = response.aiter_lines()
+            assert (await anext(lines)).startswith(": ping")
+            direct.tools.release.set()
+            (answer,) = messages_in("\n".join([line async for line in lines]))
+    assert text_of(answer["result"]) == "done"
+    assert HANDSHAKE > "2025-06-18"
