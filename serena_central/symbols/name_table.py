@@ -7,6 +7,7 @@ file really has a name, its symbols tell.
 
 import struct
 from collections.abc import Iterable, Iterator
+from itertools import islice
 
 _HASH = struct.Struct("<q")
 _FILE = struct.Struct("<I")
@@ -14,6 +15,9 @@ _RECORD = _HASH.size + _FILE.size
 
 PER_BUCKET = 64
 """Records of a bucket on average: a search through them takes a fraction of a microsecond."""
+
+ADDED_AT_ONCE = 256
+"""Names: generated code has files of 175,000."""
 
 
 class NameTable:
@@ -43,11 +47,17 @@ class NameTable:
     def add(self, path: str, names: Iterable[str]) -> list[str]:
         """Takes note that a file, which is not known yet, defines these names, each given once; those that no other
         file does."""
-        file, new = self._number(path), list[str]()
+        file, new, names = self._number(path), list[str](), iter(names)
+        while some := list(islice(names, ADDED_AT_ONCE)):
+            self._add(file, some, new)
+        return new
+
+    def _add(self, file: bytes, names: list[str], new: list[str]) -> None:
+        """Adds names of a file, so few that no bucket becomes long before the table grows."""
         # Millions of names at a restart: everything here counts.
         buckets, split, low, high = self._buckets, self._split, self._round - 1, 2 * self._round - 1
-        count, pack = 0, _HASH.pack
-        for count, name in enumerate(names, 1):  # noqa: B007
+        pack, known = _HASH.pack, len(new)
+        for name in names:
             number = hash(name)
             key = pack(number)
             place = number & low
@@ -56,11 +66,10 @@ class NameTable:
             if at < 0 or (at % _RECORD and _next(bucket, key, at + 1) < 0):
                 new.append(name)
             bucket += key + file
-        self._records += count
-        self._names += len(new)
+        self._records += len(names)
+        self._names += len(new) - known
         while self._records > PER_BUCKET * len(buckets):
             self._grow()
-        return new
 
     def drop(self, path: str, names: Iterable[str]) -> None:
         """Forgets a file that was added with these names."""
