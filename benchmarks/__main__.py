@@ -11,6 +11,7 @@ from benchmarks.dashboard import viewing
 from benchmarks.edits import guarding, replacing
 from benchmarks.faults import faulting
 from benchmarks.files_executed import files_executed
+from benchmarks.gates import gating
 from benchmarks.giant import growing_giant
 from benchmarks.giant_sources import GIANTS
 from benchmarks.giants import comparing_giants
@@ -36,6 +37,7 @@ ROWS: dict[str, Callable[[Bench], Iterator[Row]]] = {
     "proxy": proxying,
     "hook": hooking,
     "hub": joining,
+    "gates": gating,
     "settings": reading_settings,
     "find": finding,
     "search": searching,

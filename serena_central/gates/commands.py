@@ -17,6 +17,7 @@ from serena_central.gates.events import GateEvent
 from serena_central.gates.rules import Hook
 from serena_central.processes.child import run
 from serena_central.processes.environment import HARMLESS, allowed
+from serena_central.processes.fork_server import ForkServer
 from serena_central.processes.output import Head, Tail
 
 OUTPUT_BYTES = 256 * 1024
@@ -37,7 +38,7 @@ class CommandEnd(NamedTuple):
     trouble: str = ""
 
 
-async def run_command(hook: Hook, event: GateEvent, file: str) -> CommandEnd:
+async def run_command(hook: Hook, event: GateEvent, file: str, forks: ForkServer | None = None) -> CommandEnd:
     """Runs a hook in its root, for one file if `file` names one. Never raises for what the command does."""
     stdout, stderr = Head(OUTPUT_BYTES), Tail(ERROR_BYTES)
     words = [hook.action, *hook.arguments] if hook.arguments is not None else ["/bin/sh", "-c", hook.action]
@@ -50,6 +51,7 @@ async def run_command(hook: Hook, event: GateEvent, file: str) -> CommandEnd:
             stdout=stdout,
             stderr=stderr,
             environment={**allowed(HARMLESS, os.environ), **variables(event, file)},
+            forks=forks,
         )
     except ValueError:  # NUL in its words
         return CommandEnd(None, "", "", f"its command holds a NUL character. Correct it in {hook.name}.")

@@ -105,6 +105,22 @@ def rule_matcher(rule: Rule, base: Path, home: Path) -> Matcher:
     return lambda names, use: _each(use) if any(server_rule_fits(rule.tool, name) for name in names) else ()
 
 
+def may_match(matcher: str, matches: Matcher, use: ToolUse) -> bool:
+    """Whether a matcher may fit a tool, whatever that is called with."""
+    wanted = matcher.strip()
+    if not is_rule(wanted):
+        return bool(matches(use.names, use))
+    try:
+        rule = parse_rule(wanted)
+    except BadRule:
+        return True
+    if rule.tool in RUNS:
+        return use.effect == "run"
+    if rule.tool in EDITS or rule.tool in READS:
+        return rule.tool in use.names
+    return bool(matches(use.names, use))
+
+
 def _each(use: ToolUse | None) -> Sequence[str]:
     """Every file that is edited or read, each by itself."""
     return use.files if use is not None and use.files else ONCE

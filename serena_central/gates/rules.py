@@ -66,12 +66,12 @@ class Rules(NamedTuple):
         return self.by_event.get(event, ())
 
 
-def rules_of(found: Effective, standing: Standing) -> Rules:
-    """`standing` is the root's, as of now."""
+def rules_of(found: Effective, standing: Standing | None) -> Rules:
+    """`standing` is the root's, as of now; None for all hooks, whoever trusts them."""
     by_event: dict[str, list[Hook]] = {}
     held_back = 0
     seen: set[str] = set()
-    approved = _approved(standing)
+    approved = _approved(standing) if standing is not None else None
     for one in found.files:
         if one.file.rules_only or _switched_off(found, one.file.tier):
             continue
@@ -79,7 +79,8 @@ def rules_of(found: Effective, standing: Standing) -> Rules:
             form = canonical([event, matcher, hook])
             if event not in EVENTS or hook["type"] not in RUN_HERE or form in seen:
                 continue
-            if not one.file.tier.trusted and not (standing.trusted and (approved is None or form in approved)):
+            may_run = standing is None or one.file.tier.trusted or standing.trusted
+            if not may_run or not (one.file.tier.trusted or approved is None or form in approved):
                 held_back += 1
                 continue
             seen.add(form)

@@ -20,6 +20,7 @@ import anyio.to_thread
 from anyio.abc import ByteReceiveStream, ByteSendStream, Process
 
 from serena_central.processes.environment import inherited
+from serena_central.processes.fork_server import ForkedProcess, ForkServer
 from serena_central.processes.ladder import AT_ONCE, POLITE, Ladder, stop
 from serena_central.processes.output import Nothing, Sink, Tail, drain
 from serena_central.processes.scratch import Scratch, make
@@ -59,7 +60,7 @@ NO_LIMITS = Limits()
 class ChildProcess:
     """A running program and its supervisor. Made by `supervised` alone."""
 
-    def __init__(self, process: Process, lifeline: int, report: int, stderr: Tail) -> None:
+    def __init__(self, process: Process | ForkedProcess, lifeline: int, report: int, stderr: Tail) -> None:
         assert process.stdin
         assert process.stdout
         self.stdin: ByteSendStream = process.stdin
@@ -96,7 +97,7 @@ class ChildProcess:
 
     def usage(self) -> Usage:
         """Of the supervisor and everything below it. Reads /proc for some milliseconds: call it in a thread."""
-        return usage_of(self._process.pid)
+        return usage_of(self._process.pid) if self._process.pid is not None else Usage()
 
     async def drain(self) -> None:
         """Reads stderr until its end."""
@@ -174,6 +175,7 @@ async def supervised(
     limits: Limits = NO_LIMITS,
     stderr: Tail | None = None,
     merged: bool = False,
+    forks: ForkServer | None = None,
 ) -> AsyncGenerator[ChildProcess]:
     """Runs a program under a supervisor while the block is open, in `environment` or else in this process's own.
     `ladder` is how it is ended, if it still runs then. Its stderr goes to `stderr`, or with `merged` to its stdout.
@@ -181,36 +183,53 @@ async def supervised(
     Below `temporary` (`Places.temporary`) it gets a temporary folder that is gone when it is. What it writes is as the
     user's own umask says, for it writes the project's files (what a build makes, say), unless it is `private`.
 
+    `forks` starts it quicker, and makes no temporary folder.
+
     A command that can't be executed ends with code 127, and `not_executed` says why.
 
     Raises:
         OSError: not even the supervisor can start.
+        ValueError: an argument or variable holds NUL.
     """
+    assert forks is None or temporary is None
     watched_end, lifeline = os.pipe()  # not inheritable: no child ever holds the write end
     report, reporting_end = os.pipe()
     os.set_blocking(report, False)
     scratch = make(temporary) if temporary else None
+    umask = OTHERS if private else user_umask()
+    variables = {**(inherited() if environment is None else environment), **(scratch.environment if scratch else {})}
     arguments = [
         watched_end,
         reporting_end,
-        f"{OTHERS if private else user_umask():o}",
+        f"{umask:o}",
         limits.memory_bytes,
         "keep" if limits.keeps_privileges else "drop",
         scratch.folder if scratch else "",
         *command,
     ]
+    started: Process | ForkedProcess
     try:
-        started = await anyio.open_process(
-            [sys.executable, "-I", "-S", str(SUPERVISOR), *map(str, arguments)],
-            cwd=cwd,
-            env={
-                **(inherited() if environment is None else environment),
-                **(scratch.environment if scratch else {}),
-            },
-            stderr=subprocess.STDOUT if merged else subprocess.PIPE,
-            pass_fds=[watched_end, reporting_end, *([scratch.lock] if scratch else [])],
-            start_new_session=True,  # a Ctrl-C in the terminal is for this server, which ends its children in order
-        )
+        if forks is not None:
+            started = await forks.fork(
+                [str(word) for word in command],
+                cwd,
+                variables,
+                umask=umask,
+                memory_bytes=limits.memory_bytes,
+                drops_privileges=not limits.keeps_privileges,
+                lifeline=watched_end,
+                report=reporting_end,
+                merged=merged,
+            )
+        else:
+            started = await anyio.open_process(
+                [sys.executable, "-I", "-S", str(SUPERVISOR), *map(str, arguments)],
+                cwd=cwd,
+                env=variables,
+                stderr=subprocess.STDOUT if merged else subprocess.PIPE,
+                pass_fds=[watched_end, reporting_end, *([scratch.lock] if scratch else [])],
+                start_new_session=True,  # a Ctrl-C in the terminal is for this server, which ends its children in order
+            )
     except BaseException:
         os.close(lifeline)
         os.close(report)
@@ -224,20 +243,24 @@ async def supervised(
             scratch.unlock()  # the supervisor has it
     # No await from here until the task group is entered: a cancellation between would leave the child to nobody.
     process = ChildProcess(started, lifeline, report, stderr or Tail(STDERR_TAIL_BYTES))
-    async with anyio.create_task_group() as tasks:
-        tasks.start_soon(process.drain)
-        try:
-            yield process
-        finally:
+    try:
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(process.drain)
             try:
-                # Bounded by the ladder's own waits.
-                with anyio.CancelScope(shield=True):
-                    await process.end(ladder)
-                    if scratch:
-                        await _remove(scratch)
+                yield process
             finally:
-                process.close()
-                tasks.cancel_scope.cancel()
+                try:
+                    # Bounded by the ladder's own waits.
+                    with anyio.CancelScope(shield=True):
+                        await process.end(ladder)
+                        if scratch:
+                            await _remove(scratch)
+                finally:
+                    process.close()
+                    tasks.cancel_scope.cancel()
+    finally:
+        if isinstance(started, ForkedProcess):
+            started.close()  # now that nobody reads
 
 
 class Ended(NamedTuple):
@@ -268,6 +291,7 @@ async def run(
     private: bool = False,
     limits: Limits = NO_LIMITS,
     merged: bool = False,
+    forks: ForkServer | None = None,
 ) -> Ended:
     """Runs a command to its end; `given` is its stdin. `stdout` takes its output as it comes. What it started and left
     behind is killed when it ends. `deadline_s` is None only where the caller has a bound of its own.
@@ -286,6 +310,7 @@ async def run(
         limits=limits,
         stderr=stderr,
         merged=merged,
+        forks=forks,
     ) as process:
         with anyio.move_on_after(deadline_s) as scope:
             async with anyio.create_task_group() as tasks:

@@ -1,7 +1,8 @@
 """The supervisor: a small process between this server and one child, so that nothing outlives either of them.
 
 Run as `python -I -S supervisor.py LIFELINE REPORT UMASK MEMORY PRIVILEGES FOLDER COMMAND…`; standard library only, and
-nothing of this package.
+nothing of this package. As `supervisor.py --serve SOCKET` it is the fork server of `fork_server.py`, and forks a
+supervisor for each request: a new interpreter takes many times as long.
 
     LIFELINE      the read end of a pipe whose write end only the server has. When that end closes, however the server
                   ended, everything that descends from the supervisor is killed
@@ -37,13 +38,25 @@ PR_SET_NO_NEW_PRIVS = 38
 CANNOT_EXECUTE = 127
 """The exit code when the command can't be started, as shells have it."""
 
+REQUEST = "!BI"
+"""What comes over the fork server's socket, as `struct` writes it: 0, with the descriptors of a run; or a signal, and
+the supervisor that it is for."""
+
+MOST_DESCRIPTORS = 7
+"""Of one run: stdin, stdout, stderr, LIFELINE and REPORT; the request (a file of JSON); and the write end of a pipe,
+into which a supervisor writes its pid and, in the end, the child's wait status, a line each."""
+
 MAX_ROUNDS = 100
 """How often the tree is killed again until nothing is left; a round finds what was forked during the one before."""
 
 
+if sys.platform == "linux":
+    LIBC = ctypes.CDLL(None)
+
+
 def prctl(option: int, value: int) -> None:
     if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(option, value, 0, 0, 0)
+        LIBC.prctl(option, value, 0, 0, 0)
 
 
 def limit_memory(size: int) -> None:
@@ -53,7 +66,15 @@ def limit_memory(size: int) -> None:
         resource.setrlimit(resource.RLIMIT_AS, (size, size))
 
 
-def start(command: list[str], lifeline: int, report: int, umask: int, memory: int, drops_privileges: bool) -> int:
+def start(
+    command: list[str],
+    lifeline: int,
+    report: int,
+    umask: int,
+    memory: int,
+    drops_privileges: bool,
+    environment: dict[str, str] | None,
+) -> int:
     """Starts the child in a session of its own; returns its pid, which is its process group's id too."""
     supervisor = os.getpid()
     pid = os.fork()
@@ -75,7 +96,7 @@ def start(command: list[str], lifeline: int, report: int, umask: int, memory: in
             signal.signal(number, signal.SIG_DFL)
         if memory:
             limit_memory(memory)
-        os.execvp(command[0], command)
+        os.execvpe(command[0], command, os.environ if environment is None else environment)
     except OSError as error:
         os.write(report, b"e%d\n" % (error.errno or 0))
         os.write(2, f"{command[0]}: {error.strerror}\n".encode())
@@ -208,7 +229,15 @@ def take_note(number: int, frame: object) -> None:
 
 
 def supervise(
-    lifeline: int, report: int, umask: int, memory: int, drops_privileges: bool, folder: str, command: list[str]
+    lifeline: int,
+    report: int,
+    umask: int,
+    memory: int,
+    drops_privileges: bool,
+    folder: str,
+    command: list[str],
+    environment: dict[str, str] | None = None,
+    ended: int | None = None,
 ) -> None:
     forwarded = {signal.SIGTERM: signal.SIGTERM, signal.SIGINT: signal.SIGINT, signal.SIGHUP: signal.SIGTERM}
     awake, wakeup = os.pipe()
@@ -219,7 +248,7 @@ def supervise(
     for number in (signal.SIGCHLD, *forwarded):
         signal.signal(number, take_note)
     prctl(PR_SET_CHILD_SUBREAPER, 1)
-    leader = start(command, lifeline, report, umask, memory, drops_privileges)
+    leader = start(command, lifeline, report, umask, memory, drops_privileges, environment)
     release_streams()
     while True:
         ready, _, _ = select.select([lifeline, awake], [], [])
@@ -233,13 +262,95 @@ def supervise(
         status = collect(leader)
         if status is not None:
             kill_descendants()
+            if ended is not None:
+                os.write(ended, b"%d\n" % status)
             end_like(status)
         for number, passed_on in forwarded.items():
             if number in arrived:
                 signal_group(leader, passed_on)
 
 
+# --- the fork server -------------------------------------------------------------------------------------------------
+
+
+def serve(number: int) -> None:
+    """Forks supervisors until the socket closes. Single-threaded, so that a fork is safe."""
+    import socket
+    import struct
+
+    requests = socket.socket(fileno=number)
+    awake, wakeup = os.pipe()
+    os.set_blocking(wakeup, False)
+    os.set_blocking(awake, False)
+    signal.set_wakeup_fd(wakeup, warn_on_full_buffer=False)
+    signal.signal(signal.SIGCHLD, take_note)
+    supervisors: set[int] = set()
+    while True:
+        ready, _, _ = select.select([requests, awake], [], [])
+        if awake in ready:
+            os.read(awake, 512)
+            forget_ended(supervisors)
+        if requests not in ready:
+            continue
+        said, descriptors, _, _ = socket.recv_fds(requests, struct.calcsize(REQUEST), MOST_DESCRIPTORS)
+        if not said:
+            os._exit(0)
+        what, pid = struct.unpack(REQUEST, said)
+        if what and pid in supervisors:
+            os.kill(pid, what)
+        if len(descriptors) == MOST_DESCRIPTORS:
+            started = forked_supervisor(descriptors, (requests.fileno(), awake, wakeup))
+            if started:
+                supervisors.add(started)
+        for descriptor in descriptors:
+            os.close(descriptor)
+
+
+def forget_ended(supervisors: set[int]) -> None:
+    """Collects supervisors that have ended: until then their pids are not given to others."""
+    for pid in list(supervisors):
+        if os.waitpid(pid, os.WNOHANG)[0]:
+            supervisors.discard(pid)
+
+
+def forked_supervisor(descriptors: list[int], ours: tuple[int, ...]) -> int:
+    """The pid of a supervisor in a process of its own. 0: there can't be one, reported as a command that can't run."""
+    import json
+
+    stdin, stdout, stderr, lifeline, report, request, ended = descriptors
+    try:
+        pid = os.fork()
+    except OSError as error:
+        os.write(report, b"e%d\n" % (error.errno or 0))
+        return 0
+    if pid:
+        return pid
+    try:
+        signal.set_wakeup_fd(-1)
+        os.setsid()
+        for descriptor in descriptors:
+            os.set_inheritable(descriptor, False)
+        for place, stream in enumerate((stdin, stdout, stderr)):
+            os.dup2(stream, place)
+        for descriptor in {*ours, stdin, stdout, stderr}:
+            os.close(descriptor)
+        os.write(ended, b"%d\n" % os.getpid())
+        with open(request, "rb") as file:
+            environment, folder, umask, memory, drops_privileges, temporary, command = json.load(file)
+        try:
+            os.chdir(folder)
+        except OSError as error:
+            os.write(report, b"e%d\n" % (error.errno or 0))
+            os._exit(CANNOT_EXECUTE)
+        supervise(lifeline, report, umask, memory, drops_privileges, temporary, command, environment, ended)
+    finally:
+        os._exit(CANNOT_EXECUTE)
+
+
 def main() -> None:
+    if sys.argv[1] == "--serve":
+        serve(int(sys.argv[2]))
+        return
     lifeline, report, umask, memory, privileges, folder, *command = sys.argv[1:]
     supervise(int(lifeline), int(report), int(umask, 8), int(memory), privileges == "drop", folder, command)
 

@@ -22,8 +22,8 @@ from serena_central.gates.checks import Baseline, Checks
 from serena_central.gates.conditions import EDITED_BY_OTHERS, holds
 from serena_central.gates.engine import Asked, Matched, Means, matching, run_hooks
 from serena_central.gates.events import CheckEnd, GateEvent, Outcome
-from serena_central.gates.matching import ToolUse, is_rule
-from serena_central.gates.rules import Rules
+from serena_central.gates.matching import ToolUse, is_rule, may_match
+from serena_central.gates.rules import Rules, rules_of
 from serena_central.gates.symbol_condition import symbol_holds
 from serena_central.projects.editing.applied_edit import AppliedEdit
 from serena_central.projects.editing.edit_watch import EditWatch, Holding, watching_edits
@@ -39,8 +39,23 @@ if TYPE_CHECKING:
 BEFORE, AFTER = "PreToolUse", "PostToolUse"
 
 
+def is_concerned(found: Effective, tool: Tool, *, on_project: bool) -> bool:
+    """Whether any hook of the settings may run around a tool, whatever that is called with and whoever trusts it."""
+    rules = rules_of(found, None)
+    if rules.checks and _learns(tool, on_project=on_project):
+        return True
+    effect, names = hook_names(tool)
+    use = ToolUse(names, effect, {})
+    return any(may_match(hook.matcher, hook.matches, use) for hook in (*rules.of(BEFORE), *rules.of(AFTER)))
+
+
+def _learns(tool: Tool, *, on_project: bool) -> bool:
+    """Whether checks follow what a tool does."""
+    return on_project and ((tool.edits and tool.journaled) or tool.name == SHELL)
+
+
 class GatedCall:
-    """Of one call in one root. `concerns`: whether any hook may run."""
+    """Of one call in one root."""
 
     def __init__(
         self,
@@ -61,14 +76,9 @@ class GatedCall:
         self._edits = tool.edits and tool.journaled and project is not None
         self._approved: frozenset[str] | None = None
         self._before, self._after = rules.of(BEFORE), rules.of(AFTER)
-        learns = project is not None and (self._edits or tool.name == SHELL)
+        learns = _learns(tool, on_project=project is not None)
         self._checked: frozenset[str] = rules.checks if learns else frozenset()
         self._outcomes: list[Outcome] = []
-        use = self._use({})
-        # Rules with arguments may match until these are known.
-        self.concerns = bool(self._checked) or any(
-            is_rule(hook.matcher) or hook.matches(use.names, use) for hook in (*self._before, *self._after)
-        )
 
     async def before(self, parsed: dict[str, Any]) -> dict[str, Any]:
         """Runs what comes before the tool; its arguments, as hooks may have changed them.
@@ -243,7 +253,8 @@ class GatedCall:
     def _means(self) -> Means:
         of_tier = self._found.of_tier
         urls = [url for tier in (Tier.ENTERPRISE, Tier.USER) for url in of_tier(tier).get("allowedHttpHookUrls", ())]
-        return Means(self._check, partial(holds, home=self._found.locations.home, decide=self._decide), urls)
+        decided = partial(holds, home=self._found.locations.home, decide=self._decide)
+        return Means(self._check, decided, urls, self._gating.forks)
 
     async def _check(self, asked: Asked) -> CheckEnd:
         if self._project is None:

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from serena_central.gates.halting import Halt, Halts
     from serena_central.gates.rules import Rules
     from serena_central.gates.session_state import SessionStates
+    from serena_central.processes.fork_server import ForkServer
     from serena_central.projects.project import Project
     from serena_central.tools.catalogue import Tool
     from serena_central.tools.context import ToolCall
@@ -55,13 +56,16 @@ class Gating:
         self._bus = bus
         self._halted_file = halted_file
         self._rules: Lru[Path, tuple[Effective, Standing, Rules]] = Lru(MOST_ROOTS)
+        self._named: Lru[Path, tuple[Effective, dict[tuple[str, bool], bool]]] = Lru(MOST_ROOTS)
+        """Whether hooks may concern a tool: by its name, on a project or on none."""
         self._tasks: TaskGroup | None = None
         self._states: SessionStates | None = None
+        self._forks: ForkServer | None = None
         # Late: only who has halted sessions loads what reads them.
         self._halts: Halts | None = self._opened_halts() if halted_file.exists() else None
 
     async def run(self, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
-        """Owns the hooks that run in the background; they end with it."""
+        """Owns the hooks that run in the background, and the process that starts hooks; they end with it."""
         async with anyio.create_task_group() as tasks:
             self._tasks = tasks
             task_status.started()
@@ -70,6 +74,8 @@ class Gating:
             finally:
                 self._tasks = None
                 tasks.cancel_scope.cancel()
+                if self._forks is not None:
+                    await self._forks.close()
 
     def start(self, work: Callable[[], object]) -> None:
         """Runs an async function in the background; nothing where the server stops."""
@@ -89,12 +95,20 @@ class Gating:
         """What hooks have to do with a call in a root; None where no hook concerns it."""
         if found is None or not found.has_hooks:
             return None
+        named = self._named.get(root)
+        if named is None or named[0] is not found:
+            named = self._named[root] = found, {}
+        concerned = named[1].get((tool.name, project is not None))
+        if concerned is False:
+            return None
         # Late: 10 ms that calls without hooks don't pay.
-        from serena_central.tools.gated_call import GatedCall
+        from serena_central.tools.gated_call import GatedCall, is_concerned
 
-        rules = self.rules(root, found)
-        made = GatedCall(self, call, tool, root, project, rules, found)
-        return made if made.concerns else None
+        if concerned is None:
+            # By all hooks, also those that nobody trusts: whether they are trusted takes long to find out.
+            concerned = is_concerned(found, tool, on_project=project is not None)
+            named[1][tool.name, project is not None] = concerned
+        return GatedCall(self, call, tool, root, project, self.rules(root, found), found) if concerned else None
 
     def rules(self, root: Path, found: "Effective") -> "Rules":
         """The hooks that may run in a root now."""
@@ -105,6 +119,15 @@ class Gating:
 
             kept = self._rules[root] = found, standing, rules_of(found, standing)
         return kept[2]
+
+    @property
+    def forks(self) -> "ForkServer":
+        """Starts commands of hooks; its process is started by the first of them."""
+        if self._forks is None:
+            from serena_central.processes.fork_server import ForkServer
+
+            self._forks = ForkServer()
+        return self._forks
 
     @property
     def states(self) -> "SessionStates":

@@ -176,9 +176,9 @@ class _NativeGate:
         of_tier = self._found.of_tier
         urls = [url for tier in (Tier.ENTERPRISE, Tier.USER) for url in of_tier(tier).get("allowedHttpHookUrls", ())]
         decided = partial(holds, home=self._found.locations.home, decide=self._decide)
-        outcome = await run_hooks(matched, self._event, Means(self._check, decided, urls))
+        gating = self._services.gating
+        outcome = await run_hooks(matched, self._event, Means(self._check, decided, urls, gating.forks))
         if outcome.halted:
-            gating = self._services.gating
             halt = gating.halt(self._session.id, outcome.halted, outcome.ran[-1].hook, self._root)
             return GateAnswer(decision="deny", reason=_halted(self._session.id, halt.reason, halt.at), halted=True)
         return _answer(outcome)
