@@ -10,6 +10,7 @@ import os
 import time
 from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
+from itertools import islice
 from pathlib import Path
 
 import anyio
@@ -23,7 +24,7 @@ from serena_central.core.pacing import paced
 from serena_central.core.quoting import as_name
 from serena_central.editing.transaction import Applier
 from serena_central.files.access import OPEN, Access
-from serena_central.files.boundary import from_shown, relative, relative_or_none, resolve_inside
+from serena_central.files.boundary import from_shown, relative, relative_or_none, resolve_inside, shown
 from serena_central.files.shared_trees import SharedTrees
 from serena_central.files.text import FileText
 from serena_central.files.tree import Change, FileTree
@@ -52,6 +53,9 @@ from serena_central.symbols.namepath import parse_pattern
 from serena_central.symbols.symbol import FileSymbols
 
 logger = logging.getLogger(__name__)
+
+SAME_NAMES = 3
+"""Files of one name that are listed where another path was meant."""
 
 COMPARED_AFTER_S = 60.0
 """Comparing sources takes a language server some ten seconds, in which the index of a large project is filled."""
@@ -227,8 +231,20 @@ class Project:
         Raises:
             PathError: it leads outside, or nothing usable is there.
         """
-        inside = self._resolved(path)
+        try:
+            inside = self._resolved(path)
+        except PathNotFound as error:
+            if error.close:
+                raise
+            raise PathNotFound(path, self._of_the_same_name(path)) from None
         return "" if inside == "." else inside
+
+    def _of_the_same_name(self, path: str) -> list[str]:
+        """Files in other folders, some at most."""
+        name = path.rpartition("/")[2]
+        below = f"/{name}"
+        found = (other for other in self.tree.files if other == name or other.endswith(below))
+        return list(map(shown, islice(found, SAME_NAMES))) if name else []
 
     def _resolved(self, path: str, *, must_exist: bool = True) -> str:
         """Raises PathError; for what is closed also by the name that was asked for, whatever it leads to."""

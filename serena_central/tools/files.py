@@ -3,14 +3,16 @@
 import fnmatch
 import re
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Annotated
 
 import anyio
 from msgspec import Meta
 
-from serena_central.core.errors import InvalidArguments
+from serena_central.core.errors import InvalidArguments, listed
 from serena_central.core.pacing import paced
+from serena_central.core.quoting import quoted
 from serena_central.core.words import counted
 from serena_central.files.boundary import shown
 from serena_central.files.glob import expand_braces
@@ -18,6 +20,7 @@ from serena_central.files.listing import leads_out, list_folder
 from serena_central.files.search import SearchRequest, glob_filter, search
 from serena_central.files.walk import is_utf8
 from serena_central.projects.project import Project
+from serena_central.symbols.similar_names import FEW, NAMES_COMPARED, nearest
 from serena_central.tools.catalogue import tool
 from serena_central.tools.context import ToolCall
 from serena_central.tools.listing import Listing
@@ -103,6 +106,8 @@ async def find_file(
     fits = _fitting(file_mask, prefix)
     files = sorted(target.tree.files)
     found = [path async for path in paced(files) if path.startswith(prefix) and fits(path)]
+    if not found:
+        call.if_empty.append(partial(_near_files, files, file_mask, fits, relative_path))
     return Listing(
         page=call.page,
         total=len(found),
@@ -112,6 +117,20 @@ async def find_file(
         narrow="Pass a stricter mask or a smaller folder.",
         per_file=Counter(found),
     )
+
+
+async def _near_files(files: Sequence[str], mask: str, fits: Callable[[str], bool], folder: str) -> str:
+    """What may be meant: files outside of the folder that fit, or those with a name like the mask."""
+    outside = [path async for path in paced(files) if fits(path)]
+    if outside:
+        return f"No file matches in {quoted(folder)}. Matches elsewhere: {listed(list(map(shown, outside[:FEW])))}."
+    name = mask.rpartition("/")[2]
+    names = [path.rpartition("/")[2] for path in files]
+    close = set(await anyio.to_thread.run_sync(nearest, name, names[:NAMES_COMPARED]))
+    if not close:
+        return ""
+    paths = [shown(path) for path, own in zip(files, names, strict=True) if own in close]
+    return f"No file matches. Close matches: {listed(paths[:FEW])}."
 
 
 def _fitting(mask: str, prefix: str) -> Callable[[str], bool]:
@@ -149,6 +168,8 @@ async def read_file(
         call.note(
             f"{path} contains bytes that are not valid {read.encoding}; they are shown as replacement characters."
         )
+    if not text.content:
+        call.note(f"{path} is empty.")
     last = min(last, text.line_count - 1)
     total = last - start_line + 1
 
@@ -215,6 +236,10 @@ async def search_for_pattern(
         call.note(note)
     if not hits and not request.multiline and _HAS_LINE_BREAK.search(substring_pattern):
         call.note("The pattern contains a line break, but lines are matched one by one. Pass multiline: true.")
+    if not hits and (paths_include_glob or paths_exclude_glob):
+        selects = _selecting(paths_include_glob, paths_exclude_glob)
+        if not [path async for path in paced(paths) if selects(path)]:
+            call.note(f"Nothing was searched: of {counted(len(paths), 'file')} the globs select none.")
     lines = [(path, line) async for path, some in paced(hits.items()) for line in some]
     return Listing(
         page=call.page,
@@ -254,12 +279,16 @@ def paths_below(target: Project, relative_path: str, include: str = "", exclude:
         PathError, InvalidArguments
     """
     inside = target.locate(relative_path) if relative_path else ""
-    wanted, unwanted = glob_filter(include), glob_filter(exclude)
+    selects = _selecting(include, exclude)
     prefix = inside + "/" if inside else ""
-    return sorted(
-        path
-        for path in target.tree.files
-        if (path == inside or path.startswith(prefix))
-        and (wanted is None or wanted(path))
-        and not (unwanted is not None and unwanted(path))
-    )
+    return sorted(path for path in target.tree.files if (path == inside or path.startswith(prefix)) and selects(path))
+
+
+def _selecting(include: str, exclude: str) -> Callable[[str], bool]:
+    """Whether a path fits one glob and not the other; an empty one selects all, or none.
+
+    Raises:
+        InvalidArguments
+    """
+    wanted, unwanted = glob_filter(include), glob_filter(exclude)
+    return lambda path: (wanted is None or wanted(path)) and not (unwanted is not None and unwanted(path))

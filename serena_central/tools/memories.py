@@ -7,7 +7,7 @@ from typing import Annotated
 
 from msgspec import Meta
 
-from serena_central.core.errors import MemoryChanged
+from serena_central.core.errors import MemoryChanged, listed
 from serena_central.core.quoting import framed, quoted
 from serena_central.core.words import counted
 from serena_central.editing.replacing import Mode
@@ -67,6 +67,8 @@ async def list_memories(
 
     for trouble in target.memories.troubles():
         call.note(trouble)
+    if topic and not names and (known := (await target.memories.names(""))[0]):
+        call.note(f"There is none below {quoted(topic)}. Memories: {listed(known)}.")
     return Listing(
         page=call.page,
         total=len(names),

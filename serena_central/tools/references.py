@@ -11,6 +11,7 @@ from msgspec import Meta
 from serena_central.core import pending_waits
 from serena_central.core.errors import ReferencesUnknown, ServerBusy, ServerSilent
 from serena_central.core.running_time import running_time
+from serena_central.core.words import counted
 from serena_central.projects.navigation.project_places import is_below
 from serena_central.projects.navigation.symbol_views import References, ReferenceView
 from serena_central.projects.project import Project
@@ -33,6 +34,9 @@ PLACES_S = 5.0
 
 PLACES_LISTED = 20
 """Places that one error names."""
+
+_NARROWING = ("include_kinds", "exclude_kinds", "used_in")
+"""Parameters that select references."""
 
 USE_CHARS = 80
 """No use in an answer is shorter."""
@@ -79,6 +83,9 @@ async def find_referencing_symbols(
         for use in found.references
         if is_wanted(use.holder.kind if use.holder else 1, include, exclude) and is_below(use.path, below or "")
     ]
+    if found.references and not used:
+        narrowed = [name for name, value in zip(_NARROWING, (include, exclude, below), strict=True) if value]
+        call.note(f"Of {counted(len(found.references), 'reference')}, none is selected by {' and '.join(narrowed)}.")
     window = call.page.window(len(used), USE_CHARS)
     bare = Form("without context", lambda: _references(used, context=False))
     return Listing(

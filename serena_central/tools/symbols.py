@@ -1,5 +1,6 @@
 """Tools that read symbols: overviews, definitions, implementations, and a summary of one symbol."""
 
+import re
 import time
 from bisect import bisect_right
 from collections import Counter, defaultdict
@@ -39,6 +40,8 @@ from serena_central.tools.unasked_modules import note_alone, note_unasked
 NESTED_LANGUAGES = frozenset({"java", "kotlin"})
 """Languages where a file's top level is uninformative: one class, named like the file."""
 
+
+_WORD = re.compile(r"\w+")
 
 REGEX_S = 5.0
 """Deadline in seconds of a regex over one file; only a pathological regex exceeds it."""
@@ -206,7 +209,8 @@ async def _note_nothing(
         close = await target.near(pattern, relative_path)
         if not close and (call.notes or substring):  # what they say explains it better
             return ""
-        says = f"No symbol matches {quoted(pattern)}."
+        within = f" in {quoted(relative_path)}" if relative_path else ""
+        says = f"No symbol matches {quoted(pattern)}{within}."
         if close:
             says += f" Close matches: {', '.join(close)}."
         if not substring:
@@ -266,14 +270,16 @@ async def find_declaration(
     if containing_symbol_name_path:
         holder = await target.find_one(containing_symbol_name_path, path, one_definition=True)
         first, last = text.offset(holder.symbol.range.start), text.offset(holder.symbol.range.end)
-    position = text.position(first + await _one_group(regex, text.content[first:last], path))
+    offset = first + await _one_group(regex, text.content[first:last], path)
+    position = text.position(offset)
     hits, outside, note = await target.navigation.definition(path, position)
     note_answer(call, note)
     if not hits:
         places = [f"{place.path}:{place.range.start.line0}" for place in outside]
         if places:
             return {"outside_project": places}
-        raise SymbolNotFound(regex, f"what is defined for {path}:{position.line0}")
+        name = _WORD.match(text.content, offset)
+        raise SymbolNotFound(name[0] if name else regex, f"the definitions that {path}:{position.line0} leads to")
     views = [await target.view(hit, body=include_body, info=include_info) for hit in hits]
     ReadSet(call, target).record_bodies(views)
     return as_json(views[0]) if len(views) == 1 else [as_json(view) for view in views]
@@ -287,7 +293,10 @@ async def _one_group(regex: str, content: str, path: str) -> int:
     except TimeoutError as error:
         raise DeadlineExceeded("The regex", REGEX_S) from error
     if len(matches) != 1:
-        raise InvalidArguments(f"The regex matches {len(matches)} places in {path}; it must match exactly one.")
+        raise InvalidArguments(
+            f"The regex matches {len(matches)} places in {path}; it must match exactly one."
+            + (" search_for_pattern finds text." if not matches else " Include more of the text around the place.")
+        )
     (groups,) = matches
     if len(groups) != 1:
         raise InvalidArguments(f"The regex has {len(groups)} groups; it must have exactly one, around the name.")

@@ -48,6 +48,7 @@ class PathNotFound(PathError):
         hint = f" Close matches: {listed(close)}." if close else " Use find_file or list_dir to see what exists."
         super().__init__(f"{path!r} does not exist in this project.{hint}")
         self.path = path
+        self.close = list(close)
 
 
 class PathRefused(PathError):

@@ -119,7 +119,7 @@ async def test_uses_in_a_cargo_package_that_no_workspace_joins_are_missed_aloud(
         found = await asked.result("find_referencing_symbols", name_path="shared", relative_path="lib/src/lib.rs")
         answer, note = (part["text"] for part in found["content"])
         # The place itself, asked about alone, leads to the definition; others may be missed all the same.
-        assert list(json.loads(answer)) == ["app/src/main.rs", "lib/src/lib.rs"]
+        assert list(json.loads(answer)) == ["app/src/main.rs", "lib/src/lib.rs"], found["content"]
         assert "shared also occurs in app/src/main.rs of modules that depend on this one by path" in note
 
 
