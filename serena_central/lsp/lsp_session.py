@@ -6,6 +6,7 @@ It joins connection, documents, callbacks and readiness. It knows no process and
 import logging
 import re
 from collections.abc import Callable, Collection, Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -16,6 +17,7 @@ from anyio.abc import ByteReceiveStream, ByteSendStream
 from serena_central.core import tracing
 from serena_central.core.errors import DeadlineExceeded, Inapplicable, RequestFailed, ServerBusy, Unsupported
 from serena_central.core.phases import phase
+from serena_central.core.progress import waiting_for
 from serena_central.core.text import Position, Text
 from serena_central.lsp import answer_gaps
 from serena_central.lsp.answers import FileEvent
@@ -367,7 +369,10 @@ class LspSession:
         )
 
     async def _ask_once(self, method: str, question: Question, shape: Any, *, opened: bool) -> tuple[Reading, Any]:
-        with tracing.step_span(f"{self._spec.name} {method}"), phase("server", self._spec.name):
+        asked = f"{self._spec.name} is answering {method}"
+        # For symbols, progress is the number of files that are left, which the indexer knows.
+        waiting = nullcontext() if question.feature == "document_symbols" else waiting_for(lambda: (asked, None))
+        with tracing.step_span(f"{self._spec.name} {method}"), phase("server", self._spec.name), waiting:
             return await self._exchange(method, question, shape, opened=opened)
 
     async def _let_it_take_in(self, path: Path) -> None:

@@ -17,7 +17,9 @@ from serena_central.claude_config.effective import Effective
 from serena_central.claude_config.tiers import Tier
 from serena_central.core.clock import utc
 from serena_central.core.errors import HookBlocked, InvalidArguments, SerenaCentralError, SessionHalted
+from serena_central.core.progress import waiting_for
 from serena_central.core.quoting import quoted
+from serena_central.core.words import counted
 from serena_central.gates.checks import Baseline, Checks
 from serena_central.gates.conditions import EDITED_BY_OTHERS, holds
 from serena_central.gates.engine import Asked, Matched, Means, matching, run_hooks
@@ -202,7 +204,8 @@ class GatedCall:
 
     async def _run(self, matched: Sequence[Matched], event: GateEvent) -> Outcome:
         """Raises SessionHalted."""
-        outcome = await run_hooks(matched, event, self._means())
+        with waiting_for(lambda: (_named(matched, event), None)):
+            outcome = await run_hooks(matched, event, self._means())
         if outcome.halted:
             halt = self._gating.halt(event.session, outcome.halted, outcome.ran[-1].hook, self._root)
             raise SessionHalted(event.session, halt.reason, utc(halt.at))
@@ -213,7 +216,8 @@ class GatedCall:
     async def _run_after(self, matched: Sequence[Matched], event: GateEvent) -> None:
         if not matched:
             return
-        outcome = await run_hooks(matched, event, self._means())
+        with waiting_for(lambda: (_named(matched, event), None)):
+            outcome = await run_hooks(matched, event, self._means())
         self._remember(outcome)
         for text in _said(outcome):
             self._call.note(text)
@@ -308,6 +312,12 @@ class GatedCall:
         if self._approved is not None:
             await self._planned(fresh)
         return fresh
+
+
+def _named(matched: Sequence[Matched], event: GateEvent) -> str:
+    """The hooks that run, for progress."""
+    first = quoted(matched[0].hook.name) if matched else ""
+    return f"{counted(len(matched), f'{event.name} hook')} ({first}{', …' if len(matched) > 1 else ''})"
 
 
 def _said(outcome: Outcome) -> list[str]:

@@ -18,8 +18,8 @@ from serena_central.core.errors import ClientCannotAnswer, UpstreamQuestionRefus
 from serena_central.core.event_kinds import SessionDisconnected, SessionForgotten, SessionKilled
 from serena_central.core.events import EventBus
 from serena_central.core.lru import Lru
-from serena_central.core.progress import listener
-from serena_central.core.quoting import escaped
+from serena_central.core.progress import listener, waiting_for
+from serena_central.core.quoting import escaped, quoted
 from serena_central.projects.claude_settings import ClaudeSettings
 from serena_central.projects.trust.trust_decisions import Trust
 from serena_central.sessions.session import Session
@@ -172,6 +172,12 @@ class UpstreamOffer:
         return Offered(tools, size, version)
 
     async def _call(
+        self, hub: "Hub", spec: "UpstreamSpec", tool: str, call: Any, arguments: dict[str, Any]
+    ) -> PassedOn:
+        with waiting_for(lambda: (f"{quoted(spec.name)} is answering {quoted(tool)}", None)):
+            return await self._passed_on(hub, spec, tool, call, arguments)
+
+    async def _passed_on(
         self, hub: "Hub", spec: "UpstreamSpec", tool: str, call: Any, arguments: dict[str, Any]
     ) -> PassedOn:
         session, channel = call.session, client_channel()

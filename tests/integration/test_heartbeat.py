@@ -1,5 +1,6 @@
 """While a call waits, a client that gave a token hears every few seconds what for, and how far it is."""
 
+import json
 import re
 import threading
 from collections.abc import AsyncGenerator, Callable
@@ -17,7 +18,7 @@ from tests.support.central import RunningCentral, running_central, running_parts
 from tests.support.mcp import Era, sdk_client
 from tests.support.scripted import REFERENCES, scripted_project, scripted_ty
 
-BEAT = re.compile(r"^find_referencing_symbols is running on 'shop'.* \(\d+ s\)$")
+BEAT = re.compile(r"^find_referencing_symbols: ty is answering textDocument/references.* \(\d+ s\)$")
 
 pytestmark = pytest.mark.anyio
 
@@ -158,3 +159,18 @@ async def test_several_projects_tell_which_have_not_answered(tmp_path: Path, mon
         arguments = {"substring_pattern": "hello", "project": [str(slow), str(quick)]}
         said = await heard_from(parts, "search_for_pattern", arguments, "1 of 2 projects", go_on.set)
     assert "1 of 2 projects answered, not yet 'shop'; " in said
+
+
+async def test_a_call_tells_which_hook_it_waits_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(heartbeat, "INTERVAL_S", 0.05)
+    scripted_ty(tmp_path)
+    root = scripted_project(tmp_path)
+    go_on = tmp_path / "go-on"
+    command = f"until [ -e {go_on} ]; do sleep 0.05; done"
+    hooks = {"PreToolUse": [{"matcher": "read_file", "hooks": [{"type": "command", "command": command}]}]}
+    (root / ".claude").mkdir()
+    (root / ".claude/settings.json").write_text(json.dumps({"hooks": hooks}))
+    async with running_parts(tmp_path) as parts:
+        arguments = {"relative_path": "cart.py", "project": str(root)}
+        said = await heard_from(parts, "read_file", arguments, "PreToolUse", go_on.touch)
+    assert said.startswith("read_file: 1 PreToolUse hook (")
