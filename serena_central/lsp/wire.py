@@ -15,6 +15,7 @@ import msgspec
 from anyio.abc import ByteReceiveStream, ByteSendStream
 
 from serena_central.core.running_time import running_time
+from serena_central.lsp.decoding import decoded
 from serena_central.lsp.framing import BrokenFraming, FrameReader, frame
 
 logger = logging.getLogger(__name__)
@@ -166,7 +167,7 @@ class Pending:
         if self.error is not None:
             raise self.error
         try:
-            return msgspec.json.decode(self.body, type=shape)
+            return await decoded(self.body, shape)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             raise AnswerUnreadable(f"a response that can't be decoded: {error}") from error
 

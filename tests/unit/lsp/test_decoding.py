@@ -1,0 +1,61 @@
+"""Long answers are decoded item by item, and give what they give in one go."""
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from serena_central.core import pacing
+from serena_central.lsp import decoding
+from serena_central.lsp.decoding import decoded
+from serena_central.lsp.types import LspLocation, LspSymbol
+
+pytestmark = pytest.mark.anyio
+
+RANGE = {"start": {"line": 1, "character": 2}, "end": {"line": 1, "character": 5}}
+PLACE = {"uri": "file:///a", "range": RANGE}
+SYMBOL = {"name": "a", "kind": 12, "range": RANGE, "selectionRange": RANGE}
+
+
+@pytest.mark.parametrize("long", [0, 10**9])
+@pytest.mark.parametrize(
+    ("value", "shape"),
+    [
+        ([SYMBOL] * 3, list[LspSymbol] | None),
+        ([PLACE] * 3, list[LspLocation] | LspLocation | None),
+        (PLACE, list[LspLocation] | LspLocation | None),
+        ([PLACE, SYMBOL], list[msgspec.Raw] | None),
+        ([], list[LspSymbol] | None),
+        (None, list[LspSymbol] | None),
+        ({"a": [1]}, dict[str, list[int]]),
+        ([1, 2], msgspec.Raw),
+    ],
+)
+async def test_long_and_short_answers_are_the_same(
+    monkeypatch: pytest.MonkeyPatch, long: int, value: Any, shape: Any
+) -> None:
+    monkeypatch.setattr(decoding, "LONG_BYTES", long)
+    body = msgspec.Raw(msgspec.json.encode(value))
+    assert await decoded(body, shape) == msgspec.json.decode(body, type=shape)
+
+
+@pytest.mark.parametrize("long", [0, 10**9])
+@pytest.mark.parametrize("text", [b'[{"name": 1}]', b"[1", b'[{"name": "\xff"}]', b'"x"'])
+async def test_what_is_no_such_answer_is_refused(monkeypatch: pytest.MonkeyPatch, long: int, text: bytes) -> None:
+    monkeypatch.setattr(decoding, "LONG_BYTES", long)
+    with pytest.raises((msgspec.DecodeError, UnicodeDecodeError)):
+        await decoded(msgspec.Raw(text), list[LspSymbol] | None)
+
+
+async def test_others_get_turns_while_a_long_answer_is_decoded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pacing, "SLICE_S", 0.0)
+    turns = 0
+
+    async def counted() -> None:
+        nonlocal turns
+        turns += 1
+
+    monkeypatch.setattr("anyio.lowlevel.checkpoint", counted)
+    body = msgspec.Raw(msgspec.json.encode([SYMBOL] * 5000))
+    assert len(await decoded(body, list[LspSymbol] | None)) == 5000
+    assert turns >= 5000
