@@ -15,6 +15,7 @@ import click
 import msgspec
 
 from serena_central.cli.output import json_option, print_json, print_table, say
+from serena_central.cli.usage_of_edits import EDIT_GROUPS, show_edits
 from serena_central.config.load import load_server_config
 from serena_central.config.settings import ServerSettings
 from serena_central.core.places import Places
@@ -24,7 +25,7 @@ from serena_central.transcripts.audit import Audit
 from serena_central.transcripts.budgets import overruns
 from serena_central.transcripts.counting import Update, roots_of, update
 from serena_central.transcripts.pricing import Prices
-from serena_central.transcripts.reports import GROUPS, Block, By, Report, UsageRow, report
+from serena_central.transcripts.reports import GROUPS, Block, Report, UsageRow, report
 
 HEADERS = ["REQUESTS", "INPUT", "OUTPUT", "CACHE WRITE", "CACHE READ", "COST"]
 
@@ -33,15 +34,18 @@ HEADERS = ["REQUESTS", "INPUT", "OUTPUT", "CACHE WRITE", "CACHE READ", "COST"]
     invoke_without_command=True,
     epilog="Examples: serena-central usage --by model --since 2026-11-01; serena-central usage --audit",
 )
-@click.option("--by", type=click.Choice(GROUPS), default="day", show_default=True, help="What one row is.")
+@click.option(
+    "--by", type=click.Choice((*GROUPS, *EDIT_GROUPS)), default="day", show_default=True, help="What one row is."
+)
 @click.option("--since", metavar="DATE", help="Only since this day (YYYY-MM-DD), or the last days (7d).")
 @click.option("--audit", is_flag=True, help="List every row of the transcripts that does not count, and why.")
 @json_option
 @click.pass_context
-def command(context: click.Context, *, by: By, since: str | None, audit: bool, as_json: bool) -> None:
+def command(context: click.Context, *, by: Any, since: str | None, audit: bool, as_json: bool) -> None:
     """Show tokens and cost of coding agents.
 
     Read are the transcripts of Claude Code, Codex and Gemini CLI; what was read once is kept when they are deleted.
+    Edits and symbols are those that this server changed, with the cost of the conversations that asked for it.
     """
     if context.invoked_subcommand is not None:
         return
@@ -51,6 +55,9 @@ def command(context: click.Context, *, by: By, since: str | None, audit: bool, a
         _audit(as_json=as_json)
         return
     settings = load_server_config({}).value
+    if by in EDIT_GROUPS:
+        show_edits(by, settings, start, as_json=as_json)
+        return
     with _store() as store:
         done = update(store, roots_of(Path.home(), os.environ), Prices(settings.prices))
         found = report(store, by, since=start, now=now)

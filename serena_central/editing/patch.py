@@ -62,14 +62,35 @@ def reverted(text: str, hunks: list[Hunk]) -> str:
     Raises:
         MovedOn
     """
+    return reverted_with_line(text, hunks, None)[0]
+
+
+def reverted_with_line(text: str, hunks: list[Hunk], line0: int | None) -> tuple[str, int | None]:
+    """The same, and the line that `line0` was before; None for one that the hunks made.
+
+    Raises:
+        MovedOn
+    """
     lines = lines_of(text)
     moved = 0
     for hunk in hunks:
         before, after = lines_of(hunk.before.decode(*_SURVIVES)), lines_of(hunk.after.decode(*_SURVIVES))
         start = _find(lines, after, hunk.line0 + moved)
+        if line0 is not None and line0 >= start + len(after):
+            line0 += len(before) - len(after)
+        elif line0 is not None and line0 >= start:
+            line0 = _line_before(before, after, line0 - start, start)
         lines[start : start + len(after)] = before
         moved += len(before) - len(after) + start - (hunk.line0 + moved)
-    return "".join(lines)
+    return "".join(lines), line0
+
+
+def _line_before(before: list[str], after: list[str], line0: int, start: int) -> int | None:
+    """What line of a hunk's old text a line of its new one was, counted from `start` on."""
+    for kind, old, _, new, end in _stretches(before, after):
+        if new <= line0 < end:
+            return start + old + line0 - new if kind == "equal" else None
+    return None
 
 
 def changed_lines(hunks: list[Hunk]) -> list[ChangedLines]:

@@ -101,6 +101,16 @@ WHERE request.origin IN temp.touched GROUP BY 1, 2, 3
 """  # noqa: S608 - a constant
 
 
+_TOOL_USES = """
+SELECT tool_use.id, name, cost / (SELECT count(*) FROM tool_use AS other WHERE other.request = request.key),
+    project, session, agent, model
+FROM tool_use JOIN request ON request.key = tool_use.request JOIN origin ON origin.id = request.origin
+"""
+
+IDS_ASKED = 500
+"""In one query."""
+
+
 class KnownFile(NamedTuple):
     """A transcript as it was read last. `head` are its first bytes, `state` the reader's own JSON."""
 
@@ -172,6 +182,17 @@ class ToolTotal(NamedTuple):
     unpriced: int
 
 
+class ToolUse(NamedTuple):
+    """One call of a tool. `cost` is its part of its request's, None where that is unknown."""
+
+    tool: str
+    cost: float | None
+    project: str
+    session: str
+    agent: str
+    model: str
+
+
 class UsageStore:
     """One connection; for one thread. Safe beside other processes that use the same file. Every method
     raises StoreError."""
@@ -217,12 +238,15 @@ class UsageStore:
     def tool_totals(self, since_bucket: int = 0, session: str | None = None) -> list[ToolTotal]:
         return self._read(ToolTotal, "tool_total", since_bucket, session)
 
-    def requests(self, *, client: str, sessions: Sequence[str], until: int) -> list[StoredRequest]:
-        """The requests of a client's sessions until a time, in order."""
-        marks = ", ".join("?" * len(sessions))
-        query = f"SELECT * FROM request WHERE at <= ? AND origin IN (SELECT id FROM origin WHERE client = ? AND session IN ({marks})) ORDER BY at"  # noqa: S608, E501 - marks only
-        with self._failing_plainly():
-            return [StoredRequest._make(row) for row in self._connection.execute(query, (until, client, *sessions))]
+    def tool_uses(self, ids: Sequence[bytes]) -> dict[bytes, ToolUse]:
+        """Those of these calls that are known, by id."""
+        found: dict[bytes, ToolUse] = {}
+        for start in range(0, len(ids), IDS_ASKED):
+            part = ids[start : start + IDS_ASKED]
+            query = f"{_TOOL_USES} WHERE tool_use.id IN ({', '.join('?' * len(part))})"
+            with self._failing_plainly():
+                found |= {row[0]: ToolUse._make(row[1:]) for row in self._connection.execute(query, part)}
+        return found
 
     def _read(self, kind: Any, table: str, since_bucket: int, session: str | None) -> list[Any]:
         counted = (

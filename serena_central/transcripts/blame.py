@@ -5,23 +5,23 @@ own. It does not see what a person, a formatter or a command wrote.
 """
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path, PurePath
 from typing import Any, cast
 
 import msgspec
 
+from serena_central.store.usage_store import KnownFile
 from serena_central.transcripts.counting import FoundFile, Root, transcripts_in
+from serena_central.transcripts.edit_calls import transcript_of
 from serena_central.transcripts.lines import Lines
-from serena_central.transcripts.messages import Message, messages, of_line
+from serena_central.transcripts.messages import Message, of_line, prompt_before
 from serena_central.transcripts.requests import Dropped
 
 OLD = ("old_string", "old_text", "old_str", "needle", "old_content")
 """Arguments that name what an edit replaces."""
 
 FAILED = b'"is_error":true'
-
-PROMPT_CHARS = 200
 
 
 class Author(msgspec.Struct, frozen=True, kw_only=True):
@@ -37,8 +37,11 @@ class Author(msgspec.Struct, frozen=True, kw_only=True):
     file: str
 
 
-def author_of(roots: Sequence[Root], path: Path, text: str) -> Author | None:
-    """Who wrote the line `text` of the file `path`, None where no transcript tells. Reads all transcripts."""
+def author_of(
+    roots: Sequence[Root], path: Path, text: str, known: Mapping[str, KnownFile] | None = None
+) -> Author | None:
+    """Who wrote the line `text` of the file `path`, None where no transcript tells. Reads all transcripts. `known` is
+    what the usage store knows of them."""
     wanted = text.strip()
     marker = json.dumps(wanted, ensure_ascii=False)[1:-1].encode("utf-8", "surrogatepass")
     markers = {marker, json.dumps(wanted)[1:-1].encode(), json.dumps(marker.decode("utf-8", "replace"))[1:-1].encode()}
@@ -55,12 +58,12 @@ def author_of(roots: Sequence[Root], path: Path, text: str) -> Author | None:
     at, found, message = best
     return Author(
         client=found.root.form.client,
-        session=_session(found),
+        session=found.root.form.session(transcript_of(found, known or {})),
         at=at,
         tool=message.tool,
         call=message.call,
         agent=message.agent,
-        prompt=_prompt_before(found, message),
+        prompt=prompt_before(found.root.form.client, Path(found.path), message.call),
         file=found.path,
     )
 
@@ -102,29 +105,6 @@ def _texts(given: Any, depth: int = 0) -> Iterator[str]:
     elif isinstance(given, list) and depth < 6:
         for value in cast("list[Any]", given):
             yield from _texts(value, depth + 1)
-
-
-def _prompt_before(found: FoundFile, call: Message) -> str:
-    prompt = ""
-    for message in messages(found):
-        if message.role == "user" and message.text.strip():
-            prompt = message.text.strip().splitlines()[0][:PROMPT_CHARS]
-        if message.role == "tool_call" and message.call == call.call and message.at == call.at:
-            break
-    return prompt
-
-
-def _session(found: FoundFile) -> str:
-    """The session's id, as its transcript is named."""
-    path = Path(found.path)
-    parts = path.relative_to(found.root.folder).parts
-    match found.root.form.client:
-        case "claude-code":
-            return parts[1] if len(parts) > 2 else path.stem
-        case "codex":
-            return path.stem[-36:]
-        case _:
-            return path.stem.removeprefix("session-")
 
 
 def _ignore(_: Dropped) -> None:

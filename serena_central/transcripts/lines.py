@@ -36,12 +36,19 @@ class Lines:
         do is not looked at. A last line without an end is passed on, too, but not consumed: it may be half written.
         """
         for start, block, whole in self._blocks():
-            yield from _marked(start, block, markers)
+            for first, end in _marked(block, markers):
+                yield start + first, block[first:end].rstrip(b"\r")
             if whole:
                 for offset, line in _cut_off(start, block):
                     if not any(marker in line for marker in markers):
                         self._drop(Dropped(offset, MALFORMED, "it does not end with }"))
                 self.consumed = start + len(block)
+
+    def with_text(self, needles: Sequence[bytes]) -> Iterator[tuple[int, bytes]]:
+        """The same for lines that hold one of `needles`, which are lower case, in any case of ASCII's letters."""
+        for start, block, _ in self._blocks():
+            for first, end in _marked(block.lower(), needles):
+                yield start + first, block[first:end].rstrip(b"\r")
 
     def decoded(
         self, decoder: "msgspec.json.Decoder[Record]", markers: Sequence[bytes]
@@ -112,7 +119,8 @@ def decode(decoder: "msgspec.json.Decoder[Record]", offset: int, content: bytes,
     return None
 
 
-def _marked(start: int, block: bytes, markers: Sequence[bytes]) -> Iterator[tuple[int, bytes]]:
+def _marked(block: bytes, markers: Sequence[bytes]) -> Iterator[tuple[int, int]]:
+    """Where lines begin and end that hold one of the markers."""
     places = [block.find(marker) for marker in markers]
     while True:
         found = [place for place in places if place >= 0]
@@ -122,7 +130,7 @@ def _marked(start: int, block: bytes, markers: Sequence[bytes]) -> Iterator[tupl
         first = block.rfind(b"\n", 0, place) + 1
         end = block.find(b"\n", place)
         end = len(block) if end < 0 else end
-        yield start + first, block[first:end].rstrip(b"\r")
+        yield first, end
         places = [block.find(marker, end) if 0 <= at < end else at for at, marker in zip(places, markers, strict=True)]
 
 

@@ -33,6 +33,8 @@ class Message(msgspec.Struct, frozen=True, kw_only=True):
 
 Data = dict[str, Any]
 
+PROMPT_CHARS = 200
+
 
 def files_of(roots: Sequence[Root], client: str, session: str) -> list[FoundFile]:
     """The transcripts of a session, those of its sub-agents too."""
@@ -51,8 +53,30 @@ def messages(found: FoundFile) -> Iterator[Message]:
     Raises:
         OSError
     """
-    reading = _READERS[found.root.form.client]
-    path = Path(found.path)
+    return messages_in(found.root.form.client, Path(found.path))
+
+
+def prompt_before(client: str, path: Path, call: str) -> str:
+    """The first line of the prompt that a tool call in a transcript answers; "" where there is none."""
+    prompt = ""
+    try:
+        for message in messages_in(client, path):
+            if message.role == "user" and message.text.strip():
+                prompt = message.text.strip().splitlines()[0][:PROMPT_CHARS]
+            if message.role == "tool_call" and message.call == call:
+                break
+    except OSError:
+        return ""
+    return prompt
+
+
+def messages_in(client: str, path: Path) -> Iterator[Message]:
+    """What a transcript of a client holds.
+
+    Raises:
+        OSError
+    """
+    reading = _READERS[client]
     with path.open("rb", buffering=0) as file:
         if path.suffix == ".json":
             for one in _data(file.read(LONGEST)).get("messages") or ():

@@ -12,6 +12,7 @@ import msgspec
 from serena_central.store.usage_store import BUCKET_MS, ToolTotal, Total, UsageStore
 
 By = Literal["day", "week", "month", "model", "project", "session", "agent", "client", "tool", "upstream", "block"]
+"""What `report` groups by. Edits and symbols are of `edit_usage`."""
 GROUPS: tuple[By, ...] = get_args(By)
 
 BLOCK = timedelta(hours=5)

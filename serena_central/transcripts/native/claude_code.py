@@ -24,7 +24,7 @@ from serena_central.transcripts.requests import (
     key_of,
     milliseconds,
 )
-from serena_central.transcripts.source import Form, Source
+from serena_central.transcripts.source import Form, Source, Transcript
 
 _USAGE = b'"usage":'
 _FAILED = b'"is_error":true'
@@ -146,8 +146,7 @@ class _Place:
 
     def __init__(self, source: Source) -> None:
         parts = source.path.relative_to(source.root).parts
-        # A sub-agent's file lies below its session's folder.
-        self.session = parts[1] if len(parts) > 2 else source.path.stem
+        self.session = _session(source)
         self.folder = next(iter(parts), "")
         self._origins: dict[tuple[str | None, ...], Origin] = {}
 
@@ -162,8 +161,24 @@ class _Place:
         return found
 
     def tool(self, line: _Line, tool: str) -> bytes:
-        # Ids are unique over all sessions when a provider gives them, and in a conversation when anybody does.
-        return key_of("tool", tool, "" if tool.startswith("toolu_") else line.session_id or self.session, line.agent_id)
+        return _key_of_tool(tool, line.session_id or self.session, line.agent_id)
+
+
+def _session(transcript: Transcript) -> str:
+    """A sub-agent's file lies below its session's folder."""
+    parts = transcript.path.relative_to(transcript.root).parts
+    return parts[1] if len(parts) > 2 else transcript.path.stem
+
+
+def _tool_key(transcript: Transcript, call: str) -> bytes:
+    stem = transcript.path.stem
+    agent = stem.removeprefix("agent-") if "subagents" in transcript.path.parts else None
+    return _key_of_tool(call, _session(transcript), agent)
+
+
+def _key_of_tool(call: str, session: str, agent: str | None) -> bytes:
+    # Ids are unique over all sessions when a provider gives them, and in a conversation when anybody does.
+    return key_of("tool", call, "" if call.startswith("toolu_") else session, agent)
 
 
 def _request(line: _Line, message: _Message, usage: _Usage, known: _Place) -> Request | str:
@@ -211,4 +226,4 @@ def _is_transcript(name: str) -> bool:
     return name.endswith(".jsonl")
 
 
-FORM = Form("claude-code", _roots, _is_transcript, _read)
+FORM = Form("claude-code", _roots, _is_transcript, _read, _session, _tool_key)

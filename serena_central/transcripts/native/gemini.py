@@ -23,7 +23,7 @@ from serena_central.transcripts.requests import (
     key_of,
     milliseconds,
 )
-from serena_central.transcripts.source import Form, Source
+from serena_central.transcripts.source import Form, Source, Transcript
 
 
 class _Tokens(msgspec.Struct):
@@ -83,7 +83,7 @@ def _read(source: Source, drop: Drop) -> Iterator[Found]:
         source.at = offset
         if message.type != "gemini" or message.tokens is None:
             continue
-        session = source.state.get("session", source.path.stem)
+        session = _session(source)
         request = _request(message, message.tokens, Origin("gemini", project, session, "", message.model or ""))
         if isinstance(request, str):
             drop(Dropped(offset, request))
@@ -143,6 +143,14 @@ def _request(message: _Message, tokens: _Tokens, origin: Origin) -> Request | st
     return request if request.tokens or calls else NO_TOKENS
 
 
+def _session(transcript: Transcript) -> str:
+    return transcript.state.get("session") or transcript.path.stem.removeprefix("session-")
+
+
+def _tool_key(transcript: Transcript, call: str) -> bytes:
+    return key_of("tool", call, _session(transcript))
+
+
 def _project(source: Source) -> str:
     """The project's root, which its folder of chats names; else that folder's name."""
     folder = source.root / source.path.relative_to(source.root).parts[0]
@@ -153,4 +161,4 @@ def _project(source: Source) -> str:
         return folder.name
 
 
-FORM = Form("gemini", _roots, _is_transcript, _read)
+FORM = Form("gemini", _roots, _is_transcript, _read, _session, _tool_key)
