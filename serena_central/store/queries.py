@@ -1,7 +1,7 @@
 """The named questions to the database, each on one snapshot. Blocks; `store` runs them in worker threads."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
 from sqlalchemy import (
@@ -35,6 +35,7 @@ from serena_central.store.query_results import (
 from serena_central.store.rows import (
     CallDetailRow,
     CallTotalRow,
+    DailyTotalRow,
     EditRow,
     EventRow,
     MemoryTotalRow,
@@ -45,7 +46,7 @@ from serena_central.store.rows import (
     SymbolViewRow,
     ToolCallRow,
 )
-from serena_central.store.spans import MINUTES_KEPT_S, SPANS_S
+from serena_central.store.spans import totals_kept_since
 from serena_central.store.tables import METADATA
 from serena_central.store.total_queries import TotalQueries
 
@@ -62,11 +63,11 @@ MOST_UNDOINGS = 2000
 IDS_ASKED = 500
 """In one statement: databases bound the number of its parameters."""
 
-_SESSION, _VIEW, _CALL, _DETAIL, _EDIT, _EVENT, _PROJECT, _RUN, _CALL_TOTAL, _MEMORY_TOTAL = (
+_SESSION, _VIEW, _CALL, _DETAIL, _EDIT, _EVENT, _PROJECT, _RUN, _CALL_TOTAL, _MEMORY_TOTAL, _DAILY = (
     METADATA.tables[kind.table]
     for kind in (
         SessionRow, SymbolViewRow, ToolCallRow, CallDetailRow, EditRow, EventRow, ProjectRow, ServerRunRow,
-        CallTotalRow, MemoryTotalRow,
+        CallTotalRow, MemoryTotalRow, DailyTotalRow,
     )
 )  # fmt: skip
 
@@ -261,36 +262,58 @@ class Queries(TotalQueries):
             ServerRunRow, select(_RUN).where(columns.started_at >= started_at).order_by(columns.started_at.desc())
         )
 
-    def sweep(self, policy: RetentionPolicy, now: float) -> int:
-        """Deletes what is older than the policy keeps, gives space back, and returns the number of rows."""
+    def sweep(self, policy: RetentionPolicy, now: float, *, stopped: Callable[[], bool] = lambda: False) -> int:
+        """Deletes what is older than the policy keeps, gives space back, and returns the number of rows.
+
+        Ends soon after `stopped`, which is asked between transactions; the next sweep deletes the rest.
+        """
         calls_before = now - policy.calls_days * DAY_S
+        kept = totals_kept_since(calls_before, now)
         old = {
             _EVENT: _EVENT.columns.at < now - policy.events_days * DAY_S,
             _CALL: _CALL.columns.at < calls_before,
             _DETAIL: _DETAIL.columns.at < calls_before,
             _EDIT: _EDIT.columns.at < calls_before,
-            _CALL_TOTAL: _is_old(_CALL_TOTAL, calls_before, now),
-            _MEMORY_TOTAL: _is_old(_MEMORY_TOTAL, calls_before, now),
+            _MEMORY_TOTAL: or_(
+                *(
+                    and_(_MEMORY_TOTAL.columns.span == span, _MEMORY_TOTAL.columns.since < since)
+                    for span, since in kept.items()
+                )
+            ),
             _VIEW: _VIEW.columns.seen_at < calls_before,
             _SESSION: _SESSION.columns.last_activity < calls_before,
             _RUN: and_(_RUN.columns.started_at < calls_before, _RUN.columns.ended_at.is_not(None)),
         }
         expired = _EDIT.columns.at < now - EDIT_PATCHES_KEPT_S, _EDIT.columns.patches.is_not(None)
         self._database.change(lambda connection: connection.execute(update(_EDIT).where(*expired).values(patches=None)))
-        deleted = sum(self._delete_in_parts(table, condition) for table, condition in old.items())
-        self._database.vacuum()
+        conditions = [*old.items(), *((_CALL_TOTAL, one) for one in self._old_totals(kept))]
+        deleted = 0
+        for table, condition in conditions:
+            deleted += self._delete_in_parts(table, condition, stopped)
+        self._database.vacuum(stopped)
         return deleted
 
-    def _delete_in_parts(self, table: Table, condition: ColumnElement[bool]) -> int:
+    def _old_totals(self, kept: Mapping[int, float]) -> list[ColumnElement[bool]]:
+        """Which totals of calls are old, project by project, since their key begins with it."""
+        columns, projects = _CALL_TOTAL.columns, select(_DAILY.columns.project).distinct()
+        names = self._database.read(lambda connection: {"", *connection.execute(projects).scalars()})
+        return [
+            and_(columns.span == span, columns.project == name, columns.since < since)
+            for span, since in kept.items()
+            for name in sorted(names)
+        ]
+
+    def _delete_in_parts(self, table: Table, condition: ColumnElement[bool], stopped: Callable[[], bool]) -> int:
         key = table.primary_key.columns
         part = select(*key).where(condition).limit(SWEEP_ROWS)
         statement = delete(table).where(tuple_(*key).in_(part))
         total = 0
-        while True:
+        while not stopped():
             deleted = self._database.change(lambda connection: connection.execute(statement).rowcount)
             total += deleted
             if deleted < SWEEP_ROWS:
-                return total
+                break
+        return total
 
     def _rows(self, kind: type[AnyRow], chosen: Select[Any]) -> list[AnyRow]:
         return self._database.read(
@@ -302,10 +325,3 @@ def _behind(columns: Any, last: tuple[float, str]) -> ColumnElement[bool]:
     """What follows an entry where the newest stand first."""
     at, name = last
     return or_(columns.at < at, and_(columns.at == at, columns.id < name))
-
-
-def _is_old(totals: Table, before: float, now: float) -> ColumnElement[bool]:
-    """Of a table of totals by spans: those of minutes go first."""
-    columns = totals.columns
-    minutes = and_(columns.span == SPANS_S[0], columns.since < now - MINUTES_KEPT_S)
-    return or_(columns.since < before - SPANS_S[-1], minutes)

@@ -22,6 +22,8 @@ class Row(msgspec.Struct, kw_only=True):
     key: ClassVar[tuple[str, ...]] = ("id",)
     indexes: ClassVar[tuple[tuple[str, ...], ...]] = ()
     """The columns of each."""
+    in_order_of_key: ClassVar[bool] = False
+    """SQLite keeps the rows themselves in the order of the key: where many small ones are read by its beginning."""
 
     def values(self) -> dict[str, Any]:
         """Column → what is written there. Called in the writer's thread."""
@@ -219,11 +221,12 @@ class CallTotalRow(Row, kw_only=True):
     """
 
     table = "call_total"
-    key = ("span", "project", "since", "tool", "step")
+    key = ("span", "project", "tool", "since", "step")
+    in_order_of_key = True
     span: int
     project: str
-    since: int
     tool: str
+    since: int
     step: int
     calls: int = 0
     errors: int = 0

@@ -6,8 +6,8 @@ So an hour and a month cost about the same to read. Pure: knows no SQL.
 import math
 from typing import NamedTuple
 
-SPANS_S = (60, 900, 21_600)
-"""A minute, a quarter of an hour, a quarter of a day."""
+SPANS_S = (60, 900, 21_600, 86_400)
+"""A minute, a quarter of an hour, a quarter of a day, a day (UTC): each a multiple of the one before."""
 
 MINUTES_KEPT_S = 2 * 86_400.0
 """Totals of minutes are deleted when this old; the others live as long as calls do."""
@@ -17,6 +17,11 @@ _LONGEST_S = (3 * 3600.0, 3 * 86_400.0)
 
 MOST_BINS = 60
 """Of a plot: so many bars can be told from each other, and pointed at."""
+
+
+def totals_kept_since(before: float, now: float) -> dict[int, float]:
+    """Span → from when on its totals are kept, where calls are since `before`."""
+    return {span: max(before - span, now - MINUTES_KEPT_S if span == SPANS_S[0] else 0.0) for span in SPANS_S}
 
 
 class TimeRange(NamedTuple):
@@ -35,9 +40,29 @@ class TimeRange(NamedTuple):
         """Where the first bin begins."""
         return math.floor(self.since / self.bin_s) * self.bin_s
 
+    def stretches(self) -> list[tuple[int, int, int]]:
+        """Spans in seconds, from and to where totals of them together are those of the range: the longest that fit, so
+        that few are read. They cover the same whole spans of `span_s` as the bins."""
+        start = math.floor(self.since / self.span_s) * self.span_s
+        return _covered(start, math.ceil(self.until / self.span_s) * self.span_s, self.span_s, len(SPANS_S) - 1)
+
     def bins(self) -> list[int]:
         """Where each bin begins."""
         return list(range(self.start, math.ceil(self.until / self.bin_s) * self.bin_s, self.bin_s))
+
+
+def _covered(start: int, end: int, finest_s: int, level: int) -> list[tuple[int, int, int]]:
+    """From `start` to `end`, which are multiples of `finest_s`, in spans of this level and below."""
+    span = SPANS_S[level]
+    if start >= end:
+        return []
+    if span == finest_s:
+        return [(span, start, end)]
+    first, last = -(-start // span) * span, end // span * span
+    if first >= last:
+        return _covered(start, end, finest_s, level - 1)
+    edges = (_covered(start, first, finest_s, level - 1), _covered(last, end, finest_s, level - 1))
+    return [*edges[0], (span, first, last), *edges[1]]
 
 
 def time_range(since: float, until: float, now: float) -> TimeRange:

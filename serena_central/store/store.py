@@ -50,6 +50,8 @@ class Store:
         self._policy = policy or RetentionPolicy()
         self._clock = UnhurriedClock()
         self._loading = threading.Lock()
+        self._stopping = threading.Event()
+        """Set when nothing more is to be deleted: the process cannot end before the thread that does it."""
         self._database: Database | None = None
         self.writer = Writer(lambda rows: self._loaded().write(rows), bus)
 
@@ -117,14 +119,21 @@ class Store:
             await anyio.to_thread.run_sync(lambda: self._loaded().open())
         except StoreError as error:
             self._bus.publish(StoreFailed(message=str(error), severity=Severity.ERROR))
-        while True:
-            try:
-                await self.ask(lambda queries: queries.sweep(self._policy, self._clock()))
-            except StoreError as error:
-                logger.warning("old rows were not deleted: %s", error)
-            except Exception:
-                logger.exception("old rows were not deleted")
-            await anyio.sleep(self._policy.sweep_s)
+        try:
+            while True:
+                await self._sweep()
+                await anyio.sleep(self._policy.sweep_s)
+        finally:
+            self._stopping.set()
+
+    async def _sweep(self) -> None:
+        stopped = self._stopping.is_set
+        try:
+            await self.ask(lambda queries: queries.sweep(self._policy, self._clock(), stopped=stopped))
+        except StoreError as error:
+            logger.warning("old rows were not deleted: %s", error)
+        except Exception:
+            logger.exception("old rows were not deleted")
 
     def _close(self) -> None:
         with self._loading:

@@ -10,7 +10,7 @@ from sqlmodel import Field, SQLModel
 
 from serena_central.store.rows import TABLES, Row
 
-SCHEMA_VERSION = "0007"
+SCHEMA_VERSION = "0008"
 """Alembic's newest revision."""
 
 
@@ -24,7 +24,7 @@ def _make(kind: type[Row]) -> None:
         # An id that the database gives is never given twice: pages go by it.
         "__table_args__": (
             *(Index(f"ix_{kind.table}_{'_'.join(columns)}", *columns) for columns in kind.indexes),
-            {"sqlite_autoincrement": _is_given(kind)},
+            {"sqlite_autoincrement": _is_given(kind), "sqlite_with_rowid": not kind.in_order_of_key},
         ),
         **{field.name: _column(kind, field.name, field.type) for field in fields},
     }

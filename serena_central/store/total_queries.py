@@ -1,11 +1,12 @@
 """The named questions about ranges of time: calls, memory and edits, from totals that are kept as rows are written."""
 
+import math
 import time
 from collections.abc import Sequence
 from itertools import groupby
 from typing import Any
 
-from sqlalchemy import ColumnElement, Integer, cast, func, select
+from sqlalchemy import ColumnElement, Integer, cast, func, select, union_all
 
 from serena_central.store.database import Database
 from serena_central.store.query_results import CallBin, DayTotal, ToolStatistics
@@ -32,7 +33,10 @@ class TotalQueries:
         Percentiles are means of the calls that took about as long: off by at most a tenth, and exact for few calls.
         """
         columns = _CALLS.columns
-        found = self._statistics(wanted, columns.tool, columns.project == project, columns.tool != "")
+        days = _DAYS.columns
+        # By name, since the tool stands before the time in the key.
+        called = select(days.tool).where(days.day >= _day(wanted.since), days.day <= _day(wanted.until)).distinct()
+        found = self._statistics(wanted, columns.tool, columns.project == project, columns.tool.in_(called))
         return sorted(found, key=lambda one: (-one.calls, one.tool))
 
     def project_statistics(self, wanted: TimeRange, *, tool: str = "") -> list[ToolStatistics]:
@@ -55,7 +59,8 @@ class TotalQueries:
         """One entry for each bin in which calls ended, in order."""
         columns = _CALLS.columns
         start = _bin_of(columns.since, wanted)
-        of_bins = self._grouped(wanted, start, columns.project == project, columns.tool == tool)
+        whole = [(wanted.span_s, wanted.start, math.ceil(wanted.until))]
+        of_bins = self._grouped(whole, start, columns.project == project, columns.tool == tool)
         return [
             CallBin(
                 at=int(at),
@@ -111,18 +116,25 @@ class TotalQueries:
     def _statistics(
         self, wanted: TimeRange, by: ColumnElement[str], *conditions: ColumnElement[bool]
     ) -> list[ToolStatistics]:
-        return [one for _, one in self._grouped(wanted, by, *conditions)]
+        return [one for _, one in self._grouped(wanted.stretches(), by, *conditions)]
 
     def _grouped(
-        self, wanted: TimeRange, by: ColumnElement[Any], *conditions: ColumnElement[bool]
+        self, stretches: Sequence[tuple[int, int, int]], by: ColumnElement[Any], *conditions: ColumnElement[bool]
     ) -> list[tuple[Any, ToolStatistics]]:
         columns = _CALLS.columns
-        sums = [func.sum(columns[name]).label(name) for name in ("calls", "errors", "duration_ms", "answer_chars")]
-        longest = func.max(columns.longest_ms).label("longest_ms")
-        group = by.label("of")
-        chosen = select(group, columns.step, *sums, longest).where(columns.span == wanted.span_s, *conditions)
-        chosen = chosen.where(columns.since > wanted.since - wanted.span_s, columns.since < wanted.until)
-        chosen = chosen.group_by(group, columns.step).order_by(group, columns.step)
+        added = [columns[name] for name in ("calls", "errors", "duration_ms", "answer_chars")]
+        read = select(by.label("of"), columns.step, *added, columns.longest_ms).where(*conditions)
+        parts = union_all(
+            *(
+                read.where(columns.span == span, columns.since >= start, columns.since < end)
+                for span, start, end in stretches
+            )
+        ).subquery()
+        sums = [func.sum(parts.columns[one.name]).label(one.name) for one in added]
+        chosen = select(
+            parts.columns.of, parts.columns.step, *sums, func.max(parts.columns.longest_ms).label("longest_ms")
+        )
+        chosen = chosen.group_by(parts.columns.of, parts.columns.step).order_by(parts.columns.of, parts.columns.step)
         steps = self._database.read(lambda connection: connection.execute(chosen).all())
         return [(of, _of_steps(str(of), list(found))) for of, found in groupby(steps, key=lambda step: step.of)]
 

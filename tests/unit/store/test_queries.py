@@ -1,6 +1,7 @@
 """What the store answers: pages, filters, statistics, totals, and what it forgets."""
 
 from collections.abc import Generator
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -19,7 +20,7 @@ from serena_central.store.rows import (
     SymbolViewRow,
     ToolCallRow,
 )
-from serena_central.store.spans import MOST_BINS, TimeRange, time_range
+from serena_central.store.spans import MOST_BINS, SPANS_S, TimeRange, time_range
 
 QUARTER_S = 900
 
@@ -233,3 +234,29 @@ def test_what_undid_an_edit_is_found_by_an_index(database: Database) -> None:
         ).all()
     )
     assert "ix_edit_undoes" in str(plan)
+
+
+@pytest.mark.parametrize("length_s", [300.0, 3600.0, 5 * 3600.0, float(DAY_S), 3.0 * DAY_S, 7.0 * DAY_S, 30.0 * DAY_S])
+def test_stretches_cover_a_range_once_and_by_the_longest_spans_that_fit(length_s: float) -> None:
+    now = 100.0 * DAY_S + 12_345.0
+    wanted = time_range(now - length_s, now, now)
+    stretches = wanted.stretches()
+    assert stretches[0][1] == int(wanted.since // wanted.span_s) * wanted.span_s
+    assert stretches[-1][2] >= wanted.until > stretches[-1][2] - wanted.span_s
+    assert all(before[2] == after[1] for before, after in pairwise(stretches))
+    for span, start, end in stretches:
+        assert start % span == end % span == 0 < end - start
+        assert all(longer % span == 0 for longer in SPANS_S if longer > span)
+        # No longer span, from which on ranges are read by it, would have fit in.
+        assert not any(-(-start // longer) * longer + longer <= end for longer in SPANS_S if longer > span)
+
+
+def test_a_sweep_ends_when_it_is_stopped_and_the_next_one_deletes_the_rest(database: Database) -> None:
+    now = 100.0 * DAY_S
+    database.write([call(number, at=1000.0 * number) for number in range(20)])
+    queries, asked = Queries(database), iter([False, False])
+    assert queries.sweep(RetentionPolicy(), now=now, stopped=lambda: next(asked, True)) == 20  # the calls alone
+    everything = TimeRange(0.0, now, SPANS_S[2], SPANS_S[2])
+    assert sum(one.calls for one in queries.calls_over_time(everything)) == 20
+    queries.sweep(RetentionPolicy(), now=now)
+    assert queries.calls_over_time(everything) == []
