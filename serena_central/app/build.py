@@ -68,11 +68,11 @@ from serena_central.store.store import Store
 from serena_central.symbols.syntax.reader import SyntaxReader
 from serena_central.tools.call import ToolCaller
 from serena_central.tools.catalogue import Catalogue
+from serena_central.tools.context import Services
 from serena_central.tools.families import CATALOGUE
 from serena_central.tools.gating import Gating
 from serena_central.tools.idempotency import Idempotency, called_once
 from serena_central.tools.offer import Offer
-from serena_central.tools.services import Services
 from serena_central.tools.upstream_offer import UpstreamOffer
 from serena_central.transcripts.recorded_call import RecordedCall
 from serena_central.web.api import Api

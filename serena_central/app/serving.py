@@ -5,8 +5,7 @@ import socket
 import anyio
 import uvicorn
 
-from serena_central.access.connections import HEAD_BYTES
-from serena_central.access.protocols import bounded_protocol
+from serena_central.access.connections import HEAD_BYTES, bounded_protocol
 from serena_central.app.application import Application
 
 KEEP_ALIVE_S = 120

@@ -67,3 +67,24 @@ def reporting_to(hears: Listener) -> Generator[None]:
         yield
     finally:
         _listener.reset(token)
+
+
+_noted: ContextVar[list[str] | None] = ContextVar("unanswered", default=None)
+
+
+@contextmanager
+def noting_unanswered() -> Generator[list[str]]:
+    """Collects what is noted inside, in the tasks that are started there too."""
+    noted: list[str] = []
+    token = _noted.set(noted)
+    try:
+        yield noted
+    finally:
+        _noted.reset(token)
+
+
+def note_unanswered(what: str) -> None:
+    """This task is cancelled while it waits for something; a clause without its end."""
+    noted = _noted.get()
+    if noted is not None:
+        noted.append(what)

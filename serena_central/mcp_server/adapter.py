@@ -32,13 +32,13 @@ from serena_central.core.progress import Listener
 from serena_central.mcp_server.call_channel import CallChannel, input_required, missing_capability
 from serena_central.mcp_server.completions import completed
 from serena_central.mcp_server.direct_lane import DirectLane
-from serena_central.mcp_server.errors import failed_result, protocol_error, result_of_era, wire
+from serena_central.mcp_server.errors import failed_result, protocol_error
 from serena_central.mcp_server.offered import Prompts, Resources
 from serena_central.mcp_server.progress import relaying
 from serena_central.mcp_server.prompts import WorkflowPrompts
 from serena_central.mcp_server.resource_news import ResourceNews
 from serena_central.mcp_server.resources import ProjectResources
-from serena_central.mcp_server.results import call_result
+from serena_central.mcp_server.results import call_result, result_of_era, wire
 from serena_central.mcp_server.roots import asking_for_roots, folder_in_answers, learn_folder
 from serena_central.mcp_server.sender import ClientInfo, sender_of
 from serena_central.mcp_server.subscriptions import Subscriptions

@@ -13,9 +13,7 @@ from pydantic import ValidationError
 
 from serena_central.core.errors import NO_MEMORY, SerenaCentralError, UpstreamCallFailed
 from serena_central.core.ids import new_call_id
-
-MODERN = "2026-07-28"
-"""The first version of the era without a handshake."""
+from serena_central.mcp_server.results import wire
 
 MOST_PROBLEMS = 5
 """Named of a request's parameters."""
@@ -26,18 +24,6 @@ logger = logging.getLogger(__name__)
 def failed_result(error: Exception) -> dict[str, Any]:
     """A tool result, in wire form, that tells the model what went wrong and what to do next."""
     return wire({"content": [{"type": "text", "text": _explain(error)}], "isError": True})
-
-
-def wire(result: dict[str, Any]) -> dict[str, Any]:
-    """A result as the modern era wants it; in the handshake era the SDK drops what that era does not know."""
-    return {"resultType": "complete", **result}
-
-
-def result_of_era(result: dict[str, Any], version: str) -> dict[str, Any]:
-    """A result in wire form that does not go through the SDK, for a protocol version."""
-    if version >= MODERN:
-        return result
-    return {key: value for key, value in result.items() if key != "resultType"}
 
 
 def protocol_error(error: Exception) -> MCPError:

@@ -13,12 +13,27 @@ from typing import Any
 import msgspec
 
 from serena_central.core.quoting import with_escapes_shown
-from serena_central.mcp_server.errors import wire
 from serena_central.tools.answer import Answer
 from serena_central.tools.catalogue import Tool
 
 _STARTS = frozenset('["-0123456789tfn')
 """First characters of JSON values other than objects."""
+
+
+MODERN = "2026-07-28"
+"""The first version of the era without a handshake."""
+
+
+def wire(result: dict[str, Any]) -> dict[str, Any]:
+    """A result as the modern era wants it; in the handshake era the SDK drops what that era does not know."""
+    return {"resultType": "complete", **result}
+
+
+def result_of_era(result: dict[str, Any], version: str) -> dict[str, Any]:
+    """A result in wire form that does not go through the SDK, for a protocol version."""
+    if version >= MODERN:
+        return result
+    return {key: value for key, value in result.items() if key != "resultType"}
 
 
 def call_result(answer: Answer, tool: Tool | None) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """The sender of a message, as data: made by the transport, and all that the adapter knows of transports.
 
 A transport hands a `Sender` to the SDK as the request of each message. Streamable HTTP makes it of headers
-(`http_sender.py`); one that carries a single client's messages makes it once.
+(`endpoint.py`); one that carries a single client's messages makes it once.
 """
 
 from collections.abc import Callable, Mapping

@@ -12,7 +12,7 @@ from mcp.server.subscriptions import ToolsListChanged
 from mcp.shared.inbound import x_mcp_header_map
 
 from serena_central.core.progress import Listener
-from serena_central.mcp_server.errors import wire
+from serena_central.mcp_server.results import wire
 from serena_central.mcp_server.sender import ClientInfo, Sender, identity_of, request_of
 from serena_central.mcp_server.subscriptions import Subscriptions
 from serena_central.mcp_server.upstream_news import UpstreamNews

@@ -34,7 +34,6 @@ from serena_central.lsp.catalogue import ServerSpec
 from serena_central.lsp.client import LanguageServer
 from serena_central.lsp.locate import LEAST_MEMORY_MB, Launch, locate
 from serena_central.lsp.restriction import forbidden
-from serena_central.pool import holders
 from serena_central.pool.breaker import BreakerState
 from serena_central.pool.budget import machine_memory_bytes
 from serena_central.pool.interest import Interests
@@ -42,7 +41,7 @@ from serena_central.pool.key import ServerKey, WantedServer
 from serena_central.pool.key_history import KeyHistory
 from serena_central.pool.ledger import OWNER_VARIABLE, Ledger
 from serena_central.pool.reaper import Reaper
-from serena_central.pool.run import Run
+from serena_central.pool.run import Run, lease_holder
 from serena_central.pool.slot import NOT_RUNNING, Slot
 from serena_central.pool.snapshot import ServerSnapshot, of_slot
 from serena_central.pool.state import Cause
@@ -84,7 +83,7 @@ class Lease:
             with phase("start", slot.key.server):
                 run = await slot.acquire()
         self._run = run
-        run.holders[self] = holders.current(), slot.now
+        run.holders[self] = lease_holder(), slot.now
         return run.server
 
     async def __aexit__(

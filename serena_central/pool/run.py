@@ -5,11 +5,14 @@ and its last call has ended, notices its end. Knows no key, no other run and no 
 """
 
 import logging
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Generator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from pathlib import Path
 
 import anyio
 import anyio.to_thread
+import msgspec
 from anyio.abc import TaskGroup, TaskStatus
 
 from serena_central.config.settings import PoolPolicy
@@ -28,6 +31,52 @@ from serena_central.pool.key import WantedServer
 from serena_central.pool.silence import Silence
 from serena_central.pool.state import Cause, Lifecycle, Move, RunState
 from serena_central.processes.usage import ProcessUsage, Usage
+
+BACKGROUND = "background work: the index, an analysis run or a warm-up"
+
+
+class Holder(msgspec.Struct, frozen=True):
+    """A lease that is held now."""
+
+    label: str
+    held_s: float
+
+
+class Work:
+    """What leases. Tasks that it started may outlive it, and hold servers for themselves then."""
+
+    def __init__(self, label: str) -> None:
+        self._label = label
+        self._is_over = False
+
+    @property
+    def label(self) -> str:
+        return BACKGROUND if self._is_over else self._label
+
+    def end(self) -> None:
+        self._is_over = True
+
+
+_current: ContextVar[Work | None] = ContextVar("lease_holder", default=None)
+
+
+@contextmanager
+def leasing_for(label: str) -> Generator[None]:
+    """Leases taken inside are held by `label`."""
+    work = Work(label)
+    token = _current.set(work)
+    try:
+        yield
+    finally:
+        work.end()
+        _current.reset(token)
+
+
+def lease_holder() -> str:
+    """Who leases here."""
+    work = _current.get()
+    return work.label if work is not None else BACKGROUND
+
 
 logger = logging.getLogger(__name__)
 

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 
 import anyio
 
-from serena_central.core import pending_waits, progress
+from serena_central.core import progress
 from serena_central.core.errors import ServerSilent
 from serena_central.core.running_time import running_time
 
@@ -88,8 +88,8 @@ class Silence:
         now, heard_at = running_time(), self._heard_at()
         waited_s, silent_s = now - wait.began, now - max(wait.began, heard_at)
         if silent_s > waited_s / 2:
-            pending_waits.note(f"the language server {self._server} has not answered for {silent_s:.0f} s")
+            progress.note_unanswered(f"the language server {self._server} has not answered for {silent_s:.0f} s")
             if silent_s >= PROGRESS_S:
                 self._given_up_at = now
         else:
-            pending_waits.note(f"the language server {self._server} is still working")
+            progress.note_unanswered(f"the language server {self._server} is still working")

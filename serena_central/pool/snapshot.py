@@ -5,9 +5,8 @@ from pathlib import Path
 import msgspec
 
 from serena_central.core.errors import ServerNotInstalled
-from serena_central.pool.holders import Holder
 from serena_central.pool.key import ServerKey
-from serena_central.pool.run import Run
+from serena_central.pool.run import Holder, Run
 from serena_central.pool.slot import Slot
 from serena_central.pool.state import RunState
 from serena_central.processes.usage import ProcessUsage

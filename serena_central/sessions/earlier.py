@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, NamedTuple
 from serena_central.core.errors import StoreError
 from serena_central.core.event_kinds import SessionKilled
 from serena_central.core.quoting import escaped
-from serena_central.sessions.minutes import KEPT
 from serena_central.sessions.session import (
     DURATIONS_KEPT,
+    KEPT,
     LOG_LINES,
     MESSAGE_CHARS,
     EarlierCalls,

@@ -23,9 +23,8 @@ from serena_central.symbols.go_packages import of_package
 from serena_central.symbols.index import Hit, Hits, SymbolIndex, lies_within
 from serena_central.symbols.indexing.incompleteness import PATIENT_S, Incompleteness
 from serena_central.symbols.indexing.indexer import Indexer
-from serena_central.symbols.namepath import Pattern
+from serena_central.symbols.namepath import Pattern, bare
 from serena_central.symbols.similar_names import FEW, nearest
-from serena_central.symbols.written_names import bare
 
 _WORD = re.compile(r"\w+")
 

@@ -15,8 +15,7 @@ import msgspec
 from serena_central.core.lru import Lru
 from serena_central.core.pacing import paced
 from serena_central.files.stamp import Stamp
-from serena_central.symbols.name_table import NameTable
-from serena_central.symbols.name_text import NAMES_PER_TEXT, NameText
+from serena_central.symbols.name_table import NAMES_PER_TEXT, NameTable, NameText
 from serena_central.symbols.namepath import Pattern, Reading
 from serena_central.symbols.similar_names import NAMES_COMPARED
 from serena_central.symbols.symbol import FileSymbols, Symbol

@@ -28,7 +28,7 @@ from serena_central.core.events import Severity
 from serena_central.core.ids import new_call_id
 from serena_central.core.phases import Phases, measuring, phase
 from serena_central.core.progress import Listener, reporting_to
-from serena_central.pool.holders import leasing_for
+from serena_central.pool.run import leasing_for
 from serena_central.projects.scope import Ask, Scope, resolve_scope
 from serena_central.sessions.session import ActiveProject, RunningCall, Session, call_line
 from serena_central.store.rows import Row, ToolCallRow

@@ -146,6 +146,10 @@ class Tool:
         """Whether a session that may only read must not call it."""
         return self.edits
 
+    def is_among(self, names: Iterable[str]) -> bool:
+        """Whether a setting that lists tools means this one."""
+        return self.name in names
+
     def refusal(self, settings: SharedSettings) -> str | None:
         """Why the settings, of the server or of one project, forbid this tool; None if they don't."""
         if self.name in settings.excluded_tools:

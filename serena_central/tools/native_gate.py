@@ -24,8 +24,8 @@ from serena_central.projects.project import Project
 from serena_central.projects.registry import opener_in
 from serena_central.projects.root_policy import has_marker
 from serena_central.sessions.session import Session
+from serena_central.tools.context import Services
 from serena_central.tools.gating import GateAnswer
-from serena_central.tools.services import Services
 
 if TYPE_CHECKING:
     from serena_central.claude_config.effective import Effective

@@ -18,7 +18,6 @@ from serena_central.projects.superrepo.lookup import SuperRepos
 from serena_central.sessions.session import Session
 from serena_central.tools.catalogue import Catalogue, Tool
 from serena_central.tools.tool_effects import decision_on, rules_root, switched_off
-from serena_central.tools.upstream_tool import is_excluded
 
 AnyTool = TypeVar("AnyTool", bound=Tool)
 
@@ -85,7 +84,7 @@ class Offer:
         return [
             tool
             for tool in tools
-            if not is_excluded(tool, context.excluded_tools)
+            if not tool.is_among(context.excluded_tools)
             and not (tool.own_session and session.shared)
             and tool.refusal(project) is None
             and self.refusal(tool, session) is None
@@ -113,7 +112,7 @@ class Offer:
                 "~/.serena/serena_config.yml."
             )
         for mode in self.modes(session):
-            if is_excluded(tool, mode.excluded_tools) or (mode.read_only and tool.may_write):
+            if tool.is_among(mode.excluded_tools) or (mode.read_only and tool.may_write):
                 return (
                     f"{tool.name} is not available in the mode {mode.name!r}. switch_modes changes this session's "
                     "modes."

@@ -1,17 +1,22 @@
-"""Runs a tool on one project of a call, or on none, within its time, the rules and the hooks."""
+"""Runs a tool on one project of a call, or on none, within its time, the user's permission rules and the hooks.
+
+Paths are not looked at here: projects keep closed ones from everybody (`files/access.py`).
+"""
 
 import math
 from collections.abc import Generator
 from contextlib import contextmanager, nullcontext
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import anyio
 
 from serena_central.config.settings import SharedSettings
-from serena_central.core import pending_waits
+from serena_central.core import progress
 from serena_central.core.errors import DeadlineExceeded, ToolRefused
 from serena_central.core.groups import reported_failure
 from serena_central.core.running_time import running_time
+from serena_central.core.words import counted
 from serena_central.projects.editing.joint_edits import changing_nothing
 from serena_central.projects.project import Project
 from serena_central.tools.catalogue import Tool
@@ -23,8 +28,10 @@ from serena_central.tools.notes import (
     note_restrictions,
     note_side_languages,
 )
-from serena_central.tools.permissions import checked_settings, note_settings
-from serena_central.tools.tool_effects import rules_root
+from serena_central.tools.tool_effects import decision_on, rules_root
+
+if TYPE_CHECKING:
+    from serena_central.claude_config.effective import Effective
 
 
 async def on_project(
@@ -92,7 +99,7 @@ def until(call: ToolCall, seconds: float, what: str) -> Generator[None]:
         DeadlineExceeded
     """
     with (
-        pending_waits.noting() as waited_for,
+        progress.noting_unanswered() as waited_for,
         anyio.CancelScope(deadline=call.began + seconds) as scope,
         running_time.counting(scope),
     ):
@@ -104,3 +111,50 @@ def until(call: ToolCall, seconds: float, what: str) -> Generator[None]:
 def check_refusal(refusal: str | None) -> None:
     if refusal is not None:
         raise ToolRefused(refusal)
+
+
+def checked_settings(call: ToolCall, tool: Tool, root: Path) -> "Effective | None":
+    """The settings that apply to a root, if any.
+
+    Raises:
+        ToolRefused: a rule disables the tool.
+    """
+    found = call.services.claude.of(root)
+    if found is None or not found.permissions.rules:
+        return found
+    decision = decision_on(found, tool)
+    if decision is not None:
+        from serena_central.claude_config.permissions import refusal_text
+
+        raise ToolRefused(refusal_text(tool.name, decision))
+    return found
+
+
+def check_command(call: ToolCall, project: Project, command: str, folder: str) -> None:
+    """Raises ToolRefused for a command line that a rule forbids in a root-relative folder."""
+    found = call.services.claude.of(project.root)
+    decision = found.permissions.command(command, folder) if found is not None else None
+    if decision is not None:
+        from serena_central.claude_config.permissions import refusal_text
+
+        raise ToolRefused(refusal_text("This command", decision))
+
+
+def note_settings(call: ToolCall, root: Path, found: "Effective | None") -> None:
+    """Adds a note on files of settings that have errors; again if others are wrong."""
+    if found is None:
+        return
+    note, place = _note(found), (str(root), "claude settings")
+    if call.session.dependencies_noted.get(place, "") != note:
+        call.session.dependencies_noted[place] = note
+        if note:
+            call.note(note)
+
+
+def _note(found: "Effective") -> str:
+    errors = found.errors
+    if not errors:
+        return ""
+    return (
+        f"{counted(len(errors), 'error')} in settings, the first: {errors[0]}. `serena-central claude check` lists all."
+    )

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import anyio
 from msgspec import Meta
 
-from serena_central.core import pending_waits
+from serena_central.core import progress
 from serena_central.core.errors import ReferencesUnknown, ServerBusy, ServerSilent
 from serena_central.core.running_time import running_time
 from serena_central.core.words import counted
@@ -108,7 +108,7 @@ async def _references_to(target: Project, hit: Hit, below: str) -> References:
     kept_s = min(PLACES_S, (deadline - now) / 4)
     because = ""
     with (
-        pending_waits.noting() as waited_for,
+        progress.noting_unanswered() as waited_for,
         anyio.CancelScope(deadline=deadline - kept_s) as scope,
         running_time.counting(scope),
     ):

@@ -18,7 +18,7 @@ from serena_central.processes.output import Head, Tail
 from serena_central.projects.project import Project
 from serena_central.tools.catalogue import tool
 from serena_central.tools.context import ToolCall
-from serena_central.tools.permissions import check_command
+from serena_central.tools.project_call import check_command
 
 OUTPUT_BYTES = 20 * 1024
 """Kept of what a command prints, so that it fits into an answer; the rest is read and dropped: nothing is blocked."""

@@ -43,9 +43,12 @@ class UpstreamTool(Tool):
         """What a server does to files is known only where it says that it changes nothing."""
         return not self.read_only
 
+    def is_among(self, names: Iterable[str]) -> bool:
+        """The list may hold patterns such as `github__*`."""
+        return any(fnmatchcase(self.name, pattern) for pattern in names)
+
     def refusal(self, settings: SharedSettings) -> str | None:
-        """As for any tool; `excluded_tools` may hold patterns such as github__*."""
-        if is_excluded(self, settings.excluded_tools):
+        if self.is_among(settings.excluded_tools):
             return f"{self.name} is disabled by the setting excluded_tools."
         if settings.read_only and self.may_write:
             return f"{self.name} may change files, which the setting read_only forbids."
@@ -71,13 +74,6 @@ class UpstreamTool(Tool):
 
     def wrong_arguments(self, problem: str) -> InvalidArguments:
         return InvalidArguments(f"{self.name}: {problem}")
-
-
-def is_excluded(tool: Tool, names: Iterable[str]) -> bool:
-    """Whether a list of names excludes a tool; for an upstream's, the list may hold patterns such as `github__*`."""
-    if not isinstance(tool, UpstreamTool):
-        return tool.name in names
-    return any(fnmatchcase(tool.name, pattern) for pattern in names)
 
 
 def upstream_tool(

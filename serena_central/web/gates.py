@@ -13,8 +13,8 @@ from serena_central.hook.payload import event_of
 from serena_central.sessions.client_identity import ClientIdentity, shortened
 from serena_central.sessions.manager import SessionManager
 from serena_central.sessions.session import Session
+from serena_central.tools.context import Services
 from serena_central.tools.gating import Gating
-from serena_central.tools.services import Services
 from serena_central.web.responses import NotFound, body_of
 
 

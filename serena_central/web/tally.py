@@ -19,7 +19,7 @@ from serena_central.core.event_kinds import (
 )
 from serena_central.core.events import Event
 from serena_central.pool.state import Cause, RunState
-from serena_central.sessions.minutes import Minutes
+from serena_central.sessions.session import Minutes
 
 BUCKETS_S = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0)
 """Upper bounds of the duration buckets: from an answer out of the index to the longest deadlines."""

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from serena_central.access.browsers import Browsers
 from serena_central.tools.call import ToolCaller
-from serena_central.tools.services import Services
+from serena_central.tools.context import Services
 from serena_central.web.tally import Tally
 
 

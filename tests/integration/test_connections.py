@@ -10,7 +10,7 @@ import anyio
 import pytest
 from anyio.abc import SocketStream
 
-from serena_central.access import protocols
+from serena_central.access import connections
 from serena_central.access.connections import HEAD_BYTES, Deadlines
 from serena_central.cli.checks.server import check_server
 from serena_central.core.places import Places
@@ -30,7 +30,7 @@ async def central(
     tmp_path: Path, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
 ) -> AsyncGenerator[RunningCentral]:
     if request.param == "h11":
-        monkeypatch.setattr(protocols, "HttpToolsProtocol", None)
+        monkeypatch.setattr(connections, "HttpToolsProtocol", None)
     async with running_central(tmp_path) as running:
         yield running
 
@@ -91,7 +91,7 @@ ENDLESS = {
 
 @pytest.mark.parametrize("what", ENDLESS)
 async def test_what_never_ends_is_closed(central: RunningCentral, what: str) -> None:
-    if what == "requests" and protocols.HttpToolsProtocol is None:
+    if what == "requests" and connections.HttpToolsProtocol is None:
         pytest.skip("h11 reads one request at a time, and nothing more before it is answered")
     begin, piece = ENDLESS[what]
     async with await connected(central.url) as stream:

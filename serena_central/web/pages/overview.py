@@ -27,8 +27,7 @@ from serena_central.projects.claude_settings import ClaudeSettings
 from serena_central.projects.new_servers import needed
 from serena_central.projects.project import Project
 from serena_central.projects.trust.trust_decisions import State, Trust
-from serena_central.sessions.minutes import Minute
-from serena_central.sessions.session import SessionSnapshot
+from serena_central.sessions.session import Minute, SessionSnapshot
 from serena_central.web.pages.configuration import PATH as CONFIGURATION
 from serena_central.web.pages.page import Page, Section, Visit, link
 from serena_central.web.pages.plot import Plot, Series, Timeline, plot

@@ -10,9 +10,8 @@ import pytest
 
 from serena_central.core.errors import ServerUnavailable
 from serena_central.lsp.catalogue import ServerSpec
-from serena_central.pool.holders import BACKGROUND, leasing_for
 from serena_central.pool.reaper import Reaper
-from serena_central.pool.run import Run
+from serena_central.pool.run import BACKGROUND, Run, leasing_for
 from serena_central.pool.state import RunState
 from tests.support.fakes import FAKE_SPEC, logged
 from tests.support.pools import PATIENCE_S, PoolBox, hover, pool_box

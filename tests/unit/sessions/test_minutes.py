@@ -1,6 +1,6 @@
 """Calls by the minute."""
 
-from serena_central.sessions.minutes import KEPT, Minute, Minutes
+from serena_central.sessions.session import KEPT, Minute, Minutes
 
 
 def test_calls_are_counted_in_their_minute_and_old_ones_fall_out() -> None:

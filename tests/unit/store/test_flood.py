@@ -1,6 +1,6 @@
 """What counts as a flood, by a clock that the tests turn."""
 
-from serena_central.store.flood import Flood
+from serena_central.store.writer import Flood
 
 
 class Clock:
