@@ -11,6 +11,7 @@ from typing import Any, cast
 
 import anyio
 import click
+import msgspec
 
 from serena_central.claude_config.checks import EVENTS
 from serena_central.claude_config.effective import Effective
@@ -142,13 +143,13 @@ def show_log(*, limit: int, folder: Path | None, as_json: bool) -> None:
     """Show the newest runs of hooks in a project, the newest first."""
     lines = log.newest(project_root(folder).resolve(), limit)
     if as_json:
-        print_json(lines)
+        print_json(msgspec.to_builtins(lines))
         return
     print_table(
         ["TIME", "EVENT", "TOOL", "OUTCOME", "EXIT", "MS", "HOOK"],
         [
             tuple(
-                printable(str(line.get(key, "")))
+                printable(str(msgspec.structs.asdict(line)[key]))
                 for key in ("time", "event", "tool", "outcome", "exit_code", "duration_ms", "hook")
             )
             for line in lines

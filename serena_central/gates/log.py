@@ -8,7 +8,8 @@ import logging
 import os
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+
+import msgspec
 
 from serena_central.claude_config.locations import FOLDER
 from serena_central.core.clock import utc
@@ -29,25 +30,40 @@ READ_BYTES = 2_000_000
 _APPEND = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NONBLOCK
 
 
-def line_of(event: GateEvent, ran: Ran, at: float) -> dict[str, Any]:
+class Logged(msgspec.Struct, omit_defaults=True):
+    """A line of the log. `time` is ISO 8601, UTC; `text` is the end of what the hook said."""
+
+    time: str
+    session: str
+    event: str
+    tool: str
+    hook: str
+    outcome: str
+    exit_code: int | None
+    duration_ms: float
+    file: str = ""
+    text: str = ""
+
+
+def line_of(event: GateEvent, ran: Ran, at: float) -> Logged:
     """What is logged of one run. `at` is Unix time."""
-    return {
-        "time": utc(at),
-        "session": event.session,
-        "event": event.name,
-        "tool": event.use.name if event.use else "",
-        "hook": ran.hook,
-        **({"file": ran.file} if ran.file else {}),
-        "outcome": ran.outcome,
-        "exit_code": ran.exit_code,
-        "duration_ms": round(ran.duration_ms, 1),
-        **({"text": ran.text[-TEXT_CHARS:]} if ran.text else {}),
-    }
+    return Logged(
+        time=utc(at),
+        session=event.session,
+        event=event.name,
+        tool=event.use.name if event.use else "",
+        hook=ran.hook,
+        outcome=ran.outcome,
+        exit_code=ran.exit_code,
+        duration_ms=round(ran.duration_ms, 1),
+        file=ran.file,
+        text=ran.text[-TEXT_CHARS:],
+    )
 
 
-def append(root: Path, lines: list[dict[str, Any]]) -> None:
+def append(root: Path, lines: list[Logged]) -> None:
     """Adds lines to the log of a resolved root. Blocks for a moment; a log that can't be written stops nothing."""
-    data = "".join(json.dumps(line) + "\n" for line in lines).encode()
+    data = "".join(json.dumps(msgspec.to_builtins(line)) + "\n" for line in lines).encode()
     try:
         with OpenFolder.made(f"{root}/{FOLDER_OF_LOGS}") as folder:
             with suppress(FileNotFoundError):
@@ -62,15 +78,16 @@ def append(root: Path, lines: list[dict[str, Any]]) -> None:
         logger.warning("hooks of %s could not be logged: %s", root, error)
 
 
-def newest(root: Path, limit: int) -> list[dict[str, Any]]:
-    """The newest runs, the newest first. Lines that are not whole are left out. Blocks for a moment."""
-    found: list[dict[str, Any]] = []
+def newest(root: Path, limit: int) -> list[Logged]:
+    """The newest runs, the newest first. Lines that are not whole, or of another shape, are left out. Blocks for
+    a moment."""
+    found: list[Logged] = []
     for name in (NAME, OLDER):
         if len(found) >= limit:
             break
         for line in reversed(_lines(root, name)):
-            with suppress(ValueError):
-                found.append(json.loads(line))
+            with suppress(msgspec.DecodeError, UnicodeDecodeError):
+                found.append(msgspec.json.decode(line, type=Logged))
     return found[:limit]
 
 

@@ -244,6 +244,54 @@ class HaltedList(TypedDict):
     halted: list[HaltedSession]
 
 
+ListedHook = TypedDict(
+    "ListedHook",
+    {
+        "event": str,
+        "matcher": str,
+        "if": str,
+        "type": str,
+        "runs": str,
+        "timeout_s": float,
+        "background": bool,
+        "tier": str,
+        "place": str,
+        "active": bool,
+    },
+)
+"""One that is not `active` is held back: nobody trusts the repository with it."""
+
+
+class HookList(TypedDict):
+    """By event, in the order in which they run."""
+
+    root: str
+    hooks: list[ListedHook]
+
+
+class HookRun(TypedDict):
+    """A line of `.claude/logs/validation.log`. `file` and `text` are left out where there is none; `text` is what the
+    hook said, its end."""
+
+    time: str
+    session: str
+    event: str
+    tool: str
+    hook: str
+    outcome: str
+    exit_code: int | None
+    duration_ms: float
+    file: NotRequired[str]
+    text: NotRequired[str]
+
+
+class HookRunList(TypedDict):
+    """The newest first."""
+
+    root: str
+    runs: list[HookRun]
+
+
 class UpstreamList(TypedDict):
     """By name."""
 

@@ -1,8 +1,10 @@
 """Gates over /api: events of clients' own hooks; halted sessions, and the way to resume one."""
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
+import anyio.to_thread
 import msgspec
 from starlette.requests import Request
 
@@ -10,11 +12,13 @@ from serena_central.access.auth import credential_of
 from serena_central.core.quoting import quoted
 from serena_central.hook.main import GATE_EVENTS
 from serena_central.hook.payload import event_of
+from serena_central.projects.root_policy import PERSON
 from serena_central.sessions.client_identity import ClientIdentity, shortened
 from serena_central.sessions.manager import SessionManager
 from serena_central.sessions.session import Session
 from serena_central.tools.context import Services
 from serena_central.tools.gating import Gating
+from serena_central.web.query import limit_in
 from serena_central.web.responses import NotFound, body_of
 
 
@@ -66,6 +70,26 @@ class Gates:
                 working_folder=happened.folder or None,
             )
         )
+
+    async def list_hooks(self, request: Request) -> Any:
+        """Hooks of a project by event, in the order in which they run; also those that are held back."""
+        root = self._root(request)
+        found = self.services.claude.of(root)
+        if found is None or not found.has_hooks:
+            return {"root": str(root), "hooks": []}
+        from serena_central.gates.listing import listed
+
+        return {"root": str(root), "hooks": listed(found, self.services.trust.standing(root))}
+
+    async def list_runs(self, request: Request) -> Any:
+        """The newest runs of hooks in a project, the newest first."""
+        from serena_central.gates import log
+
+        root, limit = self._root(request), limit_in(request)
+        return {"root": str(root), "runs": await anyio.to_thread.run_sync(log.newest, root, limit)}
+
+    def _root(self, request: Request) -> Path:
+        return self.services.projects.find(request.query_params["project"], PERSON)
 
     async def list_halted(self, _request: Request) -> Any:
         """Sessions that hooks have halted, the oldest first."""

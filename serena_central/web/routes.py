@@ -131,6 +131,21 @@ def operations(
         _post("/sessions/{session}/revive", api.revive_session, "Revives a killed session", answers.SessionSnapshot),
         _post("/sessions/{session}/resume", gates.resume_session, "Resumes a halted session", answers.Resumed, BY),
         _get("/halted", gates.list_halted, "Sessions that hooks have halted", answers.HaltedList),
+        _get(
+            "/hooks",
+            gates.list_hooks,
+            "The hooks of a project's settings",
+            answers.HookList,
+            Query("project", "A project's name or root.", required=True),
+        ),
+        _get(
+            "/hook-runs",
+            gates.list_runs,
+            "The newest runs of hooks in a project",
+            answers.HookRunList,
+            Query("project", "A project's name or root.", required=True),
+            LIMIT,
+        ),
         _post("/gates/{event}", gates.run, "Runs the hooks of an event of a client", GateAnswer, body=ClientEvent),
         _get(
             "/tools",

@@ -51,6 +51,16 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "shop"
 
 
+def hooked(project: Path) -> None:
+    """Gives a project a hook, which nobody trusts, and a log of runs."""
+    (project / ".claude/logs").mkdir(parents=True)
+    group = {"matcher": "Write", "hooks": [{"type": "command", "command": "true"}]}
+    (project / ".claude/settings.json").write_text(json.dumps({"hooks": {"PreToolUse": [group]}}))
+    ran = {"time": "2026-01-01T00:00:00Z", "session": "s", "event": "PreToolUse", "tool": "Write", "hook": "here:1:1"}
+    ran |= {"outcome": "blocked", "exit_code": 2, "duration_ms": 1.5, "text": "no"}
+    (project / ".claude/logs/validation.log").write_text(json.dumps(ran) + "\n")
+
+
 def operations(document: dict[str, Any]) -> dict[tuple[str, str], dict[str, Any]]:
     return {
         (method.upper(), path): one for path, methods in document["paths"].items() for method, one in methods.items()
@@ -146,6 +156,9 @@ async def test_every_answer_has_the_documented_shape(
     await go("GET", f"{V1}/sessions/{{session}}", session=session)
     await go("GET", f"{V1}/projects", query={"open": "true"})
     await go("GET", f"{V1}/coverage", query={"path": [str(project)], "name": ["*.py"]})
+    hooked(project)
+    assert (await go("GET", f"{V1}/hooks", query={"project": str(project)}))["hooks"]
+    assert (await go("GET", f"{V1}/hook-runs", query={"project": str(project), "limit": "5"}))["runs"]
     (server, *_) = (await go("GET", f"{V1}/servers"))["servers"]
     await go("POST", f"{V1}/servers/{{server}}/restart", server=server["id"])
     await go("POST", f"{V1}/servers/{{server}}/stop", server=server["id"])

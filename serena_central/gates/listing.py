@@ -1,0 +1,46 @@
+"""Lists the hooks of a root for people: all that its settings name, in their order, and which of them run."""
+
+import msgspec
+
+from serena_central.claude_config.checks import EVENTS
+from serena_central.claude_config.effective import Effective
+from serena_central.gates.rules import Hook, rules_of
+from serena_central.projects.trust.trust_decisions import Standing
+
+
+class ListedHook(msgspec.Struct, frozen=True, kw_only=True):
+    """One hook as its file has it. `if` is its condition; `runs` its command line, URL or check; `place` is file, line
+    and column. One that is not `active` is held back: nobody trusts the repository with it."""
+
+    event: str
+    matcher: str
+    condition: str = msgspec.field(name="if")
+    type: str
+    runs: str
+    timeout_s: float
+    background: bool
+    tier: str
+    place: str
+    active: bool
+
+
+def listed(found: Effective, standing: Standing) -> list[ListedHook]:
+    """By event, in the order in which they run."""
+    every, running = rules_of(found, None), rules_of(found, standing)
+    active = {(hook.event, hook.name) for event in EVENTS for hook in running.of(event)}
+    return [_listed(hook, (hook.event, hook.name) in active) for event in EVENTS for hook in every.of(event)]
+
+
+def _listed(hook: Hook, active: bool) -> ListedHook:
+    return ListedHook(
+        event=hook.event,
+        matcher=hook.matcher,
+        condition=hook.condition,
+        type=hook.kind,
+        runs=hook.action if hook.arguments is None else " ".join((hook.action, *hook.arguments)),
+        timeout_s=hook.timeout_s,
+        background=hook.background,
+        tier=str(hook.tier),
+        place=hook.name,
+        active=active,
+    )
