@@ -72,9 +72,11 @@ from serena_central.tools.context import Services
 from serena_central.tools.families import CATALOGUE
 from serena_central.tools.gating import Gating
 from serena_central.tools.idempotency import Idempotency, called_once
+from serena_central.tools.live_settings import LiveSettings
 from serena_central.tools.offer import Offer
 from serena_central.tools.upstream_offer import UpstreamOffer
 from serena_central.transcripts.recorded_call import RecordedCall
+from serena_central.web.alert_switch import AlertSwitch
 from serena_central.web.api import Api
 from serena_central.web.calls import Calls
 from serena_central.web.gates import Gates
@@ -151,7 +153,9 @@ def build(
     projects = _projects(runs, base, applier or Applier(Journal(places.journal)))
     services = _services(runs, base, projects, catalogue)
     _warming_on_start(runs, services)
-    _alerts(runs, services)
+    alerts = AlertSwitch(settings.alerts, base.bus)
+    runs.append(alerts.run)
+    live_settings = LiveSettings(services, [alerts.take])
     caller = ToolCaller(
         services,
         record=base.store.writer.put,
@@ -159,7 +163,7 @@ def build(
         transcript=_transcripts(runs, services),
     )
     endpoint = _mcp(runs, services, caller, token, resources, prompts)
-    return _faces(runs, services, caller, endpoint, token, stop)
+    return _faces(runs, services, caller, endpoint, token, stop, live_settings)
 
 
 def _base(runs: list[Run], loaded: Loaded[ServerSettings], places: Places) -> _Base:
@@ -238,7 +242,6 @@ def _services(runs: list[Run], base: _Base, built: _Projects, catalogue: Catalog
     return Services(
         version=metadata.version("serena-central"),
         started_at=time.time(),
-        loaded=base.loaded,
         places=base.places,
         bus=bus,
         store=base.store,
@@ -290,15 +293,6 @@ def _upstreams(base: _Base, built: _Projects, catalogue: Catalogue) -> UpstreamO
         )
 
     return UpstreamOffer(claude, trust, settings, hub, frozenset(catalogue.names()), base.bus)
-
-
-def _alerts(runs: list[Run], services: Services) -> None:
-    policy = services.settings.alerts
-    if policy.webhook is None and not policy.desktop:
-        return
-    from serena_central.web.alerts import Alerts
-
-    runs.append(Alerts(policy, services.bus).run)
 
 
 def _warming_on_start(runs: list[Run], services: Services) -> None:
@@ -362,6 +356,7 @@ def _faces(
     endpoint: McpEndpoint,
     token: Token,
     stop: Callable[[], None],
+    live_settings: LiveSettings,
 ) -> Application:
     """What clients and browsers reach: /mcp, /api, /metrics and the dashboard, behind the access check."""
     settings, projects, repos, sessions = services.settings, services.projects, services.super_repos, services.sessions
@@ -369,7 +364,9 @@ def _faces(
     runs.append(Recall(services.store, tally).run)
     runs.append(MemoryRecord(services.pool, services.store.writer).run)
     browsers = Browsers(services.places.browsers_file, token.credential)
-    parts = WebServices(**_fields_of(services), caller=caller, tally=tally, browsers=browsers)
+    parts = WebServices(
+        **_fields_of(services), caller=caller, tally=tally, browsers=browsers, live_settings=live_settings
+    )
     dashboard = Dashboard(parts)
     for tap in (tally.take, log_event, dashboard.live.take):
         services.bus.tap(tap)

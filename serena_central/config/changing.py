@@ -4,7 +4,8 @@ The new text is parsed and compared before it counts: a file whose form is not u
 """
 
 import json
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, cast
 
 import yaml
 
@@ -13,29 +14,88 @@ from serena_central.core.errors import ConfigError
 
 
 def with_value(text: str, key: str, value: Any, *, file: str) -> str:
-    """The text of a file whose top-level `key` has this value, plain data; None removes the key.
+    """The text of a file whose `key`, top-level or dotted (`pool.idle_ttl_s`), has this value, plain data; None removes
+    the key.
 
     Raises:
         ConfigError
     """
+    unclear = ConfigError(key, "has a form that can't be changed here; change it in the file", file=file)
     try:
         before = parse_document(text).values
+        group = before.get(key.rpartition(".")[0])
+        if group is not None and not isinstance(group, dict):
+            raise unclear
         fresh = _edited(text, key, value)
         after = parse_document(fresh).values
     except (DocumentError, yaml.YAMLError) as error:
         raise ConfigError(key, f"can't be changed in this file ({error})", file=file) from error
-    wanted = {name: one for name, one in before.items() if name != key} | ({} if value is None else {key: value})
-    if after != wanted:
-        raise ConfigError(key, "has a form that can't be changed here; change it in the file", file=file)
+    if after != _with(before, key, value):
+        raise unclear
     return fresh
 
 
+def value_in(text: str, key: str) -> Any:
+    """The value of a key, as in `with_value`; None if there is none.
+
+    Raises:
+        DocumentError
+    """
+    found: Any = parse_document(text).values
+    for name in key.split("."):
+        found = cast("dict[Any, Any]", found).get(name) if isinstance(found, dict) else None
+    return found
+
+
+def _with(values: Mapping[Any, Any], key: str, value: Any) -> dict[Any, Any]:
+    """The whole, as it has to be afterwards: a group that has lost its last key is gone."""
+    name, _, inner = key.partition(".")
+    if inner and value is None and name not in values:
+        return dict(values)
+    if inner:
+        value = _with(values.get(name) or {}, inner, value) or None
+    others = {one: held for one, held in values.items() if one != name}
+    return others if value is None else others | {name: value}
+
+
 def _edited(text: str, key: str, value: Any) -> str:
-    pair = _pair_of(text, key)
+    group, _, inner = key.rpartition(".")
+    pair = _pair_of(_root(text), group or key)
+    if not group:
+        return _set(text, pair, key, value)
+    if pair is None or not isinstance(pair[1], yaml.MappingNode) or not pair[1].value:
+        if value is None:
+            return text
+        return (
+            _set(text, pair, group, {inner: value}) if pair else _appended(text, f"{group}:\n  {_line(inner, value)}")
+        )
+    entries = pair[1]
+    own = _pair_of(entries, inner)
+    if own is not None and value is None and len(entries.value) == 1:
+        return _set(text, pair, group, None)
+    if own is not None:
+        return _set(text, own, inner, value)
+    if value is None or entries.flow_style:
+        at = entries.start_mark.index + 1
+        return text if value is None else f"{text[:at]}{_line(inner, value).rstrip()}, {text[at:]}"
+    at = text.find("\n", max(_end(entries) - 1, entries.start_mark.index)) + 1 or len(text)
+    indent = " " * entries.start_mark.column
+    return _appended(text[:at], f"{indent}{_line(inner, value)}") + text[at:]
+
+
+def _line(key: str, value: Any) -> str:
+    return f"{key}: {json.dumps(value, ensure_ascii=False)}\n"
+
+
+def _appended(text: str, lines: str) -> str:
+    return f"{text}{'' if not text or text.endswith(chr(10)) else chr(10)}{lines}"
+
+
+def _set(text: str, pair: tuple[yaml.Node, yaml.Node] | None, key: str, value: Any) -> str:
+    """The text with another value of this key, or without it; `pair` is where it stands."""
     said = json.dumps(value, ensure_ascii=False)
     if pair is None:
-        end = "" if not text or text.endswith("\n") else "\n"
-        return text if value is None else f"{text}{end}{key}: {said}\n"
+        return text if value is None else _appended(text, _line(key, value))
     name, node = pair
     start, end = node.start_mark.index, _end(node)
     if value is None:
@@ -57,8 +117,11 @@ def _end(node: yaml.Node) -> int:
     return node.end_mark.index
 
 
-def _pair_of(text: str, key: str) -> tuple[yaml.Node, yaml.Node] | None:
-    root = yaml.compose(text, Loader=yaml.SafeLoader)
-    if not isinstance(root, yaml.MappingNode):
+def _root(text: str) -> yaml.Node | None:
+    return yaml.compose(text, Loader=yaml.SafeLoader)
+
+
+def _pair_of(mapping: yaml.Node | None, key: str) -> tuple[yaml.Node, yaml.Node] | None:
+    if not isinstance(mapping, yaml.MappingNode):
         return None
-    return next(((name, value) for name, value in root.value if name.value == key), None)
+    return next(((name, value) for name, value in mapping.value if name.value == key), None)

@@ -3,9 +3,10 @@
 Knows nothing of files: `reading` makes layers, `load` puts them in order.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import Any, Generic, Literal, TypeVar
+from pathlib import Path
+from typing import Any, Generic, Literal, Self, TypeVar
 
 from serena_central.config.model import Setting, build, settings_of
 from serena_central.config.settings import SharedSettings
@@ -80,6 +81,10 @@ class Loaded(Generic[Settings]):
     problems: list[Problem]
     trusted: bool = False
     """The user trusts the project that they are the settings of."""
+    own_file: Path | None = None
+    """The user's file, into which changes of the server's settings are written."""
+    again: Callable[[], Self] | None = None
+    """Reads the server's settings again, as they were read before. Raises: ConfigError."""
 
 
 def combine(model: type[Settings], layers: Iterable[Layer], problems: list[Problem]) -> Loaded[Settings]:

@@ -10,6 +10,7 @@ Project: what the server has < $SERENA_HOME/serena_config.yml < <super-repo>/.cl
 import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -88,7 +89,8 @@ def load_server_config(flags: Mapping[str, Any], sources: Sources | None = None)
     for problem in problems:
         if problem.kind == "wrong":
             raise problem.error()
-    return combine(ServerSettings, layers, problems)
+    again = partial(load_server_config, flags, sources)
+    return replace(combine(ServerSettings, layers, problems), own_file=sources.user, again=again)
 
 
 def load_project_config(

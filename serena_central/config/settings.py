@@ -559,3 +559,42 @@ class ProjectSettings(SharedSettings, kw_only=True, frozen=True):
         ""
     )
     validation: Annotated[ValidationPolicy, Meta(description="Unused symbols.")] = ValidationPolicy()
+
+
+LIVE_SETTINGS = frozenset(
+    {
+        "read_only",
+        "excluded_tools",
+        "included_optional_tools",
+        "ignored_paths",
+        "ignore_all_files_in_gitignore",
+        "encoding",
+        "default_modes",
+        "read_only_memory_patterns",
+        "ignored_memory_patterns",
+        "tool_timeout_s",
+        "max_answer_chars",
+        "edit_conflicts",
+        "edit_diagnostics_s",
+        "default_context",
+        "log_level",
+        "pool.idle_ttl_s",
+        "pool.over_share_ttl_s",
+        "pool.memory_budget_mb",
+        "pool.read_retries",
+        "pool.forget_after_s",
+        "alerts.desktop",
+        "alerts.events",
+        "alerts.severity",
+        "sessions.idle_after_s",
+        "sessions.retention_s",
+        "sessions.shared_kill_lift_s",
+        "sessions.max_sessions",
+        "sessions.modern_disconnect_s",
+        "retention.events_days",
+        "retention.calls_days",
+        "retention.sweep_s",
+    }
+)
+"""Settings of the server that take effect while it runs. What decides who may enter, and what is executed, is not among
+them, nor are secrets."""

@@ -229,6 +229,16 @@ class ServerSettingsProblem(ServerEvent, frozen=True, kw_only=True):
     kind: ClassVar[str] = "server.settings"
 
 
+class SettingChanged(ServerEvent, frozen=True, kw_only=True):
+    """A person changed a setting of this server in the user's file. `before` and `after` are what the file said, as
+    JSON; None: nothing."""
+
+    kind: ClassVar[str] = "server.setting"
+    key: str
+    before: str | None
+    after: str | None
+
+
 class DescriptorsExhausted(ServerEvent, frozen=True, kw_only=True):
     """This server has no file descriptors left."""
 

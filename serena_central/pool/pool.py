@@ -108,6 +108,10 @@ class Lease:
         return self._run is not None and not self._run.usable()
 
 
+def _budget_bytes(policy: PoolPolicy) -> int:
+    return (policy.memory_budget_mb or 0) << 20 or machine_memory_bytes() // 2
+
+
 class LanguageServerPool:
     """Leases language servers. All methods belong to the event loop's thread; none blocks it."""
 
@@ -126,7 +130,7 @@ class LanguageServerPool:
         self._bus = bus
         self._places = places
         self.policy = policy
-        self.memory_budget_bytes = (policy.memory_budget_mb or 0) << 20 or machine_memory_bytes() // 2
+        self.memory_budget_bytes = _budget_bytes(policy)
         self.server_memory_mb = max(LEAST_MEMORY_MB, self.memory_budget_bytes // 2 >> 20)
         """The memory limit passed to one server, if it accepts one, so that it leaves memory to the others."""
         self._locate = locate
@@ -148,6 +152,12 @@ class LanguageServerPool:
         self._orders: MemoryObjectSendStream[Work] | None = None  # while the pool runs
         self._shield = anyio.CancelScope(shield=True)
         self._open = False
+
+    def take_policy(self, policy: PoolPolicy) -> None:
+        """Applies other bounds to what is asked and started from now on; servers that run keep their own for calls and
+        pings."""
+        self.policy = self._reaper.policy = policy
+        self.memory_budget_bytes = self._reaper.budget_bytes = _budget_bytes(policy)
 
     async def run(self, *, task_status: TaskStatus[None] = TASK_STATUS_IGNORED) -> None:
         """Ends what an earlier server left, then serves until cancelled; all process trees are gone when it returns."""

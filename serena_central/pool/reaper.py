@@ -47,8 +47,8 @@ class Reaper:
     ) -> None:
         """`warn` is called with what a person should know, once each time that it comes true."""
         self._slots = slots
-        self._policy = policy
-        self._budget_bytes = budget_bytes
+        self.policy = policy
+        self.budget_bytes = budget_bytes
         self._interests = interests
         self._ledger = ledger
         self._clock = clock
@@ -74,27 +74,27 @@ class Reaper:
         The need is a guess, so it only chooses who goes: what really is in use decides.
         """
         used_bytes = self._make_room(needed_bytes)
-        if used_bytes < self._budget_bytes:
+        if used_bytes < self.budget_bytes:
             return None
         return (
-            f"the language servers in use take {used_bytes >> 20} MB of the budget of {self._budget_bytes >> 20} MB, "
+            f"the language servers in use take {used_bytes >> 20} MB of the budget of {self.budget_bytes >> 20} MB, "
             "and none is idle; call again later, or stop one"
         )
 
     def _make_room(self, needed_bytes: int = 0, *, idle_until: float = math.inf) -> int:
         """Retires idle servers, the huge ones and those least recently used first; returns what is in use then."""
-        room = make_room(self._runs(), self._budget_bytes, needed_bytes, idle_until=idle_until)
-        limit_mb = self._budget_bytes >> 20
+        room = make_room(self._runs(), self.budget_bytes, needed_bytes, idle_until=idle_until)
+        limit_mb = self.budget_bytes >> 20
         for run in room.retire:
             held_mb = run.expected_memory_bytes >> 20
-            huge = run.expected_memory_bytes > self._budget_bytes // 2
+            huge = run.expected_memory_bytes > self.budget_bytes // 2
             why = f"used {held_mb} MB" if huge else f"was idle longest and used {held_mb} MB"
             run.expire(Cause.MEMORY_BUDGET, f"the memory budget of {limit_mb} MB is exceeded; this server {why}")
         return room.used_bytes
 
     def _warn_of_overshoot(self, used_bytes: int) -> None:
         """Once for each time that servers in use exceed the budget: they are stopped when they become idle."""
-        before, self._overshot = self._overshot, used_bytes > self._budget_bytes
+        before, self._overshot = self._overshot, used_bytes > self.budget_bytes
         if not self._overshot or before:
             return
         largest = sorted(self._runs(), key=lambda run: -run.expected_memory_bytes)[:LARGEST_NAMED]
@@ -104,7 +104,7 @@ class Reaper:
             for run in largest
         )
         self._warn(
-            f"Language servers take {used_bytes >> 20} MB of the memory budget of {self._budget_bytes >> 20} MB. They "
+            f"Language servers take {used_bytes >> 20} MB of the memory budget of {self.budget_bytes >> 20} MB. They "
             f"are in use, and are stopped when they become idle: {named}."
         )
 
@@ -123,7 +123,7 @@ class Reaper:
                 slot.history.measure(slot.runs)
 
     def _end_overdue_drains(self) -> None:
-        limit_s = self._policy.drain_timeout_s
+        limit_s = self.policy.drain_timeout_s
         for run in self._runs():
             facts = run.life.facts
             if facts.state is RunState.EXPIRED and facts.leases and self._clock() - facts.moved_at >= limit_s:
@@ -131,11 +131,11 @@ class Reaper:
                 run.stop()
 
     def _retire_idle(self) -> None:
-        limit_s = self._policy.idle_ttl_s
+        limit_s = self.policy.idle_ttl_s
         for run in self._idle():
             idle_since = run.life.facts.moved_at
-            idle_s, share = self._clock() - idle_since, self._budget_bytes // 2
-            if run.memory_bytes > share and idle_s >= self._policy.over_share_ttl_s:
+            idle_s, share = self._clock() - idle_since, self.budget_bytes // 2
+            if run.memory_bytes > share and idle_s >= self.policy.over_share_ttl_s:
                 why = f"it took {run.memory_bytes >> 20} MB, more than half of the memory budget"
                 run.expire(Cause.MEMORY_BUDGET, f"{why}, and was unused for {idle_s:.0f} s")
                 continue
@@ -144,7 +144,7 @@ class Reaper:
                 run.expire(Cause.IDLE_TIMEOUT, f"unused for {self._clock() - idle_since:.0f} s")
 
     async def _check_health(self) -> None:
-        due = self._clock() - self._policy.health_interval_s
+        due = self._clock() - self.policy.health_interval_s
         async with anyio.create_task_group() as tasks:
             for run in self._idle():
                 if max(run.checked_at, run.life.facts.moved_at) <= due:
@@ -156,7 +156,7 @@ class Reaper:
             last = slot.last
             if slot.runs or last is None:
                 continue
-            if self._clock() - last.life.facts.moved_at >= self._policy.forget_after_s:
+            if self._clock() - last.life.facts.moved_at >= self.policy.forget_after_s:
                 del self._slots[key]
                 if not any(other.root == key.root for other in self._slots):
                     self._interests.forget(key.root)

@@ -6,7 +6,7 @@ from pathlib import Path
 from serena_central.claude_config.locations import Locations
 from serena_central.config.layers import Loaded
 from serena_central.config.load import load_project_config, settings_files
-from serena_central.config.settings import ProjectSettings, ServerSettings
+from serena_central.config.settings import ProjectSettings, ServerSettings, SharedSettings
 from serena_central.core.places import Places
 from serena_central.files.path_watch import PathWatch
 from serena_central.projects.claude_settings import ClaudeSettings
@@ -31,7 +31,8 @@ class RootSettings:
         locations: Locations | None = None,
     ) -> None:
         """`changed` is called for every super-repo that was reloaded. Without `watch` every question reads the disk."""
-        self.loaded = loaded
+        self._loaded = loaded
+        self._loadings = 0
         self._watch = watch or PathWatch(watches=False)
         self._trust_file = str(places.trust_file)
         self.claude = ClaudeSettings(locations, self._watch)
@@ -43,11 +44,22 @@ class RootSettings:
         ]
         self.trust = Trust(approvals, loaded.value.trusted_roots, sources, self._policy)
         self.super_repos = SuperRepos(
-            lambda root: load_project_config(root, loaded, trusts=self.trust.allows),
+            lambda root: load_project_config(root, self._loaded, trusts=self.trust.allows),
             changed=changed,
             stamp=self.trust.file_stamp,
             watch=self._watch,
         )
+
+    @property
+    def loaded(self) -> Loaded[ServerSettings]:
+        """The server's settings. Others take effect in each project with its next call."""
+        return self._loaded
+
+    @loaded.setter
+    def loaded(self, loaded: Loaded[ServerSettings]) -> None:
+        before, self._loaded = self._loaded.value, loaded
+        if any(getattr(before, name) != getattr(loaded.value, name) for name in SharedSettings.__struct_fields__):
+            self._loadings += 1  # each project is opened again
 
     def read(self, root: Path) -> Loaded[ProjectSettings]:
         """What the settings say of a real root; what has no effect is among the problems."""
@@ -56,7 +68,8 @@ class RootSettings:
 
     def stamp(self, root: Path) -> Hashable:
         """What differs when `read` may answer otherwise. Costs some microseconds."""
-        return self._watch.get(("settings", root), lambda: self._files(root), lambda: self._stamp(root))
+        files = self._watch.get(("settings", root), lambda: self._files(root), lambda: self._stamp(root))
+        return self._loadings, files
 
     def _policy(self, root: Path) -> Policy:
         found = self.claude.of(root)

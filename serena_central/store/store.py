@@ -47,7 +47,7 @@ class Store:
         self._path = path
         self._url = url
         self._bus = bus
-        self._policy = policy or RetentionPolicy()
+        self.policy = policy or RetentionPolicy()
         self._clock = UnhurriedClock()
         self._loading = threading.Lock()
         self._stopping = threading.Event()
@@ -122,14 +122,14 @@ class Store:
         try:
             while True:
                 await self._sweep()
-                await anyio.sleep(self._policy.sweep_s)
+                await anyio.sleep(self.policy.sweep_s)
         finally:
             self._stopping.set()
 
     async def _sweep(self) -> None:
         stopped = self._stopping.is_set
         try:
-            await self.ask(lambda queries: queries.sweep(self._policy, self._clock(), stopped=stopped))
+            await self.ask(lambda queries: queries.sweep(self.policy, self._clock(), stopped=stopped))
         except StoreError as error:
             logger.warning("old rows were not deleted: %s", error)
         except Exception:

@@ -47,7 +47,6 @@ class Services:
 
     version: str
     started_at: float
-    loaded: Loaded[ServerSettings]
     places: Places
     bus: EventBus
     store: Store
@@ -72,6 +71,10 @@ class Services:
     baselines: Baselines = field(default_factory=Baselines)
     answers: KeptAnswers = field(default_factory=KeptAnswers)
     kept_results: KeptResults = field(default_factory=KeptResults)
+
+    @property
+    def loaded(self) -> Loaded[ServerSettings]:
+        return self.root_settings.loaded
 
     @property
     def settings(self) -> ServerSettings:

@@ -41,13 +41,13 @@ class Offer:
         self._known_off: Lru[Path, tuple[object, frozenset[str]]] = Lru(MOST_KEPT)
         """Root → the settings as they were read, and what they switch off."""
         self._catalogue = catalogue
-        self._settings = settings
+        self.settings = settings
         self._projects = projects
         self._repos = repos
         self.profiles = profiles
 
     def context(self, session: Session) -> Context:
-        return self.profiles.context_for(session.context, session.client_name, self._settings.default_context)
+        return self.profiles.context_for(session.context, session.client_name, self.settings.default_context)
 
     def modes(self, session: Session) -> list[Mode]:
         """The session's own modes, else the default ones; names that nobody defined are left out."""
@@ -103,10 +103,10 @@ class Offer:
 
     def refusal(self, tool: Tool, session: Session) -> str | None:
         """The reason why this session may not call a tool on any project; None if it may."""
-        refused = tool.refusal(self._settings)
+        refused = tool.refusal(self.settings)
         if refused is not None:
             return refused
-        if tool.needs is not None and not getattr(self._settings, tool.needs):
+        if tool.needs is not None and not getattr(self.settings, tool.needs):
             return (
                 f"{tool.name} is disabled. The user can enable it with {tool.needs}: true in "
                 "~/.serena/serena_config.yml."
@@ -122,11 +122,11 @@ class Offer:
         return None
 
     def _included(self, session: Session) -> set[str]:
-        parts = (self._settings, self._project_settings(session), self.context(session), *self.modes(session))
-        allowed = {tool.name for tool in self._catalogue if tool.needs and getattr(self._settings, tool.needs)}
+        parts = (self.settings, self._project_settings(session), self.context(session), *self.modes(session))
+        allowed = {tool.name for tool in self._catalogue if tool.needs and getattr(self.settings, tool.needs)}
         return allowed.union(*(part.included_optional_tools for part in parts))
 
     def _project_settings(self, session: Session) -> SharedSettings:
         """Settings of the active project, if it is open; else the server's."""
         project = self._projects.opened(session.active_project.root) if session.active_project else None
-        return project.settings if project else self._settings
+        return project.settings if project else self.settings

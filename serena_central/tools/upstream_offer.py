@@ -73,7 +73,7 @@ class UpstreamOffer:
         """`build` makes the hub; `taken` are the names of our own tools."""
         self._claude = claude
         self._trust = trust
-        self._settings = settings
+        self.settings = settings
         self._build = build
         self._taken = taken
         self._wanted = anyio.Event()
@@ -123,7 +123,7 @@ class UpstreamOffer:
 
     def has_servers(self, root: Path) -> bool:
         """Whether any file that counts for a root has an MCP server. Some microseconds."""
-        return self._settings.hub.enabled != "off" and self._claude.has_servers(root)
+        return self.settings.hub.enabled != "off" and self._claude.has_servers(root)
 
     def version(self, session: Session) -> Hashable:
         """What differs when other upstreams, or other tools of theirs, are offered to a session than before."""
@@ -154,7 +154,7 @@ class UpstreamOffer:
         if session.through_hub:
             return []
         found = list(hub.of(rules_root(session)).specs.values())
-        if self._settings.hub.enabled == "auto":
+        if self.settings.hub.enabled == "auto":
             found = [spec for spec in found if not is_read_by_client(spec, session.client_name)]
         return found
 
@@ -193,7 +193,7 @@ class UpstreamOffer:
     async def listed(self, session: Session) -> tuple[list[UpstreamTool], bool]:
         """The tools to list for a session, before rules; with True none of them, but those of ours that find them."""
         offered = await self.offered(session, wait=True)
-        way = self._settings.hub.listing
+        way = self.settings.hub.listing
         searched = bool(offered.tools) and (way == "search" or (way == "auto" and offered.size > LISTED_BYTES))
         return ([] if searched else list(offered.tools.values())), searched
 

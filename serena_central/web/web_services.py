@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from serena_central.access.browsers import Browsers
 from serena_central.tools.call import ToolCaller
 from serena_central.tools.context import Services
+from serena_central.tools.live_settings import LiveSettings
 from serena_central.web.tally import Tally
 
 
@@ -15,3 +16,4 @@ class WebServices(Services):
     caller: ToolCaller
     tally: Tally
     browsers: Browsers
+    live_settings: LiveSettings

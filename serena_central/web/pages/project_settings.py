@@ -17,7 +17,7 @@ from serena_central.config.layers import Loaded
 from serena_central.config.model import Setting, settings_of
 from serena_central.config.project_config import PROJECT_DIALECT
 from serena_central.config.settings import ProjectSettings
-from serena_central.core.errors import InvalidArguments, PathNotFound
+from serena_central.core.errors import PathNotFound
 from serena_central.core.ids import new_call_id
 from serena_central.editing.change import Author
 from serena_central.files.text import FileText
@@ -26,6 +26,7 @@ from serena_central.web.pages.forms import Form, one_value
 from serena_central.web.pages.page import Page, Section, Visit
 from serena_central.web.pages.projects import ONE, known
 from serena_central.web.pages.references import project_page
+from serena_central.web.pages.setting_forms import as_text, checked, choices_of
 from serena_central.web.responses import NotFound
 
 PATH = f"{ONE}/settings"
@@ -70,8 +71,8 @@ async def shown(visit: Visit) -> ProjectSettingsForm:
         settings=[
             Changeable(
                 key=key,
-                value=_as_text(json.loads(rows[key].value)),
-                choices=_choices(setting),
+                value=as_text(json.loads(rows[key].value)),
+                choices=choices_of(setting),
                 allowed=setting.allowed,
                 description=setting.description,
                 origin=rows[key].origin,
@@ -90,17 +91,6 @@ def changeable() -> dict[str, Setting]:
         for key, setting in settings_of(ProjectSettings).items()
         if "." not in key and setting.merge != "entries" and not setting.secret and key not in KEPT_OUT
     }
-
-
-def _as_text(value: Any) -> str:
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-
-
-def _choices(setting: Setting) -> list[str]:
-    if isinstance(setting.default, bool):
-        return ["true", "false"]
-    said = setting.allowed
-    return said.removeprefix("one of ").split(", ") if said.startswith("one of ") else []
 
 
 async def _loaded(visit: Visit, root: str) -> Loaded[ProjectSettings]:
@@ -124,7 +114,7 @@ async def _change(visit: Visit, form: Form) -> str:
     setting = changeable().get(key)
     if setting is None:
         raise NotFound(f"The setting {key!r} can't be changed here.")
-    value = None if one_value(form, "reset") else _checked(setting, one_value(form, "value"))
+    value = None if one_value(form, "reset") else checked(setting, one_value(form, "value"))
     loaded = await _loaded(visit, one.root)
     file = _file_of(loaded, key, one.root) or FILE
     project = await visit.parts.projects.open(Path(one.root))
@@ -151,23 +141,6 @@ def _changed(text: str, key: str, spellings: list[str], value: Any, file: str) -
     for spelling in spellings:
         text = with_value(text, spelling, None, file=file)
     return with_value(text, key, value, file=file)
-
-
-def _checked(setting: Setting, text: str) -> Any:
-    """A form's text as the setting's plain value.
-
-    Raises:
-        InvalidArguments
-    """
-    try:
-        value: Any = text.strip()
-        if isinstance(setting.default, list):
-            value = (
-                json.loads(value) if value.startswith("[") else [one.strip() for one in value.split(",") if one.strip()]
-            )
-        return msgspec.to_builtins(setting.convert(value, lenient=True))
-    except (ValueError, RecursionError) as error:
-        raise InvalidArguments(f"{setting.key} must be {setting.allowed}.") from error
 
 
 ACTIONS: dict[str, Action] = {"/projects/change-setting": _change}

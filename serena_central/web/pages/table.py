@@ -92,6 +92,7 @@ ACTIONS: dict[str, Action] = {
     **memory.ACTIONS,
     **project_needs.ACTIONS,
     **project_settings.ACTIONS,
+    **settings.ACTIONS,
     **analysis_status.ACTIONS,
 }
 """Path below /dashboard → what a POST to it does."""

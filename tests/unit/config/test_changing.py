@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from serena_central.config.changing import with_value
+from serena_central.config.changing import value_in, with_value
 from serena_central.core.errors import ConfigError
 
 FILE = (
@@ -25,6 +25,16 @@ FILE = (
         ("key:\nb: 1\n", "key", 2, "key: 2\nb: 1\n"),
         ("x: [1, 2] # two\n", "x", [3], "x: [3] # two\n"),
         ("x: {a: 1}\n", "x", None, ""),
+        ("a: 1", "g.x", 5, "a: 1\ng:\n  x: 5\n"),
+        ("g:\n  # why\n  x: 1  # one\nb: 2\n", "g.x", 5, "g:\n  # why\n  x: 5  # one\nb: 2\n"),
+        ("g:\n  x: 1  # one\n# of b\nb: 2\n", "g.y", [1], "g:\n  x: 1  # one\n  y: [1]\n# of b\nb: 2\n"),
+        ("g:\n    x:\n    - 1\n\n# end", "g.y", 2, "g:\n    x:\n    - 1\n    y: 2\n\n# end"),
+        ("g:\n  x: 1\n  y: 2\n", "g.x", None, "g:\n  y: 2\n"),
+        ("a: 1\ng:\n  x: 1\nb: 2\n", "g.x", None, "a: 1\nb: 2\n"),
+        ("g: {x: 1} # in one line\n", "g.y", 2, "g: {y: 2, x: 1} # in one line\n"),
+        ("g: {x: 1, y: 2}\n", "g.y", 3, "g: {x: 1, y: 3}\n"),
+        ("g:\nb: 1\n", "g.x", 1, 'g: {"x": 1}\nb: 1\n'),
+        ("a: 1\n", "g.x", None, "a: 1\n"),
     ],
 )
 def test_one_value_is_changed(text: str, key: str, value: Any, expected: str) -> None:
@@ -40,3 +50,10 @@ def test_a_form_that_is_not_understood_is_refused_or_kept_whole(text: str) -> No
     except ConfigError:
         return
     assert with_value(changed, "x", 5, file="f.yml") == changed
+
+
+@pytest.mark.parametrize("text", ["g: 1\n", "g: [x]\n", "g: {x: 1, y: 2}\n", "g: &g\n  x: 1\nh: *g\n"])
+def test_a_key_of_a_group_is_refused_where_the_form_is_not_understood(text: str) -> None:
+    with pytest.raises(ConfigError):
+        with_value(text, "g.x", None if "y" in text else 5, file="f.yml")
+    assert value_in(text, "g.none") is None

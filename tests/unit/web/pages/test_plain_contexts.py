@@ -24,6 +24,7 @@ from serena_central.app import Application
 from serena_central.clients.client import Machine
 from serena_central.clients.table import CLIENTS
 from serena_central.config.describe import describe
+from serena_central.config.settings import LIVE_SETTINGS
 from serena_central.core.places import HOME_VARIABLE, Places
 from serena_central.store.rows import ToolCallRow
 from serena_central.tools.families import CATALOGUE
@@ -213,10 +214,19 @@ async def test_what_a_trial_gave(central: Application, tmp_path: Path) -> None:
 async def test_every_setting_with_its_origin_in_its_group(central: Application) -> None:
     expected: dict[str, list[settings.Value]] = {}
     for row in describe(central.dashboard.parts.loaded):
-        value = settings.Value(row.key, row.value, row.origin, row.description, row.origin != "default")
-        expected.setdefault(".".join(row.key.split(".")[:-1]), []).append(value)
+        group = expected.setdefault(".".join(row.key.split(".")[:-1]), [])
+        if row.key not in LIVE_SETTINGS:
+            own = row.origin != "default"
+            group.append(
+                settings.Value(key=row.key, value=row.value, origin=row.origin, description=row.description, own=own)
+            )
     shown = await settings.settings(visit(central))
-    assert shown == settings.Settings([settings.Group(name, values) for name, values in expected.items()], [])
+    plain = {group.name: [one for one in group.values if one.key not in LIVE_SETTINGS] for group in shown.groups}
+    assert plain == expected
+    live = {one.key: one for group in shown.groups for one in group.values if one.key in LIVE_SETTINGS}
+    assert live.keys() == LIVE_SETTINGS
+    assert live["edit_conflicts"].choices == ["refuse", "warn"]
+    assert (live["sessions.max_sessions"].text, live["sessions.max_sessions"].in_file) == ("1000", False)
     rows = {one.key: (one.value, one.origin, one.own) for group in shown.groups for one in group.values}
     assert rows["execute_shell"] == ("true", "flag execute_shell", True)
     assert rows["pool.max_calls"] == ("1000", "default", False)
