@@ -19,8 +19,6 @@ from serena_central.core.errors import ConfigError, InvalidArguments
 from serena_central.core.event_kinds import SettingChanged
 from serena_central.tools.services import Services
 
-logger = logging.getLogger(__name__)
-
 Take = Callable[[ServerSettings], None]
 """Applies settings to a part."""
 
@@ -29,17 +27,9 @@ class LiveSettings:
     """Belongs to the event loop's thread."""
 
     def __init__(self, services: Services, takes: list[Take]) -> None:
-        """`takes` are called with each change, after the parts that all servers have."""
+        """`takes` are called after each change, too."""
         self._services = services
-        self._takes = [
-            lambda settings: services.pool.take_policy(settings.pool),
-            lambda settings: setattr(services.sessions, "policy", settings.sessions),
-            lambda settings: setattr(services.store, "policy", settings.retention),
-            lambda settings: setattr(services.offer, "settings", settings),
-            lambda settings: setattr(services.upstreams, "settings", settings),
-            lambda settings: logging.getLogger().setLevel(settings.log_level.upper()),
-            *takes,
-        ]
+        self._takes = takes
         self._changing = anyio.Lock()
 
     def refusal(self, key: str) -> str:
@@ -89,9 +79,15 @@ class LiveSettings:
         return await anyio.to_thread.run_sync(again)
 
     def _take(self, loaded: Loaded[ServerSettings]) -> None:
-        self._services.root_settings.loaded = loaded
+        services, settings = self._services, loaded.value
+        services.root_settings.loaded = loaded
+        services.pool.take_policy(settings.pool)
+        services.sessions.policy = settings.sessions
+        services.store.policy = settings.retention
+        services.offer.settings = services.upstreams.settings = settings
+        logging.getLogger().setLevel(settings.log_level.upper())
         for take in self._takes:
-            take(loaded.value)
+            take(settings)
 
 
 def _said(text: str, key: str, file: Path) -> str | None:
