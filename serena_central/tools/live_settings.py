@@ -17,7 +17,7 @@ from serena_central.config.layers import Loaded
 from serena_central.config.settings import LIVE_SETTINGS, ServerSettings
 from serena_central.core.errors import ConfigError, InvalidArguments
 from serena_central.core.event_kinds import SettingChanged
-from serena_central.tools.services import Services
+from serena_central.tools.context import Services
 
 Take = Callable[[ServerSettings], None]
 """Applies settings to a part."""
