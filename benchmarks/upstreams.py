@@ -14,7 +14,7 @@ from typing import Any
 
 import psutil
 
-from benchmarks.bench import START_S, Bench, Server
+from benchmarks.bench import START_S, Bench, Server, processor_ms
 from benchmarks.client import Client, Refused
 from benchmarks.django import BUILD
 from benchmarks.proxies import PEER, StdioClient
@@ -49,21 +49,26 @@ def _rows(server: Server, alone: StdioClient, port: int) -> Iterator[Row]:
     hub, peer = server.client(), Client(port, "")
     through_hub, through_peer = hub.prepare("up__echo", text=TEXT), peer.prepare("echo", text=TEXT)
     direct, ours, theirs = [], [], []
+    own = server.tree[0]
+    before = 0.0
     for number in range(WARM_UP + CALLS):
         taken = (
             _took(lambda: alone.call("echo", text=TEXT)),
             _took(lambda: _answered(hub, through_hub)),
             _took(lambda: _answered(peer, through_peer)),
         )
+        if number == WARM_UP:
+            before = processor_ms(own)
         if number >= WARM_UP:
             for values, one in zip((direct, ours, theirs), taken, strict=True):
                 values.append(one)
+    processor = (processor_ms(own) - before) / (CALLS - 1)
     base = median(direct)
     added, theirs_added = median(ours) - base, median(theirs) - base
     yield Row(
         *("hub: added to a call", "≤ 1.5 ms", added, percentile(ours, 0.95) - percentile(direct, 0.95), "ms"),
         *("mcp-proxy", added / theirs_added),
-        note=f"direct {base:.2f} ms over stdio, mcp-proxy adds {theirs_added:.2f} ms",
+        note=f"direct {base:.2f} ms over stdio, mcp-proxy adds {theirs_added:.2f} ms; CPU {processor:.2f} ms a call",
     )
     others = [server.client("handshake" if number % 2 else "modern") for number in range(SESSIONS)]
     for one in others:
