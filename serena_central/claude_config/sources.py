@@ -48,6 +48,11 @@ class State(StrEnum):
     DISABLED = "disabled"
     REFUSED = "refused by policy"
     SHADOWED = "shadowed"
+    UNSUPPORTED = "not supported"
+
+
+TRANSPORTS = ("stdio", "http", "sse")
+"""Those that a server can be reached by."""
 
 
 class Server(NamedTuple):
@@ -113,7 +118,11 @@ def servers_of(settings: Effective, *, trusted: bool) -> Servers:
             state, why = State.SHADOWED, f"{winner.place} says otherwise ({winner.source})"
         else:
             state, why = policy.state(entry, trusted=trusted)
-        found.append(Server(*entry[:5], state, why))
+        server = Server(*entry[:5], state, why)
+        if state is State.ENABLED and server.kind not in TRANSPORTS:
+            why = f"the transport {server.kind} is not supported; {', '.join(TRANSPORTS)} are"
+            server = server._replace(state=State.UNSUPPORTED, why=why)
+        found.append(server)
     return Servers(found, reading.problems)
 
 
@@ -250,14 +259,14 @@ class _Policy:
         if self._allowed is not None and not _is_allowed(self._allowed, entry):
             return State.REFUSED, "allowedMcpServers does not name it"
         if entry.entry.get("disabled") is True:
-            return State.DISABLED, "its entry says so"
+            return State.DISABLED, "its entry has `disabled: true`"
         if entry.needs_approval:
             if entry.name in self._disabled:
                 return State.DISABLED, "disabledMcpjsonServers names it"
             if not self._all and entry.name not in self._enabled:
-                return State.PENDING, "name it in enabledMcpjsonServers, or set enableAllProjectMcpServers"
+                return State.PENDING, f"run `serena-central mcp enable {entry.name}`, or set enableAllProjectMcpServers"
         if entry.of_repository and not trusted:
-            return State.UNTRUSTED, "it comes with the repository, which a person has to trust: serena-central trust"
+            return State.UNTRUSTED, "run `serena-central trust` to review what its repository brings, and to trust it"
         return State.ENABLED, ""
 
 

@@ -57,6 +57,7 @@ def list_servers(*, folder: Path | None, tools: bool, as_json: bool) -> None:
         return
     trusted = RootSettings(load_server_config({}), Places.of_user()).trust.is_trusted(root)
     found = servers_of(load(root), trusted=trusted)
+    found = found._replace(found=[edits.unless_ourselves(one) for one in found.found])
     if as_json:
         print_json(
             {

@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, cast
+from urllib.parse import urlsplit
 
 import click
 
@@ -23,6 +24,7 @@ from serena_central.clients.forms import Malformed, members_of
 from serena_central.config.load import load_server_config
 from serena_central.core.errors import ConfigError, InvalidArguments
 from serena_central.core.places import Places
+from serena_central.hub.own_server import starts_ourselves
 from serena_central.projects.root_settings import RootSettings
 
 SERVERS = "mcpServers"
@@ -78,6 +80,8 @@ def add(
         raise click.UsageError("Give a program behind --, or --url.")
     entry: dict[str, Any]
     if url:
+        if urlsplit(url).scheme not in ("http", "https") or not urlsplit(url).netloc:
+            raise click.BadParameter(f"{url!r} is not an http or https URL.")
         entry = {"type": "sse" if sse else "http", "url": url}
         if headers:
             entry["headers"] = dict(_pair(one, ":") for one in headers)
@@ -209,11 +213,20 @@ def _edited(file: Path, edit: Callable[[], str]) -> str:
         raise ConfigError(SERVERS, str(error), file=str(file), line=error.line) from error
 
 
+def unless_ourselves(server: Server) -> Server:
+    """The same, or that it is never used because it starts this very server."""
+    command = [server.entry.get("command", ""), *server.entry.get("args", ())]
+    if server.state is State.ENABLED and starts_ourselves(command):
+        return server._replace(state=State.UNSUPPORTED, why="it is serena-central itself, whose tools are there anyway")
+    return server
+
+
 def _counting(name: str, folder: Path | None) -> Server | None:
     """The entry that counts under a name, as it stands now."""
     root = project_root(folder)
     trusted = RootSettings(load_server_config({}), Places.of_user()).trust.is_trusted(root)
-    return next((one for one in servers_of(load(root), trusted=trusted).found if one.name == name), None)
+    found = servers_of(load(root), trusted=trusted).found
+    return next((unless_ourselves(one) for one in found if one.name == name), None)
 
 
 def _report(name: str, file: Path, what: str, folder: Path | None, *, as_json: bool) -> None:
@@ -226,9 +239,5 @@ def _report(name: str, file: Path, what: str, folder: Path | None, *, as_json: b
     say(f"{file}: {name} {what}.")
     if server is not None and server.place.file != str(file):
         say(f"{server.place} still has a server of this name.")
-    if server is None or server.state in {State.ENABLED, what}:
-        return
-    if server.state is State.UNTRUSTED:
-        say("It is not started before you trust this repository: serena-central trust")
-    else:
-        say(f"It is {state}: {server.why}" if server.why else f"It is {state}.")
+    if server is not None and server.state not in {State.ENABLED, what}:
+        say(f"It is not started ({server.state}): {server.why}.")

@@ -38,6 +38,10 @@ class TextLines(logging.Formatter):
         return f"{line}\n{trace}" if trace else line
 
 
+TALKATIVE = ("httpcore2", "httpx2", "mcp.client", "sse_starlette")
+"""Loggers of libraries that below warnings log what they send and receive, with URLs and contents."""
+
+
 class JsonLines(logging.Formatter):
     """One JSON object per line: `time`, `level`, `logger`, `message`, the keys, and `trace` of an exception."""
 
@@ -64,6 +68,8 @@ def log_to(file: Path, level: str, form: LogFormat) -> None:
     shown.setLevel(logging.WARNING)
     shown.setFormatter(TextLines())
     logging.basicConfig(level=level.upper(), handlers=[kept, shown])
+    for name in TALKATIVE:
+        logging.getLogger(name).setLevel(logging.WARNING)
 
 
 def log_event(event: Event) -> None:

@@ -57,11 +57,19 @@ class Connection:
     """Made by `connected` alone. Safe from any task of the event loop."""
 
     def __init__(
-        self, server: str, version: str, heard: Heard, asking: Iterable[str], learned: Callable[[set[str]], None]
+        self,
+        server: str,
+        version: str,
+        heard: Heard,
+        asking: Iterable[str],
+        learned: Callable[[set[str]], None],
+        masked: Callable[[str], str],
     ) -> None:
-        """`learned` is called with the tools that may have asked back, when there are more of them."""
+        """`learned` is called with the tools that may have asked back, when there are more of them; `masked` leaves
+        secrets out of what is kept."""
         self._server = server
         self._version = version
+        self._masked = masked
         self._heard = heard
         self._session: ClientSession | None = None
         self._dispatcher: _Dispatcher | None = None
@@ -183,12 +191,14 @@ class Connection:
         send = cast("Any", self.session.send_request)  # its types know no results as they are
         with self._open(ongoing):
             try:
-                return cast("dict[str, Any]", await send(request, _RAW, progress_callback=_progress_to(ongoing.caller)))
+                return cast(
+                    "dict[str, Any]", await send(request, _RAW, progress_callback=self._progress_to(ongoing.caller))
+                )
             except MCPError as error:
                 if error.error.code == CONNECTION_CLOSED:
                     raise UpstreamUnavailable(self._server, "its connection ended before it answered") from error
                 raise UpstreamCallFailed(
-                    self._server, error.error.message, code=error.error.code, data=error.error.data
+                    self._server, self._masked(error.error.message), code=error.error.code, data=error.error.data
                 ) from error
             except ValidationError as error:
                 raise UpstreamCallFailed(self._server, "its answer does not follow the protocol") from error
@@ -202,6 +212,13 @@ class Connection:
         finally:
             ONGOING.reset(token)
             self._ongoing.remove(ongoing)
+
+    def _progress_to(self, caller: Caller) -> Callable[[float, float | None, str | None], Awaitable[None]]:
+        async def progress(value: float, total: float | None, message: str | None) -> None:
+            part = value / total if total and total > 0 else None
+            caller.progress(self._masked(message or ("" if part is not None else f"{value:g}")), part)
+
+        return progress
 
     # --- what the server offers ----------------------------------------------------------------------------------
 
@@ -242,7 +259,8 @@ class Connection:
             except MCPError as error:
                 if optional and error.error.code != CONNECTION_CLOSED:
                     return found
-                raise UpstreamCallFailed(self._server, error.error.message, code=error.error.code) from error
+                said = self._masked(error.error.message)
+                raise UpstreamCallFailed(self._server, said, code=error.error.code) from error
             except ValidationError as error:
                 raise UpstreamCallFailed(self._server, f"its list of {what} does not follow the protocol") from error
             items = cast("list[Any]", getattr(page, what))
@@ -343,11 +361,3 @@ async def connected(connection: Connection, incoming: Any, outgoing: Any) -> Asy
                 raise
             await session.discover()
         yield connection
-
-
-def _progress_to(caller: Caller) -> Callable[[float, float | None, str | None], Awaitable[None]]:
-    async def progress(value: float, total: float | None, message: str | None) -> None:
-        part = value / total if total and total > 0 else None
-        caller.progress(message or ("" if part is not None else f"{value:g}"), part)
-
-    return progress

@@ -22,9 +22,10 @@ from serena_central.core.places import Places
 from serena_central.hub.callers import Caller
 from serena_central.hub.catalogs import Catalog, Catalogs
 from serena_central.hub.connection import Connection
+from serena_central.hub.masks import Masks
 from serena_central.hub.own_server import reaches_ourselves, starts_ourselves
 from serena_central.hub.snapshots import UpstreamSnapshot, UpstreamState
-from serena_central.hub.specs import KINDS, UpstreamSpec, spec_of
+from serena_central.hub.specs import UpstreamSpec, spec_of
 from serena_central.hub.upstream import Surroundings, Upstream
 
 logger = logging.getLogger(__name__)
@@ -33,6 +34,9 @@ Result = TypeVar("Result")
 
 MOST_ROOTS = 1000
 """Whose upstreams are remembered."""
+
+MOST_MASKS = 1000
+"""Upstreams whose secrets are remembered beside those of running ones."""
 
 OURSELVES = "it is serena-central itself"
 
@@ -83,6 +87,8 @@ class Hub:
         self._of_root: Lru[Path, tuple[Servers, Upstreams]] = Lru(MOST_ROOTS)
         self._running: dict[tuple[str, str], _Running] = {}
         """(key, scope) → the upstream, also when its process is stopped."""
+        self._masks: Lru[str, Masks] = Lru(MOST_MASKS)
+        """By key: all processes of an upstream share what is known of its secrets."""
         self._tasks: anyio.abc.TaskGroup | None = None
         self.changes = 0
         """Counts changes of any list."""
@@ -119,9 +125,6 @@ class Hub:
         specs: dict[str, UpstreamSpec] = {}
         left_out: dict[str, str] = {}
         for name, server in found.servers.usable().items():
-            if server.kind not in KINDS:
-                left_out[name] = f"its transport {server.kind} is not supported"
-                continue
             spec = spec_of(server, root, found.settings, self.policy, trusted=found.trusted)
             if starts_ourselves(spec.command) or reaches_ourselves(spec.url, self._port, self._own_urls):
                 left_out[name] = OURSELVES
@@ -163,7 +166,7 @@ class Hub:
         return sorted((one.snapshot() for one in found), key=lambda one: (one.name, one.scope, one.key))
 
     def _idle(self, spec: UpstreamSpec) -> Upstream:
-        upstream = Upstream(spec, "", self._around)
+        upstream = Upstream(spec, "", self._around, self._masks_of(spec))
         upstream.catalog = self.catalogs.get(spec.key)
         return upstream
 
@@ -230,7 +233,7 @@ class Hub:
         found = self._running.get(key)
         if found is None:
             assert self._tasks is not None
-            upstream = Upstream(spec, scope, self._around)
+            upstream = Upstream(spec, scope, self._around, self._masks_of(spec))
             upstream.catalog = self.catalogs.get(spec.key)
             found = self._running[key] = _Running(upstream, anyio.CancelScope())
             self._tasks.start_soon(self._run_one, found)
@@ -239,6 +242,16 @@ class Hub:
     async def _run_one(self, one: _Running) -> None:
         with one.scope:
             await one.upstream.run()
+
+    def masked(self, spec: UpstreamSpec, text: str) -> str:
+        """A text of an upstream without its secrets, for what keeps it."""
+        return self._masks_of(spec).masked(text)
+
+    def _masks_of(self, spec: UpstreamSpec) -> Masks:
+        found = self._masks.get(spec.key)
+        if found is None:
+            found = self._masks[spec.key] = Masks(spec.secrets)
+        return found
 
     def _asking(self, key: str) -> list[str]:
         catalog = self.catalogs.get(key)

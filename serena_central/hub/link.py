@@ -13,6 +13,7 @@ from mcp_types import CONNECTION_CLOSED
 
 from serena_central.core.errors import STDERR_SHOWN, UpstreamCallFailed, UpstreamUnavailable
 from serena_central.hub.environment import environment_of, helper_output, system_environment
+from serena_central.hub.masks import Masks
 from serena_central.hub.remote import RemoteWire, remote_wire
 from serena_central.hub.specs import UpstreamSpec
 from serena_central.hub.stdio import StdioWire, stdio_wire
@@ -26,8 +27,9 @@ SETTLE_S = 1.0
 class Link:
     """Belongs to one run of an upstream. It says why a run ended also after it was closed."""
 
-    def __init__(self, spec: UpstreamSpec, log: WireLog) -> None:
+    def __init__(self, spec: UpstreamSpec, log: WireLog, masks: Masks) -> None:
         self._spec = spec
+        self._masks = masks
         self._log = log
         self._stdio: StdioWire | None = None
         self._remote: RemoteWire | None = None
@@ -71,7 +73,7 @@ class Link:
         """
         if self._spec.kind == "stdio":
             environment, secrets = await environment_of(self._spec, temporary)
-            self._log.add_secrets(secrets)
+            self._masks.add(secrets)
             async with stdio_wire(self._spec, environment, temporary, self._log, memory_bytes=memory_bytes) as wire:
                 self._stdio = wire
                 yield wire.incoming, wire.outgoing
@@ -94,13 +96,13 @@ class Link:
             found = msgspec.json.decode(printed, type=dict[str, str])
         except msgspec.MsgspecError as error:
             raise UpstreamUnavailable(spec.name, "its headersHelper did not print a JSON object of texts") from error
-        self._log.add_secrets(found.values())
+        self._masks.add(found.values())
         return {**spec.headers, **found}
 
     def explained(self, error: BaseException | None, lost: str = "") -> str:
         """Why a run ended, for people: what the program said last, as far as it is no secret."""
         if isinstance(error, UpstreamUnavailable):
-            return error.why
+            return self._masks.masked(error.why)
         if isinstance(error, TimeoutError):
             lost = f"it did not start within {self._spec.start_timeout_s:.0f} s"
         elif isinstance(error, MCPError) and error.error.code != CONNECTION_CLOSED:
@@ -113,9 +115,9 @@ class Link:
             lost = "it ended while it started"
         process = self.process
         if process is not None and process.not_executed is not None:
-            return f"its command {self._spec.command[0]!r} can't be executed"
+            return self._masks.masked(f"its command {self._spec.command[0]!r} can't be executed")
         if process is not None and process.exit_code is not None and not isinstance(error, TimeoutError):
             lost = f"it ended with exit code {process.exit_code}"
-        masked = self._log.masked
+        masked = self._masks.masked
         stderr = masked(process.stderr_tail)[-STDERR_SHOWN // 4 :] if process else ""
         return masked(lost) + (f"; its stderr ends with: {stderr}" if stderr else "")

@@ -19,8 +19,6 @@ from serena_central.hub.sharing import Sharing, sharing_of
 
 Kind = Literal["stdio", "http", "sse"]
 
-KINDS: tuple[Kind, ...] = ("stdio", "http", "sse")
-
 START_VARIABLE, TOOL_VARIABLE = "MCP_TIMEOUT", "MCP_TOOL_TIMEOUT"
 """Milliseconds, in the settings' `env` or in this server's environment."""
 

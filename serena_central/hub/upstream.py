@@ -26,6 +26,7 @@ from serena_central.hub.callers import Caller
 from serena_central.hub.catalogs import Catalog
 from serena_central.hub.connection import Connection, connected
 from serena_central.hub.link import Link
+from serena_central.hub.masks import Masks
 from serena_central.hub.snapshots import UpstreamSnapshot, UpstreamState
 from serena_central.hub.specs import UpstreamSpec
 from serena_central.hub.wire_log import WireLog
@@ -68,8 +69,9 @@ class Surroundings(msgspec.Struct, frozen=True, kw_only=True):
 class Upstream:
     """`run` belongs to the hub's task group; all else may be called from any task."""
 
-    def __init__(self, spec: UpstreamSpec, scope: str, around: Surroundings) -> None:
+    def __init__(self, spec: UpstreamSpec, scope: str, around: Surroundings, masks: Masks) -> None:
         self.spec = spec
+        self._masks = masks
         self.scope = scope
         self._around = around
         self.state = UpstreamState.STOPPED
@@ -225,7 +227,7 @@ class Upstream:
             try:
                 lost = await self._one_run()
             except Exception as error:  # noqa: BLE001 (the end of a run, however it came about)
-                lost = self._link.explained(only_cause(error)) if self._link else str(error)
+                lost = self._link.explained(only_cause(error)) if self._link else self._masks.masked(str(error))
             finally:
                 self._over(lost)
 
@@ -256,8 +258,8 @@ class Upstream:
     async def _one_run(self) -> str:
         """From the start to the end; what it ended of, empty where that was wanted."""
         spec, around = self.spec, self._around
-        log = WireLog(around.log_folders, spec.name, spec.secrets)
-        self._link = link = Link(spec, log)
+        log = WireLog(around.log_folders, spec.name, self._masks)
+        self._link = link = Link(spec, log, self._masks)
         try:
             with anyio.CancelScope(deadline=anyio.current_time() + spec.start_timeout_s) as bound:
                 async with link.opened(around.temporary, around.policy.memory_limit_mb * 1024 * 1024) as streams:
@@ -270,7 +272,9 @@ class Upstream:
 
     async def _connected(self, link: Link, streams: tuple[Any, Any], bound: anyio.CancelScope) -> str:
         spec, around = self.spec, self._around
-        made = Connection(spec.name, around.version, self._heard, around.asking(spec.key), self._learn_asking)
+        made = Connection(
+            spec.name, around.version, self._heard, around.asking(spec.key), self._learn_asking, self._masks.masked
+        )
         async with AsyncExitStack() as stack:
             try:
                 connection = await stack.enter_async_context(connected(made, *streams))
@@ -290,7 +294,7 @@ class Upstream:
 
     async def _learn(self, connection: Connection) -> None:
         self._news = anyio.Event()
-        self.catalog = await connection.catalog()
+        self.catalog = self._masks.without_secrets(await connection.catalog())
         self._around.learned(self, self.catalog)
 
     def _learn_asking(self, tools: set[str]) -> None:

@@ -1,6 +1,5 @@
 """The wire log of an upstream: what is sent and received, a line each, rotated, secrets masked, long messages cut."""
 
-import json
 import logging
 import time
 from collections.abc import Iterable
@@ -8,6 +7,7 @@ from logging.handlers import RotatingFileHandler
 from pathlib import Path
 
 from serena_central.core.places import wire_log_name
+from serena_central.hub.masks import Masks
 
 logger = logging.getLogger(__name__)
 
@@ -17,16 +17,11 @@ LOG_BYTES, LOG_FILES = 2_000_000, 2
 LINE_CHARS = 2000
 """Shown of one message."""
 
-MASK = "***"
-
-LEAST_SECRET = 6
-"""Shorter values are not masked wherever they occur: they are words and numbers that stand in any text."""
-
 
 class WireLog:
     """Belongs to one run of an upstream. Writing never raises; a line takes some 20 µs."""
 
-    def __init__(self, folders: Iterable[Path], server: str, secrets: Iterable[str]) -> None:
+    def __init__(self, folders: Iterable[Path], server: str, masks: Masks) -> None:
         """Writes to a file of the server's name in each folder that is there."""
         self._handlers: list[RotatingFileHandler] = []
         for folder in folders:
@@ -45,23 +40,7 @@ class WireLog:
                 continue
             handler.handleError = _dropped  # type: ignore[method-assign]
             self._handlers.append(handler)
-        self._mask(secrets)
-
-    def _mask(self, secrets: Iterable[str]) -> None:
-        long = [one for one in secrets if len(one) >= LEAST_SECRET]
-        forms = {
-            form for one in long for form in (one, json.dumps(one)[1:-1], json.dumps(one, ensure_ascii=False)[1:-1])
-        }
-        self._secrets = sorted(forms, key=len, reverse=True)
-
-    def add_secrets(self, secrets: Iterable[str]) -> None:
-        self._mask({*self._secrets, *secrets})
-
-    def masked(self, text: str) -> str:
-        """The text without the values that are known to be secret."""
-        for secret in self._secrets:
-            text = text.replace(secret, MASK)
-        return text
+        self._masks = masks
 
     def sent(self, message: str) -> None:
         self._write("→", message)
@@ -77,9 +56,9 @@ class WireLog:
             return
         if len(message) > LINE_CHARS:
             # A secret that is cut in two would not be found.
-            message = self.masked(message[: 2 * LINE_CHARS])[:LINE_CHARS] + f" … {len(message)} characters"
+            message = self._masks.masked(message[: 2 * LINE_CHARS])[:LINE_CHARS] + f" … {len(message)} characters"
         else:
-            message = self.masked(message)
+            message = self._masks.masked(message)
         moment = time.time()
         line = (
             f"{time.strftime('%Y-%m-%dT%H:%M:%S', time.gmtime(moment))}.{int(moment % 1 * 1000):03d}Z {mark} {message}"

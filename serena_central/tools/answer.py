@@ -20,6 +20,8 @@ class PassedOn(NamedTuple):
     """The result of an upstream's tool, as it came on the wire (MCP's CallToolResult)."""
 
     result: Mapping[str, Any]
+    masked: Callable[[str], str] = str
+    """Leaves the upstream's secrets out of what is kept of the answer."""
 
 
 class Answer(msgspec.Struct, frozen=True):

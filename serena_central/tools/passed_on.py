@@ -53,10 +53,10 @@ def passed_answer(passed: PassedOn, kept: KeptResults, session: str, limit: int)
     """The answer to a call of an upstream's tool, of `limit` characters of text at most."""
     result = passed.result
     content = [cast("Mapping[str, Any]", one) for one in result.get("content") or () if isinstance(one, Mapping)]
-    blocks = [block_text(one) for one in content]
+    blocks = [passed.masked(block_text(one)) for one in content]
     structured = result.get("structuredContent")
     if structured is not None and not blocks:
-        blocks = [msgspec.json.encode(structured).decode()]
+        blocks = [passed.masked(msgspec.json.encode(structured).decode())]
     length = sum(map(len, blocks)) + (len(msgspec.json.encode(structured)) if structured is not None and content else 0)
     failed = result.get("isError") is True
     if length <= min(limit, MAX_CHARS):
@@ -64,11 +64,13 @@ def passed_answer(passed: PassedOn, kept: KeptResults, session: str, limit: int)
     text = "\n".join(block_text(one) for one in content if _text_of(one) is not None)
     if structured is not None and len(text) <= limit:
         text = msgspec.json.encode(structured).decode()
+    text = passed.masked(text)
     shown, note = page_of(text, kept.keep(session, text), 0, limit)
     others = [dict(one) for one in content if _text_of(one) is None]
     cut = {key: value for key, value in result.items() if key != "structuredContent"}
     cut["content"] = [{"type": "text", "text": shown}, *others]
-    return Answer([shown, *map(block_text, others), note], shortened=True, passed=cut, failed=failed)
+    rest = [passed.masked(block_text(one)) for one in others]
+    return Answer([shown, *rest, note], shortened=True, passed=cut, failed=failed)
 
 
 def page_of(text: str, result_id: str, offset: int, limit: int) -> tuple[str, str]:

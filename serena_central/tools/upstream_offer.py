@@ -167,7 +167,9 @@ class UpstreamOffer:
         tools: dict[str, UpstreamTool] = {}
         for name, pair in names.items():
             spec = by_name[pair[0]]
-            tools[name] = upstream_tool(spec, name, listed[pair], partial(self._call, hub, spec, pair[1]))
+            tools[name] = upstream_tool(
+                spec, name, listed[pair], partial(self._call, hub, spec, pair[1]), partial(hub.masked, spec)
+            )
         size = sum(len(msgspec.json.encode(tool.wire)) for tool in tools.values())
         return Offered(tools, size, version)
 
@@ -180,15 +182,15 @@ class UpstreamOffer:
     async def _passed_on(
         self, hub: "Hub", spec: "UpstreamSpec", tool: str, call: Any, arguments: dict[str, Any]
     ) -> PassedOn:
-        session, channel = call.session, client_channel()
+        session, channel, masked = call.session, client_channel(), partial(hub.masked, spec)
         may_be_asked = channel.offers("sampling/createMessage") or channel.offers("elicitation/create")
         if session.era == "modern" and may_be_asked:
 
             async def work(ask: Callable[[ClientRequest], Awaitable[dict[str, Any]]]) -> dict[str, Any]:
                 return await hub.call(spec, tool, arguments, self._caller(session, channel, ask))
 
-            return PassedOn(await self._suspended.call(channel, session.id, call.tool, arguments, work))
-        return PassedOn(await hub.call(spec, tool, arguments, self.caller(session)))
+            return PassedOn(await self._suspended.call(channel, session.id, call.tool, arguments, work), masked)
+        return PassedOn(await hub.call(spec, tool, arguments, self.caller(session)), masked)
 
     async def listed(self, session: Session) -> tuple[list[UpstreamTool], bool]:
         """The tools to list for a session, before rules; with True none of them, but those of ours that find them."""

@@ -29,6 +29,8 @@ class UpstreamTool(Tool):
     own_name: str
     wire: Mapping[str, Any]
     checker: "ArgumentChecker" = field(repr=False)
+    masked: Callable[[str], str] = field(repr=False)
+    """Leaves its server's secrets out of what is kept of its answers."""
 
     @property
     def schema(self) -> dict[str, Any]:  # type: ignore[override]
@@ -77,7 +79,11 @@ class UpstreamTool(Tool):
 
 
 def upstream_tool(
-    spec: "UpstreamSpec", name: str, wire: Mapping[str, Any], run: Callable[[Any, dict[str, Any]], Awaitable[PassedOn]]
+    spec: "UpstreamSpec",
+    name: str,
+    wire: Mapping[str, Any],
+    run: Callable[[Any, dict[str, Any]], Awaitable[PassedOn]],
+    masked: Callable[[str], str],
 ) -> UpstreamTool:
     """The tool of an upstream, listed under `name`; `run` calls it."""
     from serena_central.hub.validation import ArgumentChecker
@@ -117,4 +123,5 @@ def upstream_tool(
         own_name=own_name,
         wire=shown,
         checker=ArgumentChecker(wire.get("inputSchema")),
+        masked=masked,
     )

@@ -39,10 +39,12 @@ async def call_upstream_tool(
     arguments: Annotated[dict[str, Any], Meta(description="By the tool's own schema")] = {},  # noqa: B006 - not changed
 ) -> PassedOn:
     """Calls a tool of another MCP server."""
-    if await call.services.upstreams.find(call.session, name) is None:
+    found = await call.services.upstreams.find(call.session, name)
+    if found is None:
         raise UnknownTool(name, [one.name for one in await call.services.upstreams.search(call.session, name, 3)])
     answer = await call.run(call.session, name, arguments)
-    return PassedOn(answer.passed or {"content": [{"type": "text", "text": block} for block in answer.blocks]})
+    result = answer.passed or {"content": [{"type": "text", "text": block} for block in answer.blocks]}
+    return PassedOn(result, found.masked)
 
 
 @tool("Read a long result", shown="upstreams", about="notes")

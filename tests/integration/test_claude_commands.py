@@ -237,7 +237,21 @@ def test_a_remote_server_and_one_by_its_entry_are_added_to_the_users_settings(ru
         ("add", "a b", "--", "p"),
     ):
         assert run("mcp", *wrong).code == 2, wrong
-    assert run("mcp", "add", "x", "--url", "u", "--header", "nothing").code == 2
+    assert run("mcp", "add", "x", "--url", "http://u", "--header", "nothing").code == 2
+    assert run("mcp", "add", "x", "--url", "ftp://u").code == 2
+
+
+def test_a_server_that_is_not_started_is_reported_with_what_to_run_next(run: Commands, root: Path) -> None:
+    for scope, command in (("local", "serena-central trust"), ("project", "serena-central mcp enable one")):
+        said = run("mcp", "add", "one", "--scope", scope, "--force", "--", "true").out
+        assert "It is not started" in said
+        assert f"`{command}`" in said
+        run("mcp", "remove", "one", "--scope", scope)
+    assert run("mcp", "add-json", "w", '{"type": "ws", "url": "wss://a"}', "--scope", "user").code == 0
+    assert run("mcp", "add", "self", "--scope", "user", "--", "uvx", "serena-mcp-server").code == 0
+    found = {one["name"]: one for one in run("mcp", "list", "--json").json["servers"]}
+    assert found["w"]["state"] == found["self"]["state"] == "not supported"
+    assert "ws" in found["w"]["why"]
 
 
 def test_a_server_is_disabled_and_enabled_where_its_entry_stands(run: Commands, root: Path) -> None:

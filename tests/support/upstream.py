@@ -39,6 +39,9 @@ class Script:
     """Starts a child that holds its stdout and outlives it."""
     silent_pings: bool = False
     modern_only: bool = False
+    expands: bool = False
+    """`$NAME` in what its tools are asked for is its own variable: what it answers then was not in the question."""
+    last_stderr: str = "cannot start: no database"
 
 
 class Server:
@@ -84,7 +87,7 @@ class Server:
         if script.fork:
             subprocess.Popen(["sleep", "600"], start_new_session=True)
         if script.exit_at_start is not None:
-            sys.stderr.write("cannot start: no database\n")
+            sys.stderr.write(os.path.expandvars(script.last_stderr) + "\n")
             sys.exit(script.exit_at_start)
         for line in sys.stdin:
             message = json.loads(line)
@@ -154,6 +157,8 @@ class Server:
             "roots",
             "grow",
             "error",
+            "refuse",
+            "log",
             "large",
             "all",
         )
@@ -177,7 +182,13 @@ class Server:
     def tools_call(self, request: Any, params: dict[str, Any]) -> dict[str, Any] | None:
         name, arguments = params["name"], params.get("arguments") or {}
         text = arguments.get("text", "")
+        if self.script.expands:
+            text = os.path.expandvars(text)
         match name:
+            case "refuse":
+                return {"error": {"code": -32001, "message": text}}
+            case "log":
+                self.send({"method": "notifications/message", "params": {"level": "error", "data": text}})
             case "who":
                 text = f"{os.getpid()}"
             case "slow":

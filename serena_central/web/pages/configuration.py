@@ -12,6 +12,7 @@ import anyio.to_thread
 import msgspec
 
 from serena_central.claude_config.locations import Locations
+from serena_central.core.masking import MASK, is_secret_name
 from serena_central.web.pages.page import Page, Section, Visit, link
 from serena_central.web.pages.projects import known
 from serena_central.web.pages.references import project_page
@@ -157,16 +158,17 @@ def _settings(found: "Effective") -> list[Setting]:
     from serena_central.claude_config.effective import shown
     from serena_central.claude_config.problems import dotted
 
-    def text(value: object) -> str:
-        return msgspec.json.encode(shown(value)).decode()
+    def text(path: Sequence[object], value: object) -> str:
+        text = msgspec.json.encode(shown(value)).decode()
+        return MASK if is_secret_name(str(path[-1])) and "${" not in text else text
 
     return [
         Setting(
             dotted(path),
-            text(value),
+            text(path, value),
             str(found.tier_of(given[0])),
             str(found.place_of(given[0])),
-            [f"{text(one.value)} in {found.place_of(one)}" for one in given[1:] if one.value != given[0].value],
+            [f"{text(path, one.value)} in {found.place_of(one)}" for one in given[1:] if one.value != given[0].value],
         )
         for path, value, given in found.leaves()
     ]

@@ -6,6 +6,7 @@ import sys
 
 import pytest
 
+from serena_central.hub.masks import Masks
 from serena_central.hub.names import MAX_CHARS, upstream_names
 from serena_central.hub.own_server import reaches_ourselves, starts_ourselves
 from serena_central.hub.search import ToolSearch
@@ -75,7 +76,7 @@ def test_our_own_server_is_known_by_command_and_address() -> None:
 
 def test_secrets_are_masked_as_text_and_as_json(tmp_path_factory: pytest.TempPathFactory) -> None:
     folder = tmp_path_factory.mktemp("logs")
-    log = WireLog([folder], "one", ['se"cret-value'])
+    log = WireLog([folder], "one", Masks(['se"cret-value']))
     log.sent('{"token": "se\\"cret-value", "other": "se"cret-value"}')
     log.close()
     text = (folder / "one.log").read_text()
