@@ -13,6 +13,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from serena_central.access.browsers import Browsers, Login
 from serena_central.access.connections import MOST_HEADERS, authenticate_connection
+from serena_central.access.headers import with_safe_headers
 from serena_central.access.token import Token
 from serena_central.core.errors import ConfigError
 
@@ -124,6 +125,8 @@ class AuthGate:
         if scope["type"] != "http":
             await send({"type": "websocket.close", "code": 1008})
             return
+        if self._door is not None and self._door.leads_to(scope["path"]):
+            send = with_safe_headers(send)
         facts = _facts(scope)
         known = self._token_fits(facts.authorization)
         refusal = self._refusal(facts, scope, known=known)

@@ -1,9 +1,9 @@
 """Security headers on every response below a path: pages, errors, refusals, files.
 
-Plain ASGI in front of all else, so that no answer can lack them.
+The access check adds them in front of all else, so that no answer can lack them.
 """
 
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.types import Message, Send
 
 HEADERS = {
     b"content-security-policy": b"default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; "
@@ -18,23 +18,14 @@ HEADERS = {
 """An answer's own header counts instead."""
 
 
-class SafePages:
-    """ASGI middleware for what browsers show. `below` is a path; other answers stay as they are."""
+def with_safe_headers(send: Send) -> Send:
+    """Sends the answer of a page with these headers."""
 
-    def __init__(self, app: ASGIApp, *, below: str) -> None:
-        self._app = app
-        self._below = below
+    async def sending(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            own = {name for name, _ in message["headers"]}
+            more = [(name, value) for name, value in HEADERS.items() if name not in own]
+            message["headers"] = [*message["headers"], *more]
+        await send(message)
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http" or not scope["path"].startswith(self._below):
-            await self._app(scope, receive, send)
-            return
-
-        async def sending(message: Message) -> None:
-            if message["type"] == "http.response.start":
-                own = {name for name, _ in message["headers"]}
-                more = [(name, value) for name, value in HEADERS.items() if name not in own]
-                message["headers"] = [*message["headers"], *more]
-            await send(message)
-
-        await self._app(scope, receive, sending)
+    return sending

@@ -21,7 +21,6 @@ from starlette.routing import Route
 from serena_central.access.auth import AuthGate, refuse_open_binding
 from serena_central.access.browsers import Browsers
 from serena_central.access.connections import Connections
-from serena_central.access.headers import SafePages
 from serena_central.access.proof import Prover
 from serena_central.access.token import Token, obtain_token
 from serena_central.analysis.analysis_runs import AnalysisRuns
@@ -83,7 +82,6 @@ from serena_central.web.gates import Gates
 from serena_central.web.hooks import Hooks
 from serena_central.web.memory_record import MemoryRecord
 from serena_central.web.metrics import Metrics
-from serena_central.web.pages.page import BELOW
 from serena_central.web.pages.table import Dashboard
 from serena_central.web.presence import Presence
 from serena_central.web.recall import Recall
@@ -392,7 +390,6 @@ def _faces(
             ),
         ],
         middleware=[
-            Middleware(SafePages, below=BELOW),
             Middleware(
                 AuthGate,
                 token=token,

@@ -209,7 +209,8 @@ class ToolCaller:
             raise
         finally:
             del session.running[call.id]
-            call.edits = self._services.history.answered(call.id, answer.blocks if answer else None)
+            if not tool.read_only:
+                call.edits = self._services.history.answered(call.id, answer.blocks if answer else None)
             if answer is not None and answer.failed:
                 failure = UpstreamCallFailed(tool.name, answer.blocks[0] if answer.blocks else "")  # for the records
             duration_ms = (time.perf_counter() - started) * 1000

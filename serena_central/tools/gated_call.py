@@ -28,7 +28,7 @@ from serena_central.gates.matching import ToolUse, is_rule, may_match
 from serena_central.gates.rules import Rules, rules_of
 from serena_central.gates.symbol_condition import symbol_holds
 from serena_central.projects.editing.applied_edit import AppliedEdit
-from serena_central.projects.editing.edit_watch import EditWatch, Holding, watching_edits
+from serena_central.projects.editing.joint_edits import EditWatch, Holding, watching_edits
 from serena_central.projects.project import Project
 from serena_central.tools.catalogue import PATH_PARAMETERS, Tool
 from serena_central.tools.context import ToolCall

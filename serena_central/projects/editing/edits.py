@@ -46,8 +46,7 @@ from serena_central.projects.editing.conflicts import WHOLE_FILE, ConflictGuard
 from serena_central.projects.editing.edit_effects import NO_EFFECT, Before, Consequences, EditEffects, Effect
 from serena_central.projects.editing.edit_queue import EditQueue
 from serena_central.projects.editing.edit_records import Recorded, check_targets, differs
-from serena_central.projects.editing.edit_watch import check_approved, edit_watch
-from serena_central.projects.editing.joint_edits import check_allowed, write_edit
+from serena_central.projects.editing.joint_edits import check_allowed, check_approved, edit_watch, write_edit
 from serena_central.symbols.index import Hit
 from serena_central.symbols.symbol import Symbol
 from serena_central.symbols.syntax.messages import Declared, SyntaxEdit

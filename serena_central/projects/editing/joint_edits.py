@@ -3,23 +3,32 @@
 Every part takes the files of its project, plans, and waits. When the last one has planned, all changes go to the disk
 as one operation with one journal entry: what fails, and what a crash cuts off, is rolled back or completed as a whole.
 Parts plan one after the other in the order of their roots, so that two of these that edit the same files never wait for
-each other. A part is found by the context of its task: the way from a tool to its edit does not know of it.
+each other.
+
+A call also attaches to its edits the files that they may change, and work that follows each of them: hooks that format
+what was written, while the edit still holds its files, so that nobody else in this server plans or writes them in
+between. What that changes in them belongs to the edit.
+
+All this is found by the context of a task: the way from a tool to its edit does not know of it.
 """
 
-from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from pathlib import Path
-from typing import Generic, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
 
 import anyio
 import msgspec
 
-from serena_central.core.errors import EditRefused, FileChanged, PathRefused, SerenaCentralError, ToolRefused
+from serena_central.core.errors import EditRefused, FileChanged, PathRefused, SerenaCentralError, ToolRefused, listed
 from serena_central.core.ids import new_edit_id
 from serena_central.editing.change import FileChange, Operation
 from serena_central.editing.transaction import Applier, Written
 from serena_central.projects.editing.applied_edit import AppliedEdit, part_id
+
+if TYPE_CHECKING:
+    from serena_central.projects.editing.edits import Edited
 
 T = TypeVar("T")
 
@@ -228,3 +237,54 @@ def _check_distinct(changes: Sequence[FileChange]) -> None:
                 raise EditRefused(f"Nothing was changed: {path} is in two of the projects. Name only one of them.")
             if path is not None:
                 seen.add(path)
+
+
+FollowUp = Callable[[AppliedEdit], Awaitable[None]]
+Holding = Callable[[Callable[[], Awaitable[None]]], Awaitable["Edited"]]
+"""Runs work while the files of an edit are held again, and returns what the work made of them."""
+
+
+class EditWatch(NamedTuple):
+    """`approved`: root-relative paths that edits may change; None for any. `planned` is told of those that a dry run
+    would change. `follow_up` runs after each edit, while it holds its files; `later` is called when it does no more,
+    and must not wait."""
+
+    root: Path
+    approved: frozenset[str] | None = None
+    planned: Callable[[Collection[str]], None] | None = None
+    follow_up: FollowUp | None = None
+    later: Callable[[AppliedEdit, Holding], None] | None = None
+
+
+_watch: ContextVar[EditWatch | None] = ContextVar("watch", default=None)
+
+
+@contextmanager
+def watching_edits(watch: EditWatch) -> Generator[None]:
+    """Attaches `watch` to the edits that this task makes in the root's project."""
+    token = _watch.set(watch)
+    try:
+        yield
+    finally:
+        _watch.reset(token)
+
+
+def edit_watch(root: Path) -> EditWatch | None:
+    """What this task has attached to edits in a root."""
+    watch = _watch.get()
+    return watch if watch is not None and watch.root == root else None
+
+
+def check_approved(root: Path, files: Collection[str]) -> None:
+    """Raises EditRefused for an edit of other files than those that were looked at before."""
+    watch = edit_watch(root)
+    if watch is None:
+        return
+    if watch.planned is not None:
+        watch.planned(files)
+    if watch.approved is not None and not watch.approved.issuperset(files):
+        others = listed(sorted(set(files) - watch.approved))
+        raise EditRefused(
+            f"Nothing was changed: the project changed while hooks ran, and this edit now concerns {others} as well, "
+            "which they have not seen. Send the call again."
+        )

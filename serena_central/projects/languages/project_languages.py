@@ -1,6 +1,6 @@
 """The languages of one project: selects the server for a file and reaches it through the pool.
 
-It joins the selection (names, settings), what can run (`server_availability`), where it runs (`server_orders`) and the
+It joins the selection (names, settings), what can run and where (`server_availability`) and the
 pool (processes), and forwards what the tree saw to every server that was ever asked for this project. It knows no
 symbols.
 """
@@ -16,8 +16,7 @@ from serena_central.core.nofollow import open_file, open_following
 from serena_central.core.places import Places
 from serena_central.core.text import Text
 from serena_central.files.access import OPEN, Access
-from serena_central.files.recent import RecentTexts
-from serena_central.files.text import FileText
+from serena_central.files.text import FileText, RecentTexts
 from serena_central.files.tree import Change
 from serena_central.lsp.answers import DocumentSymbol, FileEvent
 from serena_central.lsp.client import LanguageServer
@@ -26,8 +25,12 @@ from serena_central.pool.key import WantedServer
 from serena_central.pool.pool import LanguageServerPool, Lease
 from serena_central.pool.state import Cause
 from serena_central.projects.languages.selection import LanguageSelection
-from serena_central.projects.languages.server_availability import Installations, ServerAvailability, can_run
-from serena_central.projects.languages.server_orders import ServerOrders
+from serena_central.projects.languages.server_availability import (
+    Installations,
+    ServerAvailability,
+    ServerOrders,
+    can_run,
+)
 from serena_central.projects.languages.syntax_access import SyntaxAccess
 from serena_central.projects.languages.unmarked_builds import UnmarkedBuilds
 from serena_central.symbols.flat import completed, is_flat

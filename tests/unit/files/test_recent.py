@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from serena_central.core.errors import PathNotFound
-from serena_central.files import recent
-from serena_central.files.recent import RecentTexts
+from serena_central.files import text
+from serena_central.files.text import RecentTexts
 
 
 def written(path: Path, content: str, *, seconds_ago: float = 10.0) -> Path:
@@ -22,7 +22,7 @@ def written(path: Path, content: str, *, seconds_ago: float = 10.0) -> Path:
 @pytest.fixture(autouse=True)
 def old_enough(monkeypatch: pytest.MonkeyPatch) -> None:
     """The time of a file's last change of state can't be set: what was written just now counts as old."""
-    monkeypatch.setattr(recent, "RACY_NS", -(10**12))
+    monkeypatch.setattr(text, "RACY_NS", -(10**12))
 
 
 def test_a_file_that_stays_is_read_once(tmp_path: Path) -> None:
@@ -44,14 +44,14 @@ def test_a_change_is_seen_by_the_next_reading(tmp_path: Path) -> None:
 
 
 def test_what_changed_lately_is_read_each_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(recent, "RACY_NS", 3600 * 10**9)
+    monkeypatch.setattr(text, "RACY_NS", 3600 * 10**9)
     texts, file = RecentTexts(), tmp_path / "a.py"
     file.write_text("one")
     assert texts.read(file) is not texts.read(file)
 
 
 def test_the_oldest_make_room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(recent, "MOST_CHARS", 10)
+    monkeypatch.setattr(text, "MOST_CHARS", 10)
     texts = RecentTexts()
     files = [written(tmp_path / name, "1234") for name in "abc"]
     first, second = texts.read(files[0]), texts.read(files[1])
@@ -64,7 +64,7 @@ def test_the_oldest_make_room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_threads_may_read_at_the_same_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(recent, "MOST_CHARS", 30)
+    monkeypatch.setattr(text, "MOST_CHARS", 30)
     texts = RecentTexts()
     files = [written(tmp_path / str(number), str(number) * 5) for number in range(10)]
     wrong: list[str] = []

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from serena_central.lsp.framing import BrokenFraming, FrameReader, frame
+from serena_central.lsp.wire import BrokenFraming, FrameReader, frame
 
 bodies = st.lists(st.binary(max_size=200), max_size=8)
 

@@ -11,14 +11,15 @@ import pytest
 from anyio.abc import ByteReceiveStream, ByteSendStream
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 
-from serena_central.lsp.framing import FrameReader, frame
 from serena_central.lsp.wire import (
     MAX_QUEUED_FRAMES,
     AnswerUnreadable,
     Connection,
     ConnectionLost,
     ErrorAnswer,
+    FrameReader,
     MethodUnknown,
+    frame,
 )
 
 pytestmark = pytest.mark.anyio

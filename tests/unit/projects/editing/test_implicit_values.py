@@ -2,7 +2,7 @@
 
 import pytest
 
-from serena_central.projects.editing.implicit_values import Counted, counted, renumbered
+from serena_central.projects.editing.positional_values import Counted, counted, renumbered
 
 GO = """\
 package p
