@@ -36,6 +36,7 @@ class Application(WebServices):
         answer."""
         self.endpoint.close_streams()
         self.presence.close()
+        self.tasks.closing.set()
         self.dashboard.live.close()
         await anyio.sleep(CALLS_END_S)
         for session in self.sessions.sessions():

@@ -5,6 +5,7 @@ parts start, and returns it. A part that few users need is imported, built and a
 `_warming_on_start` is: elsewhere it costs nothing.
 """
 
+import json
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, fields
@@ -73,6 +74,7 @@ from serena_central.tools.gating import Gating
 from serena_central.tools.idempotency import Idempotency, called_once
 from serena_central.tools.live_settings import LiveSettings
 from serena_central.tools.offer import Offer
+from serena_central.tools.task_offer import TaskOffer
 from serena_central.tools.upstream_offer import UpstreamOffer
 from serena_central.transcripts.recorded_call import RecordedCall
 from serena_central.web.alert_switch import AlertSwitch
@@ -88,11 +90,14 @@ from serena_central.web.recall import Recall
 from serena_central.web.responses import no_such_route
 from serena_central.web.routes import OPEN_PATHS, routes
 from serena_central.web.tally import Tally
+from serena_central.web.tasks import Tasks
 from serena_central.web.upstreams import Upstreams
 from serena_central.web.warming import Warming
 from serena_central.web.web_services import WebServices
 
 if TYPE_CHECKING:
+    from serena_central.agents.scheduler import Scheduler
+    from serena_central.agents.tasks import Runner
     from serena_central.hub.hub import Hub
 
 MCP_PATH = "/mcp"
@@ -161,6 +166,8 @@ def build(
         transcript=_transcripts(runs, services),
     )
     endpoint = _mcp(runs, services, caller, token, resources, prompts)
+    services.tasks.build = partial(_scheduler, services, caller, token)
+    runs.append(services.tasks.run)
     return _faces(runs, services, caller, endpoint, token, stop, live_settings)
 
 
@@ -261,6 +268,7 @@ def _services(runs: list[Run], base: _Base, built: _Projects, catalogue: Catalog
         root_settings=built.root_settings,
         offer=Offer(settings, catalogue, _profiles(bus), projects, repos, claude),
         upstreams=upstreams,
+        tasks=TaskOffer(claude, built.root_settings.trust),
     )
 
 
@@ -291,6 +299,35 @@ def _upstreams(base: _Base, built: _Projects, catalogue: Catalogue) -> UpstreamO
         )
 
     return UpstreamOffer(claude, trust, settings, hub, frozenset(catalogue.names()), base.bus)
+
+
+def _scheduler(services: Services, caller: ToolCaller, token: Token) -> "Scheduler":
+    """Runs tasks. Made when the first one is asked for."""
+    from serena_central.agents.runners.claude_code import ClaudeCode
+    from serena_central.agents.runners.commands import Server
+    from serena_central.agents.runners.scripted import ScriptedRunner
+    from serena_central.agents.scheduler import Scheduler
+    from serena_central.tools.task_calls import TaskCalls
+    from serena_central.tools.task_grants import TaskGrants
+
+    policy = services.settings.agents
+    services.offer.task_grants = TaskGrants()
+    calls = TaskCalls(services.sessions, caller, token.credential)
+    token_file, server_file = services.places.token_file, services.places.server_file
+
+    def server() -> Server:
+        url = str(json.loads(server_file.read_text(encoding="utf-8"))["url"])
+        return Server(url, token_file.read_text(encoding="ascii").strip())
+
+    runners: list[Runner] = [ClaudeCode(policy, server), ScriptedRunner(policy.script_file, calls.call)]
+    return Scheduler(
+        policy=policy,
+        runners={runner.name: runner for runner in runners},
+        bus=services.bus,
+        store=services.store,
+        folder=services.places.tasks,
+        grants=services.offer.task_grants,
+    )
 
 
 def _warming_on_start(runs: list[Run], services: Services) -> None:
@@ -384,6 +421,7 @@ def _faces(
                 hooks=Hooks(projects, repos, sessions),
                 gates=Gates(parts),
                 upstreams=Upstreams(parts),
+                tasks=Tasks(parts),
                 warming=Warming(services.warm_up, projects, repos),
                 calls=Calls(parts),
                 dashboard=dashboard,

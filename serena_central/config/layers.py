@@ -105,8 +105,18 @@ class _Combination:
         self.values: dict[str, Any] = {key: setting.default for key, setting in settings.items()}
         self.origins: dict[str, tuple[Origin, ...]] = dict.fromkeys(settings, (DEFAULT,))
 
+    def _split(self, key: str) -> tuple[str, str]:
+        """A setting, and the entry of it that a key means: entries may have dots in their names, as groups do."""
+        if key in self._settings:
+            return key, ""
+        name, _, entry = key.partition(".")
+        if name not in self._settings:  # a group
+            member, _, entry = entry.partition(".")
+            name = f"{name}.{member}"
+        return name, entry
+
     def take(self, key: str, given: Given, *, of_project: bool) -> None:
-        name, _, entry = (key, "", "") if key in self._settings else key.partition(".")
+        name, entry = self._split(key)
         merge = self._settings[name].merge
         if merge == "entries":
             self.values[name] = self.values[name] | {entry: given.value}

@@ -305,6 +305,47 @@ class HubPolicy(msgspec.Struct, kw_only=True, frozen=True):
     ] = 0
 
 
+class AgentPolicy(msgspec.Struct, kw_only=True, frozen=True):
+    """Tasks: runs of sub-agents."""
+
+    runner: Annotated[
+        Literal["auto", "claude-code", "codex", "gemini", "scripted"],
+        Meta(
+            description="What carries tasks out. auto: the first of Claude Code, Codex and Gemini CLI that is "
+            "installed. scripted plays agents.script_file, for tests."
+        ),
+    ] = "auto"
+    runner_paths: Annotated[
+        dict[str, Folder],
+        Meta(description="Program of a runner, by its name. Unset: the one on PATH."),
+    ] = {}
+    concurrent: Annotated[int, Meta(ge=1, le=100, description="Tasks that run at once; others are queued.")] = 10
+    max_depth: Annotated[int, Meta(ge=1, le=10, description="How deep tasks may start tasks.")] = 3
+    max_queued: Annotated[int, Meta(ge=0, le=10_000, description="Maximum number of queued tasks.")] = 2000
+    timeout_s: Annotated[
+        float, Meta(gt=0, le=604_800, description="Seconds that a task may run unless it names another time.")
+    ] = 3600
+    max_tokens: Annotated[
+        Annotated[int, Meta(ge=1)] | None,
+        Meta(description="Tokens that a task may use unless it names another number."),
+    ] = None
+    max_usd: Annotated[
+        Annotated[float, Meta(gt=0)] | None,
+        Meta(description="Dollars that a task may cost unless it names another sum."),
+    ] = None
+    daily_usd: Annotated[
+        Annotated[float, Meta(gt=0)] | None, Meta(description="Dollars a day (UTC) above which no further task starts.")
+    ] = None
+    min_free_memory_mb: Annotated[
+        int, Meta(ge=0, description="Tasks stay queued while less memory is free, if any task runs.")
+    ] = 256
+    environment: Annotated[
+        list[str],
+        Meta(description="Variables that runners get beside those that every command gets, and those of their model."),
+    ] = []
+    script_file: Annotated[Folder | None, Meta(description="For tests: what the scripted runner does, as JSON.")] = None
+
+
 class AlertPolicy(msgspec.Struct, kw_only=True, frozen=True):
     """What is sent to the outside, and where."""
 
@@ -497,11 +538,15 @@ class ServerSettings(SharedSettings, kw_only=True, frozen=True):
             "together under the key day."
         ),
     ] = {}
+    task_tool: Annotated[
+        bool, Meta(description="Enable the tool task: agents may start sub-agents, which use models and cost money.")
+    ] = False
     pool: Annotated[PoolPolicy, Meta(description="Language servers.")] = PoolPolicy()
     alerts: Annotated[AlertPolicy, Meta(description="Alerts to the outside.")] = AlertPolicy()
     sessions: Annotated[SessionPolicy, Meta(description="Sessions.")] = SessionPolicy()
     retention: Annotated[RetentionPolicy, Meta(description="Retention of the database.")] = RetentionPolicy()
     hub: Annotated[HubPolicy, Meta(description="MCP servers of the configuration.")] = HubPolicy()
+    agents: Annotated[AgentPolicy, Meta(description="Tasks: runs of sub-agents.")] = AgentPolicy()
 
 
 class ProjectSettings(SharedSettings, kw_only=True, frozen=True):

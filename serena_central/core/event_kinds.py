@@ -99,6 +99,24 @@ class EditApplied(Event, frozen=True, kw_only=True):
     lines_removed: int
 
 
+class TaskMoved(Event, frozen=True, kw_only=True):
+    """A task has another state; `session` is its own."""
+
+    kind: ClassVar[str] = "task.moved"
+    task: str
+    state: str
+    agent: str | None = None
+    runner: str
+    parent: str | None = None
+
+
+class TaskWrote(Event, frozen=True, kw_only=True):
+    """A task has more output."""
+
+    kind: ClassVar[str] = "task.wrote"
+    task: str
+
+
 class ProjectEvent(Event, frozen=True, kw_only=True):
     """`project` is the project's name."""
 

@@ -16,3 +16,8 @@ def new_call_id() -> str:
 def new_edit_id() -> str:
     """An edit id; short enough to be typed, unique among the edits that are kept."""
     return "e-" + secrets.token_hex(6)
+
+
+def new_task_id() -> str:
+    """A task id; short enough to be typed, unique among the tasks that are kept."""
+    return "t-" + secrets.token_hex(6)

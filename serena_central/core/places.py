@@ -138,6 +138,11 @@ class Places:
         return self.wire_logs / wire_log_name(server)
 
     @property
+    def tasks(self) -> Path:
+        """What tasks wrote while they ran: a file of JSON lines each."""
+        return self.home / "tasks"
+
+    @property
     def servers(self) -> Path:
         """Installed language servers: `servers/<name>/<version>/`."""
         return self.home / "servers"

@@ -1,5 +1,7 @@
 """The public Python API: `from serena_central import sdk`."""
 
+from serena_central.sdk.tasks import Task as Task
+from serena_central.sdk.tasks import TaskFailed as TaskFailed
 from serena_central.sdk.transcripts import Conversation as Conversation
 from serena_central.sdk.transcripts import Message as Message
 from serena_central.sdk.transcripts import Report as Report

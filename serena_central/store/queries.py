@@ -30,6 +30,7 @@ from serena_central.store.query_results import (
     EventFilter,
     EventPage,
     RecordedCall,
+    TaskFilter,
     ToolDurations,
 )
 from serena_central.store.rows import (
@@ -44,6 +45,7 @@ from serena_central.store.rows import (
     ServerRunRow,
     SessionRow,
     SymbolViewRow,
+    TaskRow,
     ToolCallRow,
 )
 from serena_central.store.spans import totals_kept_since
@@ -63,11 +65,11 @@ MOST_UNDOINGS = 2000
 IDS_ASKED = 500
 """In one statement: databases bound the number of its parameters."""
 
-_SESSION, _VIEW, _CALL, _DETAIL, _EDIT, _EVENT, _PROJECT, _RUN, _CALL_TOTAL, _MEMORY_TOTAL, _DAILY = (
+_SESSION, _VIEW, _CALL, _DETAIL, _EDIT, _EVENT, _PROJECT, _RUN, _CALL_TOTAL, _MEMORY_TOTAL, _DAILY, _TASK = (
     METADATA.tables[kind.table]
     for kind in (
         SessionRow, SymbolViewRow, ToolCallRow, CallDetailRow, EditRow, EventRow, ProjectRow, ServerRunRow,
-        CallTotalRow, MemoryTotalRow, DailyTotalRow,
+        CallTotalRow, MemoryTotalRow, DailyTotalRow, TaskRow,
     )
 )  # fmt: skip
 
@@ -251,6 +253,29 @@ class Queries(TotalQueries):
             ids = [*ids, *(row.id for row in found)]
         return pairs
 
+    def task(self, task_id: str) -> TaskRow | None:
+        found = self._rows(TaskRow, select(_TASK).where(_TASK.columns.id == task_id))
+        return found[0] if found else None
+
+    def tasks(self, wanted: TaskFilter) -> list[TaskRow]:
+        """The newest first."""
+        columns = _TASK.columns
+        chosen = select(_TASK).order_by(columns.at.desc(), columns.id.desc()).limit(wanted.limit)
+        if wanted.state is not None:
+            chosen = chosen.where(columns.state == wanted.state)
+        if wanted.project is not None:
+            chosen = chosen.where(columns.project_root == wanted.project)
+        if wanted.parent is not None:
+            chosen = chosen.where(columns.parent == wanted.parent)
+        if wanted.behind is not None:
+            chosen = chosen.where(_behind(columns, wanted.behind))
+        return self._rows(TaskRow, chosen)
+
+    def task_cost_since(self, at: float) -> float:
+        """Dollars of the tasks that began since then, as far as it is known."""
+        chosen = select(func.sum(_TASK.columns.cost_usd)).where(_TASK.columns.at >= at)
+        return self._database.read(lambda connection: connection.execute(chosen).scalar()) or 0.0
+
     def projects(self) -> list[ProjectRow]:
         """Every project that is known, the last used first."""
         return self._rows(ProjectRow, select(_PROJECT).order_by(_PROJECT.columns.last_used_at.desc()))
@@ -282,6 +307,7 @@ class Queries(TotalQueries):
             ),
             _VIEW: _VIEW.columns.seen_at < calls_before,
             _SESSION: _SESSION.columns.last_activity < calls_before,
+            _TASK: _TASK.columns.at < calls_before,
             _RUN: and_(_RUN.columns.started_at < calls_before, _RUN.columns.ended_at.is_not(None)),
         }
         expired = _EDIT.columns.at < now - EDIT_PATCHES_KEPT_S, _EDIT.columns.patches.is_not(None)

@@ -52,6 +52,16 @@ class EditFilter(msgspec.Struct, frozen=True, kw_only=True):
     limit: int = 100
 
 
+class TaskFilter(msgspec.Struct, frozen=True, kw_only=True):
+    """Which tasks. `project` is a root; `behind` is the time and id of the entry before the first."""
+
+    state: str | None = None
+    project: str | None = None
+    parent: str | None = None
+    behind: tuple[float, str] | None = None
+    limit: int = 100
+
+
 class CallFilter(msgspec.Struct, frozen=True, kw_only=True):
     """Which calls. `project` is a name, `failed` chooses those that did not end well; `since` is Unix time, `before` as
     well; `behind` is the time and id of the entry before the first."""

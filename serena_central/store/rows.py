@@ -248,6 +248,41 @@ class MemoryTotalRow(Row, kw_only=True):
     memory_bytes: int
 
 
+class TaskRow(Row, kw_only=True):
+    """One task: a run of a sub-agent. `called_by` is the session that asked for it, `session` its own; `parent` the
+    task that asked. `usage` counts tokens; `cost_source`: `runner`, `estimated`, or empty where the cost is unknown.
+    `verified` is what the server itself saw. Secrets are masked as it is written."""
+
+    table = "task"
+    indexes = (("at",), ("parent",))
+    id: str
+    at: float
+    started_at: float | None = None
+    ended_at: float | None = None
+    state: str
+    instruction: str
+    agent: str | None = None
+    runner: str
+    model: str | None = None
+    project_root: str
+    parent: str | None = None
+    depth: int = 1
+    session: str
+    called_by: str = ""
+    text: str = ""
+    error: str = ""
+    usage: dict[str, int] = {}
+    cost_usd: float | None = None
+    cost_source: str = ""
+    resume_id: str | None = None
+    exit_code: int | None = None
+    verified: dict[str, Any] = {}
+
+    def values(self) -> dict[str, Any]:
+        own = msgspec.structs.asdict(self)
+        return {**own, **{name: masked(own[name]) for name in ("instruction", "text", "error")}}
+
+
 TABLES: tuple[type[Row], ...] = (
     SessionRow,
     SymbolViewRow,
@@ -260,6 +295,7 @@ TABLES: tuple[type[Row], ...] = (
     DailyTotalRow,
     CallTotalRow,
     MemoryTotalRow,
+    TaskRow,
 )
 """All of them."""
 

@@ -38,6 +38,7 @@ from serena_central.tools.kept_answers import KeptAnswers
 from serena_central.tools.listing import Page
 from serena_central.tools.offer import Offer
 from serena_central.tools.passed_on import KeptResults
+from serena_central.tools.task_offer import TaskOffer
 from serena_central.tools.upstream_offer import UpstreamOffer
 
 
@@ -66,6 +67,7 @@ class Services:
     offer: Offer
     gating: Gating
     upstreams: UpstreamOffer
+    tasks: TaskOffer
     installer: AutoInstaller
     root_settings: RootSettings
     baselines: Baselines = field(default_factory=Baselines)

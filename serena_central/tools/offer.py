@@ -6,7 +6,7 @@ called without being listed, because old prompts know it; one that changes somet
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from serena_central.config.profiles import Context, Mode, Profiles
 from serena_central.config.settings import ServerSettings, SharedSettings
@@ -18,6 +18,9 @@ from serena_central.projects.superrepo.lookup import SuperRepos
 from serena_central.sessions.session import Session
 from serena_central.tools.catalogue import Catalogue, Tool
 from serena_central.tools.tool_effects import decision_on, rules_root, switched_off
+
+if TYPE_CHECKING:
+    from serena_central.tools.task_grants import TaskGrants
 
 AnyTool = TypeVar("AnyTool", bound=Tool)
 
@@ -45,6 +48,8 @@ class Offer:
         self._projects = projects
         self._repos = repos
         self.profiles = profiles
+        self.task_grants: TaskGrants | None = None
+        """What sessions of tasks may call; None while there are no tasks."""
 
     def context(self, session: Session) -> Context:
         return self.profiles.context_for(session.context, session.client_name, self.settings.default_context)
@@ -104,6 +109,8 @@ class Offer:
     def refusal(self, tool: Tool, session: Session) -> str | None:
         """The reason why this session may not call a tool on any project; None if it may."""
         refused = tool.refusal(self.settings)
+        if refused is None and self.task_grants is not None:
+            refused = self.task_grants.refusal(tool, session.id)
         if refused is not None:
             return refused
         if tool.needs is not None and not getattr(self.settings, tool.needs):

@@ -8,6 +8,7 @@ from typing import Annotated, Any, NotRequired, TypedDict
 import msgspec
 from msgspec import Meta
 
+from serena_central.agents.tasks import OutputLine, TaskView
 from serena_central.config.settings import PoolPolicy
 from serena_central.pool.snapshot import ServerSnapshot
 from serena_central.projects.editing.applied_edit import ChangedFile
@@ -40,6 +41,19 @@ class Health(TypedDict):
     version: str
     uptime_s: float
     proof: NotRequired[Annotated[str, Meta(description="64 hexadecimal digits")]]
+
+
+class TaskList(TypedDict):
+    """The newest first."""
+
+    tasks: list[TaskView]
+    next_cursor: Cursor
+
+
+class TaskOutputLines(TypedDict):
+    """In their order."""
+
+    lines: list[OutputLine]
 
 
 class SessionList(TypedDict):

@@ -5,6 +5,7 @@ from typing import Any
 from starlette.requests import Request
 from starlette.routing import BaseRoute
 
+from serena_central.agents.tasks import TaskState, TaskView
 from serena_central.core.events import Severity
 from serena_central.pool.state import RunState
 from serena_central.projects.coverage import Coverage
@@ -21,6 +22,7 @@ from serena_central.web.pages.table import Dashboard
 from serena_central.web.presence import Presence
 from serena_central.web.query import CURSOR, LIMIT, SECONDS, Query, choice, limit_of
 from serena_central.web.responses import Handler
+from serena_central.web.tasks import RunTask, Tasks
 from serena_central.web.upstreams import Upstreams
 from serena_central.web.warming import AskWarmUp, Warming
 
@@ -41,6 +43,7 @@ def routes(
     calls: Calls,
     gates: Gates,
     upstreams: Upstreams,
+    tasks: Tasks,
     dashboard: Dashboard,
 ) -> list[BaseRoute]:
     table = operations(
@@ -52,6 +55,7 @@ def routes(
         calls=calls,
         gates=gates,
         upstreams=upstreams,
+        tasks=tasks,
         dashboard=dashboard,
     )
     return [*(one.route() for one in table), *dashboard.routes()]
@@ -67,6 +71,7 @@ def operations(
     calls: Calls,
     gates: Gates,
     upstreams: Upstreams,
+    tasks: Tasks,
     dashboard: Dashboard,
 ) -> list[Operation]:
     """The route table of the HTTP API."""
@@ -221,6 +226,37 @@ def operations(
         ),
         _post("/upstreams/{upstream}/restart", upstreams.restart_upstream, "Restarts one", answers.UpstreamEnded),
         _post("/upstreams/{upstream}/stop", upstreams.stop_upstream, "Stops one", answers.UpstreamEnded),
+        _get(
+            "/tasks",
+            tasks.list_tasks,
+            "Tasks: runs of sub-agents",
+            answers.TaskList,
+            choice("state", "Tasks in this state.", list(TaskState)),
+            Query("project", "Tasks in the project of this name or root."),
+            Query("parent", "Tasks that this task started."),
+            *LIST,
+        ),
+        _post("/tasks", tasks.run_task, "Starts a task", TaskView, body=RunTask, status=202),
+        _get(
+            "/tasks/{task}",
+            tasks.show_task,
+            "One task and its result",
+            TaskView,
+            Query(
+                "wait_s",
+                "Wait for its end, 60 seconds at most.",
+                {"type": "integer", "minimum": 0, "maximum": 86_400},
+            ),
+        ),
+        _post("/tasks/{task}/cancel", tasks.cancel_task, "Cancels a task", TaskView, BY),
+        _get(
+            "/tasks/{task}/output",
+            tasks.show_output,
+            "What a task wrote",
+            answers.TaskOutputLines,
+            Query("after", "Lines behind this number.", {"type": "integer", "minimum": 0, "maximum": 2**31}),
+            LIMIT,
+        ),
         _get(
             "/calls",
             calls.list_calls,

@@ -12,6 +12,7 @@ from jsonschema import Draft202012Validator
 
 from serena_central.web.calls import MOST_CALLS
 from serena_central.web.query import MOST_ROWS
+from tests.support import tasks
 from tests.support.central import RunningCentral, running_central
 from tests.support.upstreams import QUICK, scripted, settings_of_user
 
@@ -27,7 +28,7 @@ async def central(tmp_path_factory: pytest.TempPathFactory) -> AsyncGenerator[Ru
     settings_of_user(folder / "claude", {"one": scripted()})
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("CLAUDE_CONFIG_DIR", str(folder / "claude"))
-        async with running_central(folder, QUICK) as running:
+        async with running_central(folder, QUICK | tasks.scripted(folder, {"": [{"text": "Seen."}]})) as running:
             yield running
 
 
@@ -171,6 +172,11 @@ async def test_every_answer_has_the_documented_shape(
     await go("POST", f"{V1}/sessions/{{session}}/undo", query={"since": "0"}, session=session)
     await go("POST", f"{V1}/sessions/{{session}}/resume", session=session)
     await go("GET", f"{V1}/events", query={"severity": "info"})
+    body = {"instruction": "Look", "project": str(project)}
+    started = (await go("POST", f"{V1}/tasks", body=body))["id"]
+    await go("GET", f"{V1}/tasks/{{task}}", query={"wait_s": "30"}, task=started)
+    await go("GET", f"{V1}/tasks/{{task}}/output", task=started)
+    await go("POST", f"{V1}/tasks/{{task}}/cancel", task=started)
     await go("GET", f"{V1}/stats")
     for entry in (await go("GET", f"{V1}/schemas"))["schemas"]:
         await go("GET", f"{V1}/schemas/{{name}}", name=entry["name"])

@@ -25,6 +25,10 @@ the package.
     ├── UpstreamError            an MCP server of the hub; names it
     │   ├── UpstreamUnavailable  it can't be started or reached, or ended; why
     │   └── UpstreamCallFailed   it answered with a protocol error
+    ├── TaskError
+    │   ├── TaskRefused          its depth, its budget, or a name in it that is not known
+    │   ├── NoRunner             nothing on this machine can carry it out; how to get what can
+    │   └── TaskNotFound
     ├── UpstreamQuestionRefused  what an MCP server asks back can't be put to the client
     ├── MemoryNotFound           lists the names there are
     ├── MemoryChanged            not what the session has seen: what it is now
@@ -134,6 +138,7 @@ from serena_central.core.errors.project_errors import (
     UnknownProject,
 )
 from serena_central.core.errors.server_errors import KEY_SHOWN, AlreadyRunning, ConfigError, NotReady, StoreError
+from serena_central.core.errors.task_errors import NoRunner, TaskError, TaskNotFound, TaskRefused
 from serena_central.core.errors.upstream_errors import (
     UpstreamCallFailed,
     UpstreamError,
@@ -169,6 +174,7 @@ __all__ = [
     "LanguageServerError",
     "MemoryChanged",
     "MemoryNotFound",
+    "NoRunner",
     "NoServerRoot",
     "NotReady",
     "NothingMatched",
@@ -197,6 +203,9 @@ __all__ = [
     "SessionTerminated",
     "StoreError",
     "SymbolNotFound",
+    "TaskError",
+    "TaskNotFound",
+    "TaskRefused",
     "TooManyMatches",
     "TooManySessions",
     "ToolRefused",

@@ -90,6 +90,14 @@ def test_free_mappings_combine_by_entry(sources: Sources) -> None:
     assert str(loaded.origins["language_servers.go"][0]) == f"{sources.machine}:3"
 
 
+def test_mappings_in_groups_combine_by_entry_too(sources: Sources) -> None:
+    sources.machine.write_text("hub:\n  sharing: {browser: session, a.b: shared}\n")
+    sources.user.write_text("hub:\n  sharing: {browser: project}\n")
+    loaded = load_server_config({}, sources)
+    assert loaded.value.hub.sharing == {"browser": "project", "a.b": "shared"}
+    assert str(loaded.origins["hub.sharing.browser"][0]).startswith(str(sources.user))
+
+
 def test_variables_speak_every_type(sources: Sources) -> None:
     loaded = load_server_config(
         {},

@@ -85,6 +85,8 @@ def test_optional_tools_are_those_that_prompts_do_not_expect() -> None:
         "replace_in_files",
         "replace_lines",
         "restart_language_server",
+        "task",
+        "task_result",
     }
 
 

@@ -1,0 +1,218 @@
+"""Runners that are programs: how one is found, started under a supervisor, fed and read line by line, and ended.
+
+The program's working folder is the project, so that it reads CLAUDE.md and its own settings as it always does. It gets
+the instruction on stdin, a private folder with what hands our server over, and no variables but those that are allowed:
+nothing of whoever asked for the task.
+"""
+
+import json
+import os
+import re
+import shutil
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, ClassVar, NamedTuple, cast
+
+import anyio
+import anyio.to_thread
+
+from serena_central.agents.tasks import CostSource, Emission, Emit, TaskResult, TaskSpec, Usage
+from serena_central.config.settings import AgentPolicy
+from serena_central.core.masking import masked
+from serena_central.processes.child import run
+from serena_central.processes.environment import HARMLESS, allowed, inherited, outside
+from serena_central.processes.ladder import Ladder
+from serena_central.processes.output import Tail
+
+LADDER = Ladder(0.0, 3.0, interrupt_s=3.0)
+"""SIGINT lets a client write its transcript."""
+
+STDERR_BYTES = 16_384
+
+MAX_LINE = 16_000_000
+"""Of what a program prints; a longer line is dropped."""
+
+TEXT_CHARS = 4000
+
+TOKEN = "SERENA_TASK_TOKEN"  # noqa: S105 - the name of a variable
+"""By which a program gets the server's token: neither a command line nor a file holds it."""
+
+OF_NETWORK = (
+    r"https?_proxy|HTTPS?_PROXY|no_proxy|NO_PROXY|all_proxy|ALL_PROXY|SSL_CERT_FILE|SSL_CERT_DIR|NODE_EXTRA_CA_CERTS"
+)
+
+
+class Server(NamedTuple):
+    """How this server is reached."""
+
+    url: str
+    token: str
+
+
+class Invocation(NamedTuple):
+    """How a program is started. `given` is its stdin."""
+
+    arguments: Sequence[str | Path]
+    variables: Mapping[str, str]
+    given: str
+
+
+class Reading:
+    """What was read of a program's output so far."""
+
+    def __init__(self) -> None:
+        self.text = ""
+        self.error = ""
+        self.over_budget = False
+        self.usage: Usage | None = None
+        self.cost_usd: float | None = None
+        self.cost_source: CostSource = ""
+        self.resume_id: str | None = None
+        self.counted: set[str] = set()
+        """Ids of messages whose tokens are in `usage`."""
+        self.ended = False
+        """The program has reported its end."""
+
+
+class CommandRunner:
+    """See `tasks.Runner`. A subclass for each program."""
+
+    name: ClassVar[str]
+    title: ClassVar[str]
+    program: ClassVar[str]
+    install: ClassVar[str]
+    variables: ClassVar[re.Pattern[str]]
+    """Names of variables that the program may have beside harmless ones: of its model and settings."""
+
+    def __init__(self, policy: AgentPolicy, server: Callable[[], Server]) -> None:
+        self._policy = policy
+        self._server = server
+
+    def missing(self) -> str | None:
+        if self._found() is not None:
+            return None
+        named = self._policy.runner_paths.get(self.name)
+        where = f"{named} is not a program" if named else f"{self.program} is not on PATH"
+        return f"{self.title}: {where}; install it with `{self.install}`, or set agents.runner_paths."
+
+    def _found(self) -> str | None:
+        named = self._policy.runner_paths.get(self.name)
+        return shutil.which(os.path.expanduser(named) if named else self.program)  # noqa: PTH111
+
+    def invocation(self, spec: TaskSpec, folder: Path, server: Server) -> Invocation:
+        """`folder` is the task's own, private and empty."""
+        raise NotImplementedError
+
+    def read(self, event: Mapping[str, Any], reading: Reading, emit: Emit) -> None:
+        """Takes one line of output."""
+        raise NotImplementedError
+
+    async def run(self, spec: TaskSpec, emit: Emit) -> TaskResult:
+        program = self._found()
+        if program is None:
+            return TaskResult(status="error", error=self.missing() or "It is not installed.")
+        folder = Path(await anyio.to_thread.run_sync(lambda: tempfile.mkdtemp(prefix="serena-task-")))
+        try:
+            server = self._server()
+            started = self.invocation(spec, folder, server)
+            reading, stderr = Reading(), Tail(STDERR_BYTES)
+            lines = _Lines(lambda event: self.read(event, reading, emit), emit)
+            ended = await run(
+                [program, *started.arguments],
+                Path(spec.root),
+                deadline_s=None,
+                given=started.given.encode("utf-8", "replace"),
+                stdout=lines,
+                stderr=stderr,
+                environment={**self._environment(spec), **started.variables, TOKEN: server.token},
+                ladder=LADDER,
+            )
+            lines.finish()
+            return self._result(reading, ended.exit_code, stderr.text, lines.plain)
+        except OSError as error:
+            return TaskResult(status="error", error=f"{self.title} can't be started: {error.strerror or error}.")
+        finally:
+            with anyio.CancelScope(shield=True):
+                await anyio.to_thread.run_sync(lambda: shutil.rmtree(folder, ignore_errors=True))
+
+    def _environment(self, spec: TaskSpec) -> dict[str, str]:
+        ours = inherited()
+        named = {name: ours[name] for name in self._policy.environment if name in ours}
+        found = {**allowed(HARMLESS, ours), **allowed(self.variables, ours), **named}
+        return {**found, "PATH": outside(found.get("PATH", os.defpath), Path(spec.root))}
+
+    def _result(self, reading: Reading, code: int | None, stderr: str, plain: str) -> TaskResult:
+        error = reading.error
+        if not error and (code != 0 or not reading.ended):
+            how = f"exit code {code}" if code != 0 else "no result"
+            error = f"{self.title} ended with {how}: {masked(stderr or plain)[-TEXT_CHARS:]}"
+        return TaskResult(
+            status="budget" if reading.over_budget else "error" if error else "ok",
+            text=reading.text,
+            error=error,
+            usage=reading.usage,
+            cost_usd=reading.cost_usd,
+            cost_source=reading.cost_source,
+            resume_id=reading.resume_id,
+            exit_code=code,
+        )
+
+
+class _Lines:
+    """Splits output into lines of any length up to a bound, and parses each."""
+
+    def __init__(self, take: Callable[[dict[str, Any]], None], emit: Emit) -> None:
+        self._take = take
+        self._emit = emit
+        self._parts: list[bytes] = []
+        self._size = 0
+        self.plain = ""
+        """The last of what was no JSON."""
+
+    def take(self, chunk: bytes) -> None:
+        *lines, rest = chunk.split(b"\n")
+        for line in lines:
+            self._add(line)
+            self.finish()
+        self._add(rest)
+
+    def _add(self, part: bytes) -> None:
+        self._size += len(part)
+        if self._size <= MAX_LINE:
+            self._parts.append(part)
+
+    def finish(self) -> None:
+        line, whole = b"".join(self._parts).strip(), self._size <= MAX_LINE
+        self._parts, self._size = [], 0
+        if not line or not whole:
+            return
+        try:
+            event = json.loads(line)
+        except (ValueError, RecursionError):
+            event = None
+        if isinstance(event, dict):
+            self._take(cast("dict[str, Any]", event))
+        else:
+            self.plain = line.decode("utf-8", "replace")
+            self._emit(Emission(kind="note", text=self.plain))
+
+
+def objects(value: object) -> list[dict[str, Any]]:
+    """The objects in a list that came from outside."""
+    if not isinstance(value, list):
+        return []
+    return [cast("dict[str, Any]", one) for one in cast("list[object]", value) if isinstance(one, dict)]
+
+
+def mapping(value: object) -> dict[str, Any]:
+    return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
+
+
+def whole(value: object) -> int:
+    return value if isinstance(value, int) and not isinstance(value, bool) else 0
+
+
+def called(name: object, arguments: object) -> Emission:
+    """A tool call, as it is shown."""
+    return Emission(kind="tool", text=f"{name} {json.dumps(arguments, ensure_ascii=False)}")

@@ -1,0 +1,433 @@
+"""Runs tasks: places, queue, budgets, cancelling, and what is known of tasks that are over.
+
+It knows sessions by their ids. Everything that lasts is a row of the store: what an earlier run of the server left
+running has ended with it, since its children can't outlive it, and is shown as failed.
+"""
+
+import logging
+import time
+from collections import OrderedDict
+from collections.abc import AsyncGenerator, Callable, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any, Protocol
+
+import anyio
+import anyio.to_thread
+import msgspec
+import psutil
+from anyio.abc import TaskGroup, TaskStatus
+from msgspec.structs import replace
+
+from serena_central.agents.output import TaskOutput, read_output, sweep
+from serena_central.agents.slots import Slots
+from serena_central.agents.tasks import (
+    Emission,
+    OutputLine,
+    Runner,
+    TaskResult,
+    TaskSpec,
+    TaskState,
+    TaskView,
+    Usage,
+    view,
+)
+from serena_central.config.settings import AgentPolicy
+from serena_central.core.errors import NoRunner, SerenaCentralError, TaskNotFound, TaskRefused
+from serena_central.core.event_kinds import TaskMoved, TaskWrote
+from serena_central.core.events import EventBus, Severity
+from serena_central.core.running_time import running_time
+from serena_central.store.query_results import TaskFilter
+from serena_central.store.rows import TaskRow
+from serena_central.store.store import Store
+
+logger = logging.getLogger(__name__)
+
+OVER_KEPT = 200
+"""Tasks that are over and still in memory."""
+
+DAY_S = 86_400
+
+ACCEPTED_S = 2.0
+"""How long one waits for the store to have an accepted task."""
+
+INTERRUPTED = "The server ended while it was {}. What it changed until then is in the history of edits."
+
+
+class Grants(Protocol):
+    """What the sessions of tasks may call."""
+
+    def give(self, spec: TaskSpec) -> None: ...
+    def end(self, session: str) -> None: ...
+
+
+class Verifier(Protocol):
+    """What the server itself sees of a task's work."""
+
+    async def before(self, spec: TaskSpec) -> Any: ...
+    async def after(self, spec: TaskSpec, seen: Any) -> dict[str, Any]: ...
+
+
+class Task:
+    """A task of this run of the server. All changes of its state go through `Scheduler._move`."""
+
+    def __init__(self, spec: TaskSpec, row: TaskRow, output: TaskOutput) -> None:
+        self.spec = spec
+        self.row = row
+        self.output = output
+        self.over = anyio.Event()
+        self.scope = anyio.CancelScope()
+        self.cancelled_because: str | None = None
+        self.over_budget: str | None = None
+        self.has_slot = False
+        self.waits_for = 0
+        """Calls of its session that wait for children."""
+
+    @property
+    def state(self) -> TaskState:
+        return TaskState(self.row.state)
+
+
+class Scheduler:
+    """Belongs to the event loop's thread."""
+
+    def __init__(
+        self,
+        *,
+        policy: AgentPolicy,
+        runners: Mapping[str, Runner],
+        bus: EventBus,
+        store: Store,
+        folder: Path,
+        grants: Grants,
+        verifier: Verifier | None = None,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        """`runners` by name, the preferred first; `folder` is for their output."""
+        self.policy = policy
+        self.runners = runners
+        self._bus = bus
+        self._store = store
+        self._folder = folder
+        self._grants = grants
+        self._verifier = verifier
+        self._clock = clock
+        self._slots = Slots(policy.concurrent, self._has_memory)
+        self._live: dict[str, Task] = {}
+        self._over: OrderedDict[str, Task] = OrderedDict()
+        self._by_session: dict[str, Task] = {}
+        self._tasks: TaskGroup | None = None
+
+    async def run(self, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
+        """Owns the tasks until it is cancelled, and ends them then."""
+        await anyio.to_thread.run_sync(sweep, self._folder)
+        async with anyio.create_task_group() as tasks:
+            self._tasks = tasks
+            task_status.started()
+            try:
+                await anyio.sleep_forever()
+            finally:
+                self._tasks = None
+                for task in list(self._live.values()):
+                    task.cancelled_because = task.cancelled_because or "The server stopped."
+                tasks.cancel_scope.cancel()
+
+    # --- asking ----------------------------------------------------------------------------------------------------
+
+    def runner_for(self, name: str) -> str:
+        """The runner that a task gets: the one that is named, else that of the settings, else the first that is
+        installed.
+
+        Raises:
+            NoRunner, TaskRefused
+        """
+        wanted = name or ("" if self.policy.runner == "auto" else self.policy.runner)
+        if wanted:
+            found = self.runners.get(wanted)
+            if found is None:
+                raise TaskRefused(f"There is no runner {wanted!r}. Runners: {', '.join(self.runners)}.")
+            missing = found.missing()
+            if missing:
+                raise NoRunner([missing])
+            return wanted
+        # Only on request: it makes results up as its script says.
+        offered = {key: one.missing() for key, one in self.runners.items() if key != "scripted"}
+        for key, missing in offered.items():
+            if missing is None:
+                return key
+        raise NoRunner([missing for missing in offered.values() if missing])
+
+    async def submit(self, spec: TaskSpec) -> Task:
+        """Accepts a task; it runs when there is a place for it.
+
+        Raises:
+            TaskRefused: too deep, over the day's budget, or too many are queued.
+        """
+        if self._tasks is None:
+            raise TaskRefused("The server is stopping.")
+        parent = self._live.get(spec.parent) if spec.parent else None
+        if spec.parent and parent is None:
+            raise TaskRefused(f"Its parent {spec.parent} does not run any more.")
+        if spec.depth > self.policy.max_depth:
+            raise TaskRefused(f"Tasks may start tasks {self.policy.max_depth} deep (agents.max_depth), no deeper.")
+        if self._slots.queued >= self.policy.max_queued:
+            raise TaskRefused(f"{self._slots.queued} tasks are queued, the maximum of agents.max_queued.")
+        await self._check_day()
+        row = TaskRow(
+            id=spec.id,
+            at=self._clock(),
+            state=TaskState.QUEUED,
+            instruction=spec.instruction,
+            agent=spec.agent,
+            runner=spec.runner,
+            model=spec.model,
+            project_root=spec.root,
+            parent=spec.parent,
+            depth=spec.depth,
+            session=spec.session,
+            called_by=spec.called_by,
+        )
+        task = Task(spec, row, TaskOutput(self._folder / f"{spec.id}.jsonl", self._clock))
+        self._live[spec.id] = self._by_session[spec.session] = task
+        self._grants.give(spec)
+        self._moved(task)
+        self._tasks.start_soon(self._carry_out, task)
+        # A kill of the server after this leaves the task on record.
+        with anyio.move_on_after(ACCEPTED_S):
+            await self._store.writer.flush()
+        return task
+
+    async def _check_day(self) -> None:
+        limit = self.policy.daily_usd
+        if limit is None:
+            return
+        await self._store.writer.flush()
+        today = self._clock() // DAY_S * DAY_S
+        spent = await self._store.ask(lambda queries: queries.task_cost_since(today))
+        spent += sum(task.row.cost_usd or 0.0 for task in self._live.values())
+        if spent >= limit:
+            raise TaskRefused(f"Tasks have cost ${spent:.2f} today (UTC), and agents.daily_usd is {limit:g}.")
+
+    def task_of(self, session: str) -> Task | None:
+        """The running task that a session belongs to."""
+        return self._by_session.get(session)
+
+    def running(self) -> list[TaskView]:
+        """Tasks that are queued or run, the oldest first."""
+        return [self._view(task) for task in self._live.values()]
+
+    async def find(self, task_id: str) -> TaskView:
+        """Raises TaskNotFound, StoreError."""
+        task = self._live.get(task_id) or self._over.get(task_id)
+        if task is not None:
+            return self._view(task)
+        row = await self._store.ask(lambda queries: queries.task(task_id))
+        if row is None:
+            raise TaskNotFound(task_id)
+        return view(self._true(row))
+
+    async def listed(self, wanted: TaskFilter) -> list[TaskView]:
+        """Raises StoreError."""
+        await self._store.writer.flush()
+        rows = await self._store.ask(lambda queries: queries.tasks(wanted))
+        return [self._view(task) if (task := self._live.get(row.id)) else view(self._true(row)) for row in rows]
+
+    async def wait(self, task_id: str, seconds: float | None = None) -> TaskView:
+        """Waits until a task is over, or that long.
+
+        Raises:
+            TaskNotFound, StoreError
+        """
+        task = self._live.get(task_id)
+        if task is not None:
+            with anyio.move_on_after(seconds):
+                await task.over.wait()
+        return await self.find(task_id)
+
+    @asynccontextmanager
+    async def waiting(self, session: str) -> AsyncGenerator[None]:
+        """Around the wait of a session for its child: if the session is a task's own, its place is free meanwhile."""
+        parent = self._by_session.get(session)
+        if parent is None:
+            yield
+            return
+        parent.waits_for += 1
+        if parent.has_slot:
+            parent.has_slot = False
+            self._slots.give()
+        try:
+            yield
+        finally:
+            parent.waits_for -= 1
+            if not parent.waits_for and parent.state is TaskState.RUNNING and not parent.has_slot:
+                await self._slots.take_again()
+                if parent.state is TaskState.RUNNING:
+                    parent.has_slot = True
+                else:
+                    self._slots.give()
+
+    async def output(self, task_id: str, after: int, limit: int) -> list[OutputLine]:
+        """Lines of a task's output behind a number.
+
+        Raises:
+            TaskNotFound, StoreError
+        """
+        task = self._live.get(task_id)
+        if task is not None and task.output.lines and task.output.lines[0].number <= after + 1:
+            return [line for line in task.output.lines if line.number > after][:limit]
+        await self.find(task_id)
+        return await anyio.to_thread.run_sync(read_output, self._folder / f"{task_id}.jsonl", after, limit)
+
+    async def cancel(self, task_id: str, by: str) -> TaskView:
+        """Cancels a task and all that it started, and waits until their processes are gone.
+
+        Raises:
+            TaskNotFound, StoreError
+        """
+        task = self._live.get(task_id)
+        if task is not None:
+            for one in self._cancel(task, f"Cancelled by {by}."):
+                await one.over.wait()
+        return await self.find(task_id)
+
+    def abandon(self, task_id: str) -> None:
+        """Whoever waited for a task is gone: it is cancelled if it still runs."""
+        task = self._live.get(task_id)
+        if task is not None:
+            self._cancel(task, "The call that waited for it ended.")
+
+    def _cancel(self, task: Task, why: str) -> list[Task]:
+        """Returns all that are cancelled."""
+        below = [one for child in self._children(task) for one in self._cancel(child, "Its parent was cancelled.")]
+        task.cancelled_because = task.cancelled_because or why
+        task.scope.cancel()
+        return [*below, task]
+
+    def _children(self, task: Task) -> list[Task]:
+        return [one for one in self._live.values() if one.spec.parent == task.spec.id]
+
+    # --- running ---------------------------------------------------------------------------------------------------
+
+    async def _carry_out(self, task: Task) -> None:
+        result: TaskResult | None = None
+        seen: Any = None
+        try:
+            with task.scope:
+                await self._slots.take(task.spec.id)
+                task.has_slot = True
+                self._move(task, state=TaskState.RUNNING, started_at=self._clock())
+                if self._verifier is not None:
+                    seen = await self._verifier.before(task.spec)
+                with running_time.move_on_after(task.spec.budget.time_s) as time_left:
+                    result = await self.runners[task.spec.runner].run(task.spec, lambda one: self._take(task, one))
+                if time_left.cancelled_caught:
+                    task.over_budget = f"Its {task.spec.budget.time_s:g} s are over."
+        except SerenaCentralError as error:
+            result = TaskResult(status="error", error=str(error))
+        except Exception as error:
+            logger.exception("task %s failed", task.spec.id)
+            result = TaskResult(status="error", error=f"Internal error: {type(error).__name__}. See the server's log.")
+        finally:
+            for child in self._children(task):
+                self._cancel(child, "Its parent ended.")
+            with anyio.CancelScope(shield=True):
+                await self._end(task, result, seen)
+
+    async def _end(self, task: Task, result: TaskResult | None, seen: Any) -> None:
+        """Bounded by the verifier's own bounds."""
+        self._grants.end(task.spec.session)
+        self._by_session.pop(task.spec.session, None)
+        if task.has_slot:
+            task.has_slot = False
+            self._slots.give()
+        verified: dict[str, Any] = {}
+        if self._verifier is not None and task.row.started_at is not None:
+            verified = await self._verifier.after(task.spec, seen)
+        state, error = _outcome(task, result)
+        changes: dict[str, Any] = {"state": state, "error": error, "ended_at": self._clock(), "verified": verified}
+        if result is not None:
+            changes |= {"text": result.text, "resume_id": result.resume_id, "exit_code": result.exit_code}
+            changes |= self._spent(task, result.usage, result.cost_usd)
+            if result.cost_usd is not None:
+                changes["cost_source"] = result.cost_source
+        self._live.pop(task.spec.id, None)
+        self._over[task.spec.id] = task
+        if len(self._over) > OVER_KEPT:
+            self._over.popitem(last=False)
+        self._move(task, **changes)
+        task.output.lines.clear()
+        task.over.set()
+
+    def _take(self, task: Task, one: Emission) -> None:
+        if one.kind != "usage":
+            task.output.add(one.kind, one.text)
+            self._bus.publish(TaskWrote(task=task.spec.id, session=task.spec.session, keep=False))
+        if one.usage is None and one.cost_usd is None:
+            return
+        spent = self._spent(task, one.usage, one.cost_usd)
+        task.row = replace(task.row, **spent)
+        budget, used = task.spec.budget, one.usage.total if one.usage else 0
+        if budget.tokens is not None and used > budget.tokens:
+            task.over_budget = f"It used {used} tokens of {budget.tokens}."
+        elif budget.cost_usd is not None and (one.cost_usd or 0.0) > budget.cost_usd:
+            task.over_budget = f"It cost ${one.cost_usd:.2f} of ${budget.cost_usd:g}."
+        if task.over_budget:
+            task.scope.cancel()
+
+    def _spent(self, task: Task, usage: Usage | None, cost_usd: float | None) -> dict[str, Any]:
+        spent: dict[str, Any] = {}
+        if usage is not None:
+            spent["usage"] = msgspec.structs.asdict(usage)
+        if cost_usd is not None:
+            spent |= {"cost_usd": cost_usd, "cost_source": task.row.cost_source or "runner"}
+        return spent
+
+    def _move(self, task: Task, **changes: Any) -> None:
+        """The one place where a task's state changes."""
+        assert not task.state.is_over, task.row
+        task.row = replace(task.row, **changes)
+        self._moved(task)
+
+    def _moved(self, task: Task) -> None:
+        row = task.row
+        self._store.writer.put(row)
+        failed = task.state in (TaskState.FAILED, TaskState.OVER_BUDGET)
+        self._bus.publish(
+            TaskMoved(
+                task=row.id,
+                state=row.state,
+                agent=row.agent,
+                runner=row.runner,
+                parent=row.parent,
+                session=row.session,
+                project=Path(row.project_root).name,
+                message=row.error,
+                severity=Severity.WARNING if failed else Severity.INFO,
+            )
+        )
+
+    def _view(self, task: Task) -> TaskView:
+        return view(task.row, self._slots.position(task.spec.id))
+
+    def _true(self, row: TaskRow) -> TaskRow:
+        """A row that an earlier run of the server left open is closed."""
+        if TaskState(row.state).is_over or row.id in self._live:
+            return row
+        closed = replace(row, state=TaskState.FAILED, error=INTERRUPTED.format(row.state), ended_at=self._clock())
+        self._store.writer.put(closed)
+        return closed
+
+    def _has_memory(self) -> bool:
+        return psutil.virtual_memory().available >= self.policy.min_free_memory_mb * 1_000_000
+
+
+def _outcome(task: Task, result: TaskResult | None) -> tuple[TaskState, str]:
+    if task.over_budget is not None:
+        return TaskState.OVER_BUDGET, task.over_budget
+    if result is None:
+        return TaskState.CANCELLED, task.cancelled_because or "It was cancelled."
+    if result.status == "ok":
+        return TaskState.DONE, ""
+    if result.status == "budget":
+        return TaskState.OVER_BUDGET, result.error
+    return TaskState.FAILED, result.error

@@ -1,0 +1,26 @@
+"""Errors of tasks: runs of sub-agents."""
+
+from collections.abc import Iterable
+
+from serena_central.core.errors.base import SerenaCentralError
+from serena_central.core.quoting import quoted
+
+
+class TaskError(SerenaCentralError):
+    """A task can't be started, or is not there."""
+
+
+class TaskRefused(TaskError):
+    """A task is not accepted: its depth, its budget, or a name in it that is not known."""
+
+
+class NoRunner(TaskError):
+    """Nothing on this machine can carry a task out; how to get what can."""
+
+    def __init__(self, reasons: Iterable[str]) -> None:
+        super().__init__("No runner can carry this task out. " + " ".join(reasons))
+
+
+class TaskNotFound(TaskError):
+    def __init__(self, task: str) -> None:
+        super().__init__(f"There is no task {quoted(task)}. `serena-central task list` lists them.")

@@ -1,0 +1,138 @@
+"""The scheduler of tasks, made when the first one is asked for; and how what is asked becomes a task.
+
+Until then nothing of `agents/` but data is imported.
+"""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import anyio
+import anyio.to_thread
+import msgspec
+from anyio.abc import TaskStatus
+
+from serena_central.core.errors import InvalidArguments, TaskRefused
+from serena_central.core.ids import new_session_id, new_task_id
+from serena_central.core.quoting import quoted
+
+if TYPE_CHECKING:
+    from serena_central.agents.scheduler import Scheduler, Task
+    from serena_central.projects.claude_settings import ClaudeSettings
+    from serena_central.projects.trust.trust_decisions import Trust
+
+MAX_INSTRUCTION = 200_000
+"""Characters."""
+
+
+class TaskRequest(msgspec.Struct, frozen=True, kw_only=True):
+    """What is asked for; empty or None: as the agent's definition or the settings have it."""
+
+    instruction: str
+    agent: str = ""
+    runner: str = ""
+    model: str = ""
+    timeout_s: float | None = None
+    max_tokens: int | None = None
+    max_usd: float | None = None
+
+
+class TaskOffer:
+    """Belongs to the event loop's thread."""
+
+    def __init__(self, claude: "ClaudeSettings", trust: "Trust") -> None:
+        self._claude = claude
+        self._trust = trust
+        self.build: Callable[[], Scheduler] | None = None
+        """Makes the scheduler; set by the composition root."""
+        self._wanted = anyio.Event()
+        self._runs = anyio.Event()
+        self.closing = anyio.Event()
+        """Set when the server stops: whoever waits for a task gets its state."""
+        self._scheduler: Scheduler | None = None
+
+    async def run(self, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
+        """Runs the scheduler from the moment that it is needed, until it is cancelled."""
+        task_status.started()
+        await self._wanted.wait()
+        assert self.build is not None
+        self._scheduler = await anyio.to_thread.run_sync(self.build)
+        async with anyio.create_task_group() as tasks:
+            await tasks.start(self._scheduler.run)
+            self._runs.set()
+
+    @property
+    def running(self) -> "Scheduler | None":
+        """The scheduler, if anybody has needed it yet."""
+        return self._scheduler if self._runs.is_set() else None
+
+    async def scheduler(self) -> "Scheduler":
+        """The scheduler, which is made if there is none yet."""
+        self._wanted.set()
+        await self._runs.wait()
+        assert self._scheduler is not None
+        return self._scheduler
+
+    async def submit(self, asked: TaskRequest, root: Path, called_by: str) -> "Task":
+        """Accepts a task in the project at a real root. `called_by` is the session that asks.
+
+        Raises:
+            InvalidArguments, TaskRefused, NoRunner
+        """
+        from serena_central.agents.definitions import definitions_of
+        from serena_central.agents.tasks import Budget, TaskSpec
+
+        _check(asked)
+        scheduler = await self.scheduler()
+        definition = None
+        if asked.agent:
+            trusted = self._trust.is_trusted(root)
+            found = await anyio.to_thread.run_sync(
+                lambda: definitions_of(root, self._claude.locations, trusted=trusted)
+            )
+            definition = found.by_name.get(asked.agent)
+            if definition is None:
+                if any(one.name == asked.agent for one in found.held_back):
+                    raise TaskRefused(
+                        f"The agent {quoted(asked.agent)} comes with a repository that is not trusted. The user can "
+                        "review it and run `serena-central trust`."
+                    )
+                raise TaskRefused(
+                    f"There is no agent {quoted(asked.agent)}. Agents: {', '.join(found.by_name) or 'none'}."
+                )
+        parent = scheduler.task_of(called_by)
+        policy = scheduler.policy
+        return await scheduler.submit(
+            TaskSpec(
+                id=new_task_id(),
+                instruction=asked.instruction,
+                root=str(root),
+                session=new_session_id(),
+                runner=scheduler.runner_for(asked.runner or (definition.runner if definition else None) or ""),
+                budget=Budget(
+                    time_s=asked.timeout_s or policy.timeout_s,
+                    tokens=asked.max_tokens or policy.max_tokens,
+                    cost_usd=asked.max_usd or policy.max_usd,
+                ),
+                agent=definition.name if definition else None,
+                model=asked.model or (definition.model if definition else None),
+                system_prompt=definition.prompt if definition else "",
+                tools=definition.tools if definition else None,
+                disallowed_tools=definition.disallowed_tools if definition else (),
+                max_turns=definition.max_turns if definition else None,
+                parent=parent.spec.id if parent else None,
+                depth=parent.spec.depth + 1 if parent else 1,
+                called_by=called_by,
+            )
+        )
+
+
+def _check(asked: TaskRequest) -> None:
+    if not asked.instruction.strip():
+        raise InvalidArguments("A task needs an instruction.")
+    if len(asked.instruction) > MAX_INSTRUCTION:
+        raise InvalidArguments(f"An instruction has at most {MAX_INSTRUCTION} characters.")
+    for name in ("timeout_s", "max_tokens", "max_usd"):
+        value = getattr(asked, name)
+        if value is not None and not 0 < value < float("inf"):
+            raise InvalidArguments(f"{name} must be a number above 0.")
