@@ -16,6 +16,8 @@ import msgspec
 from serena_central.claude_config.checks import EVENTS
 from serena_central.claude_config.effective import Effective
 from serena_central.cli.exits import WrongSettings
+from serena_central.cli.hook_uses import use_of
+from serena_central.cli.hooks_replay import replay
 from serena_central.cli.output import json_option, print_json, print_table, printable
 from serena_central.cli.trust import project_root
 from serena_central.config.load import load_server_config
@@ -24,11 +26,9 @@ from serena_central.gates import log
 from serena_central.gates.conditions import EDITED_BY_OTHERS, SYMBOL, holds, parts_of
 from serena_central.gates.engine import Asked, Means, matching, run_hooks
 from serena_central.gates.events import CheckEnd, GateEvent, Ran
-from serena_central.gates.matching import ToolUse, is_rule
+from serena_central.gates.matching import is_rule
 from serena_central.gates.rules import Hook, Rules, rules_of
 from serena_central.projects.root_settings import RootSettings
-from serena_central.tools.families import CATALOGUE
-from serena_central.tools.tool_effects import SHELL, hook_names
 
 EXAMPLES = """\b
 Examples:
@@ -36,6 +36,7 @@ Examples:
   serena-central hooks check
   serena-central hooks test PreToolUse --tool execute_shell_command --input '{"command": "git commit -m x"}'
   serena-central hooks log --limit 50
+  serena-central hooks replay 'Bash(git push:*)' --since 7d
 """
 
 folder_option = click.option(
@@ -46,6 +47,9 @@ folder_option = click.option(
 @click.group(epilog=EXAMPLES)
 def command() -> None:
     """Show, check and try the hooks that run around calls in a project."""
+
+
+command.add_command(replay)
 
 
 @command.command("list", epilog="Example: serena-central hooks list --project ~/src/app")
@@ -105,7 +109,7 @@ def test(*, event: str, tool_name: str, given: str, folder: Path | None, as_json
         raise click.BadParameter(f"--input is not JSON: {error}.") from error
     if not isinstance(arguments, dict):
         raise click.BadParameter("--input must be a JSON object.")
-    use = _use(tool_name, cast("dict[str, Any]", arguments), root) if tool_name else None
+    use = use_of(tool_name, cast("dict[str, Any]", arguments), root) if tool_name else None
     happening = GateEvent(event, "test", root, use)
     matched = matching(rules.of(event), happening)
     home = found.locations.home if found is not None else Path.home()
@@ -163,20 +167,6 @@ def _of(folder: Path | None) -> tuple[Path, Effective | None, Rules]:
     settings = RootSettings(load_server_config({}), Places.of_user())
     found = settings.claude.of(root)
     return root, found, rules_of(found, settings.trust.standing(root)) if found is not None else Rules({})
-
-
-def _use(name: str, arguments: dict[str, Any], root: Path) -> ToolUse:
-    tool = CATALOGUE.get(name)
-    path = arguments.get("relative_path") or arguments.get("file_path")
-    files = [str(root / path)] if isinstance(path, str) and path else []
-    command_line = arguments.get("command")
-    if tool is not None:
-        effect, names = hook_names(tool)
-        line = command_line if tool.name == SHELL else None
-        return ToolUse(names, effect, arguments, command=line, files=files)
-    if name == "Bash":
-        return ToolUse((name,), "run", arguments, command=str(command_line or ""))
-    return ToolUse((name,), "edit" if name in ("Edit", "Write", "MultiEdit") else "read", arguments, files=files)
 
 
 async def _unchecked(asked: Asked) -> CheckEnd:

@@ -50,7 +50,7 @@ def command(context: click.Context, *, by: Any, since: str | None, audit: bool, 
     if context.invoked_subcommand is not None:
         return
     now = datetime.now(UTC)
-    start = _start_of(since)
+    start = start_of(since)
     if audit:
         _audit(as_json=as_json)
         return
@@ -138,7 +138,12 @@ def _store() -> UsageStore:
     return UsageStore(places.usage_file)
 
 
-def _start_of(since: str | None) -> datetime | None:
+def start_of(since: str | None) -> datetime | None:
+    """The beginning of a day that an option names, in the machine's time zone.
+
+    Raises:
+        click.BadParameter
+    """
     if since is None:
         return None
     today = datetime.now().astimezone().replace(hour=0, minute=0, second=0, microsecond=0)

@@ -230,9 +230,10 @@ class CallView(TypedDict):
 
 
 class CallDetails(CallView):
-    """A call, with the ids of the edits that it made."""
+    """A call, with the ids of the edits that it made, and the files that these changed, relative to their roots."""
 
     edits: list[str]
+    files: list[str]
 
 
 class CallList(TypedDict):

@@ -48,7 +48,7 @@ class Calls:
         }
 
     async def show_call(self, request: Request) -> Any:
-        """One call that has ended, with the ids of the edits that it made."""
+        """One call that has ended, with the ids of the edits that it made and the files that these changed."""
         call_id = request.path_params["call"]
         await self.parts.store.writer.caught_up()
         found = await self.parts.store.ask(lambda queries: queries.call(call_id))
@@ -56,7 +56,8 @@ class Calls:
             raise NotFound(f"There is no call {call_id!r}. GET /api/v1/calls lists those that are stored.")
         wanted = EditFilter(session=found.call.session, call=call_id)
         edits = await self.parts.history.edits(wanted)
-        return {**call_view(found), "edits": [one.id for one in edits]}
+        files = {str(file[key]) for one in edits for file in one.files for key in ("path", "moved_to") if file.get(key)}
+        return {**call_view(found), "edits": [one.id for one in edits], "files": sorted(files)}
 
 
 def call_view(recorded: RecordedCall) -> dict[str, Any]:
