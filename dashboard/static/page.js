@@ -255,12 +255,25 @@ showCurrent();
 let quiet;
 document.addEventListener("htmx:afterRequest", (event) => {
   if (event.detail.requestConfig?.verb !== "post") return;
-  for (const open of document.querySelectorAll("details.confirm[open]")) open.open = false;
+  for (const open of document.querySelectorAll("details.confirm[open]")) {
+    const own = open.contains(document.activeElement);
+    open.open = false;
+    if (own) open.querySelector("summary").focus({ preventScroll: true });
+  }
   if (event.detail.successful) {
     for (const box of event.target.querySelectorAll("input[type=checkbox]")) box.checked = false;
   }
   clearTimeout(quiet);
   quiet = setTimeout(() => document.getElementById("said")?.replaceChildren(), 6000);
+});
+
+// Who works by keyboard goes on where they were: at what now stands in that place, else at the content's beginning.
+let focused;
+document.addEventListener("focusin", (event) => (focused = event.target));
+document.addEventListener("htmx:afterSwap", () => {
+  if (!focused || focused.isConnected || document.activeElement !== document.body) return;
+  const again = focused.id && document.getElementById(focused.id);
+  (again || document.getElementById("main")).focus({ preventScroll: true });
 });
 
 // Escape closes an open question.
@@ -282,17 +295,25 @@ document.addEventListener("htmx:configRequest", (event) => {
 
 // --- copying ---------------------------------------------------------------------------------------------------------
 
+async function copyFor(button, text) {
+  await navigator.clipboard.writeText(text);
+  button.textContent = "Copied";
+  setTimeout(() => (button.textContent = "Copy"), 2000);
+}
+
+// Of ids, pids, paths: on the page from the start, and again when it is kept up to date.
+document.addEventListener("click", (event) => {
+  const button = event.target.closest?.(".copy-value");
+  if (button) copyFor(button, button.dataset.value);
+});
+
 for (const text of document.querySelectorAll("pre[data-copy]")) {
   const button = document.createElement("button");
   button.type = "button";
   button.className = "copy";
   button.textContent = "Copy";
   button.setAttribute("aria-label", `Copy: ${text.getAttribute("aria-label")}`);
-  button.addEventListener("click", async () => {
-    await navigator.clipboard.writeText(text.textContent);
-    button.textContent = "Copied";
-    setTimeout(() => (button.textContent = "Copy"), 2000);
-  });
+  button.addEventListener("click", () => copyFor(button, text.textContent));
   const frame = document.createElement("div");
   frame.className = "copyable";
   text.replaceWith(frame);

@@ -11,6 +11,7 @@ from sqlalchemy import (
     String,
     Table,
     and_,
+    bindparam,
     cast,
     delete,
     func,
@@ -58,6 +59,9 @@ DAY_S = 86_400
 
 SWEEP_ROWS = 5000
 """Rows deleted in one transaction, so that the writer never waits long behind the sweep."""
+
+SWEEP_PAIRS = 20
+"""Projects with a tool each, whose old totals are deleted in one transaction."""
 
 MOST_UNDOINGS = 2000
 """Edits that were undone and redone again and again end somewhere."""
@@ -312,22 +316,34 @@ class Queries(TotalQueries):
         }
         expired = _EDIT.columns.at < now - EDIT_PATCHES_KEPT_S, _EDIT.columns.patches.is_not(None)
         self._database.change(lambda connection: connection.execute(update(_EDIT).where(*expired).values(patches=None)))
-        conditions = [*old.items(), *((_CALL_TOTAL, one) for one in self._old_totals(kept))]
-        deleted = 0
-        for table, condition in conditions:
-            deleted += self._delete_in_parts(table, condition, stopped)
+        deleted = sum(self._delete_in_parts(table, condition, stopped) for table, condition in old.items())
+        deleted += self._delete_totals(kept, stopped)
         self._database.vacuum(stopped)
         return deleted
 
-    def _old_totals(self, kept: Mapping[int, float]) -> list[ColumnElement[bool]]:
-        """Which totals of calls are old, project by project, since their key begins with it."""
-        columns, projects = _CALL_TOTAL.columns, select(_DAILY.columns.project).distinct()
-        names = self._database.read(lambda connection: {"", *connection.execute(projects).scalars()})
-        return [
-            and_(columns.span == span, columns.project == name, columns.since < since)
-            for span, since in kept.items()
-            for name in sorted(names)
-        ]
+    def _delete_totals(self, kept: Mapping[int, float], stopped: Callable[[], bool]) -> int:
+        """Deletes totals of calls by the beginning of their key, so that none is read in vain; `kept` maps spans to the
+        moment since when theirs are kept."""
+        columns, days = _CALL_TOTAL.columns, _DAILY.columns
+        tools, projects = (
+            self._database.read(
+                lambda connection, name=name: {"", *connection.execute(select(name).distinct()).scalars()}
+            )
+            for name in (days.tool, days.project)
+        )
+        pairs = [{"of_tool": tool, "in_project": project} for project in sorted(projects) for tool in sorted(tools)]
+        own = columns.project == bindparam("in_project"), columns.tool == bindparam("of_tool")
+        total = 0
+        for span, since in kept.items():
+            statement = delete(_CALL_TOTAL).where(columns.span == span, *own, columns.since < since)
+            for start in range(0, len(pairs), SWEEP_PAIRS):
+                if stopped():
+                    return total
+                part = pairs[start : start + SWEEP_PAIRS]
+                total += self._database.change(
+                    lambda connection, one=statement, part=part: connection.execute(one, part).rowcount
+                )
+        return total
 
     def _delete_in_parts(self, table: Table, condition: ColumnElement[bool], stopped: Callable[[], bool]) -> int:
         key = table.primary_key.columns

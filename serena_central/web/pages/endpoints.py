@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from urllib.parse import parse_qsl, unquote, urlsplit
 
+import anyio
 import msgspec
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import HTMLResponse, PlainTextResponse, RedirectResponse, Response
@@ -28,6 +29,9 @@ from serena_central.web.responses import HUNG_UP, NotFound, status_of
 from serena_central.web.web_services import WebServices
 
 logger = logging.getLogger(__name__)
+
+CAUGHT_UP_S = 0.5
+"""How long a page waits for queued writes: a database that is locked must not hold it up."""
 
 Action = Callable[[Visit, Form], Awaitable[str]]
 """Does what a person asked for, and says in a sentence what was done."""
@@ -73,7 +77,8 @@ class Endpoints:
     async def _whole(self, page: Page, request: Request, visit: Visit) -> Response:
         frame = self._frame(page, request)
         if any(section.recorded for section in page.sections.values()):
-            await self.parts.store.writer.caught_up()
+            with anyio.move_on_after(CAUGHT_UP_S):
+                await self.parts.store.writer.caught_up()
         sections = {
             name: render(section.template, page=frame, section=await section.make(visit))
             for name, section in page.sections.items()
@@ -176,7 +181,7 @@ class Endpoints:
         path, query = request.url.path.replace(BELOW + "/live", BELOW, 1), request.url.query
         here = path + ("?" + query if query else "")
         return Frame(
-            title=page.title.format_map(request.path_params),
+            title=page.title_of(self._visit(request)),
             version=self.digest,
             csrf=login_required(request).csrf,
             here=here,

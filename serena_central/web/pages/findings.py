@@ -9,6 +9,7 @@ from serena_central.web.pages.analysis_status import FINDINGS, GRAPH, WORK, root
 from serena_central.web.pages.listing import Column, Columns, Heading, Option, Pager, has_words, options, paged
 from serena_central.web.pages.page import Page, Section, Visit, link
 from serena_central.web.pages.projects import known
+from serena_central.web.pages.references import project_named
 from serena_central.web.pages.rendering import bounded
 
 KINDS = ("broken reference", "unused symbol")
@@ -129,4 +130,5 @@ PAGE = Page(
         "table": Section("findings/_table.html", table, (AnalysisEnded,), every_s=3600),
     },
     in_navigation=False,
+    names=project_named,
 )

@@ -25,6 +25,7 @@ from serena_central.web.pages.graph_view import (
 from serena_central.web.pages.listing import Option, options
 from serena_central.web.pages.page import Page, Section, Visit, link
 from serena_central.web.pages.projects import ONE, known
+from serena_central.web.pages.references import project_named
 
 LIST_BYTES = 6000
 """Of the list of cycles, about."""
@@ -219,4 +220,5 @@ PAGE = Page(
         "spots": Section("graph/_spots.html", spots, (AnalysisEnded,), every_s=3600),
     },
     in_navigation=False,
+    names=project_named,
 )

@@ -17,7 +17,7 @@ from serena_central.web.pages.endpoints import Action
 from serena_central.web.pages.forms import Form, one_value
 from serena_central.web.pages.page import Page, Section, Visit, link
 from serena_central.web.pages.projects import ONE, known
-from serena_central.web.pages.references import project_page
+from serena_central.web.pages.references import project_named, project_page
 from serena_central.web.responses import NotFound
 
 PATH = f"{ONE}/memory"
@@ -152,5 +152,6 @@ PAGE = Page(
     template="memory.html",
     sections={"memory": Section("memory/_memory.html", memory)},
     in_navigation=False,
+    names=project_named,
     live=False,
 )

@@ -11,6 +11,7 @@ from urllib.parse import urlencode
 
 import msgspec
 
+from serena_central.core.errors import SerenaCentralError
 from serena_central.core.events import Event
 from serena_central.web.web_services import WebServices
 
@@ -60,6 +61,17 @@ class Page:
     in_navigation: bool = True
     live: bool = True
     """Kept up to date while it is open."""
+    names: Callable[[Visit], str] | None = None
+    """Returns the name of the thing that is shown, which the title begins with; "" where it is not known."""
+
+    def title_of(self, visit: Visit) -> str:
+        """As the browser shows it."""
+        title = self.title.format_map(visit.path)
+        try:
+            name = self.names(visit) if self.names else ""
+        except SerenaCentralError:
+            return title
+        return f"{name} · {title}" if name else title
 
 
 class Link(msgspec.Struct, frozen=True):

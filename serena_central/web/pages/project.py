@@ -17,7 +17,7 @@ from serena_central.web.pages import memory, project_activity, project_needs, tr
 from serena_central.web.pages.analysis_status import GRAPH, WORK
 from serena_central.web.pages.page import Page, Section, Visit, link
 from serena_central.web.pages.projects import ONE, ProjectRow, known, project_row
-from serena_central.web.pages.references import project_page, server_page
+from serena_central.web.pages.references import project_named, project_page, server_page
 from serena_central.web.pages.rendering import bounded
 
 PROBLEMS = 6
@@ -180,4 +180,5 @@ PAGE = Page(
         "routing": Section("project/_routing.html", routing, (ProjectEvent,), every_s=60),
     },
     in_navigation=False,
+    names=project_named,
 )

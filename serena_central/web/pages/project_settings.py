@@ -25,7 +25,7 @@ from serena_central.web.pages.endpoints import Action
 from serena_central.web.pages.forms import Form, one_value
 from serena_central.web.pages.page import Page, Section, Visit
 from serena_central.web.pages.projects import ONE, known
-from serena_central.web.pages.references import project_page
+from serena_central.web.pages.references import project_named, project_page
 from serena_central.web.pages.setting_forms import as_text, checked, choices_of
 from serena_central.web.responses import NotFound
 
@@ -151,5 +151,6 @@ PAGE = Page(
     template="project_settings.html",
     sections={"settings": Section("project_settings/_settings.html", shown)},
     in_navigation=False,
+    names=project_named,
     live=False,
 )

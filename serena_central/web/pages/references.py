@@ -9,9 +9,13 @@ from serena_central.core.events import Event
 from serena_central.pool.key import ServerKey
 from serena_central.sessions.session import SessionSnapshot, SessionState
 from serena_central.store.rows import EventRow
-from serena_central.web.pages.page import link
-from serena_central.web.views import server_id
+from serena_central.web.pages.page import Visit, link
+from serena_central.web.pages.rendering import bounded
+from serena_central.web.views import server_id, server_named
 from serena_central.web.web_services import WebServices
+
+NAME_CHARS = 60
+"""Of a name in a title."""
 
 
 class PageLink(msgspec.Struct, frozen=True):
@@ -87,3 +91,20 @@ class PageLinks:
             own = self._roots.get(root or event.project)
             found.append(PageLink(name, project_page(own) if own else ""))
         return found
+
+
+def session_named(visit: Visit) -> str:
+    """The client of the session that a page shows."""
+    return bounded(visit.parts.sessions.get(visit.path["session"]).client_name, NAME_CHARS)
+
+
+def server_named_in(visit: Visit) -> str:
+    """The language server that a page shows, and its folder."""
+    key = server_named(visit.parts.pool, visit.path["server"])
+    return f"{key.server} in {key.root.name}"
+
+
+def project_named(visit: Visit) -> str:
+    """The project that the query of a page names."""
+    root = visit.query.get("root", "")
+    return next((one.name for one in visit.parts.projects.snapshots() if one.root == root), "")

@@ -10,6 +10,7 @@ from serena_central.pool.key import ServerKey
 from serena_central.pool.key_history import Measured
 from serena_central.web.pages.page import Page, Section, Visit
 from serena_central.web.pages.plot import Plot, Series, Timeline, plot
+from serena_central.web.pages.references import server_named_in
 from serena_central.web.pages.rendering import count, size
 from serena_central.web.pages.servers import PATH, ServerRow, server_row
 from serena_central.web.responses import NotFound
@@ -120,4 +121,5 @@ PAGE = Page(
         "stderr": Section("server/_stderr.html", last_words),
     },
     in_navigation=False,
+    names=server_named_in,
 )

@@ -13,7 +13,7 @@ from serena_central.web.pages.edits import EditLine, edit_lines
 from serena_central.web.pages.listing import Column, Columns, Heading
 from serena_central.web.pages.overview import LoadCard, hour
 from serena_central.web.pages.page import Page, Section, Visit, link
-from serena_central.web.pages.references import call_page, project_page, shown_state
+from serena_central.web.pages.references import call_page, project_page, session_named, shown_state
 from serena_central.web.pages.rendering import milliseconds
 from serena_central.web.views import tool_statistics
 
@@ -283,4 +283,5 @@ PAGE = Page(
         "log": Section("session/_log.html", log, (CallFinished, SessionEvent)),
     },
     in_navigation=False,
+    names=session_named,
 )

@@ -16,6 +16,7 @@ from serena_central.web.pages.graph_view import USES, uses_url
 from serena_central.web.pages.listing import Column, Columns, Heading, Pager, paged
 from serena_central.web.pages.page import Page, Section, Visit, link
 from serena_central.web.pages.projects import known
+from serena_central.web.pages.references import project_named
 
 MOST_NEIGHBOURS = 40
 """Of each list: the strongest."""
@@ -150,4 +151,5 @@ PAGE = Page(
     template="uses.html",
     sections={"uses": Section("uses/_uses.html", uses, (AnalysisEnded,), every_s=3600)},
     in_navigation=False,
+    names=project_named,
 )
