@@ -73,6 +73,11 @@ def read_output(file: Path, after: int, limit: int) -> list[OutputLine]:
     return found
 
 
+def newest_output(file: Path, limit: int) -> list[OutputLine]:
+    """The last lines. Blocks."""
+    return list(deque(read_output(file, 0, MOST_BYTES), maxlen=limit))
+
+
 def sweep(folder: Path) -> None:
     """Deletes the files of all but the newest tasks. Blocks."""
     try:

@@ -19,7 +19,7 @@ import psutil
 from anyio.abc import TaskGroup, TaskStatus
 from msgspec.structs import replace
 
-from serena_central.agents.output import TaskOutput, read_output, sweep
+from serena_central.agents.output import TaskOutput, newest_output, read_output, sweep
 from serena_central.agents.slots import Slots
 from serena_central.agents.tasks import (
     Emission,
@@ -277,6 +277,18 @@ class Scheduler:
             return [line for line in task.output.lines if line.number > after][:limit]
         await self.find(task_id)
         return await anyio.to_thread.run_sync(read_output, self._folder / f"{task_id}.jsonl", after, limit)
+
+    async def newest_output(self, task_id: str, limit: int) -> list[OutputLine]:
+        """The last lines of a task's output.
+
+        Raises:
+            TaskNotFound, StoreError
+        """
+        task = self._live.get(task_id)
+        if task is not None:
+            return list(task.output.lines)[-limit:]
+        await self.find(task_id)
+        return await anyio.to_thread.run_sync(newest_output, self._folder / f"{task_id}.jsonl", limit)
 
     async def cancel(self, task_id: str, by: str) -> TaskView:
         """Cancels a task and all that it started, and waits until their processes are gone.

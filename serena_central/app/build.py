@@ -309,6 +309,7 @@ def _scheduler(services: Services, caller: ToolCaller, token: Token) -> "Schedul
     from serena_central.agents.scheduler import Scheduler
     from serena_central.tools.task_calls import TaskCalls
     from serena_central.tools.task_grants import TaskGrants
+    from serena_central.tools.task_verification import TaskVerifier
 
     policy = services.settings.agents
     services.offer.task_grants = TaskGrants()
@@ -327,6 +328,7 @@ def _scheduler(services: Services, caller: ToolCaller, token: Token) -> "Schedul
         store=services.store,
         folder=services.places.tasks,
         grants=services.offer.task_grants,
+        verifier=TaskVerifier(services.projects, services.history, services.sessions),
     )
 
 

@@ -11,6 +11,7 @@ import psutil
 import pytest
 
 from serena_central import sdk
+from tests.support.browser import shown, visiting
 from tests.support.central import RunningCentral, running_central
 from tests.support.child import PATIENCE_S, serving_child
 from tests.support.tasks import over, scripted, start, until
@@ -274,3 +275,43 @@ async def test_a_killed_server_leaves_no_process_and_its_tasks_are_failed_afterw
             found = (await http.get(f"/api/v1/tasks/{one['id']}")).json()
             assert (found["state"], state in found["error"]) == ("failed", True)
         assert (await over(http, (await start(http, "again", project))["id"]))["state"] == "done"
+
+
+async def test_a_result_has_what_the_server_saw_and_its_edits_can_be_undone(tmp_path: Path, project: Path) -> None:
+    edit = {"call": "create_text_file", "arguments": {"relative_path": "new.py", "content": "x = 1\n"}}
+    steps = [edit, {"run": [*PYTHON, "open('beside.txt', 'w').write('x')"]}, {"text": "I changed nothing."}]
+    async with running_central(tmp_path, scripted(tmp_path, {"": steps})) as running, running.http() as http:
+        found = await over(http, (await start(http, "x", project))["id"])
+        seen = found["verified"]
+        assert (found["text"], seen["files"], seen["changed_otherwise"]) == (
+            "I changed nothing.",
+            ["new.py"],
+            ["beside.txt"],
+        )
+        assert seen["calls"] == {"create_text_file": 1}
+        assert len(seen["edits"]) == 1
+        undone = await http.post(f"/api/v1/sessions/{found['session']}/undo", params={"since": 0})
+        assert undone.json()["undone"] == seen["edits"]
+        assert not (project / "new.py").exists()
+
+
+async def test_pages_show_tasks_as_a_tree_with_results_and_cancel_them(tmp_path: Path, project: Path) -> None:
+    scripts = {
+        "top": [{"call": "task", "arguments": {"instruction": "below <b>"}}, {"text": "All <i>done"}],
+        "below": [{"text": "done"}],
+        "hold": [{"run": ["sleep", "60"]}],
+    }
+    settings = {**scripted(tmp_path, scripts), "task_tool": True}
+    async with running_central(tmp_path, settings) as running, running.http() as http, visiting(running) as visitor:
+        assert "No tasks." in await visitor.see("/tasks")
+        top = await over(http, (await start(http, "top", project))["id"])
+        held = await until(http, (await start(http, "hold", project))["id"], "running")
+        page = await visitor.see("/tasks")
+        assert page.index(">hold<") < page.index(">top<") < page.index("↳ ")
+        assert "below &lt;b&gt;" in page
+        one = await visitor.see(f"/tasks/{top['id']}")
+        assert "All &lt;i&gt;done" in one
+        assert "task 1" in shown(one)
+        assert (await visitor.http.get("/dashboard/tasks/t-none")).status_code == 404
+        await visitor.act("/tasks/cancel", {"task": held["id"]})
+        assert (await over(http, held["id"]))["state"] == "cancelled"
