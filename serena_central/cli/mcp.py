@@ -6,6 +6,7 @@ What the files say needs no running server; processes, tools and calls do.
 import json
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -17,7 +18,7 @@ from serena_central.claude_config.sources import servers_of
 from serena_central.cli import mcp_edits as edits
 from serena_central.cli.claude_edits import import_servers
 from serena_central.cli.output import age, json_option, json_text, megabytes, print_json, print_table, say
-from serena_central.cli.remote import Remote
+from serena_central.cli.remote import NoServer, Refused, Remote
 from serena_central.cli.trust import project_root
 from serena_central.config.load import load_server_config
 from serena_central.core.errors import SerenaCentralError
@@ -26,6 +27,8 @@ from serena_central.projects.root_settings import RootSettings
 
 LOG_LINES = 50
 POLL_S = 0.3
+
+LOGIN_S = 300.0
 
 UPSTREAMS = "/api/v1/upstreams"
 
@@ -158,6 +161,34 @@ def _end(name: str, what: str, *, as_json: bool) -> None:
         say(f"{name}: {answer['ended']} ended. The next call starts it.")
     else:
         say(f"{name}: nothing ran.")
+
+
+@command.command(epilog="Example: serena-central mcp login sentry")
+@click.argument("name")
+@click.option("--no-browser", is_flag=True, help="Print the address to open, and start no browser.")
+@click.option("--timeout", "timeout_s", default=LOGIN_S, show_default=True, help="Seconds to wait for the login.")
+@in_folder
+@json_option
+def login(name: str, *, no_browser: bool, timeout_s: float, folder: Path | None, as_json: bool) -> None:
+    """Log in at a remote server that wants it (OAuth), in a browser on this machine."""
+    from serena_central.cli.mcp_login import log_in
+
+    log_in(name, edits.remote_url(name, folder), browser=not no_browser, timeout_s=timeout_s, as_json=as_json)
+    with suppress(NoServer, Refused):
+        Remote().post(f"{UPSTREAMS}/{quote(name, safe='')}/restart")
+
+
+@command.command(epilog="Example: serena-central mcp logout sentry")
+@click.argument("name")
+@in_folder
+@json_option
+def logout(name: str, *, folder: Path | None, as_json: bool) -> None:
+    """Forget the login at a remote server."""
+    from serena_central.cli.mcp_login import log_out
+
+    log_out(name, edits.remote_url(name, folder), as_json=as_json)
+    with suppress(NoServer, Refused):
+        Remote().post(f"{UPSTREAMS}/{quote(name, safe='')}/restart")
 
 
 @command.command(epilog="Examples: serena-central mcp logs github    serena-central mcp logs github -f")

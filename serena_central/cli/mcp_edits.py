@@ -16,6 +16,7 @@ from serena_central.claude_config.document import Document, as_list
 from serena_central.claude_config.effective import load
 from serena_central.claude_config.locations import FOLDER, LOCAL_SETTINGS, PROJECT_SERVERS
 from serena_central.claude_config.sources import Server, State, servers_of
+from serena_central.claude_config.substitution import revealed
 from serena_central.claude_config.tiers import Tier
 from serena_central.cli.claude_edits import FORM, file_of, text_of, write_change
 from serena_central.cli.output import json_option, print_json, say
@@ -211,6 +212,22 @@ def _edited(file: Path, edit: Callable[[], str]) -> str:
         return edit()
     except Malformed as error:
         raise ConfigError(SERVERS, str(error), file=str(file), line=error.line) from error
+
+
+def remote_url(name: str, folder: Path | None) -> str:
+    """The URL of a remote server that may be used.
+
+    Raises:
+        InvalidArguments: no such server, or it is a program.
+    """
+    server = _counting(name, folder)
+    if server is None:
+        raise InvalidArguments(f"No file has an MCP server {name!r}. `serena-central mcp list` lists them.")
+    if server.state is not State.ENABLED:
+        raise InvalidArguments(f"{name} is not used ({server.state}): {server.why}.")
+    if server.kind == "stdio":
+        raise InvalidArguments(f"{name} is a program, not a remote server: there is nothing to log in at.")
+    return revealed(server.entry["url"])
 
 
 def unless_ourselves(server: Server) -> Server:

@@ -129,6 +129,11 @@ class Places:
         return self.home / "upstreams"
 
     @property
+    def logins(self) -> Path:
+        """Tokens of logins at MCP servers of the hub, one file per URL."""
+        return self.home / "logins"
+
+    @property
     def wire_logs(self) -> Path:
         """What is sent to MCP servers of the hub and received from them, one file per name."""
         return self.logs / "mcp"

@@ -98,6 +98,7 @@ class Hub:
             policy=policy,
             temporary=places.temporary,
             log_folders=tuple(logs),
+            logins=places.logins,
             learned=self._learned,
             moved=self._moved,
             asking=self._asking,

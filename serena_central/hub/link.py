@@ -14,6 +14,7 @@ from mcp_types import CONNECTION_CLOSED
 from serena_central.core.errors import STDERR_SHOWN, UpstreamCallFailed, UpstreamUnavailable
 from serena_central.hub.environment import environment_of, helper_output, system_environment
 from serena_central.hub.masks import Masks
+from serena_central.hub.oauth import TokenFile, token_login
 from serena_central.hub.remote import RemoteWire, remote_wire
 from serena_central.hub.specs import UpstreamSpec
 from serena_central.hub.stdio import StdioWire, stdio_wire
@@ -27,7 +28,9 @@ SETTLE_S = 1.0
 class Link:
     """Belongs to one run of an upstream. It says why a run ended also after it was closed."""
 
-    def __init__(self, spec: UpstreamSpec, log: WireLog, masks: Masks) -> None:
+    def __init__(self, spec: UpstreamSpec, log: WireLog, masks: Masks, logins: Path) -> None:
+        """`logins`: the folder of the tokens of people's logins."""
+        self._logins = logins
         self._spec = spec
         self._masks = masks
         self._log = log
@@ -79,7 +82,12 @@ class Link:
                 yield wire.incoming, wire.outgoing
         else:
             headers = await self._headers(temporary)
-            async with remote_wire(self._spec, headers, self._log) as wire:
+            login = None
+            if not any(name.lower() == "authorization" for name in headers):
+                tokens = TokenFile(self._logins, self._spec.url)
+                login = token_login(tokens)
+                self._masks.add(tokens.secrets())
+            async with remote_wire(self._spec, headers, self._log, login) as wire:
                 self._remote = wire
                 yield wire.incoming, wire.outgoing
 
@@ -113,6 +121,8 @@ class Link:
             lost = f"it could not be reached: {error or type(error).__name__}"
         elif error is not None:
             lost = "it ended while it started"
+        if self._remote is not None and self._remote.unauthorized:
+            return f"it asks for a login: run `serena-central mcp login {self._spec.name}`, then call again"
         process = self.process
         if process is not None and process.not_executed is not None:
             return self._masks.masked(f"its command {self._spec.command[0]!r} can't be executed")

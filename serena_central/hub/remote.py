@@ -23,7 +23,7 @@ QUIET_S = 86_400.0
 MAX_EVENT_BYTES = 64 * 1024 * 1024
 
 
-NOT_FOUND = 404
+NOT_FOUND, UNAUTHORIZED = 404, 401
 
 SESSION_HEADER = "mcp-session-id"
 
@@ -38,14 +38,20 @@ class RemoteWire:
         """The server has answered 404 to a request that named our session: it knows it no longer (MCP, "Session
         Management"), and has not carried the request out."""
 
+        self.unauthorized = False
+        """The server has answered its newest request with 401: it wants a login."""
+
     async def notice(self, response: httpx2.Response) -> None:
         """A hook of the HTTP client."""
+        self.unauthorized = response.status_code == UNAUTHORIZED
         if response.status_code == NOT_FOUND and SESSION_HEADER in response.request.headers:
             self.forgotten = True
 
 
 @asynccontextmanager
-async def remote_wire(spec: UpstreamSpec, headers: Mapping[str, str], log: WireLog) -> AsyncGenerator[RemoteWire]:
+async def remote_wire(
+    spec: UpstreamSpec, headers: Mapping[str, str], log: WireLog, login: httpx2.Auth | None = None
+) -> AsyncGenerator[RemoteWire]:
     """Connects while the block is open; `headers` are all that the configuration says."""
     sent = {**headers, HOPS_HEADER: HOPS}
     timeout = httpx2.Timeout(CONNECT_S, read=QUIET_S)
@@ -53,11 +59,11 @@ async def remote_wire(spec: UpstreamSpec, headers: Mapping[str, str], log: WireL
     async with AsyncExitStack() as stack:
         if spec.kind == "sse":
             streams = await stack.enter_async_context(
-                sse_client(spec.url, headers=sent, timeout=CONNECT_S, sse_read_timeout=QUIET_S)
+                sse_client(spec.url, headers=sent, timeout=CONNECT_S, sse_read_timeout=QUIET_S, auth=login)
             )
         else:
             client = await stack.enter_async_context(
-                httpx2.AsyncClient(headers=sent, timeout=timeout, event_hooks={"response": [wire.notice]})
+                httpx2.AsyncClient(headers=sent, timeout=timeout, event_hooks={"response": [wire.notice]}, auth=login)
             )
             streams = await stack.enter_async_context(
                 streamable_http_client(spec.url, http_client=client, max_sse_event_size=MAX_EVENT_BYTES)

@@ -58,6 +58,8 @@ class Surroundings(msgspec.Struct, frozen=True, kw_only=True):
     policy: HubPolicy
     temporary: Path
     log_folders: tuple[Path, ...]
+    logins: Path
+    """Where the tokens of people's logins are."""
     learned: Callable[["Upstream", Catalog], None]
     """Called with the lists of an upstream, each time it has started or said that they changed."""
     moved: Callable[["Upstream", UpstreamState], None]
@@ -259,7 +261,7 @@ class Upstream:
         """From the start to the end; what it ended of, empty where that was wanted."""
         spec, around = self.spec, self._around
         log = WireLog(around.log_folders, spec.name, self._masks)
-        self._link = link = Link(spec, log, self._masks)
+        self._link = link = Link(spec, log, self._masks, around.logins)
         try:
             with anyio.CancelScope(deadline=anyio.current_time() + spec.start_timeout_s) as bound:
                 async with link.opened(around.temporary, around.policy.memory_limit_mb * 1024 * 1024) as streams:

@@ -112,7 +112,7 @@ ELSEWHERE = {
     ("serve",),
     ("restart",),
     ("languages", "install"),
-    *(("mcp", name) for name in ("remove", "enable", "disable")),
+    *(("mcp", name) for name in ("remove", "enable", "disable", "login", "logout")),
     ("usage", "status-line"),
     ("transcripts", "pin"),
     ("transcripts", "resume"),
@@ -120,7 +120,7 @@ ELSEWHERE = {
     ("agents", "show"),
 }
 """Start servers, ask registries, read stdin or need an entry or a transcript: tested by what they do (test_background,
-test_serving, lsp/test_installers, test_claude_commands, test_agents_command)."""
+test_serving, lsp/test_installers, hub/test_login, test_claude_commands, test_agents_command)."""
 
 WRONG: dict[tuple[str, ...], list[str]] = {
     ("serve",): ["--json"],
