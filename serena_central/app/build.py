@@ -91,6 +91,7 @@ from serena_central.web.responses import no_such_route
 from serena_central.web.routes import OPEN_PATHS, routes
 from serena_central.web.tally import Tally
 from serena_central.web.tasks import Tasks
+from serena_central.web.transcripts import Transcripts
 from serena_central.web.upstreams import Upstreams
 from serena_central.web.warming import Warming
 from serena_central.web.web_services import WebServices
@@ -424,6 +425,7 @@ def _faces(
                 gates=Gates(parts),
                 upstreams=Upstreams(parts),
                 tasks=Tasks(parts),
+                transcripts=Transcripts(parts),
                 warming=Warming(services.warm_up, projects, repos),
                 calls=Calls(parts),
                 dashboard=dashboard,

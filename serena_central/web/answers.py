@@ -185,6 +185,34 @@ class EditView(TypedDict):
     can_undo: bool
 
 
+class UsageLine(TypedDict):
+    """Usage of one group: tokens, dollars, Unix seconds. `unpriced` requests are not in the cost; `calls` and `failed`
+    are of tools."""
+
+    key: str
+    requests: int
+    input: int
+    output: int
+    cache_write: int
+    cache_read: int
+    cost: float
+    unpriced: int
+    calls: int
+    failed: int
+    first_at: float
+    last_at: float
+
+
+class UsageAnswer(TypedDict):
+    """`unknown_models` maps models without known prices to their requests."""
+
+    by: str
+    rows: list[UsageLine]
+    total: UsageLine
+    unknown_models: dict[str, int]
+    lines_not_read: Annotated[int, Meta(description="Lines of transcripts that could not be read, in all")]
+
+
 class EditList(TypedDict):
     """Newest first."""
 

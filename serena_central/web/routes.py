@@ -23,6 +23,7 @@ from serena_central.web.presence import Presence
 from serena_central.web.query import CURSOR, LIMIT, SECONDS, Query, choice, limit_of
 from serena_central.web.responses import Handler
 from serena_central.web.tasks import RunTask, Tasks
+from serena_central.web.transcripts import GROUPS, MOST_ENTRIES, TranscriptList, TranscriptPage, Transcripts
 from serena_central.web.upstreams import Upstreams
 from serena_central.web.warming import AskWarmUp, Warming
 
@@ -44,6 +45,7 @@ def routes(
     gates: Gates,
     upstreams: Upstreams,
     tasks: Tasks,
+    transcripts: Transcripts,
     dashboard: Dashboard,
 ) -> list[BaseRoute]:
     table = operations(
@@ -56,6 +58,7 @@ def routes(
         gates=gates,
         upstreams=upstreams,
         tasks=tasks,
+        transcripts=transcripts,
         dashboard=dashboard,
     )
     return [*(one.route() for one in table), *dashboard.routes()]
@@ -72,6 +75,7 @@ def operations(
     gates: Gates,
     upstreams: Upstreams,
     tasks: Tasks,
+    transcripts: Transcripts,
     dashboard: Dashboard,
 ) -> list[Operation]:
     """The route table of the HTTP API."""
@@ -258,6 +262,33 @@ def operations(
             LIMIT,
         ),
         _get(
+            "/usage",
+            transcripts.show_usage,
+            "Tokens and cost of coding agents; days are UTC's",
+            answers.UsageAnswer,
+            choice("by", "What one row is; default day.", GROUPS),
+            SINCE,
+        ),
+        _get(
+            "/transcripts",
+            transcripts.list_transcripts,
+            "Sessions of clients, the latest first",
+            TranscriptList,
+            choice("client", "Sessions of this client.", ("claude-code", "codex", "gemini")),
+            Query("project", "Sessions in the project of this root or folder name."),
+            Query("text", "Sessions in which this text was said."),
+            START,
+            LIMIT,
+        ),
+        _get(
+            "/transcripts/{client}/{session}",
+            transcripts.show_transcript,
+            "What was said in a session",
+            TranscriptPage,
+            START,
+            limit_of(MOST_ENTRIES),
+        ),
+        _get(
             "/calls",
             calls.list_calls,
             "Recorded calls",
@@ -324,6 +355,7 @@ BY = Query("by", "Who asked for it, for the log.")
 SINCE = Query("since", "Unix seconds.", SECONDS)
 BETWEEN = (SINCE, Query("before", "Unix seconds.", SECONDS))
 LIST = (LIMIT, CURSOR)
+START = Query("start", "Number of the first entry.", {"type": "integer", "minimum": 0, "maximum": 10**9, "default": 0})
 
 
 def _get(path: str, handler: Handler, summary: str, answer: Any, *query: Query) -> Operation:

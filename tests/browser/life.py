@@ -5,6 +5,7 @@ import time
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from serena_central.analysis.analysis_run import Kind
 from serena_central.web.pages.page import BELOW, Page
 from tests.support.central import RunningCentral, running_central
 from tests.support.example_project import TOTAL, example_project, page_queries
+from tests.support.transcripts import claude, written
 from tests.support.upstreams import QUICK, scripted, settings_of_user
 
 KINDS: tuple[Kind, ...] = ("graph", "findings")
@@ -37,6 +39,7 @@ async def busy_server(home: Path) -> AsyncGenerator[Life]:
     shop, billing = (example_project(home / "src" / name) for name in ("shop", "billing"))
     settings = {"pool.memory_budget_mb": 1024, **QUICK}
     settings_of_user(home / "claude", {"notes": scripted()})
+    written(home / "claude" / "projects" / "shop" / "s-1.jsonl", *conversation(shop))
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("CLAUDE_CONFIG_DIR", str(home / "claude"))
         async with _busy(home, shop, billing, settings) as life:
@@ -81,8 +84,22 @@ async def _busy(home: Path, shop: Path, billing: Path, settings: dict[str, Any])
             "server": server["id"],
             "tool": "find_symbol",
             "upstream": "notes",
+            "client": "claude-code",
+            "conversation": "s-1",
         }
         yield Life(central, paths, page_queries(shop))
+
+
+def conversation(root: Path) -> list[dict[str, Any]]:
+    """A prompt, a call of a tool with its result, an answer."""
+    now = datetime.now(UTC).isoformat()
+    prompt = {"type": "user", "timestamp": now, "sessionId": "s-1", "message": {"content": "Where is the total?"}}
+    call = claude("m", at=now, cwd=str(root), tools={"toolu_1": "mcp__serena__find_symbol"}, output=50_000)
+    block = {"type": "tool_result", "tool_use_id": "toolu_1", "content": "cart.py, line 4"}
+    result = {"type": "user", "timestamp": now, "sessionId": "s-1", "message": {"content": [block]}}
+    answer = claude("n", at=now, request="req_2", cwd=str(root))
+    answer["message"]["content"] = [{"type": "text", "text": "In cart.py, **line 4**."}]
+    return [prompt, call, result, answer]
 
 
 async def _analysis_run(central: RunningCentral, root: Path) -> None:

@@ -14,6 +14,7 @@ from serena_central.web.calls import MOST_CALLS
 from serena_central.web.query import MOST_ROWS
 from tests.support import tasks
 from tests.support.central import RunningCentral, running_central
+from tests.support.transcripts import claude, written
 from tests.support.upstreams import QUICK, scripted, settings_of_user
 
 pytestmark = pytest.mark.anyio
@@ -26,6 +27,7 @@ LISTS = {"sessions", "projects", "servers", "calls", "edits", "events"}
 async def central(tmp_path_factory: pytest.TempPathFactory) -> AsyncGenerator[RunningCentral]:
     folder = tmp_path_factory.mktemp("openapi")
     settings_of_user(folder / "claude", {"one": scripted()})
+    written(folder / "claude" / "projects" / "p" / "s-1.jsonl", claude("m", tools={"toolu_1": "Bash"}))
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("CLAUDE_CONFIG_DIR", str(folder / "claude"))
         async with running_central(folder, QUICK | tasks.scripted(folder, {"": [{"text": "Seen."}]})) as running:
@@ -198,6 +200,9 @@ async def test_every_answer_has_the_documented_shape(
     await go("GET", f"{V1}/upstreams/{{upstream}}", upstream="one")
     await go("POST", f"{V1}/upstreams/{{upstream}}/stop", upstream="one")
     await go("POST", f"{V1}/upstreams/{{upstream}}/restart", upstream="one")
+    [line] = (await go("GET", f"{V1}/transcripts", query={"client": "claude-code"}))["sessions"]
+    at = f"{V1}/transcripts/{{client}}/{{session}}"
+    assert (await go("GET", at, client=line["client"], session=line["session"]))["entries"]
     walk.done.add(("POST", f"{V1}/shutdown"))  # test_api.py stops a server
     for (method, path), one in operations(document).items():  # whoever adds one that needs more calls it above
         if (

@@ -4,11 +4,8 @@ Transcripts are read in a worker thread when the page is looked at, and at most 
 that is imported then, so that a server whose page nobody opens pays nothing.
 """
 
-import os
-import threading
 import time
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import anyio.to_thread
@@ -19,7 +16,7 @@ from serena_central.web.pages.listing import Option
 from serena_central.web.pages.page import Page, Section, Visit, link
 from serena_central.web.pages.plot import Plot, Series, Timeline, plot
 from serena_central.web.pages.rendering import count
-from serena_central.web.web_services import WebServices
+from serena_central.web.transcripts import read_usage
 
 if TYPE_CHECKING:
     from serena_central.transcripts.reports import By, Report
@@ -32,9 +29,6 @@ WINDOWS_D = {"today": 1, "7 days": 7, "30 days": 30, "all": 0}
 DAYS = 30
 DAY_S = 86_400
 ROWS = 100
-
-_reading = threading.Lock()
-"""One visit reads at a time; the others wait, and find everything read."""
 
 
 class Cost(msgspec.Struct, frozen=True):
@@ -177,22 +171,11 @@ def _groups(visit: Visit) -> Groups:
 
 
 def _reports(visit: Visit, *asked: "tuple[By, datetime | None]") -> "list[Report]":
-    from serena_central.store.usage_store import UsageStore
     from serena_central.transcripts.reports import report
 
-    with _reading, UsageStore(visit.parts.places.usage_file) as store:
-        _update(visit.parts, store)
+    with read_usage(visit.parts) as store:
         now = datetime.fromtimestamp(visit.now, UTC)
         return [report(store, by, since=since, zone=UTC, now=now) for by, since in asked]
-
-
-def _update(parts: WebServices, store: "object") -> None:
-    from serena_central.store.usage_store import UsageStore
-    from serena_central.transcripts.counting import roots_of, update
-    from serena_central.transcripts.pricing import Prices
-
-    assert isinstance(store, UsageStore)
-    update(store, roots_of(Path.home(), os.environ), Prices(parts.settings.prices))
 
 
 def _dollars(value: float) -> str:

@@ -1,0 +1,106 @@
+"""Searches the text of all transcripts: prompts, answers, arguments and results of tools.
+
+Lines are found in the files' bytes and then read, so that a gigabyte takes seconds; where time runs out, the answer
+says how many files were left.
+"""
+
+import json
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+import msgspec
+
+from serena_central.store.usage_store import KnownFile
+from serena_central.transcripts.counting import FoundFile, Root, transcripts_in
+from serena_central.transcripts.edit_calls import transcript_of
+from serena_central.transcripts.lines import Lines
+from serena_central.transcripts.messages import Message, messages, of_line
+from serena_central.transcripts.requests import Dropped
+
+AROUND = 80
+"""Characters shown on each side of a match."""
+
+
+class Hit(msgspec.Struct, frozen=True, kw_only=True):
+    """The first match in a transcript. `text` is what stands around it, on one line; `file` the transcript."""
+
+    client: str
+    session: str
+    at: str
+    role: str
+    text: str
+    file: str
+
+
+class Hits(msgspec.Struct, kw_only=True):
+    """`left` transcripts were not searched, for lack of time or since there were enough hits."""
+
+    hits: list[Hit]
+    searched: int = 0
+    left: int = 0
+
+
+def search(
+    roots: Sequence[Root], known: Mapping[str, KnownFile], text: str, *, limit: int = 100, seconds: float = 5.0
+) -> Hits:
+    """Transcripts that hold a text, the latest first; letters of ASCII in any case. `known` is what the usage store
+    knows of them."""
+    until = time.monotonic() + seconds
+    found = Hits(hits=[])
+    files = sorted(transcripts_in(roots), key=lambda one: one.mtime_ns, reverse=True)
+    for file in files:
+        if len(found.hits) >= limit or time.monotonic() > until:
+            break
+        found.searched += 1
+        try:
+            match = next(_matches(file, text), None)
+        except OSError:
+            continue
+        if match is not None:
+            message, shown = match
+            session = file.root.form.session(transcript_of(file, known))
+            found.hits.append(
+                Hit(
+                    client=file.root.form.client,
+                    session=session,
+                    at=message.at,
+                    role=message.role,
+                    text=shown,
+                    file=file.path,
+                )
+            )
+    found.left = len(files) - found.searched
+    return found
+
+
+def _matches(found: FoundFile, text: str) -> Iterator[tuple[Message, str]]:
+    wanted = text.lower()
+    for message in _candidates(found, wanted):
+        shown = message.text or "" if message.given is None else f"{message.tool} {_plain(message.given)}"
+        place = shown.lower().find(wanted)
+        if place >= 0:
+            start, end = max(place - AROUND, 0), place + len(text) + AROUND
+            piece = " ".join(shown[start:end].split())
+            yield message, f"{'…' * (start > 0)}{piece}{'…' * (end < len(shown))}"
+
+
+def _candidates(found: FoundFile, wanted: str) -> Iterator[Message]:
+    path, client = Path(found.path), found.root.form.client
+    if path.suffix == ".json":
+        yield from messages(found)
+        return
+    # As JSON has it: non-ASCII letters as they are or as escapes.
+    texts = (json.dumps(wanted, ensure_ascii=escapes)[1:-1] for escapes in (True, False))
+    needles = {text.encode("utf-8", "surrogatepass") for text in texts}
+    with path.open("rb", buffering=0) as file:
+        for _, line in Lines(file, 0, _ignore).with_text(tuple(needles)):
+            yield from of_line(client, line)
+
+
+def _plain(given: object) -> str:
+    return given if isinstance(given, str) else json.dumps(given, ensure_ascii=False)
+
+
+def _ignore(_: Dropped) -> None:
+    pass

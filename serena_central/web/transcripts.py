@@ -1,0 +1,290 @@
+"""Transcripts and usage as /api and the dashboard show them.
+
+Everything is read in worker threads, and what is imported for it is imported then: a server that nobody asks about
+transcripts pays nothing. What looks like a secret is masked.
+"""
+
+import json
+import os
+import threading
+from collections.abc import Generator, Iterable
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import anyio.to_thread
+import msgspec
+from starlette.requests import Request
+
+from serena_central.core.masking import masked
+from serena_central.web.query import limit_in, seconds_in
+from serena_central.web.responses import NotFound
+from serena_central.web.web_services import WebServices
+
+if TYPE_CHECKING:
+    from serena_central.store.usage_store import UsageStore
+    from serena_central.transcripts.counting import FoundFile
+    from serena_central.transcripts.messages import Message
+    from serena_central.transcripts.reports import SessionUsage
+
+GROUPS = ("day", "week", "month", "model", "project", "session", "agent", "client", "tool", "upstream", "block")
+
+MOST_ENTRIES = 500
+"""Of a transcript, in one answer."""
+
+MOST_CHARS = 20_000
+"""Of one text of a transcript."""
+
+PROMPT_CHARS = 200
+
+SEARCH_S = 5.0
+
+_reading = threading.Lock()
+"""One visit reads at a time; the others wait, and find everything read."""
+
+
+class TranscriptLine(msgspec.Struct, frozen=True, kw_only=True):
+    """A session of a client. `match` is the text around the first match of a search, `prompt` the first line of what
+    was asked first; `unpriced` requests are not in `cost` (dollars). Times are Unix seconds."""
+
+    client: str
+    session: str
+    project: str
+    first_at: float
+    last_at: float
+    requests: int
+    tokens: int
+    cost: float
+    unpriced: int
+    prompt: str = ""
+    match: str = ""
+
+
+class TranscriptList(msgspec.Struct, frozen=True, kw_only=True):
+    """Sessions, the latest first; `total` match. `not_searched` transcripts were not looked through for the text."""
+
+    sessions: list[TranscriptLine]
+    total: int
+    not_searched: int = 0
+
+
+class TranscriptEntry(msgspec.Struct, kw_only=True):
+    """What was said, or a call of a tool with its result. `kind` is user, assistant, summary, tool or result; `at` is
+    ISO 8601; `given` are a call's arguments as text."""
+
+    kind: str
+    at: str
+    text: str = ""
+    agent: str = ""
+    tool: str = ""
+    call: str = ""
+    given: str = ""
+    result: str = ""
+    failed: bool = False
+
+
+class TranscriptPage(msgspec.Struct, frozen=True, kw_only=True):
+    """Entries from number `start` on; `more` says that there are further ones."""
+
+    client: str
+    session: str
+    project: str
+    start: int
+    entries: list[TranscriptEntry]
+    more: bool
+
+
+@contextmanager
+def read_usage(parts: WebServices) -> "Generator[UsageStore]":
+    """The usage store, up to date."""
+    from serena_central.store.usage_store import UsageStore
+    from serena_central.transcripts.counting import roots_of, update
+    from serena_central.transcripts.pricing import Prices
+
+    with _reading, UsageStore(parts.places.usage_file) as store:
+        update(store, roots_of(Path.home(), os.environ), Prices(parts.settings.prices))
+        yield store
+
+
+def list_transcripts(
+    parts: WebServices, *, client: str = "", project: str = "", text: str = "", start: int = 0, limit: int = 100
+) -> TranscriptList:
+    """Sessions of a client and a project (root, or its folder's name) that hold a text. Blocks."""
+    from serena_central.transcripts.counting import roots_of
+    from serena_central.transcripts.reports import session_usage
+    from serena_central.transcripts.search import search
+
+    with read_usage(parts) as store:
+        found, known = session_usage(store), store.files()
+    matches: dict[tuple[str, str], str] = {}
+    left = 0
+    if text:
+        hits = search(roots_of(Path.home(), os.environ), known, text, seconds=SEARCH_S)
+        left = hits.left
+        for hit in hits.hits:
+            matches.setdefault((hit.client, hit.session), hit.text)
+    chosen = [
+        one
+        for one in found
+        if client in ("", one.client)
+        and project in ("", one.project, Path(one.project).name)
+        and (not text or (one.client, one.session) in matches)
+    ]
+    shown = [_line(one, matches.get((one.client, one.session), "")) for one in chosen[start : start + limit]]
+    return TranscriptList(sessions=shown, total=len(chosen), not_searched=left)
+
+
+def show_transcript(parts: WebServices, client: str, session: str, *, start: int, limit: int) -> TranscriptPage:
+    """A part of one session. Blocks.
+
+    Raises:
+        NotFound
+    """
+    from serena_central.transcripts.messages import messages
+    from serena_central.transcripts.reports import session_usage
+
+    with read_usage(parts) as store:
+        one = next((one for one in session_usage(store) if (one.client, one.session) == (client, session)), None)
+    files = _files(client, session) if one is not None else []
+    if one is None or not files:
+        raise NotFound(f"No transcript of {client} session {session} is on this machine.")
+    try:
+        entries, more = _entries((message for file in files for message in messages(file)), start, limit)
+    except OSError as error:
+        raise NotFound(f"The transcript of {client} session {session} cannot be read: {error}") from error
+    return TranscriptPage(client=client, session=session, project=one.project, start=start, entries=entries, more=more)
+
+
+def _files(client: str, session: str) -> "list[FoundFile]":
+    from serena_central.transcripts.counting import roots_of
+    from serena_central.transcripts.messages import files_of
+
+    found = files_of(roots_of(Path.home(), os.environ), client, session)
+    return sorted(found, key=lambda one: (one.path.count("/"), one.path))
+
+
+def _line(one: "SessionUsage", match: str) -> TranscriptLine:
+    return TranscriptLine(
+        client=one.client,
+        session=one.session,
+        project=one.project,
+        first_at=one.first_at,
+        last_at=one.last_at,
+        requests=one.requests,
+        tokens=one.tokens,
+        cost=one.cost,
+        unpriced=one.unpriced,
+        prompt=_first_prompt(one),
+        match=masked(match),
+    )
+
+
+def _first_prompt(one: "SessionUsage") -> str:
+    from serena_central.transcripts.messages import messages
+
+    try:
+        for file in _files(one.client, one.session)[:1]:
+            for message in messages(file):
+                if message.role == "user" and message.text.strip():
+                    return masked(message.text.strip().splitlines()[0][:PROMPT_CHARS])
+    except OSError:
+        pass
+    return ""
+
+
+def _entries(said: "Iterable[Message]", start: int, limit: int) -> tuple[list[TranscriptEntry], bool]:
+    """Those from number `start` on, and whether there are more. A result belongs to its call, wherever that stands."""
+    shown: list[TranscriptEntry] = []
+    calls: dict[str, TranscriptEntry | None] = {}
+    number = 0
+    for one in said:
+        if one.role == "tool_result" and one.call in calls:
+            call = calls[one.call]
+            if call is not None:
+                call.result, call.failed = _cut(one.text), one.failed
+            continue
+        entry = _entry(one)
+        if entry is None:
+            continue
+        on_page = number >= start
+        number += 1
+        if len(shown) == limit:
+            return shown, True
+        if one.role == "tool_call":
+            calls[one.call] = entry if on_page else None
+        if on_page:
+            shown.append(entry)
+    return shown, False
+
+
+def _entry(one: "Message") -> TranscriptEntry | None:
+    match one.role:
+        case "tool_call":
+            given = one.given if isinstance(one.given, str) else json.dumps(one.given, ensure_ascii=False, indent=1)
+            return TranscriptEntry(
+                kind="tool", at=one.at, agent=one.agent, tool=one.tool, call=one.call, given=_cut(given)
+            )
+        case "tool_result":
+            return TranscriptEntry(
+                kind="result", at=one.at, agent=one.agent, call=one.call, result=_cut(one.text), failed=one.failed
+            )
+        case _:
+            if not one.text.strip():
+                return None
+            return TranscriptEntry(kind=one.role, at=one.at, agent=one.agent, text=_cut(one.text))
+
+
+def _cut(text: str) -> str:
+    text = masked(text)
+    return text if len(text) <= MOST_CHARS else f"{text[:MOST_CHARS]}… ({len(text) - MOST_CHARS:,} more characters)"
+
+
+@dataclass(frozen=True)
+class Transcripts:
+    """The handlers."""
+
+    parts: WebServices
+
+    async def list_transcripts(self, request: Request) -> Any:
+        asked = request.query_params
+
+        def read() -> TranscriptList:
+            return list_transcripts(
+                self.parts,
+                client=asked.get("client", ""),
+                project=asked.get("project", ""),
+                text=asked.get("text", ""),
+                start=int(asked.get("start", 0)),
+                limit=limit_in(request),
+            )
+
+        return await anyio.to_thread.run_sync(read)
+
+    async def show_transcript(self, request: Request) -> Any:
+        named, start = request.path_params, int(request.query_params.get("start", 0))
+
+        def read() -> TranscriptPage:
+            return show_transcript(self.parts, named["client"], named["session"], start=start, limit=limit_in(request))
+
+        return await anyio.to_thread.run_sync(read)
+
+    async def show_usage(self, request: Request) -> Any:
+        by: Any = request.query_params.get("by", "day")
+        since = seconds_in(request, "since")
+
+        def read() -> dict[str, Any]:
+            from serena_central.transcripts.reports import report
+
+            with read_usage(self.parts) as store:
+                found = report(
+                    store,
+                    by,
+                    since=None if since is None else datetime.fromtimestamp(since, UTC),
+                    zone=UTC,
+                    now=datetime.now(UTC),
+                )
+                return {**msgspec.to_builtins(found), "lines_not_read": store.dropped()}
+
+        return await anyio.to_thread.run_sync(read)
