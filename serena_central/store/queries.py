@@ -66,6 +66,11 @@ SWEEP_PAIRS = 20
 MOST_UNDOINGS = 2000
 """Edits that were undone and redone again and again end somewhere."""
 
+EVENTS_SEARCHED = 50_000
+"""In one page of a search for words: some 50 ms; the next page goes on."""
+
+WORDS_SEARCHED = 8
+
 IDS_ASKED = 500
 """In one statement: databases bound the number of its parameters."""
 
@@ -108,11 +113,34 @@ class Queries(TotalQueries):
         elif wanted.kind is not None:
             # A range, since LIKE would not use the index; "/" follows "." in ASCII.
             chosen = chosen.where(columns.kind >= f"{wanted.kind}.", columns.kind < f"{wanted.kind}/")
-        if wanted.before is not None:
-            chosen = chosen.where(columns.id < wanted.before)
-        found = self._rows(EventRow, chosen)
+        first, end = self._ids_of(wanted)
+        searched = max(first, end - EVENTS_SEARCHED) if wanted.words else first
+        for word in wanted.words.split()[:WORDS_SEARCHED]:
+            texts = columns.message, columns.kind, cast(columns.data, String)
+            chosen = chosen.where(or_(*(text.icontains(word, autoescape=True) for text in texts)))
+        found = self._rows(EventRow, chosen.where(columns.id >= searched, columns.id < end))
         page = found[: wanted.limit]
-        return EventPage(page, page[-1].id if len(found) > wanted.limit else None)
+        if len(found) > wanted.limit:
+            return EventPage(page, page[-1].id)
+        if searched == first:
+            return EventPage(page, None)
+        at = self._first(select(columns.at).where(columns.id >= searched).order_by(columns.id))
+        return EventPage(page, searched, at)
+
+    def _ids_of(self, wanted: EventFilter) -> tuple[int, int]:
+        """The first id in the range of time, and the one after the last, by which events are paged: they follow time
+        but for a clock that was set."""
+        columns = _EVENT.columns
+        first = self._first(select(columns.id).where(columns.at >= wanted.since).order_by(columns.at))
+        last = select(columns.id)
+        if wanted.until is not None:
+            last = last.where(columns.at < wanted.until).order_by(columns.at.desc())
+        end = (self._first(last.order_by(columns.id.desc())) or 0) + 1
+        end = end if wanted.before is None else min(end, wanted.before)
+        return (end if first is None else first), end
+
+    def _first(self, chosen: Select[Any]) -> Any:
+        return self._database.read(lambda connection: connection.execute(chosen.limit(1)).scalar())
 
     def events_of_kinds(self, kinds: Sequence[str], since: float, limit: int) -> list[EventRow]:
         """The newest of these kinds (`server.moved`), oldest first."""

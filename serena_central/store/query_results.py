@@ -6,21 +6,27 @@ from serena_central.store.rows import CallDetailRow, EventRow, ToolCallRow
 
 
 class EventFilter(msgspec.Struct, frozen=True, kw_only=True):
-    """Which events. `kind` is a whole kind (`session.created`) or its subject (`session`); `before` is an id."""
+    """Which events. `kind` is a whole kind (`session.created`) or its subject (`session`); `before` is an id. `words`
+    stand in their kind, words or data, all of them, without regard to case. `since` and `until` are Unix time."""
 
     kind: str | None = None
     session: str | None = None
     project: str | None = None
     severity: str | None = None
+    words: str = ""
+    since: float = 0.0
+    until: float | None = None
     before: int | None = None
     limit: int = 100
 
 
 class EventPage(msgspec.Struct, frozen=True):
-    """Events, newest first. `next_before` is the `before` of the next page; None: there is none."""
+    """Events, newest first. `next_before` is the `before` of the next page; None: there is none. `searched_to`: words
+    were looked for in the events from then on (Unix time) alone, and the next page goes on; None: in all."""
 
     events: list[EventRow]
     next_before: int | None
+    searched_to: float | None = None
 
 
 EDIT_PATCHES_KEPT_S = 24 * 3600.0

@@ -325,6 +325,7 @@ def operations(
             Query("session", "Events of this session."),
             Query("project", "Events of the project of this name."),
             choice("severity", "Events of this severity.", list(Severity)),
+            Query("q", "Events with all of these words in their kind, message or data."),
             *LIST,
         ),
         _get("/schemas", schemas.list_schemas, "Schemas of settings files", answers.SchemaList),

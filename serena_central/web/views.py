@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from serena_central.core.clock import utc
 from serena_central.core.errors import StoreError
 from serena_central.core.events import Event, EventBus
 from serena_central.pool.key import ServerKey
@@ -20,6 +21,15 @@ from serena_central.store.writer import Writer
 from serena_central.tools.catalogue import Tool
 from serena_central.web.answers import EditView, Percentiles, StoreState, ToolUse, ToolView
 from serena_central.web.responses import NotFound
+
+WORDS_CHARS = 200
+"""Of what is searched for."""
+
+
+def has_words(words: str, *texts: str) -> bool:
+    """Whether all of these words stand in these texts, without regard to case."""
+    text = "\n".join(texts).lower()
+    return all(word in text for word in words.lower().split())
 
 
 def edit_view(row: EditRow) -> EditView:
@@ -114,14 +124,26 @@ def store_view(writer: Writer) -> StoreState:
     return {"queued": writer.queued, "dropped": writer.dropped, "problem": writer.problem}
 
 
-async def event_pages(store: Store, bus: EventBus, query: Mapping[str, str], limit: int) -> dict[str, Any]:
-    """Events from the database; the newest from memory where it fails."""
+async def event_pages(
+    store: Store,
+    bus: EventBus,
+    query: Mapping[str, str],
+    limit: int,
+    *,
+    since: float = 0.0,
+    until: float | None = None,
+) -> dict[str, Any]:
+    """Events from the database; the newest from memory where it fails. A search for words that has not looked at all
+    of them says how far it got."""
     before = query.get("before", "")
     wanted = EventFilter(
         kind=query.get("kind"),
         session=query.get("session"),
         project=query.get("project"),
         severity=query.get("severity"),
+        words=query.get("q", "")[:WORDS_CHARS],
+        since=since,
+        until=until,
         before=int(before) if before.isascii() and before.isdigit() and len(before) < 19 else None,
         limit=limit,
     )
@@ -136,7 +158,10 @@ async def event_pages(store: Store, bus: EventBus, query: Mapping[str, str], lim
             "next_before": None,
             "note": f"only the newest: {error}",
         }
-    return {"events": page.events, "next_before": page.next_before}
+    found: dict[str, Any] = {"events": page.events, "next_before": page.next_before}
+    if page.searched_to is not None:
+        found["note"] = f"Searched back to {utc(page.searched_to)}; older events follow on the next page."
+    return found
 
 
 def _fits(event: Event, wanted: EventFilter) -> bool:
@@ -145,4 +170,7 @@ def _fits(event: Event, wanted: EventFilter) -> bool:
         and wanted.session in (None, event.session)
         and wanted.project in (None, event.project)
         and wanted.severity in (None, event.severity)
+        and wanted.since <= event.at
+        and (wanted.until is None or event.at < wanted.until)
+        and has_words(wanted.words, event.kind, event.message, *map(str, event.data.values()))
     )

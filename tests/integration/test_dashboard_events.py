@@ -6,6 +6,7 @@ import threading
 from collections.abc import Sequence
 
 import anyio
+import msgspec
 import pytest
 
 from serena_central.core.event_kinds import StoreFailed
@@ -91,8 +92,11 @@ async def test_a_page_shows_the_newest_event_however_slow_the_disk_is(
 
 
 async def test_the_form_shows_what_was_chosen(central: RunningCentral) -> None:
-    shown = await events.filters(visit(central, kind="server.moved", severity="error", project="a&b", before="7"))
-    assert shown == events.EventsFilters(
+    query = {"kind": "server.moved", "severity": "error", "project": "a&b", "range": "day"}
+    shown = await events.filters(visit(central, **query, before="7"))
+    assert [one.label for one in shown.ranges.links if one.chosen] == ["Last day"]
+    assert msgspec.structs.replace(shown, ranges=None) == events.EventsFilters(  # type: ignore[arg-type]  # compared above
+        words="",
         kinds=[
             Option("", "any", chosen=False),
             *(Option(kind, kind, chosen=False) for kind in events.SUBJECTS),
@@ -106,8 +110,31 @@ async def test_the_form_shows_what_was_chosen(central: RunningCentral) -> None:
         ],
         session="",
         project="a&b",
-        export="/dashboard/events/export?kind=server.moved&project=a%26b&severity=error",
+        export="/dashboard/events/export?kind=server.moved&project=a%26b&severity=error&range=day",
+        ranges=None,  # type: ignore[arg-type]  # compared above
+        range={"range": "day"},
     )
+
+
+async def test_events_are_searched_for_words_and_in_a_range_of_time(central: RunningCentral, visitor: Visitor) -> None:
+    central.central.bus.publish(edit_applied(message="the Broken pipe", project="shop"))
+    central.central.bus.publish(edit_applied(message="a whole pipe", project="billing"))
+    await recorded(central)
+    found = await visitor.see("/events?q=pipe+BROKEN")
+    assert "the Broken pipe" in found
+    assert "a whole pipe" not in found
+    assert 'value="pipe BROKEN"' in found
+    assert "a whole pipe" in await visitor.see("/events?range=hour&kind=edit")
+    assert "No event matches" in await visitor.see("/events?since=2020-01-01T00:00&until=2020-01-02T00:00")
+    assert "No event matches" in await visitor.see("/events?q=%25")
+    async with central.http() as http:
+        (one,) = (await http.get("/api/v1/events", params={"q": "whole billing"})).json()["events"] or [None]
+        assert one is None  # a project is no word of its event
+        (one,) = (await http.get("/api/v1/events", params={"q": "whole"})).json()["events"]
+        assert one["message"] == "a whole pipe"
+    exported = (await visitor.http.get("/dashboard/events/export?q=whole&range=hour")).text
+    assert exported.count("\n") == 1
+    assert "a whole pipe" in exported
 
 
 async def test_events_are_filtered_and_come_fifty_at_a_time(central: RunningCentral, visitor: Visitor) -> None:

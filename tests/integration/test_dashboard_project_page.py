@@ -200,3 +200,32 @@ async def test_what_the_index_lacks_is_said_with_its_reason(
     assert "By syntax only (tree-sitter): 1 Bash file. Reason: " in page
     assert "Not analyzed yet." in page  # the graph and the findings start here, too
     assert 'action="/dashboard/projects/one/analysis"' in html
+
+
+async def test_a_range_of_time_is_chosen_on_the_pages_of_a_project_and_a_tool_on_edits_and_the_overview(
+    central: RunningCentral, visitor: Visitor, root: Path
+) -> None:
+    async with central.http() as http:
+        session = await session_in(http, root)
+        await called(http, session, "list_dir", relative_path=".")
+        await called(http, session, "create_text_file", relative_path="new.txt", content="x\n")
+    one = urlencode({"root": str(root)})
+    for path in (f"/projects/one?{one}&", "/tools/list_dir?", "/edits?", "?"):
+        now, past = await visitor.see(f"{path}range=day"), f"{path}since=2020-01-01T00:00&until=2020-01-02T00:00"
+        (chosen,) = re.findall(r'<a class="button chosen" id="range-\d" href="/dashboard([^"]*)"', now)
+        assert "range=day" in chosen
+        assert (f"{one}&amp;" in chosen) == path.startswith("/projects")  # the rest of the query stays
+        shown_now, shown_past = shown(now), shown(await visitor.see(past))
+        if path == "/edits?":
+            assert "new.txt" in shown_now
+            assert "No edit matches" in shown_past
+        else:
+            assert re.search(r"[1-9] calls?, 0 failed|[1-9] calls?\b", shown_now), path
+            assert 'value="2020-01-01T00:00"' in await visitor.see(past)
+    assert re.search(
+        r'href="/dashboard/statistics\?range=day&amp;project=shop"', await visitor.see(f"/projects/one?{one}&range=day")
+    )
+    assert "1 call, 0 failed" in await visitor.see("/tools/list_dir?range=day")
+    log = await visitor.see(f"/sessions/{session}?q=CREATE_text")
+    assert log.count('<li id="line-') == 1
+    assert "No line matches" in await visitor.see(f"/sessions/{session}?q=nothing+such")

@@ -18,6 +18,7 @@ from serena_central.web.pages.forms import Form, one_value
 from serena_central.web.pages.listing import Option, options
 from serena_central.web.pages.page import Page, Section, Visit, link
 from serena_central.web.pages.references import edit_page, project_page, session_page
+from serena_central.web.pages.time_ranges import QUERY, Ranges, bounds, ranges
 
 PATH = "/edits"
 
@@ -65,6 +66,8 @@ class EditsFilters(msgspec.Struct, frozen=True):
     projects: list[Option]
     file: str
     symbol: str
+    ranges: Ranges
+    range: dict[str, str]
 
 
 class EditsTable(msgspec.Struct, frozen=True):
@@ -87,19 +90,23 @@ async def filters(visit: Visit) -> EditsFilters:
         projects=options(sorted(names, key=lambda root: names[root]), chosen, shown=lambda root: names.get(root, root)),
         file=query.get("file", ""),
         symbol=query.get("symbol", ""),
+        ranges=ranges(visit, PATH, all_times=True),
+        range={name: query[name] for name in QUERY if query.get(name)},
     )
 
 
 async def table(visit: Visit) -> EditsTable:
     query = visit.query
-    chosen = {name: query[name] for name in CHOSEN_BY if query.get(name)}
+    chosen = {name: query[name] for name in (*CHOSEN_BY, *QUERY) if query.get(name)}
+    since, until = bounds(visit)
     try:
         wanted = EditFilter(
             session=chosen.get("session"),
             project=chosen.get("project"),
             file=chosen.get("file"),
             symbol=chosen.get("symbol"),
-            before=_before(query),
+            since=since,
+            before=_before(query) or until,
             limit=ROWS + 1,
         )
         rows = await visit.parts.history.edits(wanted)

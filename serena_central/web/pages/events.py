@@ -20,6 +20,7 @@ from serena_central.web.pages.listing import ROWS, Option, options
 from serena_central.web.pages.page import Page, Section, Visit, link
 from serena_central.web.pages.references import PageLink, PageLinks
 from serena_central.web.pages.rendering import bounded, milliseconds
+from serena_central.web.pages.time_ranges import QUERY, Ranges, bounds, ranges
 from serena_central.web.views import event_pages
 
 PATH = "/events"
@@ -28,7 +29,7 @@ EXPORT = f"{PATH}/export"
 SUBJECTS = ("session", "server", "project", "call", "edit", "memory", "store")
 """What kinds of events begin with, and sections hear."""
 
-CHOSEN_BY = ("kind", "session", "project", "severity")
+CHOSEN_BY = ("q", "kind", "session", "project", "severity", *QUERY)
 
 MOST_TEXT = 300
 """Characters of an event's words in the table; the export has them all."""
@@ -42,11 +43,14 @@ MOST_EXPORTED = 100_000
 class EventsFilters(msgspec.Struct, frozen=True):
     """The form above the table. `export` is the address of the same events as JSON lines."""
 
+    words: str
     kinds: list[Option]
     severities: list[Option]
     session: str
     project: str
     export: str
+    ranges: Ranges
+    range: dict[str, str]
 
 
 class EventLine(msgspec.Struct, frozen=True):
@@ -76,11 +80,14 @@ class EventsTable(msgspec.Struct, frozen=True):
 async def filters(visit: Visit) -> EventsFilters:
     query = visit.query
     return EventsFilters(
+        words=query.get("q", ""),
         kinds=options(SUBJECTS, query.get("kind", "")),
         severities=options([severity.value for severity in Severity], query.get("severity", "")),
         session=query.get("session", ""),
         project=query.get("project", ""),
         export=link(EXPORT, **_chosen(visit)),
+        ranges=ranges(visit, PATH, all_times=True),
+        range={name: query[name] for name in QUERY if query.get(name)},
     )
 
 
@@ -90,7 +97,8 @@ def _chosen(visit: Visit) -> dict[str, str]:
 
 async def table(visit: Visit) -> EventsTable:
     chosen = _chosen(visit)
-    found = await event_pages(visit.parts.store, visit.parts.bus, visit.query, ROWS)
+    since, until = bounds(visit)
+    found = await event_pages(visit.parts.store, visit.parts.bus, visit.query, ROWS, since=since, until=until)
     before, references = found["next_before"], PageLinks(visit.parts)
     return EventsTable(
         rows=[_line(row, references) for row in found["events"]],
@@ -134,15 +142,18 @@ async def export(visit: Visit) -> Response:
 async def _lines(visit: Visit) -> AsyncIterator[bytes]:
     """If rows may be missing, a last line says so."""
     query, left = dict(visit.query), MOST_EXPORTED
+    since, until = bounds(visit)
     await visit.parts.store.writer.caught_up()
     while left:
         try:
-            found = await event_pages(visit.parts.store, visit.parts.bus, query, min(PART, left))
+            found = await event_pages(
+                visit.parts.store, visit.parts.bus, query, min(PART, left), since=since, until=until
+            )
         except StoreError as error:
             yield msgspec.json.encode({"note": f"the rest could not be read: {error}"}) + b"\n"
             return
         yield msgspec.json.Encoder().encode_lines(found["events"])
-        if note := found.get("note"):
+        if (note := found.get("note")) and found["next_before"] is None:
             yield msgspec.json.encode({"note": note}) + b"\n"
         if found["next_before"] is None:
             return

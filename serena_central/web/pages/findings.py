@@ -6,11 +6,12 @@ from serena_central.analysis.analysis_run import FindingsRun
 from serena_central.core.event_kinds import AnalysisEnded
 from serena_central.symbols.kinds import kind_name
 from serena_central.web.pages.analysis_status import FINDINGS, GRAPH, WORK, root_of, told
-from serena_central.web.pages.listing import Column, Columns, Heading, Option, Pager, has_words, options, paged
+from serena_central.web.pages.listing import Column, Columns, Heading, Option, Pager, options, paged
 from serena_central.web.pages.page import Page, Section, Visit, link
 from serena_central.web.pages.projects import known
 from serena_central.web.pages.references import project_named
 from serena_central.web.pages.rendering import bounded
+from serena_central.web.views import has_words
 
 KINDS = ("broken reference", "unused symbol")
 

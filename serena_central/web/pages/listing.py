@@ -131,11 +131,5 @@ def paged(
     return rows, Pager(min(first + 1, len(found)), first + len(rows), len(found), to(page - 1), to(page + 1))
 
 
-def has_words(words: str, *texts: str) -> bool:
-    """Whether all of these words stand in these texts, without regard to case."""
-    text = "\n".join(texts).lower()
-    return all(word in text for word in words.lower().split())
-
-
 def _number(text: str) -> int:
     return max(1, int(text)) if text.isascii() and text.isdigit() and len(text) < 7 else 1

@@ -41,6 +41,8 @@ from serena_central.web.pages.references import (
     shown_state,
 )
 from serena_central.web.pages.rendering import count, milliseconds, percent
+from serena_central.web.pages.statistics import plots_of_calls
+from serena_central.web.pages.time_ranges import QUERY, Ranges, chosen, ranges
 from serena_central.web.tally import MissingServer, Tally
 
 NEWEST_SESSIONS = 8
@@ -120,10 +122,11 @@ class ServerCards(msgspec.Struct, frozen=True):
 
 
 class LoadCard(msgspec.Struct, frozen=True):
-    """The last hour."""
+    """The last hour, or what `ranges` has chosen; None: there is no choice."""
 
     calls: Plot
     durations: Plot
+    ranges: Ranges | None = None
 
 
 class Happened(msgspec.Struct, frozen=True):
@@ -214,7 +217,12 @@ def _server(one: ServerSnapshot, budget: int) -> ServerCard:
 
 
 async def load(visit: Visit) -> LoadCard:
-    return hour(visit.parts.tally.minutes.last_hour(visit.now))
+    choice = ranges(visit, "")
+    if not any(visit.query.get(name) for name in QUERY):
+        return msgspec.structs.replace(hour(visit.parts.tally.minutes.last_hour(visit.now)), ranges=choice)
+    wanted = chosen(visit)
+    drawn = plots_of_calls(wanted, await visit.parts.store.ask(lambda queries: queries.calls_over_time(wanted)))
+    return LoadCard(*drawn, choice)
 
 
 def hour(minutes: list[Minute]) -> LoadCard:
@@ -256,9 +264,9 @@ def hour(minutes: list[Minute]) -> LoadCard:
 
 
 async def events(visit: Visit) -> Events:
-    chosen = [event for event in reversed(visit.parts.tally.news) if not isinstance(event, CallFinished)]
+    kept = [event for event in reversed(visit.parts.tally.news) if not isinstance(event, CallFinished)]
     references = PageLinks(visit.parts)
-    return Events([_happened(event, references) for event in chosen[:NEWEST_EVENTS]])
+    return Events([_happened(event, references) for event in kept[:NEWEST_EVENTS]])
 
 
 def _happened(event: Event, references: PageLinks) -> Happened:

@@ -13,7 +13,7 @@ from serena_central.pool.state import RunState
 from serena_central.projects.superrepo.configuration import SuperRepo
 from serena_central.projects.superrepo.router import is_certain
 from serena_central.store.index_cache import IndexCache
-from serena_central.web.pages import memory, project_activity, project_needs, trust_section
+from serena_central.web.pages import memory, project_activity, project_needs, statistics, trust_section
 from serena_central.web.pages.analysis_status import GRAPH, WORK
 from serena_central.web.pages.page import Page, Section, Visit, link
 from serena_central.web.pages.projects import ONE, ProjectRow, known, project_row
@@ -165,6 +165,10 @@ def _modules(visit: Visit, repo: SuperRepo) -> list[ModuleRow]:
     ]
 
 
+def _own_calls(visit: Visit) -> dict[str, str]:
+    return {"project": known(visit, visit.query.get("root", "")).name}
+
+
 PAGE = Page(
     path=ONE,
     title="Project",
@@ -174,6 +178,7 @@ PAGE = Page(
         "missing": project_needs.MISSING,
         "activity": project_activity.SECTION,
         "memories": memory.SECTION,
+        "use": statistics.ranged(ONE, of=_own_calls),
         "analysis": replace(WORK, every_s=5),
         "trust": trust_section.SECTION,
         "settings": project_needs.SETTINGS,

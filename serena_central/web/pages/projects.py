@@ -10,10 +10,11 @@ from serena_central.projects.registry import ProjectSnapshot
 from serena_central.projects.warming.warm_up_roots import choose
 from serena_central.web.pages.endpoints import Action
 from serena_central.web.pages.forms import Form, one_value
-from serena_central.web.pages.listing import Column, Columns, Heading, Option, Pager, has_words, options, paged
+from serena_central.web.pages.listing import Column, Columns, Heading, Option, Pager, options, paged
 from serena_central.web.pages.page import Page, Section, Visit
 from serena_central.web.pages.references import project_page
 from serena_central.web.responses import NotFound
+from serena_central.web.views import has_words
 
 PATH = "/projects"
 ONE = f"{PATH}/one"

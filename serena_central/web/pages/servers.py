@@ -13,11 +13,11 @@ from serena_central.pool.state import RunState
 from serena_central.processes.usage import ProcessUsage
 from serena_central.web.pages.endpoints import Action
 from serena_central.web.pages.forms import Form
-from serena_central.web.pages.listing import Column, Columns, Heading, Option, Pager, has_words, options, paged
+from serena_central.web.pages.listing import Column, Columns, Heading, Option, Pager, options, paged
 from serena_central.web.pages.page import Page, Section, Visit
 from serena_central.web.pages.references import server_page
 from serena_central.web.pages.rendering import percent
-from serena_central.web.views import server_id, server_named
+from serena_central.web.views import has_words, server_id, server_named
 
 PATH = "/servers"
 

@@ -15,7 +15,7 @@ from serena_central.web.pages.overview import LoadCard, hour
 from serena_central.web.pages.page import Page, Section, Visit, link
 from serena_central.web.pages.references import call_page, project_page, session_named, shown_state
 from serena_central.web.pages.rendering import milliseconds
-from serena_central.web.views import tool_statistics
+from serena_central.web.views import WORDS_CHARS, has_words, tool_statistics
 
 LINES = 100
 """Of the log, the newest."""
@@ -138,6 +138,8 @@ class Log(msgspec.Struct, frozen=True):
     lines: list[Line]
     levels: list[tuple[str, str, bool]]
     note: str
+    words: str
+    level: str
 
 
 class SessionEdits(msgspec.Struct, frozen=True):
@@ -236,18 +238,24 @@ async def load(visit: Visit) -> LoadCard:
 
 
 async def log(visit: Visit) -> Log:
-    level = visit.query.get("level", LEVELS[0])
+    level, words = visit.query.get("level", LEVELS[0]), visit.query.get("q", "")[:WORDS_CHARS]
     session = _session(visit)
     note = await read_earlier_calls(session, visit.parts.store)
-    lines = [line for line in session.whole_log if level not in LEVELS or _at_least(line.level, level)]
+    lines = [
+        line
+        for line in session.whole_log
+        if (level not in LEVELS or _at_least(line.level, level)) and has_words(words, line.text)
+    ]
     path = f"/sessions/{visit.path['session']}"
     return Log(
         lines=[
             Line(line.at, line.level, line.text, call_page(line.call) if line.call else "")
             for line in reversed(lines[-LINES:])
         ],
-        levels=[(one, link(path, level=one if one != LEVELS[0] else ""), one == level) for one in LEVELS],
+        levels=[(one, link(path, q=words, level=one if one != LEVELS[0] else ""), one == level) for one in LEVELS],
         note=note,
+        words=words,
+        level="" if level == LEVELS[0] else level,
     )
 
 

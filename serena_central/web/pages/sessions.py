@@ -6,9 +6,10 @@ import msgspec
 
 from serena_central.core.event_kinds import CallFinished, EditApplied, SessionEvent
 from serena_central.sessions.session import SessionSnapshot, SessionState
-from serena_central.web.pages.listing import Column, Columns, Heading, Option, Pager, has_words, options, paged
+from serena_central.web.pages.listing import Column, Columns, Heading, Option, Pager, options, paged
 from serena_central.web.pages.page import Page, Section, Visit
 from serena_central.web.pages.references import SHOWN_STATES, session_page, shown_state
+from serena_central.web.views import has_words
 
 PATH = "/sessions"
 

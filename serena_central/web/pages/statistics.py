@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -125,6 +126,30 @@ PROJECT_COLUMNS = Columns[ToolStatistics](
 )
 
 
+class RangedPlots(msgspec.Struct, frozen=True):
+    """Plots on another page, with the choice of their range; `all_url` is of the statistics of the same."""
+
+    ranges: Ranges
+    plots: Plots
+    all_url: str
+
+
+def ranged(path: str, *, of: Callable[[Visit], dict[str, str]]) -> Section:
+    """A section for another page: the plots of what `of` chooses (`tool`, `project`). `path` is that page's, with the
+    visit's words in braces."""
+
+    async def make(visit: Visit) -> RangedPlots:
+        only = of(visit)
+        kept = {name: visit.query[name] for name in QUERY if visit.query.get(name)}
+        return RangedPlots(
+            ranges=ranges(visit, path.format_map(visit.path)),
+            plots=await plots(replace(visit, query={**kept, **only})),
+            all_url=link(PATH, **kept, **only),
+        )
+
+    return Section("statistics/_ranged.html", make, every_s=30, recorded=True)
+
+
 class Totals(msgspec.Struct, frozen=True):
     """What was counted by the day, `since` the first one on record ("" for none)."""
 
@@ -165,15 +190,23 @@ def drawn(
 ) -> Plots:
     """Plots of what was recorded in a range."""
     per = f"per {duration(wanted.bin_s)}"
-    bins = wanted.bins()
-    axis = Timeline(bins[0], bins[-1] + wanted.bin_s, [one.at for one in calls], wanted.bin_s)
 
     def pairs(title: str, unit: str, found: Sequence[tuple[int, int]], series: Series, show: Show, kilo: int) -> Plot:
-        own = axis._replace(times=[at for at, _ in found])
+        own = _axis(wanted, [at for at, _ in found])
         return plot(title, unit, [series], own, show=show, says_of=lambda index: show(found[index][1]), kilo=kilo)
 
     return Plots(
-        calls=plot(
+        *plots_of_calls(wanted, calls),
+        pairs("Edits", per, edits, Series("edits", [made for _, made in edits], "bars"), count, 1000),
+        pairs("Memory of language servers", "", memory, Series("memory", [most for _, most in memory]), size, 1024),
+    )
+
+
+def plots_of_calls(wanted: TimeRange, calls: Sequence[CallBin]) -> tuple[Plot, Plot]:
+    """The number of calls, and how long they took."""
+    per, axis = f"per {duration(wanted.bin_s)}", _axis(wanted, [one.at for one in calls])
+    return (
+        plot(
             "Calls",
             per,
             [
@@ -184,7 +217,7 @@ def drawn(
             show=count,
             says_of=lambda index: f"{counted(calls[index].calls, 'call')}, {calls[index].errors:,} failed",
         ),
-        durations=plot(
+        plot(
             "Duration of calls",
             "",
             [Series("p95", [one.p95_ms for one in calls]), Series("p50", [one.p50_ms for one in calls])],
@@ -192,11 +225,12 @@ def drawn(
             show=milliseconds,
             says_of=lambda index: f"p50 {milliseconds(calls[index].p50_ms)}, p95 {milliseconds(calls[index].p95_ms)}",
         ),
-        edits=pairs("Edits", per, edits, Series("edits", [made for _, made in edits], "bars"), count, 1000),
-        memory=pairs(
-            "Memory of language servers", "", memory, Series("memory", [most for _, most in memory]), size, 1024
-        ),
     )
+
+
+def _axis(wanted: TimeRange, times: Sequence[int]) -> Timeline:
+    bins = wanted.bins()
+    return Timeline(bins[0], bins[-1] + wanted.bin_s, times, wanted.bin_s)
 
 
 async def tools(visit: Visit) -> Tools:

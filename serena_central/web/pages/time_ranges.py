@@ -60,15 +60,24 @@ def chosen(visit: Visit) -> TimeRange:
     return time_range(visit.now - length, visit.now, visit.now)
 
 
-def ranges(visit: Visit, path: str) -> Ranges:
-    """The choices of a page."""
+def bounds(visit: Visit) -> tuple[float, float | None]:
+    """The range in the query of a list; all times where there is none."""
+    if not any(visit.query.get(name) for name in QUERY):
+        return 0.0, None
+    found = chosen(visit)
+    return found.since, found.until
+
+
+def ranges(visit: Visit, path: str, *, all_times: bool = False) -> Ranges:
+    """The choices of a page; `all_times` is the first of them, and the default, for lists."""
     own = _moment(visit.query.get("since", "")) is not None
     name = visit.query.get("range", "")
-    name = "" if own else name if name in LENGTHS_S else DEFAULT
+    name = "" if own else name if name in LENGTHS_S else "" if all_times else DEFAULT
     kept = {key: value for key, value in visit.query.items() if key not in (*QUERY, "page", "before")}
     shown = chosen(visit)
+    every = [RangeLink("All", link(path, **kept), not name and not own)] if all_times else []
     return Ranges(
-        links=[RangeLink(f"Last {one}", link(path, **kept, range=one), one == name) for one in LENGTHS_S],
+        links=[*every, *(RangeLink(f"Last {one}", link(path, **kept, range=one), one == name) for one in LENGTHS_S)],
         path=path,
         since=_written(shown.since) if own else "",
         until=_written(shown.until) if own else "",

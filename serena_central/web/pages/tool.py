@@ -16,6 +16,7 @@ from serena_central.core.errors import SerenaCentralError
 from serena_central.sessions.client_identity import ClientIdentity
 from serena_central.tools.answer import Answer
 from serena_central.tools.catalogue import Tool
+from serena_central.web.pages import statistics
 from serena_central.web.pages.forms import one_value
 from serena_central.web.pages.page import Page, Section, Visit
 from serena_central.web.pages.references import call_page
@@ -283,6 +284,7 @@ PAGE = Page(
         "about": Section("tool/_about.html", about),
         "trial": Section("tool/_trial.html", trial),
         "form": Section("tool/_form.html", form),
+        "use": statistics.ranged(f"{PATH}/{{tool}}", of=lambda visit: {"tool": visit.path["tool"]}),
     },
     in_navigation=False,
     live=False,

@@ -2,9 +2,10 @@
 
 import msgspec
 
-from serena_central.web.pages.listing import Column, Columns, Heading, has_words
+from serena_central.web.pages.listing import Column, Columns, Heading
 from serena_central.web.pages.page import Page, Section, Visit
 from serena_central.web.pages.references import tool_page
+from serena_central.web.views import has_words
 
 PATH = "/tools"
 

@@ -8,10 +8,11 @@ import msgspec
 from serena_central.core.event_kinds import UpstreamListed, UpstreamMoved
 from serena_central.web.pages.endpoints import Action
 from serena_central.web.pages.forms import Form
-from serena_central.web.pages.listing import Option, Pager, has_words, options, paged
+from serena_central.web.pages.listing import Option, Pager, options, paged
 from serena_central.web.pages.page import Page, Section, Visit, link
 from serena_central.web.pages.references import project_page, session_page
 from serena_central.web.upstreams import UpstreamView, hub_with, known_roots, no_such_upstream, tools_of, views
+from serena_central.web.views import has_words
 
 PATH = "/upstreams"
 

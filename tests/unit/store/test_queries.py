@@ -260,3 +260,29 @@ def test_a_sweep_ends_when_it_is_stopped_and_the_next_one_deletes_the_rest(datab
     assert sum(one.calls for one in queries.calls_over_time(everything)) == 20
     queries.sweep(RetentionPolicy(), now=now)
     assert queries.calls_over_time(everything) == []
+
+
+def test_events_are_searched_for_words_in_a_range_of_time_page_by_page(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("serena_central.store.queries.EVENTS_SEARCHED", 10)
+    texts = {3: "Broken PIPE", 28: "Broken PIPE"}
+    database.write(
+        [
+            EventRow(seq=n, at=float(n), kind="call.finished", message=texts.get(n, ""), data={"n": f"x{n}"})
+            for n in range(30)
+        ]
+    )
+    queries = Queries(database)
+    first = queries.events(EventFilter(words="broken  pipe"))
+    assert ([one.seq for one in first.events], first.searched_to) == ([28], 20.0)
+    second = queries.events(EventFilter(words="broken pipe", before=first.next_before))
+    assert (second.events, second.searched_to) == ([], 10.0)
+    third = queries.events(EventFilter(words="broken pipe", before=second.next_before))
+    assert ([one.seq for one in third.events], third.next_before, third.searched_to) == ([3], None, None)
+    assert [one.seq for one in queries.events(EventFilter(words="x2_")).events] == []  # no wildcards
+    assert [one.seq for one in queries.events(EventFilter(words="finished X27")).events] == [27]
+    inside = queries.events(EventFilter(since=5.0, until=8.0))
+    assert ([one.seq for one in inside.events], inside.next_before) == ([7, 6, 5], None)
+    assert queries.events(EventFilter(since=100.0)).events == []
+    assert queries.events(EventFilter(until=0.0)).events == []

@@ -289,6 +289,8 @@ async def test_the_log_by_level_newest_first(central: Application) -> None:
         [session.Line(2.0, "warning", "bad", "")],
         [("info", "/dashboard/sessions/s", False), ("warning", "/dashboard/sessions/s?level=warning", True)],
         "",
+        "",
+        "warning",
     )
     assert [line.text for line in (await session.log(visit(central, {"session": "s"}))).lines] == ["bad", "fine"]
 
