@@ -85,7 +85,7 @@ check-wheel: setup
 # The dashboard in a real Chromium; pictures of all pages are left in build/screenshots.
 browser: setup build/browser/node_modules
 	scripts/get-chromium
-	$(BIN)/python scripts/run-tests -m browser tests/browser $(ARGS)
+	$(BIN)/python scripts/run-tests -n 2 --dist loadfile -m browser tests/browser $(ARGS)
 
 build/browser/node_modules: tests/browser/package.json tests/browser/package-lock.json
 	mkdir -p build/browser
