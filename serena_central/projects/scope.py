@@ -95,7 +95,7 @@ class _Rules:
         self._registry = registry
         self._repos = repos
         self._ask = ask
-        self._repo = repos.worked_in(ask.active_root or ask.working_folder)
+        self._repo = repos.worked_in(ask.active_root, ask.working_folder)
 
     async def apply(self) -> Scope:
         if self._ask.project:

@@ -4,7 +4,7 @@ Settings and modes forbid tools; a context only shortens its client's list. An o
 called without being listed, because old prompts know it; one that changes something has to be included first.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
@@ -62,7 +62,7 @@ class Offer:
     def super_repo(self, session: Session) -> SuperRepo | None:
         """The super-repo that a session works in."""
         active = session.active_project
-        return self._repos.worked_in(active.root if active else session.working_folder)
+        return self._repos.worked_in(active.root if active else None, session.working_folder)
 
     def listed(self, session: Session) -> list[Tool]:
         """The tools that a session is shown, in the catalogue's order."""
@@ -85,14 +85,14 @@ class Offer:
         return self.allowed(session, [tool for tool in self._catalogue if tool.shown in kinds])
 
     def _shown(self, session: Session, tools: Iterable[AnyTool]) -> list[AnyTool]:
-        project, context = self._project_settings(session), self.context(session)
+        project, context, modes = self._project_settings(session), self.context(session), self.modes(session)
         return [
             tool
             for tool in tools
             if not tool.is_among(context.excluded_tools)
             and not (tool.own_session and session.shared)
             and tool.refusal(project) is None
-            and self.refusal(tool, session) is None
+            and self._refusal(tool, session, modes) is None
         ]
 
     def switched_off(self, session: Session) -> frozenset[str]:
@@ -108,6 +108,9 @@ class Offer:
 
     def refusal(self, tool: Tool, session: Session) -> str | None:
         """The reason why this session may not call a tool on any project; None if it may."""
+        return self._refusal(tool, session, self.modes(session))
+
+    def _refusal(self, tool: Tool, session: Session, modes: Sequence[Mode]) -> str | None:
         refused = tool.refusal(self.settings)
         if refused is None and self.task_grants is not None:
             refused = self.task_grants.refusal(tool, session.id)
@@ -118,7 +121,7 @@ class Offer:
                 f"{tool.name} is disabled. The user can enable it with {tool.needs}: true in "
                 "~/.serena/serena_config.yml."
             )
-        for mode in self.modes(session):
+        for mode in modes:
             if tool.is_among(mode.excluded_tools) or (mode.read_only and tool.may_write):
                 return (
                     f"{tool.name} is not available in the mode {mode.name!r}. switch_modes changes this session's "

@@ -85,8 +85,11 @@ class SuperRepos:
             self._changed(repo)
         return kept
 
-    def worked_in(self, folder: str | None) -> SuperRepo | None:
-        """The super-repo of a session that works in this folder."""
+    def worked_in(self, active_root: str | None, folder: str | None) -> SuperRepo | None:
+        """The super-repo of a session: by the root of its active project, else by the folder that its client works
+        in."""
+        if active_root:
+            return self.around(Path(active_root))  # a root is a real path
         return self.around(real_path(Path(folder))) if folder else None
 
     def of(self, root: Path) -> SuperRepo | None:
