@@ -27,7 +27,7 @@ NAMES = ("QuerySet", "ModelAdmin/get_urls", "slugify", "HttpResponse", "get_quer
 
 
 def protocol(bench: Bench) -> Iterator[Row]:
-    budgets: dict[Era, str] = {"handshake": "≤ 1.5 ms", "modern": "≤ 2.2 ms"}
+    budgets: dict[Era, str] = {"handshake": "≤ 0.8 ms, 6 × floor", "modern": "≤ 0.8 ms, 6 × floor"}
     for era, budget in budgets.items():
         client = bench.client_of(bench.server, era)
         request = client.prepare("get_current_config")
