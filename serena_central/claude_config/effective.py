@@ -95,6 +95,14 @@ class Effective:
         """Every leaf: its path, what counts, and who gave it, the one that counts first."""
         return [(path, get(self.value, path), given) for path, given in self.merged.origins.items()]
 
+    def environment(self, *, trusted: bool) -> dict[str, Any]:
+        """The settings' `env`; of a repository that is not `trusted` nothing. Values may be `Resolved`."""
+        found: dict[str, Any] = {}
+        for one in sorted(self.files, key=lambda one: one.file.tier.strength):
+            if not one.file.rules_only and (trusted or one.file.tier.trusted):
+                found.update(one.value.get("env", {}))
+        return found
+
     def of_tier(self, tier: Tier) -> dict[str, Any]:
         """What one tier alone says."""
         files = [one for one in self.files if one.file.tier is tier and not one.file.rules_only]

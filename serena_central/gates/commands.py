@@ -29,6 +29,9 @@ LONGEST_VARIABLE = 100_000
 """Bytes; the kernel takes 128 KB for one. A longer value is on stdin alone."""
 
 
+NOTHING_GIVEN: Mapping[str, str] = {}
+
+
 class CommandEnd(NamedTuple):
     """How a command ended. `trouble`: why it could not run, with the remedy; then the rest says nothing."""
 
@@ -38,8 +41,15 @@ class CommandEnd(NamedTuple):
     trouble: str = ""
 
 
-async def run_command(hook: Hook, event: GateEvent, file: str, forks: ForkServer | None = None) -> CommandEnd:
-    """Runs a hook in its root, for one file if `file` names one. Never raises for what the command does."""
+async def run_command(
+    hook: Hook,
+    event: GateEvent,
+    file: str,
+    forks: ForkServer | None = None,
+    given: Mapping[str, str] = NOTHING_GIVEN,
+) -> CommandEnd:
+    """Runs a hook in its root, for one file if `file` names one; `given` are more variables. Never raises for what the
+    command does."""
     stdout, stderr = Head(OUTPUT_BYTES), Tail(ERROR_BYTES)
     words = [hook.action, *hook.arguments] if hook.arguments is not None else ["/bin/sh", "-c", hook.action]
     try:
@@ -50,7 +60,7 @@ async def run_command(hook: Hook, event: GateEvent, file: str, forks: ForkServer
             given=json.dumps(input_of(event, file)).encode(),
             stdout=stdout,
             stderr=stderr,
-            environment={**allowed(HARMLESS, os.environ), **variables(event, file)},
+            environment={**allowed(HARMLESS, os.environ), **given, **variables(event, file)},
             forks=forks,
         )
     except ValueError:  # NUL in its words

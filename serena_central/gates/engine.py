@@ -6,7 +6,7 @@ call fail in any other way than by its decision.
 
 import logging
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from functools import partial
 from typing import NamedTuple
 
@@ -14,6 +14,7 @@ import anyio
 import anyio.to_thread
 
 from serena_central.core.errors import SerenaCentralError
+from serena_central.core.masking import MASK, masked
 from serena_central.core.quoting import escaped, quoted
 from serena_central.gates import log
 from serena_central.gates.commands import CommandEnd, run_command
@@ -24,6 +25,9 @@ from serena_central.gates.rules import Hook
 from serena_central.processes.fork_server import ForkServer
 
 logger = logging.getLogger(__name__)
+
+LEAST_SECRET = 6
+"""Characters. Shorter values are words and numbers that stand in any text."""
 
 
 class Asked(NamedTuple):
@@ -49,6 +53,16 @@ class Means(NamedTuple):
     condition: Condition
     urls: Sequence[str] = ()
     forks: ForkServer | None = None
+    environment: Mapping[str, str] = {}
+    """What the settings give to commands."""
+    secrets: Collection[str] = ()
+    """Values that no text of a hook may show."""
+
+    def masked(self, text: str) -> str:
+        for secret in self.secrets:
+            if len(secret) >= LEAST_SECRET:
+                text = text.replace(secret, MASK)
+        return masked(text)
 
 
 class Matched(NamedTuple):
@@ -101,8 +115,9 @@ async def _one(asked: Asked, means: Means, outcome: Outcome) -> None:
 
         end = await run_http(hook, event, asked.file, means.urls)
     else:
-        end = await run_command(hook, event, asked.file, means.forks)
-    ran = _ended(asked, end, outcome, started)
+        end = await run_command(hook, event, asked.file, means.forks, means.environment)
+    said = end._replace(stderr=means.masked(end.stderr), trouble=means.masked(end.trouble))
+    ran = _ended(asked, said, means, outcome, started)
     outcome.ran.append(ran)
 
 
@@ -122,7 +137,7 @@ async def _checked(asked: Asked, means: Means, outcome: Outcome, started: float)
     return _ran(asked, "blocked" if found.problem else "passed", None, started, found.problem)
 
 
-def _ended(asked: Asked, end: CommandEnd, outcome: Outcome, started: float) -> Ran:
+def _ended(asked: Asked, end: CommandEnd, means: Means, outcome: Outcome, started: float) -> Ran:
     """Takes the end of a command into account."""
     hook, event = asked.hook, asked.event
     if end.trouble:
@@ -135,6 +150,7 @@ def _ended(asked: Asked, end: CommandEnd, outcome: Outcome, started: float) -> R
         return _ran(asked, "could-not-run", end.exit_code, started, end.trouble)
     if end.exit_code == 0:
         decision = decision_of(end.stdout, event.name)
+        decision = decision._replace(reason=means.masked(decision.reason), context=means.masked(decision.context))
         _decided(hook, event, decision, outcome)
         verdict = "halted" if decision.stop else "blocked" if decision.permission in ("deny", "ask") else "passed"
         return _ran(asked, verdict, 0, started, decision.reason)

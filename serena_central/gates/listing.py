@@ -19,6 +19,7 @@ class ListedHook(msgspec.Struct, frozen=True, kw_only=True):
     runs: str
     timeout_s: float
     background: bool
+    once: bool
     tier: str
     place: str
     active: bool
@@ -40,6 +41,7 @@ def _listed(hook: Hook, active: bool) -> ListedHook:
         runs=hook.action if hook.arguments is None else " ".join((hook.action, *hook.arguments)),
         timeout_s=hook.timeout_s,
         background=hook.background,
+        once=hook.once,
         tier=str(hook.tier),
         place=hook.name,
         active=active,

@@ -50,6 +50,11 @@ class Hook(NamedTuple):
         """Where it stands: what identifies it to people."""
         return str(self.place)
 
+    @property
+    def once(self) -> bool:
+        """Whether a session runs it until it has passed, and not again."""
+        return self.given.get("once") is True
+
 
 class Rules(NamedTuple):
     """The hooks of a root by event. `held_back` counts those of a repository that nobody trusts."""

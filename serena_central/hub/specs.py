@@ -62,7 +62,7 @@ class UpstreamSpec(msgspec.Struct, frozen=True, kw_only=True):
 def spec_of(server: Server, root: Path, settings: Effective, policy: HubPolicy, *, trusted: bool) -> UpstreamSpec:
     """The upstream of a usable entry, as it counts in a root. `trusted`: what the repository brings may be executed."""
     entry = server.entry
-    variables = dict(_settings_environment(settings, trusted=trusted))
+    variables = settings.environment(trusted=trusted)
     own: Mapping[str, Any] = entry.get("env", {})
     command = (entry["command"], *entry.get("args", ())) if server.kind == "stdio" else ()
     sharing = sharing_of(server.name, [str(one) for one in command], entry.get("sharing"), policy.sharing)
@@ -92,13 +92,6 @@ def spec_of(server: Server, root: Path, settings: Effective, policy: HubPolicy, 
         secrets=frozenset(_secrets([*given.items(), *headers.items()], [*command, entry.get("url", "")])),
         key=_digest(parts),
     )
-
-
-def _settings_environment(settings: Effective, *, trusted: bool) -> Iterator[tuple[str, Any]]:
-    """The settings' `env`, the weakest tier first; of a repository that nobody trusts nothing."""
-    for one in sorted(settings.files, key=lambda one: one.file.tier.strength):
-        if not one.file.rules_only and (trusted or one.file.tier.trusted):
-            yield from one.value.get("env", {}).items()
 
 
 def _key_helper(settings: Effective, *, trusted: bool) -> str | None:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from serena_central.claude_config.effective import Effective
+from serena_central.claude_config.substitution import Resolved, revealed
 from serena_central.claude_config.tiers import Tier
 from serena_central.core.clock import utc
 from serena_central.core.errors import HookBlocked, InvalidArguments, SerenaCentralError, SessionHalted
@@ -21,10 +22,10 @@ from serena_central.core.progress import waiting_for
 from serena_central.core.quoting import quoted
 from serena_central.core.words import counted
 from serena_central.gates.checks import Baseline, Checks
-from serena_central.gates.conditions import EDITED_BY_OTHERS, holds
-from serena_central.gates.engine import Asked, Matched, Means, matching, run_hooks
+from serena_central.gates.conditions import EDITED_BY_OTHERS, Decide, holds
+from serena_central.gates.engine import Asked, Check, Matched, Means, matching, run_hooks
 from serena_central.gates.events import CheckEnd, GateEvent, Outcome
-from serena_central.gates.matching import ToolUse, is_rule, may_match
+from serena_central.gates.matching import ToolUse, may_match
 from serena_central.gates.rules import Rules, rules_of
 from serena_central.gates.symbol_condition import symbol_holds
 from serena_central.projects.editing.applied_edit import AppliedEdit
@@ -54,6 +55,21 @@ def is_concerned(found: Effective, tool: Tool, *, on_project: bool) -> bool:
 def _learns(tool: Tool, *, on_project: bool) -> bool:
     """Whether checks follow what a tool does."""
     return on_project and ((tool.edits and tool.journaled) or tool.name == SHELL)
+
+
+def means_of(gating: "Gating", root: Path, found: Effective, check: Check, decide: Decide) -> Means:
+    """What the engine needs in a root: commands get the settings' `env`, as far as it is trusted."""
+    of_tier = found.of_tier
+    urls = [url for tier in (Tier.ENTERPRISE, Tier.USER) for url in of_tier(tier).get("allowedHttpHookUrls", ())]
+    given = found.environment(trusted=gating.trusts(root))
+    return Means(
+        check,
+        partial(holds, home=found.locations.home, decide=decide),
+        urls,
+        gating.forks,
+        {name: str(revealed(value)) for name, value in given.items()},
+        frozenset(value.reveal() for value in given.values() if isinstance(value, Resolved)),
+    )
 
 
 class GatedCall:
@@ -102,7 +118,10 @@ class GatedCall:
         try:
             event = self._event(BEFORE, await self._planned(parsed))
             matched = matching(self._before, event)
-            self._check_stages(event.use, matched)
+            after = {hook.name for hook in self._after}
+            states, root = self._gating.states, str(self._root)
+            if failed := states.failed_stage(event.session, root, after, event, matched):
+                raise HookBlocked(self._tool.name, failed)
             outcome = await self._run(matched, event)
         finally:
             self._call.began += time.monotonic() - began  # hooks have deadlines of their own
@@ -204,8 +223,7 @@ class GatedCall:
 
     async def _run(self, matched: Sequence[Matched], event: GateEvent) -> Outcome:
         """Raises SessionHalted."""
-        with waiting_for(lambda: (_named(matched, event), None)):
-            outcome = await run_hooks(matched, event, self._means())
+        outcome = await self._ran(matched, event)
         if outcome.halted:
             halt = self._gating.halt(event.session, outcome.halted, outcome.ran[-1].hook, self._root)
             raise SessionHalted(event.session, halt.reason, utc(halt.at))
@@ -213,52 +231,33 @@ class GatedCall:
             self._call.note(text)
         return outcome
 
+    async def _ran(self, matched: Sequence[Matched], event: GateEvent, *, waits: bool = True) -> Outcome:
+        """`waits`: the call waits for them."""
+        states, root = self._gating.states, str(self._root)
+        due = states.due(event.session, root, matched)
+        with waiting_for(lambda: (_named(due, event), None)) if waits and due else nullcontext():
+            outcome = await run_hooks(due, event, self._means())
+        states.ran(event.session, root, due, outcome)
+        return outcome
+
     async def _run_after(self, matched: Sequence[Matched], event: GateEvent) -> None:
         if not matched:
             return
-        with waiting_for(lambda: (_named(matched, event), None)):
-            outcome = await run_hooks(matched, event, self._means())
-        self._remember(outcome)
+        outcome = await self._ran(matched, event)
         for text in _said(outcome):
             self._call.note(text)
         if outcome.halted:
             self._gating.halt(event.session, outcome.halted, outcome.ran[-1].hook, self._root)
 
     async def _in_background(self, matched: Sequence[Matched], event: GateEvent) -> None:
-        outcome = await run_hooks(matched, event, self._means())
-        self._remember(outcome)
+        outcome = await self._ran(matched, event, waits=False)
         for text in _said(outcome):
             self._gating.states.tell(event.session, text)
         if outcome.halted:
             self._gating.halt(event.session, outcome.halted, outcome.ran[-1].hook, self._root)
 
-    def _remember(self, outcome: Outcome) -> None:
-        for one in outcome.ran:
-            problem = one.text or "it failed" if one.outcome == "blocked" else ""
-            self._gating.states.stage(self._call.session.id, str(self._root), one.hook, one.file, problem)
-
-    def _check_stages(self, use: ToolUse | None, matched: Sequence[Matched]) -> None:
-        """A gate before a certain command is the later part of a pipeline, which stops where a stage failed.
-
-        Raises:
-            HookBlocked
-        """
-        if use is None or use.effect != "run" or not any(is_rule(one.hook.matcher) for one in matched):
-            return
-        here = {hook.name for hook in self._after}
-        for (root, hook, file), problem in self._gating.states.of(self._call.session.id).failed.items():
-            if root == str(self._root) and hook in here and (not file or Path(file).exists()):
-                where = f" for {file}" if file else ""
-                raise HookBlocked(
-                    self._tool.name,
-                    f"the hook {hook}, an earlier stage, failed{where} and did not pass since: {quoted(problem)}",
-                )
-
     def _means(self) -> Means:
-        of_tier = self._found.of_tier
-        urls = [url for tier in (Tier.ENTERPRISE, Tier.USER) for url in of_tier(tier).get("allowedHttpHookUrls", ())]
-        decided = partial(holds, home=self._found.locations.home, decide=self._decide)
-        return Means(self._check, decided, urls, self._gating.forks)
+        return means_of(self._gating, self._root, self._found, self._check, self._decide)
 
     async def _check(self, asked: Asked) -> CheckEnd:
         if self._project is None:

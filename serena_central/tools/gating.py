@@ -120,6 +120,10 @@ class Gating:
             kept = self._rules[root] = found, standing, rules_of(found, standing)
         return kept[2]
 
+    def trusts(self, root: Path) -> bool:
+        """Whether what a root's repository brings may be executed."""
+        return self._trust.standing(root).trusted
+
     @property
     def forks(self) -> "ForkServer":
         """Starts commands of hooks; its process is started by the first of them."""

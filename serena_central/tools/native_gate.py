@@ -5,17 +5,15 @@ Code's events only those hooks run that it does not run by itself.
 """
 
 import re
-from collections.abc import Mapping, Sequence
-from functools import partial
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from serena_central.claude_config.tiers import Tier
 from serena_central.core.clock import utc
 from serena_central.core.errors import SerenaCentralError
 from serena_central.gates.checks import Baseline, Checks
-from serena_central.gates.conditions import EDITED_BY_OTHERS, SYMBOL, holds
-from serena_central.gates.engine import Asked, Matched, Means, matching, run_hooks
+from serena_central.gates.conditions import EDITED_BY_OTHERS, SYMBOL
+from serena_central.gates.engine import Asked, Matched, matching, run_hooks
 from serena_central.gates.events import CheckEnd, GateEvent, Outcome
 from serena_central.gates.matching import ToolUse, is_rule
 from serena_central.gates.rules import Hook
@@ -25,6 +23,7 @@ from serena_central.projects.registry import opener_in
 from serena_central.projects.root_policy import has_marker
 from serena_central.sessions.session import Session
 from serena_central.tools.context import Services
+from serena_central.tools.gated_call import means_of
 from serena_central.tools.gating import GateAnswer
 
 if TYPE_CHECKING:
@@ -99,7 +98,8 @@ async def native_event(
     await gate.note(rules.checks, client)
     wanted = [hook for hook in rules.of(name) if client != CLAUDE_CODE or not runs_by_itself(hook)]
     matched = matching(wanted, event)
-    return await gate.run([one for one in matched if not one.hook.background]) if matched else NOTHING
+    after = {hook.name for hook in rules.of(AFTER)}
+    return await gate.run([one for one in matched if not one.hook.background], after) if matched else NOTHING
 
 
 def is_own(tool: str, services: Services) -> bool:
@@ -172,12 +172,17 @@ class _NativeGate:
         except SerenaCentralError:
             return  # the check itself says what it can't know
 
-    async def run(self, matched: Sequence[Matched]) -> GateAnswer:
-        of_tier = self._found.of_tier
-        urls = [url for tier in (Tier.ENTERPRISE, Tier.USER) for url in of_tier(tier).get("allowedHttpHookUrls", ())]
-        decided = partial(holds, home=self._found.locations.home, decide=self._decide)
-        gating = self._services.gating
-        outcome = await run_hooks(matched, self._event, Means(self._check, decided, urls, gating.forks))
+    async def run(self, matched: Sequence[Matched], after: Collection[str]) -> GateAnswer:
+        """`after`: names of the hooks after tools."""
+        gating, session, root = self._services.gating, self._session.id, str(self._root)
+        due = gating.states.due(session, root, matched)
+        if self._event.name == BEFORE and (
+            failed := gating.states.failed_stage(session, root, after, self._event, due)
+        ):
+            return GateAnswer(decision="deny", reason=failed)
+        means = means_of(gating, self._root, self._found, self._check, self._decide)
+        outcome = await run_hooks(due, self._event, means)
+        gating.states.ran(session, root, due, outcome)
         if outcome.halted:
             halt = gating.halt(self._session.id, outcome.halted, outcome.ran[-1].hook, self._root)
             return GateAnswer(decision="deny", reason=_halted(self._session.id, halt.reason, halt.at), halted=True)

@@ -297,6 +297,7 @@ ListedHook = TypedDict(
         "runs": str,
         "timeout_s": float,
         "background": bool,
+        "once": bool,
         "tier": str,
         "place": str,
         "active": bool,

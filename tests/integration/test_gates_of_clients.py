@@ -118,6 +118,24 @@ async def test_files_of_an_edit_and_feedback_after_it(child: Child, root: Path) 
     assert (root / "seen").read_text().split() == [f"{root}/a.py", f"{root}/c.py"]
 
 
+async def test_a_stage_that_failed_after_a_clients_edit_stops_its_commit(child: Child, root: Path) -> None:
+    hooks(
+        root,
+        PostToolUse=[command("Edit|Write", "[ -f fixed ] || { echo too long >&2; exit 2; }")],
+        PreToolUse=[command("Bash(git commit:*)", "echo tests >> order")],
+    )
+    edit: dict[str, Any] = {"tool_name": "write_file", "tool_input": {"file_path": "a.py"}}
+    commit: dict[str, Any] = {"tool_name": "run_shell_command", "tool_input": {"command": "git commit -m x"}}
+    (root / "a.py").touch()
+    assert (await gate(child.folder, root, "PostToolUse", "gemini", **edit))["decision"] == "deny"
+    assert "an earlier stage" in denial("gemini", await gate(child.folder, root, "PreToolUse", "gemini", **commit))
+    assert not (root / "order").exists()
+    (root / "fixed").touch()
+    assert await gate(child.folder, root, "PostToolUse", "gemini", **edit) is None
+    assert await gate(child.folder, root, "PreToolUse", "gemini", **commit) is None
+    assert (root / "order").read_text() == "tests\n"
+
+
 async def test_what_runs_elsewhere_is_not_run_twice(child: Child, root: Path) -> None:
     """A call of our own tools runs its hooks itself; Claude Code runs hooks with plain matchers itself."""
     hooks(root, PreToolUse=[command("", "echo x >> runs; exit 2")])
