@@ -81,6 +81,6 @@ def doubt_notes(definitions: Iterable[Definition]) -> list[str]:
         places = sum(one.unexamined for one in unexamined)
         said.append(
             f"{counted(places, 'further place')} with names of {counted(len(unexamined), 'symbol')} (including strings "
-            "and comments) were not examined: the names are common or occur in too many places."
+            "and comments), not examined: the names are common or occur in too many places."
         )
     return said

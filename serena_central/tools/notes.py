@@ -91,7 +91,7 @@ def note_possible(call: ToolCall, possible: PossibleReferences) -> None:
             f"language server cannot rule out that {name} means this symbol: {', '.join(places)}{more}.{common}"
         )
     if possible.unexamined:
-        call.note(f"{name} occurs in {counted(possible.unexamined, 'further place')} that were not examined.")
+        call.note(f"{name} occurs in {counted(possible.unexamined, 'further place')}, not examined.")
 
 
 def note_restrictions(call: ToolCall, project: Project) -> None:

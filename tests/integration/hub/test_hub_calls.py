@@ -112,16 +112,16 @@ async def test_after_the_fourth_crash_it_stays_down_until_a_person_restarts_it(t
 
 
 @pytest.mark.parametrize(
-    ("script", "expected"),
+    ("bad", "expected"),
     [
-        ({"exit_at_start": 3}, "exit code 3; its stderr ends with: cannot start: no database"),
-        ({"never_initialize": True}, "it did not start within 1 s"),
+        (scripted(exit_at_start=3), "exit code 3; its stderr ends with: cannot start: no database"),
+        (scripted(never_initialize=True) | {"env": {"MCP_TIMEOUT": "1000"}}, "it did not start within 1 s"),
     ],
 )
-async def test_one_that_does_not_start_says_why(tmp_path: Path, user: Path, script: dict, expected: str) -> None:
-    settings_of_user(user, {"bad": scripted(**script), "good": scripted()})
+async def test_one_that_does_not_start_says_why(tmp_path: Path, user: Path, bad: dict, expected: str) -> None:
+    settings_of_user(user, {"bad": bad, "good": scripted()})
     async with (
-        running_central(tmp_path, QUICK | {"hub.start_timeout_s": 1}) as running,
+        running_central(tmp_path, QUICK) as running,
         running.raw("modern") as client,
     ):
         tools = await listed(client)
