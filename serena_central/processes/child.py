@@ -13,9 +13,10 @@ import sys
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple, cast
 
 import anyio
+import anyio.lowlevel
 import anyio.to_thread
 from anyio.abc import ByteReceiveStream, ByteSendStream, Process
 
@@ -118,9 +119,15 @@ class ChildProcess:
         """Ends the program and reads what is left in its pipes."""
         await stop(self, ladder)
         # Only pipes that were read to their end are closed with the process: nothing must be left to the loop.
-        with anyio.move_on_after(_DRAIN_S):
+        with anyio.move_on_after(_DRAIN_S) as drained:
             await drain(self.stdout, Nothing())
             await self._drained.wait()
+        if drained.cancelled_caught and isinstance(self._process, Process):
+            # Below a supervisor that had to be killed a process may live on and hold them; anyio never closes them.
+            cast("Any", self._process)._process._transport.close()  # noqa: SLF001
+            with anyio.move_on_after(_DRAIN_S):
+                await self._drained.wait()
+            await anyio.lowlevel.checkpoint()
 
     async def close_input(self) -> None:
         await self.stdin.aclose()

@@ -4,13 +4,15 @@ import os
 import signal
 import sys
 from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
 import anyio
+import psutil
 import pytest
 from anyio.abc import Process
 
+from serena_central.processes import child as child_module
 from serena_central.processes.child import Ended, Limits, run, supervised
 from serena_central.processes.ladder import AT_ONCE, Ladder
 from serena_central.processes.output import Head, Lines, Nothing, Tail
@@ -230,6 +232,31 @@ async def test_a_killed_server_leaves_nothing_of_a_command(tmp_path: Path) -> No
         assert all(map(alive, family))
         server.kill()
         await until_gone(family)
+
+
+async def test_pipes_are_closed_although_a_survivor_holds_their_other_ends(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(child_module, "_DRAIN_S", 0.05)
+    left: list[int] = []
+    try:
+        with anyio.fail_after(PATIENCE_S):
+            async with supervised(python(""), tmp_path) as first:  # what the loop opens for its first child stays
+                await first.wait()
+            before = psutil.Process().num_fds()
+            async with supervised(python(FAMILY), tmp_path, ladder=AT_ONCE) as program:
+                said = b""
+                while said.count(b"\n") < 2:
+                    said += await program.stdout.receive()
+                left += map(int, said.split())
+                program.kill_supervisor()
+                await program.wait()
+            assert psutil.Process().num_fds() == before
+        assert any(map(alive, left))
+    finally:
+        for pid in left:
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
 
 
 async def test_a_stubborn_program_is_killed_when_the_block_is_left(tmp_path: Path) -> None:
