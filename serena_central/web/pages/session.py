@@ -10,20 +10,23 @@ from serena_central.sessions.session import Session
 from serena_central.store.query_results import EditFilter
 from serena_central.store.rows import ToolCallRow
 from serena_central.web.pages.edits import EditLine, edit_lines
-from serena_central.web.pages.listing import Column, Columns, Heading
+from serena_central.web.pages.listing import Column, Columns, Heading, Pager, paged
 from serena_central.web.pages.overview import LoadCard, hour
 from serena_central.web.pages.page import Page, Section, Visit, link
 from serena_central.web.pages.references import call_page, project_page, session_named, shown_state
 from serena_central.web.pages.rendering import milliseconds
 from serena_central.web.views import WORDS_CHARS, has_words, tool_statistics
 
-LINES = 100
-"""Of the log, the newest."""
+LINES = 50
+"""Of the log on one page."""
 
-CALLS = 120
+CALLS = 80
 """In the strip, the newest."""
 
 EDITS = 20
+
+TOOLS = 15
+"""On one page of their table."""
 
 LEVELS = ("info", "warning")
 
@@ -88,6 +91,7 @@ class ToolUse(msgspec.Struct, frozen=True):
 class Tools(msgspec.Struct, frozen=True):
     columns: list[Heading]
     used: list[ToolUse]
+    pager: Pager
 
 
 COLUMNS = Columns[ToolUse](
@@ -98,7 +102,7 @@ COLUMNS = Columns[ToolUse](
         "p50": Column("p50", lambda one: one.p50_ms, "number minor"),
         "p95": Column("p95", lambda one: one.p95_ms, "number"),
     },
-    keeps=("level",),
+    keeps=("level", "q"),
 )
 
 
@@ -136,6 +140,7 @@ class Log(msgspec.Struct, frozen=True):
     missing."""
 
     lines: list[Line]
+    pager: Pager
     levels: list[tuple[str, str, bool]]
     note: str
     words: str
@@ -201,7 +206,9 @@ async def tools(visit: Visit) -> Tools:
     used = tool_statistics(session.earlier.tools, session.tools)
     most = max((one["calls"] for one in used), default=1)
     rows = [ToolUse(**one, share=round(100 * one["calls"] / most, 1)) for one in used]
-    return Tools(COLUMNS.headings(visit, f"/sessions/{session.id}"), COLUMNS.arranged(rows, visit))
+    path = f"/sessions/{session.id}"
+    shown, pager = paged(COLUMNS.arranged(rows, visit), visit, path, size=TOOLS, parameter="tools-page")
+    return Tools(COLUMNS.headings(visit, path), list(shown), pager)
 
 
 async def timeline(visit: Visit) -> Timeline:
@@ -247,11 +254,10 @@ async def log(visit: Visit) -> Log:
         if (level not in LEVELS or _at_least(line.level, level)) and has_words(words, line.text)
     ]
     path = f"/sessions/{visit.path['session']}"
+    shown, pager = paged(lines[::-1], visit, path, size=LINES, parameter="log-page")
     return Log(
-        lines=[
-            Line(line.at, line.level, line.text, call_page(line.call) if line.call else "")
-            for line in reversed(lines[-LINES:])
-        ],
+        lines=[Line(line.at, line.level, line.text, call_page(line.call) if line.call else "") for line in shown],
+        pager=pager,
         levels=[(one, link(path, q=words, level=one if one != LEVELS[0] else ""), one == level) for one in LEVELS],
         note=note,
         words=words,

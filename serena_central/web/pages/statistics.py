@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 PATH = "/statistics"
 
-ROWS = 15
+ROWS = 10
 """Of a table on one page."""
 
 DAYS = 30

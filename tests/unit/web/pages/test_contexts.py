@@ -287,6 +287,7 @@ async def test_the_log_by_level_newest_first(central: Application) -> None:
     shown = await session.log(visit(central, {"session": "s"}, level="warning"))
     assert shown == session.Log(
         [session.Line(2.0, "warning", "bad", "")],
+        Pager(1, 1, 1, "", ""),
         [("info", "/dashboard/sessions/s", False), ("warning", "/dashboard/sessions/s?level=warning", True)],
         "",
         "",
@@ -304,7 +305,7 @@ async def test_tools_of_a_session_by_use(central: Application) -> None:
     listed = session.ToolUse("list_dir", 1, 1, 5.0, 5.0, 25.0)
     at = {"session": "s"}
     headings = session.COLUMNS.headings(visit(central), "/sessions/s")
-    assert await session.tools(visit(central, at)) == session.Tools(headings, [found, listed])
+    assert await session.tools(visit(central, at)) == session.Tools(headings, [found, listed], Pager(1, 2, 2, "", ""))
     assert (await session.tools(visit(central, at, sort="-p95"))).used == [listed, found]
 
 
