@@ -10,6 +10,7 @@ import difflib
 from collections.abc import Mapping
 from typing import Any, cast
 
+from serena_central.claude_config.checks import EVENTS
 from serena_central.claude_config.document import Document
 from serena_central.claude_config.problems import KeyPath, Severity, brief
 
@@ -103,6 +104,8 @@ class Fitting:
     def _unknown(self, key: str, known: Mapping[str, Schema], path: KeyPath) -> None:
         close = difflib.get_close_matches(key, known, n=1, cutoff=0.8)
         remedy = f"did you mean {close[0]}?" if close else "it is kept, and has no effect here"
+        if not path and key in EVENTS:
+            remedy = "hooks at this event have an effect below hooks only"
         self._report(Severity.NOTE, (*path, key), "the key is not known here", remedy)
 
     def _items_are_text(self, schema: Schema) -> bool:

@@ -90,6 +90,10 @@ HOOK = '{"type": "command", "command": "x"}'
         ),
         ('{"mcpServers": {"s": {"command": "x"}}}', "1:2: note: mcpServers: Claude Code itself reads no servers"),
         ('{"modle": "x"}', "1:2: note: modle: the key is not known here (did you mean model?)"),
+        (
+            '{"PreToolUse": []}',
+            "1:2: note: PreToolUse: the key is not known here (hooks at this event have an effect below hooks only)",
+        ),
         ('{"env": {"A": 1}}', "1:10: error: env.A: a whole number stands here (a string is needed)"),
         ("[]", " error: a list stands here (an object is needed)"),
         ('{"model": "x"', "1:14: error: a comma or } is needed here"),
