@@ -46,6 +46,11 @@ logger = logging.getLogger(__name__)
 OVER_KEPT = 200
 """Tasks that are over and still in memory."""
 
+MAX_QUEUED = 2000
+
+MIN_FREE_BYTES = 256_000_000
+"""Of memory: with less, no further task starts beside those that run."""
+
 DAY_S = 86_400
 
 ACCEPTED_S = 2.0
@@ -170,8 +175,8 @@ class Scheduler:
             raise TaskRefused(f"Its parent {spec.parent} does not run any more.")
         if spec.depth > self.policy.max_depth:
             raise TaskRefused(f"Tasks may start tasks {self.policy.max_depth} deep (agents.max_depth), no deeper.")
-        if self._slots.queued >= self.policy.max_queued:
-            raise TaskRefused(f"{self._slots.queued} tasks are queued, the maximum of agents.max_queued.")
+        if self._slots.queued >= MAX_QUEUED:
+            raise TaskRefused(f"{self._slots.queued} tasks are queued, which is the maximum.")
         await self._check_day()
         row = TaskRow(
             id=spec.id,
@@ -430,7 +435,7 @@ class Scheduler:
         return closed
 
     def _has_memory(self) -> bool:
-        return psutil.virtual_memory().available >= self.policy.min_free_memory_mb * 1_000_000
+        return psutil.virtual_memory().available >= MIN_FREE_BYTES
 
 
 def _outcome(task: Task, result: TaskResult | None) -> tuple[TaskState, str]:

@@ -309,11 +309,8 @@ class AgentPolicy(msgspec.Struct, kw_only=True, frozen=True):
     """Tasks: runs of sub-agents."""
 
     runner: Annotated[
-        Literal["auto", "claude-code", "codex", "gemini", "scripted"],
-        Meta(
-            description="What carries tasks out. auto: the first of Claude Code, Codex and Gemini CLI that is "
-            "installed. scripted plays agents.script_file, for tests."
-        ),
+        Literal["auto", "claude-code", "scripted"],
+        Meta(description="What carries tasks out; auto: what is installed; scripted: agents.script_file, for tests."),
     ] = "auto"
     runner_paths: Annotated[
         dict[str, Folder],
@@ -321,27 +318,21 @@ class AgentPolicy(msgspec.Struct, kw_only=True, frozen=True):
     ] = {}
     concurrent: Annotated[int, Meta(ge=1, le=100, description="Tasks that run at once; others are queued.")] = 10
     max_depth: Annotated[int, Meta(ge=1, le=10, description="How deep tasks may start tasks.")] = 3
-    max_queued: Annotated[int, Meta(ge=0, le=10_000, description="Maximum number of queued tasks.")] = 2000
-    timeout_s: Annotated[
-        float, Meta(gt=0, le=604_800, description="Seconds that a task may run unless it names another time.")
-    ] = 3600
+    timeout_s: Annotated[float, Meta(gt=0, le=604_800, description="Seconds of a task unless it names a time.")] = 3600
     max_tokens: Annotated[
         Annotated[int, Meta(ge=1)] | None,
-        Meta(description="Tokens that a task may use unless it names another number."),
+        Meta(description="Tokens of a task unless it names a number."),
     ] = None
     max_usd: Annotated[
         Annotated[float, Meta(gt=0)] | None,
-        Meta(description="Dollars that a task may cost unless it names another sum."),
+        Meta(description="Dollars of a task unless it names a sum."),
     ] = None
     daily_usd: Annotated[
         Annotated[float, Meta(gt=0)] | None, Meta(description="Dollars a day (UTC) above which no further task starts.")
     ] = None
-    min_free_memory_mb: Annotated[
-        int, Meta(ge=0, description="Tasks stay queued while less memory is free, if any task runs.")
-    ] = 256
     environment: Annotated[
         list[str],
-        Meta(description="Variables that runners get beside those that every command gets, and those of their model."),
+        Meta(description="Further variables that runners get."),
     ] = []
     script_file: Annotated[Folder | None, Meta(description="For tests: what the scripted runner does, as JSON.")] = None
 

@@ -139,7 +139,9 @@ async def pages(running: RunningCentral, root: Path) -> dict[str, str]:
     named = {"session": sessions[0].id, "tool": "find_symbol"}
     async with visiting(running) as visitor:
         for page in PAGES:
-            if not any(name in page.path for name in ("{edit}", "{server}", "{call}", "{upstream}", "{conversation}")):
+            if not any(
+                name in page.path for name in ("{edit}", "{server}", "{call}", "{task}", "{upstream}", "{conversation}")
+            ):
                 path = f"{page.path.format_map(named)}?root={quote(str(root))}"
                 found[path] = await visitor.see(path)
     return found

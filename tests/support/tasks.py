@@ -1,12 +1,14 @@
 """Scripts for the scripted runner, and tasks over /api."""
 
 import json
+import time
 from pathlib import Path
 from typing import Any
 
 import anyio
 import httpx
 
+from serena_central.store.rows import TaskRow
 from tests.support.child import PATIENCE_S
 
 
@@ -38,3 +40,32 @@ async def until(http: httpx.AsyncClient, task: str, state: str) -> dict[str, Any
         while (found := (await http.get(f"/api/v1/tasks/{task}")).json())["state"] != state:
             await anyio.sleep(0.01)
         return found
+
+
+def past_task(root: Path, text: str = "It is in cart.py.") -> TaskRow:
+    """A task that was carried out, with this text wherever others write one."""
+    return TaskRow(
+        id="t-past",
+        at=time.time() - 600,
+        started_at=time.time() - 600,
+        ended_at=time.time() - 590,
+        state="failed",
+        instruction=text,
+        agent=text,
+        runner="claude-code",
+        model=text,
+        project_root=str(root),
+        session="s-of-a-task",
+        text=text,
+        error=text,
+        usage={"input": 1200, "output": 80},
+        cost_usd=0.0123,
+        cost_source="runner",
+        verified={
+            "calls": {text: 2},
+            "edits": ["e-none"],
+            "files": [text],
+            "changed_otherwise": [text],
+            "notes": [text],
+        },
+    )

@@ -111,7 +111,7 @@ async def shown(running: RunningCentral, root: Path) -> dict[str, str]:
     async with visiting(running) as visitor:
         for page in PAGES:
             named: dict[str, Any] = {"session": session, "tool": "find_symbol", "upstream": "broken"}
-            if not any(name in page.path for name in ("{edit}", "{server}", "{call}")):
+            if not any(name in page.path for name in ("{edit}", "{server}", "{call}", "{task}")):
                 path = f"{page.path.format_map(named)}?root={quote(str(root))}"
                 found[path] = await visitor.see(path)
         found["leaking"] = await visitor.see("/upstreams/leaking")
