@@ -43,6 +43,7 @@ NEEDS_SERVER: dict[tuple[str, ...], list[str]] = {
     ("graph",): [],
     ("validate",): ["--unused"],
     ("warm",): [],
+    ("hooks", "replay"): ["Bash(git push:*)"],
     ("task", "run"): ["Look around"],
     ("task", "list"): [],
     ("task", "show"): ["t-1"],
