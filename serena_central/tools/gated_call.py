@@ -31,10 +31,12 @@ from serena_central.gates.symbol_condition import symbol_holds
 from serena_central.projects.editing.applied_edit import AppliedEdit
 from serena_central.projects.editing.joint_edits import EditWatch, Holding, watching_edits
 from serena_central.projects.project import Project
+from serena_central.tools.answer import PassedOn
 from serena_central.tools.catalogue import PATH_PARAMETERS, Tool
 from serena_central.tools.context import ToolCall
 from serena_central.tools.read_set import ReadSet
 from serena_central.tools.tool_effects import SHELL, hook_names
+from serena_central.tools.upstream_tool import UpstreamTool
 
 if TYPE_CHECKING:
     from serena_central.tools.gating import Gating
@@ -154,7 +156,9 @@ class GatedCall:
             return  # what follows edits has run with each
         if self._tool.name == SHELL and getattr(result, "return_code", None) == 0 and self._checked:
             await self._checks().succeeded(str(parsed.get("command") or ""))
-        event = self._event(AFTER, self._use(parsed), tool_response=_plain(result))
+        event = self._event(
+            AFTER, self._use(parsed), tool_response=_plain(result.result if isinstance(result, PassedOn) else result)
+        )
         matched = matching(self._after, event)
         await self._run_after([one for one in matched if not one.hook.background], event)
         for one in matched:
@@ -286,6 +290,8 @@ class GatedCall:
 
     def _use(self, parsed: Mapping[str, Any], files: Sequence[str] = ()) -> ToolUse:
         effect, names = hook_names(self._tool)
+        if isinstance(self._tool, UpstreamTool):
+            parsed = parsed.get("arguments", {})
         named = files or [path for name in PATH_PARAMETERS if isinstance(path := parsed.get(name), str) and path]
         command = parsed.get("command") if self._tool.name == SHELL else None
         return ToolUse(
@@ -302,11 +308,15 @@ class GatedCall:
         Raises:
             HookBlocked: for what the tool does not take.
         """
-        given = {name: value for name, value in updated.items() if name != "file_path" or name in parsed}
+        of_upstream = isinstance(self._tool, UpstreamTool)
+        own = parsed["arguments"] if of_upstream else parsed
+        given = {name: value for name, value in updated.items() if of_upstream or name != "file_path" or name in own}
         try:
-            checked = self._tool.parse({**parsed, **given})
+            checked = self._tool.parse({**own, **given})
         except InvalidArguments as error:
             raise HookBlocked(self._tool.name, f"a hook changed its input to what it does not take: {error}") from error
+        if of_upstream:
+            return {**parsed, "arguments": checked["arguments"]}
         fresh = {name: checked[name] for name in parsed}
         if self._approved is not None:
             await self._planned(fresh)
@@ -327,6 +337,8 @@ def _said(outcome: Outcome) -> list[str]:
 
 def _plain(result: Any) -> Any:
     """A tool's result as JSON; what is another type is shown by its name."""
+    if isinstance(result, PassedOn):
+        result = result.result
     try:
         return msgspec.to_builtins(result)
     except (TypeError, msgspec.ValidationError):

@@ -72,9 +72,11 @@ def _path(folder: str) -> Path:
 
 
 def hook_names(tool: Tool) -> "tuple[Effect, tuple[str, ...]]":
-    """What a tool of ours does, and the names by which hooks may mean it: its own, those in clients, and those of the
-    format's tools that it stands for."""
+    """What a tool does, and the names by which hooks may mean it: its own, those in clients, and those of the format's
+    tools that it stands for. An upstream's has the format's name first: hooks are told it."""
     effect, kinds = stands_for(tool)
+    if isinstance(tool, UpstreamTool):
+        return effect, (f"mcp__{tool.server}__{tool.own_name}", tool.name)
     if effect == "edit":
         kinds = EDIT_HOOKS if tool.on_project and tool.about != "notes" else ()
     return effect, _names_of(tool.name, kinds)

@@ -109,6 +109,8 @@ class Server:
         result = getattr(self, message["method"].replace("/", "_"), lambda *_: None)(message["id"], params)
         if result is None:
             return
+        if self.script.modern_only:
+            result = {"resultType": "complete", "ttlMs": 0, "cacheScope": "private", **result}
         if "error" in result:
             self.send({"id": message["id"], "error": result["error"]})
         else:
@@ -123,6 +125,19 @@ class Server:
             "protocolVersion": params["protocolVersion"],
             "capabilities": {"tools": {"listChanged": True}, "prompts": {}, "resources": {}},
             "serverInfo": {"name": "scripted", "version": self.script.version},
+        }
+
+    def server_discover(self, _id: Any, _params: Any) -> dict[str, Any]:
+        if not self.script.modern_only:
+            return {"error": {"code": -32601, "message": "Method not found"}}
+        about = {"name": "scripted", "version": self.script.version}
+        return {
+            "supportedVersions": ["2026-07-28"],
+            "capabilities": {"tools": {}},
+            "resultType": "complete",
+            "ttlMs": 0,
+            "cacheScope": "private",
+            "_meta": {"io.modelcontextprotocol/serverInfo": about},
         }
 
     def ping(self, _id: Any, _params: Any) -> dict[str, Any] | None:
@@ -158,6 +173,7 @@ class Server:
             "grow",
             "error",
             "refuse",
+            "needs_input",
             "log",
             "large",
             "all",
@@ -185,6 +201,14 @@ class Server:
         if self.script.expands:
             text = os.path.expandvars(text)
         match name:
+            case "needs_input":
+                responses = params.get("inputResponses")
+                if not responses:
+                    schema = {"type": "object", "properties": {"name": {"type": "string"}}}
+                    asked = {"mode": "form", "message": text, "requestedSchema": schema}
+                    question = {"method": "elicitation/create", "params": asked}
+                    return {"resultType": "input_required", "inputRequests": {"q": question}, "requestState": "s"}
+                text = json.dumps(responses["q"])
             case "refuse":
                 return {"error": {"code": -32001, "message": text}}
             case "log":
