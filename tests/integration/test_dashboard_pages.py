@@ -280,7 +280,7 @@ async def test_words_of_clients_files_and_logs_stay_words_on_every_page(
             assert _Tags.of(html) <= set(PLAIN.split()), path
             assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b\u202e]", html), path
             assert "{{" not in html or "{{7*7}}" in html
-            assert len(html) < 50_000
+            assert len(html) < 50_000, (path, len(html))
 
 
 PATHS = [f"{HOSTILE}/{number}.py" for number in range(3)]
