@@ -34,6 +34,7 @@ def huge(tmp_path_factory: pytest.TempPathFactory) -> Path:
 async def central(tmp_path_factory: pytest.TempPathFactory) -> AsyncGenerator[RunningCentral]:
     """One server for all: what a wrong call leaves behind shows in the ones after it."""
     settings = {"included_optional_tools": OPTIONAL, "execute_shell": True, "tool_timeout_s": 20}
+    settings |= {"task_tool": True, "agents.runner": "scripted"}  # which has no script: no task starts
     async with running_central(tmp_path_factory.mktemp("central"), settings, patience_s=900) as running:
         yield running
 
