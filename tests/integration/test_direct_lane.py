@@ -268,7 +268,9 @@ async def test_an_id_that_is_used_again_waits_for_the_first(direct: Face) -> Non
         tasks.start_soon(call, "")
         await direct.tools.started.acquire()
         tasks.start_soon(call, "second")
-        await anyio.wait_all_tasks_blocked()
+        conversation = direct.transports.conversation(str(client.session_id))
+        assert conversation is not None
+        await until(lambda: conversation.turns.queued(str(json.loads(sent.content)["id"])) == 2)
         assert said == []
         direct.tools.release.set()
         await until(lambda: len(said) == 2)
