@@ -19,7 +19,7 @@ PICTURES = {
     "graph": ("/projects/one/graph", "light"),
 }
 
-MOST_BYTES = 150_000
+MOST_BYTES = 200_000
 
 
 async def take(folder: Path) -> None:

@@ -35,9 +35,10 @@ MOST_KEPT = 1000
 """Roots whose standing is remembered; a box has fewer."""
 
 MEANING = (
-    "Trusting a repository allows the programs, hooks, MCP servers, arguments and variables below, and lets language "
-    "servers execute code from it: its interpreters and compilers, build scripts, macros and plug-ins. The items below "
-    "are compared from now on, and you are asked again when they change; the repository's code is not compared."
+    "Trusting a repository allows the programs, hooks, agents, MCP servers, arguments and variables below, and lets "
+    "language servers execute code from it: its interpreters and compilers, build scripts, macros and plug-ins. The "
+    "items below are compared from now on, and you are asked again when they change; the repository's code is not "
+    "compared."
 )
 
 
