@@ -6,6 +6,7 @@ parts start, and returns it. A part that few users need is imported, built and a
 """
 
 import json
+import os
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, fields
@@ -100,6 +101,7 @@ if TYPE_CHECKING:
     from serena_central.agents.scheduler import Scheduler
     from serena_central.agents.tasks import Runner
     from serena_central.hub.hub import Hub
+    from serena_central.transcripts.counting import Root
 
 MCP_PATH = "/mcp"
 
@@ -345,9 +347,12 @@ def _warming_on_start(runs: list[Run], services: Services) -> None:
 
 def _transcripts(runs: list[Run], services: Services) -> Callable[[RecordedCall], None] | None:
     """Where finished calls are handed over, if transcripts are written."""
-    if not services.settings.transcripts:
+    settings, places = services.settings, services.places
+    if not (settings.transcripts or settings.archive_transcripts or places.transcripts.exists()):
         return None
     from serena_central.transcripts.cleanup import KEEP_DAYS
+    from serena_central.transcripts.counting import roots_of
+    from serena_central.transcripts.daily_cleanup import DailyCleanup
     from serena_central.transcripts.recording import TranscriptRecorder
 
     def keep_days(root: str) -> int:
@@ -355,7 +360,14 @@ def _transcripts(runs: list[Run], services: Services) -> Callable[[RecordedCall]
         days = found.value.get("cleanupPeriodDays") if found else None
         return days if isinstance(days, int) and not isinstance(days, bool) else KEEP_DAYS
 
-    recorder = TranscriptRecorder(services.places.transcripts, keep_days)
+    def roots() -> "list[Root]":
+        return roots_of(Path.home(), os.environ)
+
+    archive = places.transcript_archive if settings.archive_transcripts else None
+    runs.append(DailyCleanup(places.transcripts, keep_days, roots, archive).run)
+    if not settings.transcripts:
+        return None
+    recorder = TranscriptRecorder(places.transcripts)
     runs.append(recorder.run)
     return recorder.put
 

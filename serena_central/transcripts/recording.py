@@ -1,11 +1,10 @@
 """Writes clients' tool calls into transcripts, as far as this server sees them: each call and its result.
 
 Calls are handed over on the event loop and written by a worker thread; one that waits too long behind others is
-dropped, counted and logged. Old day files are deleted once a day.
+dropped, counted and logged.
 """
 
 import logging
-from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -15,8 +14,6 @@ from anyio.abc import TaskStatus
 
 from serena_central.core.errors import StoreError
 from serena_central.core.masking import MASK, is_secret_file
-from serena_central.core.periodic import repeat
-from serena_central.transcripts.cleanup import clean_up
 from serena_central.transcripts.recorded_call import RecordedCall
 from serena_central.transcripts.records import ToolCall, ToolResult
 from serena_central.transcripts.session_ids import SessionIds
@@ -35,17 +32,14 @@ OUTPUT_CHARS = 100_000
 OPEN_PROJECTS = 32
 """Projects whose day files are held open."""
 
-DAY_S = 86_400.0
-
 CLOSE_S = 5.0
 
 
 class TranscriptRecorder:
-    """The one writer of a server's transcripts in `folder`. `keep_days` tells how long a project's are kept."""
+    """The one writer of a server's transcripts in `folder`."""
 
-    def __init__(self, folder: Path, keep_days: Callable[[str], int]) -> None:
+    def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._keep_days = keep_days
         self._send, self._receive = anyio.create_memory_object_stream[RecordedCall](WAITING)
         self._projects: dict[str, _Project] = {}
         self.dropped = 0
@@ -62,11 +56,9 @@ class TranscriptRecorder:
     async def run(self, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
         """Writes until it is cancelled, and then what is left."""
         try:
-            async with anyio.create_task_group() as tasks:
-                tasks.start_soon(self._clean_up)
-                task_status.started()
-                while True:
-                    await self._write([await self._receive.receive()])
+            task_status.started()
+            while True:
+                await self._write([await self._receive.receive()])
         finally:
             with anyio.move_on_after(CLOSE_S, shield=True):
                 self._send.close()
@@ -107,15 +99,6 @@ class TranscriptRecorder:
     def _close(self) -> None:
         for one in self._projects.values():
             one.close()
-
-    async def _clean_up(self) -> None:
-        async def once() -> None:
-            deleted = await anyio.to_thread.run_sync(clean_up, self._folder, self._keep_days, datetime.now(UTC))
-            if deleted:
-                logger.info("%d old transcripts were deleted", len(deleted))
-
-        await once()
-        await repeat("deleting old transcripts", once, every_s=DAY_S)
 
 
 class _Project:

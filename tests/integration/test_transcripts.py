@@ -1,13 +1,19 @@
 """Transcripts of clients' sessions, written by a real server that is asked by a real client."""
 
+import os
+from datetime import UTC, datetime
 from pathlib import Path
+from uuid import uuid4
 
+import anyio
 import pytest
 
 from serena_central.core.errors import SerenaCentralError
 from serena_central.transcripts.reader import records, sessions
-from serena_central.transcripts.records import ToolCall, ToolResult
+from serena_central.transcripts.records import ToolCall, ToolResult, UserMessage
+from serena_central.transcripts.writer import TranscriptWriter
 from tests.support.central import running_parts, session_of
+from tests.support.transcripts import claude, written
 
 pytestmark = pytest.mark.anyio
 
@@ -58,3 +64,25 @@ async def test_nothing_is_written_unless_it_is_wanted(tmp_path: Path) -> None:
         asked = {"project": str(root), "relative_path": "notes.txt"}
         await central.caller.call(session_of(central), "read_file", asked)
     assert not (tmp_path / "home" / "home" / "transcripts").exists()
+
+
+@pytest.mark.parametrize("archives", [True, False])
+async def test_a_server_deletes_old_transcripts_of_its_own_and_archives_those_of_clients(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, archives: bool
+) -> None:
+    monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(tmp_path / "claude"))
+    client = written(tmp_path / "claude" / "projects" / "p" / "s-1.jsonl", claude("m"))
+    folder = tmp_path / "home" / "home" / "transcripts"
+    at = datetime(2026, 1, 1, tzinfo=UTC)
+    writer = TranscriptWriter(folder, "/home/u/shop", clock=lambda: at)
+    writer.append(UserMessage(session_id=uuid4(), timestamp=at, content="Where?"))
+    writer.close()
+    own = writer.folder / "2026-01-01.jsonl"
+    for file in (client, own):
+        os.utime(file, (at.timestamp(), at.timestamp()))
+    archive = tmp_path / "home" / "home" / "transcript-archive" / "claude-code" / "p" / "s-1.jsonl.gz"
+    async with running_parts(tmp_path / "home", {"archive_transcripts": archives}):
+        with anyio.fail_after(20):
+            while own.exists() or archive.exists() != archives:
+                await anyio.sleep(0.01)
+    assert client.exists()
