@@ -169,6 +169,8 @@ def build(
         transcript=_transcripts(runs, services),
     )
     endpoint = _mcp(runs, services, caller, token, resources, prompts)
+    if places.begun_file.exists():
+        runs.append(services.gating.session_hooks(services).run)
     services.tasks.build = partial(_scheduler, services, caller, token)
     runs.append(services.tasks.run)
     return _faces(runs, services, caller, endpoint, token, stop, live_settings)

@@ -76,6 +76,12 @@ class Effective:
         """Whether any file but those of folders above the root has hooks, trusted or not."""
         return any(one.value.get("hooks") for one in self.files if not one.file.rules_only)
 
+    @cached_property
+    def has_session_hooks(self) -> bool:
+        """Whether any of these hooks is for the start or the end of a session."""
+        named = (as_object(one.value.get("hooks")) or {} for one in self.files if not one.file.rules_only)
+        return any(hooks.get(event) for hooks in named for event in ("SessionStart", "SessionEnd"))
+
     def managed(self, key: str) -> tuple[Any, Place] | None:
         """What the managed tier fixes under a top-level key, and where it stands."""
         for one in reversed(self.files):

@@ -34,7 +34,10 @@ class SessionIdle(SessionEvent, frozen=True, kw_only=True):
 
 
 class SessionDisconnected(SessionEvent, frozen=True, kw_only=True):
+    """`for_good`: its client ended the session, and did not just lose its connection."""
+
     kind: ClassVar[str] = "session.disconnected"
+    for_good: bool = False
 
 
 class SessionForgotten(SessionEvent, frozen=True, kw_only=True):

@@ -95,6 +95,11 @@ class Places:
         return self.home / "halted.json"
 
     @property
+    def begun_file(self) -> Path:
+        """`begun-sessions.json`: sessions whose SessionStart hooks have run, and whose SessionEnd hooks have not."""
+        return self.home / "begun-sessions.json"
+
+    @property
     def asked_file(self) -> Path:
         """Is there once the user was asked which folders are to be trusted."""
         return self.home / "asked-about-trust"

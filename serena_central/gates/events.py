@@ -6,6 +6,8 @@ from typing import Any, NamedTuple
 
 from serena_central.gates.matching import ToolUse
 
+SESSION_START, SESSION_END = SESSION_EVENTS = "SessionStart", "SessionEnd"
+
 NO_MORE: Mapping[str, Any] = {}
 
 
@@ -30,7 +32,7 @@ class GateEvent(NamedTuple):
     @property
     def blocks(self) -> bool:
         """Whether it comes before something that a hook can stop."""
-        return self.name != "PostToolUse"
+        return self.name not in ("PostToolUse", *SESSION_EVENTS)
 
 
 class CheckEnd(NamedTuple):

@@ -106,7 +106,7 @@ class HandshakeTransports:
         if conversation.transport.is_terminated:
             if self._openings is not None:
                 self._openings.forget(conversation.id, conversation.session_id)  # who said goodbye is not taken back
-            await self._end(conversation, "it sent DELETE")
+            await self._end(conversation, "it sent DELETE", for_good=True)
 
     def conversation(self, conversation_id: str) -> Conversation | None:
         """The conversation of this id, while it lasts."""
@@ -276,10 +276,10 @@ class HandshakeTransports:
             return nullcontext()
         return self._sessions.held(session)
 
-    async def _end(self, conversation: Conversation, reason: str | None) -> None:
+    async def _end(self, conversation: Conversation, reason: str | None, *, for_good: bool = False) -> None:
         self._known.pop(conversation.id, None)
         if reason is not None:
-            self._sessions.disconnect(conversation.session_id, reason)
+            self._sessions.disconnect(conversation.session_id, reason, for_good=for_good)
         for running in conversation.direct.values():
             running.cancel()
         if not conversation.transport.is_terminated:

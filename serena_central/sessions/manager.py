@@ -114,7 +114,7 @@ class SessionManager:
 
     def _welcome_back(self, session: Session) -> None:
         if session.disconnected_at is not None:
-            session.disconnected_at, session.awaited = None, False
+            session.disconnected_at, session.ended, session.awaited = None, False, False
             self._bus.publish(SessionReturned(session=session.id))
 
     def _create(self, session_id: str, identified_by: IdentifiedBy, identity: ClientIdentity, now: float) -> Session:
@@ -224,16 +224,18 @@ class SessionManager:
                 session.worked_on = None
             self._sync_interest(session)
 
-    def disconnect(self, session_id: str, reason: str) -> None:
-        """Marks a session whose client has gone; its running calls are cancelled. Unknown ids are ignored."""
+    def disconnect(self, session_id: str, reason: str, *, for_good: bool = False) -> None:
+        """Marks a session whose client has gone; its running calls are cancelled. Unknown ids are ignored. `for_good`:
+        the client said that it ended the session."""
         session = self._sessions.get(session_id)
-        if session is None or session.disconnected_at is not None:
+        if session is None or (session.disconnected_at is not None and (session.ended or not for_good)):
             return
+        session.ended = for_good
         session.disconnected_at = self._now()
         self._sync_interest(session)
         for call in list(session.running.values()):
             call.cancel(f"The client disconnected: {reason}.")
-        self._bus.publish(SessionDisconnected(message=reason, session=session_id))
+        self._bus.publish(SessionDisconnected(message=reason, session=session_id, for_good=for_good))
 
     def terminate(self, session_id: str, by: str) -> Session:
         """Kills a session: running calls are cancelled, later ones refused.

@@ -204,6 +204,8 @@ class Session:
         self.holders = 0
         """Streams that its client keeps open: while there is one, the client lives, however quiet it is."""
         self.disconnected_at: float | None = None
+        self.ended = False
+        """Its client said that it ended the session."""
         self.awaited = False
         """Its client was connected when an earlier run of the server ended, and has not come back yet."""
         self.termination: Termination | None = None

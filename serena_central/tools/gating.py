@@ -30,8 +30,9 @@ if TYPE_CHECKING:
     from serena_central.processes.fork_server import ForkServer
     from serena_central.projects.project import Project
     from serena_central.tools.catalogue import Tool
-    from serena_central.tools.context import ToolCall
+    from serena_central.tools.context import Services, ToolCall
     from serena_central.tools.gated_call import GatedCall
+    from serena_central.tools.session_hooks import SessionHooks
 
 MOST_ROOTS = 500
 """Whose hooks are kept as they were read."""
@@ -61,6 +62,7 @@ class Gating:
         self._tasks: TaskGroup | None = None
         self._states: SessionStates | None = None
         self._forks: ForkServer | None = None
+        self._session_hooks: SessionHooks | None = None
         # Late: only who has halted sessions loads what reads them.
         self._halts: Halts | None = self._opened_halts() if halted_file.exists() else None
 
@@ -77,10 +79,17 @@ class Gating:
                 if self._forks is not None:
                     await self._forks.close()
 
-    def start(self, work: Callable[[], object]) -> None:
-        """Runs an async function in the background; nothing where the server stops."""
-        if self._tasks is not None:
-            self._tasks.start_soon(partial(work))  # pyright: ignore[reportArgumentType]
+    @property
+    def runs(self) -> bool:
+        """Whether work can be started in the background: the server does not stop."""
+        return self._tasks is not None
+
+    def start(self, work: Callable[[], object]) -> bool:
+        """Runs an async function in the background; whether it does: not where the server stops."""
+        if self._tasks is None:
+            return False
+        self._tasks.start_soon(partial(work))  # pyright: ignore[reportArgumentType]
+        return True
 
     # --- calls -----------------------------------------------------------------------------------------------------
 
@@ -141,6 +150,14 @@ class Gating:
 
             self._states = SessionStates()
         return self._states
+
+    def session_hooks(self, services: "Services") -> "SessionHooks":
+        """Runs the hooks for the start and the end of sessions."""
+        if self._session_hooks is None:
+            from serena_central.tools.session_hooks import SessionHooks
+
+            self._session_hooks = SessionHooks(services)
+        return self._session_hooks
 
     def news(self, session: Session) -> list[str]:
         """What hooks in the background have reported since the session's last answer; each is returned once."""

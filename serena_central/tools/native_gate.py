@@ -5,29 +5,24 @@ Code's events only those hooks run that it does not run by itself.
 """
 
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from serena_central.core.clock import utc
-from serena_central.core.errors import SerenaCentralError
-from serena_central.gates.checks import Baseline, Checks
 from serena_central.gates.conditions import EDITED_BY_OTHERS, SYMBOL
-from serena_central.gates.engine import Asked, Matched, matching, run_hooks
-from serena_central.gates.events import CheckEnd, GateEvent, Outcome
+from serena_central.gates.engine import matching
+from serena_central.gates.events import SESSION_EVENTS, GateEvent
 from serena_central.gates.matching import ToolUse, is_rule
 from serena_central.gates.rules import Hook
 from serena_central.hook.payload import event_of, tool_use_of
-from serena_central.projects.project import Project
-from serena_central.projects.registry import opener_in
 from serena_central.projects.root_policy import has_marker
 from serena_central.sessions.session import Session
 from serena_central.tools.context import Services
-from serena_central.tools.gated_call import means_of
+from serena_central.tools.event_gate import CLAUDE_CODE, EventGate, halted_reason
+from serena_central.tools.gated_call import AFTER
 from serena_central.tools.gating import GateAnswer
 
 if TYPE_CHECKING:
-    from serena_central.claude_config.effective import Effective
     from serena_central.claude_config.rules import Effect
 
 _RUN = frozenset(
@@ -61,17 +56,13 @@ _PATHS = ("file_path", "filePath", "path", "target_file", "absolute_path", "note
 _PATCHED = re.compile(r"^\*\*\* (?:(?:Add|Update|Delete) File|Move to): (.+)$", re.MULTILINE)
 """Files in the patches of Codex's and VS Code's apply_patch."""
 
-CLAUDE_CODE = "claude-code"
-BEFORE, AFTER = "PreToolUse", "PostToolUse"
-
-
 NOTHING = GateAnswer()
 
 
 async def native_event(
-    services: Services, session: Session, name: str, client: str, said: dict[str, Any]
+    services: Services, session: Session, name: str, client: str, said: dict[str, Any], ancestors: Collection[int] = ()
 ) -> GateAnswer:
-    """Runs the hooks of one event of a client."""
+    """Runs the hooks of one event of a client. `ancestors`: ids of processes, the client's among them."""
     happened, use = event_of(said), tool_use_of(said)
     folder = Path(happened.folder or session.working_folder or "/")
     if not folder.is_absolute() or (use.tool and is_own(use.tool, services)):
@@ -82,8 +73,13 @@ async def native_event(
         return NOTHING
     halt = services.gating.halted().get(session.id)
     if halt is not None:
-        return GateAnswer(decision="deny", reason=_halted(session.id, halt.reason, halt.at), halted=True)
+        return GateAnswer(decision="deny", reason=halted_reason(session.id, halt.reason, halt.at), halted=True)
     rules = services.gating.rules(root, found)
+    if name in SESSION_EVENTS and found.has_session_hooks:
+        reports = services.gating.session_hooks(services)
+        hooks = [hook.name for hook in rules.of(name)]
+        if not reports.report(session, ancestors, name, root, happened.why, hooks):
+            return NOTHING
     event = GateEvent(
         name,
         session.id,
@@ -94,7 +90,7 @@ async def native_event(
         client=client,
         more={key: said[key] for key in ("prompt", "message", "source", "trigger", "tool_response") if key in said},
     )
-    gate = _NativeGate(services, session, root, found, event)
+    gate = EventGate(services, found, event)
     await gate.note(rules.checks, client)
     wanted = [hook for hook in rules.of(name) if client != CLAUDE_CODE or not runs_by_itself(hook)]
     matched = matching(wanted, event)
@@ -146,81 +142,3 @@ def root_around(folder: Path) -> Path:
     home = Path.home().resolve()
     around = (at for at in (real, *real.parents) if not home.is_relative_to(at))
     return next((at for at in around if has_marker(at) or (at / ".claude").is_dir()), real)
-
-
-class _NativeGate:
-    def __init__(self, services: Services, session: Session, root: Path, found: "Effective", event: GateEvent) -> None:
-        self._services = services
-        self._session = session
-        self._root = root
-        self._found = found
-        self._event = event
-        self._opened: Project | None = None
-
-    async def note(self, checks: frozenset[str], client: str) -> None:
-        """Has the checks know what is there before an edit, what is edited, and what succeeded."""
-        use = self._event.use
-        if not checks or use is None or use.effect not in ("edit", "run"):
-            return
-        try:
-            made = await self._checks()
-            if use.effect == "edit" and self._event.name == BEFORE:
-                await made.learn(checks, self._inside(use.files))
-                made.edited(self._inside(use.files))
-            elif self._event.name == AFTER and client == CLAUDE_CODE and use.command:
-                await made.succeeded(use.command)  # it reports failures by another event
-        except SerenaCentralError:
-            return  # the check itself says what it can't know
-
-    async def run(self, matched: Sequence[Matched], after: Collection[str]) -> GateAnswer:
-        """`after`: names of the hooks after tools."""
-        gating, session, root = self._services.gating, self._session.id, str(self._root)
-        due = gating.states.due(session, root, matched)
-        if self._event.name == BEFORE and (
-            failed := gating.states.failed_stage(session, root, after, self._event, due)
-        ):
-            return GateAnswer(decision="deny", reason=failed)
-        means = means_of(gating, self._root, self._found, self._check, self._decide)
-        outcome = await run_hooks(due, self._event, means)
-        gating.states.ran(session, root, due, outcome)
-        if outcome.halted:
-            halt = gating.halt(self._session.id, outcome.halted, outcome.ran[-1].hook, self._root)
-            return GateAnswer(decision="deny", reason=_halted(self._session.id, halt.reason, halt.at), halted=True)
-        return _answer(outcome)
-
-    async def _check(self, asked: Asked) -> CheckEnd:
-        return await (await self._checks()).check(asked.hook)
-
-    async def _decide(self, asked: Asked, condition: str) -> bool:
-        """Symbols that a client's own edit is about are not known, and so the condition holds."""
-        if condition != EDITED_BY_OTHERS:
-            return asked.event.use is not None and asked.event.use.effect == "edit"
-        inside = self._inside([asked.file]) if asked.file else []
-        return not inside or await (await self._checks()).edited_by_others(inside[0])
-
-    async def _checks(self) -> Checks:
-        services = self._services
-        if self._opened is None:
-            root = services.projects.find(str(self._root), opener_in(str(self._root), person=False))
-            self._opened = await services.projects.open(root)
-        state = services.gating.states.of(self._session.id)
-        baseline = state.baselines.setdefault(str(self._root), Baseline())
-        return Checks(self._opened, self._session.id, baseline, services.history, services.validation)
-
-    def _inside(self, files: Sequence[str]) -> list[str]:
-        paths = [Path(file) for file in files]
-        return [path.relative_to(self._root).as_posix() for path in paths if path.is_relative_to(self._root)]
-
-
-def _answer(outcome: Outcome) -> GateAnswer:
-    decision = "deny" if outcome.blocked else "ask" if outcome.asks else ""
-    return GateAnswer(
-        decision=decision,
-        reason=outcome.blocked or outcome.asks,
-        context="\n".join(outcome.context),
-        updated_input=outcome.updated if not decision else None,
-    )
-
-
-def _halted(session: str, reason: str, at: float) -> str:
-    return f"This session was halted at {utc(at)}: {reason}. A person can resume it: serena-central resume {session}"

@@ -51,6 +51,8 @@ async def on_project(
         check_refusal(refusal)
     presence = nullcontext() if tool.gives_way else project.indexer.priority.caller()
     settings = checked_settings(call, tool, project.root)
+    if settings is not None and settings.has_session_hooks:
+        await call.services.gating.session_hooks(call.services).begin(call, project.root, settings)
     gate, watching = call.services.gating.gated(call, tool, project.root, project, settings), nullcontext()
     if gate is not None:
         parsed = await gate.before(parsed)

@@ -169,7 +169,7 @@ class Api:
         session = self.parts.sessions.get(request.path_params["session"])
         if session.credential != credential_of(request.scope):
             raise SessionNotFound(session.id)
-        self.parts.sessions.disconnect(session.id, "it disconnected")
+        self.parts.sessions.disconnect(session.id, "it disconnected", for_good=True)
         return self.parts.sessions.snapshot(session)
 
     async def revive_session(self, request: Request) -> Any:

@@ -10,6 +10,7 @@ from starlette.requests import Request
 
 from serena_central.access.auth import credential_of
 from serena_central.core.quoting import quoted
+from serena_central.hook.gate import MOST_ANCESTORS
 from serena_central.hook.main import GATE_EVENTS
 from serena_central.hook.payload import event_of
 from serena_central.projects.root_policy import PERSON
@@ -54,7 +55,9 @@ class Gates:
         # Late: a server without hooks does not load what runs them.
         from serena_central.tools.native_gate import native_event
 
-        return await native_event(self.services, session, name, asked.client, asked.said)
+        return await native_event(
+            self.services, session, name, asked.client, asked.said, asked.ancestors[:MOST_ANCESTORS]
+        )
 
     def _session(self, asked: ClientEvent, credential: str) -> Session:
         """The session of the client's window where its process is known, else one of its conversation."""

@@ -51,5 +51,5 @@ class Hooks:
             raise InvalidArguments("conversation must be the client's conversation id.")
         identity = ClientIdentity(credential=credential_of(request.scope), conversation_id=asked.conversation)
         session = self.sessions.get(identity.resolve()[0])
-        self.sessions.disconnect(session.id, "its client ended the conversation")
+        self.sessions.disconnect(session.id, "its client ended the conversation", for_good=True)
         return self.sessions.snapshot(session)
