@@ -2,6 +2,7 @@
 
 import json
 import logging
+import re
 import resource
 import sys
 from pathlib import Path
@@ -139,9 +140,7 @@ async def pages(running: RunningCentral, root: Path) -> dict[str, str]:
     named = {"session": sessions[0].id, "tool": "find_symbol"}
     async with visiting(running) as visitor:
         for page in PAGES:
-            if not any(
-                name in page.path for name in ("{edit}", "{server}", "{call}", "{task}", "{upstream}", "{conversation}")
-            ):
+            if set(re.findall(r"{(\w+)}", page.path)) <= named.keys():  # others show what this test has none of
                 path = f"{page.path.format_map(named)}?root={quote(str(root))}"
                 found[path] = await visitor.see(path)
     return found

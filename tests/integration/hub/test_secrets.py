@@ -3,6 +3,7 @@ one, whatever the upstream does with them."""
 
 import json
 import logging
+import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -111,7 +112,7 @@ async def shown(running: RunningCentral, root: Path) -> dict[str, str]:
     async with visiting(running) as visitor:
         for page in PAGES:
             named: dict[str, Any] = {"session": session, "tool": "find_symbol", "upstream": "broken"}
-            if not any(name in page.path for name in ("{edit}", "{server}", "{call}", "{task}")):
+            if set(re.findall(r"{(\w+)}", page.path)) <= named.keys():  # others show what this test has none of
                 path = f"{page.path.format_map(named)}?root={quote(str(root))}"
                 found[path] = await visitor.see(path)
         found["leaking"] = await visitor.see("/upstreams/leaking")
