@@ -263,9 +263,13 @@ document.addEventListener("htmx:afterRequest", (event) => {
   if (event.detail.successful) {
     for (const box of event.target.querySelectorAll("input[type=checkbox]")) box.checked = false;
   }
+  quietSoon();
+});
+
+function quietSoon() {
   clearTimeout(quiet);
   quiet = setTimeout(() => document.getElementById("said")?.replaceChildren(), 6000);
-});
+}
 
 // Who works by keyboard goes on where they were: at what now stands in that place, else at the content's beginning.
 let focused;
@@ -295,16 +299,25 @@ document.addEventListener("htmx:configRequest", (event) => {
 
 // --- copying ---------------------------------------------------------------------------------------------------------
 
-async function copyFor(button, text) {
-  await navigator.clipboard.writeText(text);
-  button.textContent = "Copied";
-  setTimeout(() => (button.textContent = "Copy"), 2000);
+// Said where actions are: a button that is kept up to date would lose its text at once.
+async function copied(text) {
+  const said = document.createElement("span");
+  try {
+    await navigator.clipboard.writeText(text);
+    said.className = "done";
+    said.textContent = "Copied.";
+  } catch {
+    said.className = "failed";
+    said.textContent = "The browser did not copy. It does so on https and on localhost alone.";
+  }
+  document.getElementById("said")?.replaceChildren(said);
+  quietSoon();
 }
 
 // Of ids, pids, paths: on the page from the start, and again when it is kept up to date.
 document.addEventListener("click", (event) => {
   const button = event.target.closest?.(".copy-value");
-  if (button) copyFor(button, button.dataset.value);
+  if (button) copied(button.dataset.value);
 });
 
 for (const text of document.querySelectorAll("pre[data-copy]")) {
@@ -313,7 +326,7 @@ for (const text of document.querySelectorAll("pre[data-copy]")) {
   button.className = "copy";
   button.textContent = "Copy";
   button.setAttribute("aria-label", `Copy: ${text.getAttribute("aria-label")}`);
-  button.addEventListener("click", () => copyFor(button, text.textContent));
+  button.addEventListener("click", () => copied(text.textContent));
   const frame = document.createElement("div");
   frame.className = "copyable";
   text.replaceWith(frame);

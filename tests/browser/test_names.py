@@ -57,7 +57,7 @@ async def test_ids_pids_paths_and_commands_are_copied_by_a_button(life: Life, pe
             await page.goto(f"{life.central.url}/dashboard{path}")
             button = page.get_by_role("button", name=label, exact=True).first
             await button.click()
-            await expect(button).to_have_text("Copied")
+            await expect(page.locator("#said")).to_have_text("Copied.")
             assert await page.evaluate("navigator.clipboard.readText()") == value, path
     async with person(life.central, java_script_enabled=False) as page:
         await page.goto(f"{life.central.url}/dashboard/sessions/{paths['session']}")
