@@ -23,12 +23,15 @@ from serena_central.cli.trust import project_root
 from serena_central.config.load import load_server_config
 from serena_central.core.places import Places
 from serena_central.gates import log
+from serena_central.gates.commands import interpreter_trouble
 from serena_central.gates.conditions import EDITED_BY_OTHERS, SYMBOL, holds, parts_of
 from serena_central.gates.engine import Asked, Means, matching, run_hooks
 from serena_central.gates.events import CheckEnd, GateEvent, Ran
+from serena_central.gates.listing import ListedHook, listed
 from serena_central.gates.matching import is_rule
 from serena_central.gates.rules import Hook, Rules, rules_of
 from serena_central.projects.root_settings import RootSettings
+from serena_central.projects.trust.trust_decisions import Standing
 
 EXAMPLES = """\b
 Examples:
@@ -56,19 +59,20 @@ command.add_command(replay)
 @folder_option
 @json_option
 def list_hooks(*, folder: Path | None, as_json: bool) -> None:
-    """List the hooks of all settings, in the order in which they run."""
-    root, _, rules = _of(folder)
-    hooks = [hook for event in EVENTS for hook in rules.of(event)]
+    """List the hooks of all settings, in the order in which they run, and why any of them are held back."""
+    root, found, standing = _settings_of(folder)
+    hooks = listed(found, standing) if found is not None else []
+    held_back = sum(not hook.active for hook in hooks)
     if as_json:
-        print_json({"root": str(root), "hooks": [_as_json(hook) for hook in hooks], "held_back": rules.held_back})
+        print_json({"root": str(root), "hooks": msgspec.to_builtins(hooks), "held_back": held_back})
         return
     print_table(
-        ["EVENT", "MATCHER", "IF", "TYPE", "RUNS", "WHERE"],
-        [tuple(map(printable, _row(hook))) for hook in hooks],
+        ["EVENT", "MATCHER", "IF", "TYPE", "RUNS", "WHERE", *(["HELD BACK"] if held_back else [])],
+        [tuple(map(printable, _row(hook, reason=bool(held_back)))) for hook in hooks],
         empty="No hooks run here.",
     )
-    if rules.held_back:
-        click.echo(f"{rules.held_back} of the repository are held back: `serena-central trust {root}` shows them.")
+    if held_back:
+        click.echo(f"{held_back} of the repository are held back: `serena-central trust {root}` shows them.")
 
 
 @command.command("check", epilog="Example: serena-central hooks check")
@@ -163,10 +167,14 @@ def show_log(*, limit: int, folder: Path | None, as_json: bool) -> None:
 
 
 def _of(folder: Path | None) -> tuple[Path, Effective | None, Rules]:
+    root, found, standing = _settings_of(folder)
+    return root, found, rules_of(found, standing) if found is not None else Rules({})
+
+
+def _settings_of(folder: Path | None) -> tuple[Path, Effective | None, Standing]:
     root = project_root(folder).resolve()
     settings = RootSettings(load_server_config({}), Places.of_user())
-    found = settings.claude.of(root)
-    return root, found, rules_of(found, settings.trust.standing(root)) if found is not None else Rules({})
+    return root, settings.claude.of(root), settings.trust.standing(root)
 
 
 async def _unchecked(asked: Asked) -> CheckEnd:
@@ -190,25 +198,14 @@ def _problems(hook: Hook, root: Path) -> list[str]:
             said.append(f"{hook.name}: there is no file {path}")
         elif not os.access(path, os.X_OK):
             said.append(f"{hook.name}: {path} is not executable: chmod +x {path}")
+        elif trouble := interpreter_trouble(path):
+            said.append(f"{hook.name}: {path} can't start. {trouble}")
     return said
 
 
-def _row(hook: Hook) -> Sequence[str]:
-    return hook.event, hook.matcher or "*", hook.condition, hook.kind, hook.action, hook.name
-
-
-def _as_json(hook: Hook) -> dict[str, Any]:
-    return {
-        "event": hook.event,
-        "matcher": hook.matcher,
-        "if": hook.condition,
-        "type": hook.kind,
-        "runs": hook.action,
-        "timeout_s": hook.timeout_s,
-        "background": hook.background,
-        "tier": str(hook.tier),
-        "place": hook.name,
-    }
+def _row(hook: ListedHook, *, reason: bool) -> Sequence[str]:
+    row = hook.event, hook.matcher or "*", hook.condition, hook.type, hook.runs, hook.place
+    return (*row, hook.held_back) if reason else row
 
 
 def _ran(one: Ran) -> Sequence[str]:

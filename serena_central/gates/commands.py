@@ -7,6 +7,7 @@ arguments stay inert, whatever they hold.
 import json
 import os
 import shlex
+import shutil
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -28,6 +29,8 @@ ERROR_BYTES = 16 * 1024
 LONGEST_VARIABLE = 100_000
 """Bytes; the kernel takes 128 KB for one. A longer value is on stdin alone."""
 
+FIRST_LINE_BYTES = 256
+"""Of a script's first line: the kernel reads no more."""
 
 NOTHING_GIVEN: Mapping[str, str] = {}
 
@@ -135,7 +138,32 @@ def _remedy(hook: Hook, root: Path) -> str:
             return f"Make it executable: chmod +x {shlex.quote(str(path))}"
         if not path.exists():
             return f"There is no file {quoted(path)}. Create it, or correct the command in {hook.name}."
+        if trouble := interpreter_trouble(path):
+            return trouble
     return f"Install the program, or correct the command in {hook.name}: {_shown(hook)}"
+
+
+def interpreter_trouble(script: Path) -> str:
+    """Why the first line of a script can't start it, with the remedy; "" where nothing is wrong with it. Blocks for a
+    moment."""
+    try:
+        descriptor = os.open(script, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        with os.fdopen(descriptor, "rb") as file:
+            first = file.read(FIRST_LINE_BYTES).partition(b"\n")[0].decode(errors="replace")
+    except OSError:
+        return ""
+    if not first.startswith("#!"):
+        return ""
+    if first.endswith("\r"):
+        return f"Its lines end with CR LF, which belongs to no interpreter's name. Save {quoted(script)} with LF alone."
+    interpreter, _, rest = first.removeprefix("#!").strip().partition(" ")
+    missing = "" if shutil.which(interpreter) else interpreter
+    if not missing and Path(interpreter).name == "env":
+        named = next((word for word in rest.split() if not word.startswith("-") and "=" not in word), "")
+        missing = named if named and not shutil.which(named) else ""
+    if not missing:
+        return ""
+    return f"Its interpreter {quoted(missing)} is missing. Install it, or correct the first line of {quoted(script)}."
 
 
 def _first_word(line: str) -> str:

@@ -301,9 +301,10 @@ ListedHook = TypedDict(
         "tier": str,
         "place": str,
         "active": bool,
+        "held_back": str,
     },
 )
-"""One that is not `active` is held back: nobody trusts the repository with it."""
+"""One that is not `active` is held back: nobody trusts the repository with it. `held_back` is why."""
 
 
 class HookList(TypedDict):

@@ -65,6 +65,33 @@ async def test_list_check_and_test_say_what_runs_and_what_is_wrong(folder: Path,
     assert [one["exit_code"] for one in logged] == [2]
 
 
+async def test_hooks_that_are_held_back_are_listed_with_the_reason(folder: Path, tmp_path: Path) -> None:
+    root = tmp_path / "cart"
+    (root / ".git").mkdir(parents=True)
+    hooks(root, "./lost.sh", "echo x")
+    listed = await run_command(folder, "hooks", "list", cwd=root)
+    assert (listed.out.count("not trusted"), listed.out.count("Write")) == (2, 2)
+    assert "2 of the repository are held back" in listed.out
+    found = (await run_command(folder, "hooks", "list", "--json", cwd=root)).json
+    assert [(one["runs"], one["active"], one["held_back"]) for one in found["hooks"]] == [
+        ("./lost.sh", False, "not trusted"),
+        ("echo x", False, "not trusted"),
+    ]
+    assert found["held_back"] == 2
+    assert (await run_command(folder, "trust", "--yes", cwd=root)).code == 0
+    listed = await run_command(folder, "hooks", "list", cwd=root)
+    assert "held back" not in listed.out.lower()
+    hooks(root, "./lost.sh", "echo y")
+    listed = await run_command(folder, "hooks", "list", cwd=root)
+    assert listed.out.count("changed since it was trusted") == 2
+    (root / "lost.sh").write_text("#!/no/such/shell\n")
+    (root / "lost.sh").chmod(0o755)
+    assert (await run_command(folder, "trust", "--yes", cwd=root)).code == 0
+    checked = await run_command(folder, "hooks", "check", cwd=root)
+    assert checked.code == 2
+    assert "Its interpreter '/no/such/shell' is missing" in checked.out
+
+
 @pytest.mark.parametrize(
     "words",
     [
