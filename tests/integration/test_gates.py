@@ -87,6 +87,7 @@ COMMIT_GATE = command("Bash(git commit:*)", "[ -f tests-passing ] || { echo run 
 async def test_a_commit_is_blocked_however_it_is_written_until_its_condition_holds(
     central: Application, root: Path, line: str
 ) -> None:
+    """REQ-HOOKS-005"""
     hooks(root, PreToolUse=[COMMIT_GATE])
     with pytest.raises(HookBlocked, match="run the tests first"):
         await shell(central, root, line)
@@ -102,7 +103,27 @@ async def test_other_commands_pass_a_commit_gate(central: Application, root: Pat
         await shell(central, root, line)
 
 
+async def test_exit_code_0_goes_on_2_blocks_until_it_is_fixed_and_another_halts(
+    central: Application, root: Path
+) -> None:
+    """REQ-HOOKS-003"""
+    hooks(root, PreToolUse=[command("Bash(ls:*)", "echo run the tests first >&2; exit $(cat code)")])
+    (root / "code").write_text("2")
+    with pytest.raises(HookBlocked, match="run the tests first"):
+        await shell(central, root, "ls > ran")
+    assert not (root / "ran").exists()
+    (root / "code").write_text("0")
+    assert "run the tests first" not in await shell(central, root, "ls > ran")
+    assert (root / "ran").exists()
+    (root / "code").write_text("3")
+    with pytest.raises(SessionHalted, match="run the tests first"):
+        await shell(central, root, "ls")
+    with pytest.raises(SessionHalted):
+        await shell(central, root, "true")
+
+
 async def test_any_other_exit_code_halts_the_session_until_it_is_resumed(tmp_path: Path, root: Path) -> None:
+    """REQ-HOOKS-003"""
     hooks(root, PreToolUse=[command("Bash(make:*)", "echo the disk is full >&2; exit 1")])
     async with running_parts(tmp_path, SHELL) as central:
         with pytest.raises(SessionHalted, match=r"the disk is full.*serena-central resume s\b"):
@@ -120,6 +141,7 @@ async def test_any_other_exit_code_halts_the_session_until_it_is_resumed(tmp_pat
 
 
 async def test_a_hook_gets_what_it_is_about_in_its_environment_and_its_input(central: Application, root: Path) -> None:
+    """REQ-HOOKS-004; CONVERSATION_SUMMARY comes with clients' Stop, in test_gates_of_clients."""
     report = 'printf "%s\\n" "$FILE_PATH" "$TOOL_NAME" "$PROJECT_ROOT" "$CLAUDE_SESSION_ID" > seen; '
     report += 'printf "%s" "$TOOL_ARGS" > arguments; cat > input'
     hooks(root, PreToolUse=[command("Edit|Write", report)])
@@ -137,6 +159,7 @@ HOSTILE = ["a; rm -rf canary", "$(rm canary)", "`rm canary`", "a'b\"c", "a\nrm c
 
 @pytest.mark.parametrize("name", HOSTILE)
 async def test_names_and_arguments_are_inert(central: Application, root: Path, name: str) -> None:
+    """REQ-HOOKS-004"""
     (root / "canary").write_text("alive")
     line = 'printf "%s" "$FILE_PATH" > got; printf "%s" "$TOOL_ARGS" > arguments'
     hooks(
@@ -165,6 +188,14 @@ async def test_a_nul_and_a_text_too_long_for_a_variable_are_in_the_input(central
         ("no-such-program --fix", {}, "not found"),
         ("./.claude/hooks/missing.sh", {}, "Create it"),
         ("./.claude/hooks/plain.sh", {}, "chmod +x"),
+        (
+            "./.claude/hooks/lost.sh",
+            {},
+            "Its interpreter '/no/such/shell' is missing. Install it, or correct the first line",
+        ),
+        ("./.claude/hooks/lost.sh", {"args": ["x"]}, "Its interpreter '/no/such/shell' is missing"),
+        ("./.claude/hooks/env.sh", {}, "Its interpreter 'no-such-program' is missing"),
+        ("./.claude/hooks/dos.sh", {}, "with LF alone"),
         ("sleep 60", {"timeout": 0.2}, "raise its timeout"),
         ("kill -SEGV $$", {}, "killed by signal 11"),
         ("kill -KILL $$", {}, "killed by signal 9"),
@@ -174,8 +205,14 @@ async def test_a_nul_and_a_text_too_long_for_a_variable_are_in_the_input(central
 async def test_a_hook_that_cannot_run_blocks_before_a_tool_and_is_noted_after_it(
     central: Application, root: Path, line: str, more: dict[str, Any], remedy: str
 ) -> None:
+    """REQ-HOOKS-007, REL-003"""
     (root / ".claude/hooks").mkdir(parents=True)
     (root / ".claude/hooks/plain.sh").write_text("#!/bin/sh\nexit 0\n")
+    firsts = {"lost": "#!/no/such/shell -e\n", "env": "#!/usr/bin/env -S A=1 no-such-program\n", "dos": "#!/bin/sh\r\n"}
+    for name, first in firsts.items():
+        script = root / f".claude/hooks/{name}.sh"
+        script.write_bytes(first.encode())
+        script.chmod(0o755)
     hooks(root, PreToolUse=[command("Write", line, **more)])
     with pytest.raises(HookBlocked, match="could not run") as blocked:
         await call(central, root, "create_text_file", relative_path="a.txt", content="a")
@@ -198,6 +235,7 @@ async def test_output_without_end_is_read_and_bounded(central: Application, root
 async def test_hooks_run_in_the_order_of_their_files_and_the_first_that_blocks_is_the_last(
     central: Application, root: Path
 ) -> None:
+    """REQ-HOOKS-002"""
     lines = ["echo 1 >> order", "echo 2 >> order; exit 2", "echo 3 >> order"]
     hooks(root, PreToolUse=[command("Write", *lines)])
     with pytest.raises(HookBlocked):
@@ -211,6 +249,7 @@ async def test_hooks_run_in_the_order_of_their_files_and_the_first_that_blocks_i
 async def test_a_stage_that_failed_after_an_edit_stops_the_stages_before_a_commit(
     central: Application, root: Path
 ) -> None:
+    """REQ-HOOKS-008"""
     syntax = 'python3 -m py_compile "$FILE_PATH" 2>/dev/null || { echo wrong syntax >&2; exit 2; }'
     hooks(
         root,

@@ -100,6 +100,7 @@ async def test_the_symbol_gate(central: Application, root: Path) -> None:
 
 
 async def test_the_pipeline(central: Application, root: Path) -> None:
+    """REQ-HOOKS-008: four stages, and validation.log."""
     use(root, "pipeline")
     assert "print(" in await write(central, root, "cart.py", "def total() -> int:\n    print(1)\n    return 0\n")
     with pytest.raises(HookBlocked, match="an earlier stage"):

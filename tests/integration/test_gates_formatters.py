@@ -66,6 +66,7 @@ async def replace(central: Application, root: Path, name: str, value: str, sessi
 async def test_what_a_formatter_changes_is_part_of_the_edit_and_undone_with_it(
     central: Application, root: Path
 ) -> None:
+    """REQ-HOOKS-006"""
     await read(central, root, "Cart")
     edit = (await replace(central, root, "Cart/total", "'x'"))["edit"]
     assert 'return "x"\n' in (root / "cart.py").read_text()
@@ -136,6 +137,7 @@ async def test_several_sessions_with_one_formatter_edit_one_file_and_nothing_is_
 
 
 async def test_a_formatter_in_the_background_formats_for_its_session_as_well(central: Application, root: Path) -> None:
+    """REQ-HOOKS-006"""
     hook(root, f"{FORMAT}\necho formatted >&2; exit 3", **{"async": True})
     await read(central, root, "Cart")
     edit = (await replace(central, root, "Cart/total", "'x'"))["edit"]

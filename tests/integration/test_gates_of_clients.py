@@ -96,11 +96,27 @@ async def test_a_commit_of_each_client_is_blocked_until_its_condition_holds(
 
 
 async def test_each_of_the_nine_events_runs_its_hooks_once_and_in_order(child: Child, root: Path) -> None:
+    """REQ-HOOKS-001"""
     hooks(root, **{event: [command("", 'echo "$HOOK_EVENT" >> order')] for event in EVENTS})
     for event in EVENTS:
         tool = {"tool_name": "Read", "tool_input": {"file_path": "a.txt"}} if event.endswith("ToolUse") else {}
         await gate(child.folder, root, event, "codex", **tool)
     assert (root / "order").read_text().split() == list(EVENTS)
+
+
+async def test_a_hook_at_a_stop_gets_what_the_agent_said_last(child: Child, root: Path) -> None:
+    """REQ-HOOKS-004"""
+    names = ("CONVERSATION_SUMMARY", "CLAUDE_SESSION_ID", "PROJECT_ROOT")
+    lines = " ".join(f'"${name}"' for name in names)
+    hooks(root, Stop=[command("", f"printf '%s\\n' {lines} > seen")])
+    said = "the cart is done; $(touch canary)"
+    await gate(child.folder, root, "Stop", "claude-code", last_assistant_message=said)
+    assert not (root / "seen").exists()  # Claude Code runs it by itself
+    await gate(child.folder, root, "Stop", "codex", last_assistant_message=said)
+    summary, session, project = (root / "seen").read_text().splitlines()
+    assert (summary, project) == (said, str(root))
+    assert session
+    assert not (root / "canary").exists()
 
 
 async def test_files_of_an_edit_and_feedback_after_it(child: Child, root: Path) -> None:
