@@ -169,7 +169,7 @@ class SessionHooks:
             logger.exception("hooks for %s failed in %s", event.name, event.root, extra={"session": event.session})
             return
         if event.name == SESSION_START and not answer.halted:
-            for text in filter(None, (answer.context, answer.reason)):
+            for text in filter(None, (*answer.context.split("\n"), answer.reason)):  # a sentence each
                 self._services.gating.states.tell(event.session, text)
 
     def report(

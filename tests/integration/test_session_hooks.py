@@ -69,17 +69,23 @@ async def test_a_session_starts_at_its_first_call_in_a_project_and_ends_once(cen
     made(
         root,
         PreToolUse=[command("echo before >> order")],
-        SessionStart=[command(START, "startup"), command("echo never >> order", "resume"), command("echo use tabs")],
+        SessionStart=[
+            command(START, "startup"),
+            command("echo never >> order", "resume"),
+            command("echo use tabs"),
+            command("echo and single quotes"),
+        ],
         SessionEnd=[command(END)],
     )
-    assert "use tabs" in await call(central, root)
+    *_, tabs, quotes = (await call(central, root)).splitlines()
+    assert (tabs.endswith("'use tabs'"), quotes.endswith("'and single quotes'")) == (True, True)
     assert "use tabs" not in await call(central, root)
     central.sessions.terminate("s", "a test")
     started, ended = f"start s {root}", f"end s {root}"
     assert await order(root, 4) == [started, "before", "before", ended]
     central.sessions.disconnect("s", "it disconnected", for_good=True)
     assert not central.places.begun_file.exists()
-    await until(lambda: len(log.newest(root, 10)) == 5)
+    await until(lambda: len(log.newest(root, 10)) == 6)
     assert {one.outcome for one in log.newest(root, 10)} == {"passed"}
 
 
