@@ -96,7 +96,7 @@ def _list_tools(root: Path, *, as_json: bool) -> None:
         print_json({"servers": [{"name": one["name"], "tools": one["tools"]} for one in found]})
         return
     rows = [
-        (one["name"], tool["tool"], tool["description"].strip().partition("\n")[0])
+        (one["name"], tool["name"], tool["description"].strip().partition("\n")[0])
         for one in found
         for tool in one["tools"]
     ]
@@ -238,9 +238,9 @@ def call(server: str, tool: str, *, given: Sequence[str], arguments: str, folder
     root = project_root(folder)
     remote = Remote(folder=root)
     tools = remote.get(f"{UPSTREAMS}/{quote(server, safe='')}", project=str(root))["tools"]
-    chosen = next((one for one in tools if one["tool"] == tool), None)
+    chosen = next((one for one in tools if tool in (one["tool"], one["name"])), None)
     if chosen is None:
-        names = ", ".join(one["tool"] for one in tools) or "none: see `serena-central mcp get`"
+        names = ", ".join(one["name"] for one in tools) or "none: see `serena-central mcp get`"
         raise click.BadParameter(f"{server} has no tool {tool!r}. It has {names}.")
     answer = remote.post(f"/api/v1/tools/{chosen['offered_as']}", {"arguments": _arguments(arguments, given)})
     if as_json:

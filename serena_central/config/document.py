@@ -24,6 +24,10 @@ MAX_VALUES = 50_000
 _Loader: type[yaml.SafeLoader] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
+_DEPTH = 4
+"""Of keys whose lines are known: group, setting, entry, field."""
+
+
 class DocumentError(Exception):
     """The file can't be used as a whole. `line` is 1-based, None where there is none."""
 
@@ -154,14 +158,14 @@ def _lines(root: yaml.MappingNode) -> tuple[dict[str, int], list[str]]:
     lines: dict[str, int] = {}
     repeated: list[str] = []
 
-    def note(mapping: yaml.MappingNode, prefix: str) -> None:
+    def note(mapping: yaml.MappingNode, prefix: str, depth: int) -> None:
         for key, value in mapping.value:
             name = f"{prefix}{key.value}"
             if name in lines:
                 repeated.append(name)
             lines[name] = key.start_mark.line + 1
-            if not prefix and isinstance(value, yaml.MappingNode):
-                note(value, f"{name}.")
+            if depth > 1 and isinstance(value, yaml.MappingNode):
+                note(value, f"{name}.", depth - 1)
 
-    note(root, "")
+    note(root, "", _DEPTH)
     return lines, repeated

@@ -4,6 +4,7 @@ Knows the shape of the structs and nothing of files. A key of a group is dotted:
 """
 
 import math
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
@@ -16,6 +17,9 @@ from serena_central.config.settings import SharedSettings
 from serena_central.core.quoting import NAME_RULE, are_names
 
 Model = TypeVar("Model", bound=SharedSettings)
+_FIELD = re.compile(r"at `\$\[\.\.\.\]\.(\w+)")
+"""Where msgspec says that a value of an entry is wrong."""
+
 Merge = Literal["replace", "add", "entries", "tighten"]
 
 
@@ -57,6 +61,19 @@ class Setting:
         if self.names and not are_names(msgspec.to_builtins(checked)):
             raise msgspec.ValidationError("not a name")
         return checked
+
+    def wrong_part(self, value: Any, problem: str) -> tuple[str, Any, str]:
+        """The field of an entry that a conversion's error is about: its key after the entry's, its value, and what it
+        may be. The whole value with an empty key where no field is named."""
+        found = _FIELD.search(problem)
+        kind = inspect.type_info(self.type)
+        bare = kind.type if isinstance(kind, inspect.Metadata) else kind
+        entry = bare.value_type if isinstance(bare, inspect.DictType) else None
+        if found is None or not isinstance(entry, inspect.StructType):
+            return "", value, self.allowed
+        field = next(one for one in entry.fields if one.encode_name == found[1])
+        (held,) = value.values()
+        return f".{found[1]}", held[found[1]], _allowed(field.type)
 
 
 @cache
@@ -140,7 +157,8 @@ def _allowed_inside(kind: inspect.ListType | inspect.DictType | inspect.StructTy
         case inspect.DictType(value_type=inspect.AnyType()):
             return "a mapping"
         case inspect.DictType():
-            return f"a mapping, each entry {_allowed(kind.value_type)}"
+            keys = f", each key {_allowed(kind.key_type)}" if isinstance(kind.key_type, inspect.Metadata) else ""
+            return f"a mapping{keys}, each entry {_allowed(kind.value_type)}"
         case inspect.StructType():
             return "a mapping with " + ", ".join(field.name for field in kind.fields)
 

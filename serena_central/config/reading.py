@@ -96,9 +96,10 @@ def _add(
     """Adds the value at `key` if the setting allows it."""
     try:
         checked = setting.convert(value, lenient=lenient)
-    except msgspec.ValidationError:
-        text = f"must be {setting.allowed}" + ("" if setting.secret else f", not {_shown(value)}")
-        problems.append(Problem("wrong", key, text, origin(key)))
+    except msgspec.ValidationError as error:
+        field, part, allowed = setting.wrong_part(value, str(error))
+        text = f"must be {allowed}" + ("" if setting.secret else f", not {_shown(part)}")
+        problems.append(Problem("wrong", key + field, text, origin(key + field)))
         return False
     layer.values[key] = Given(checked, (origin(key),))
     return True

@@ -217,6 +217,18 @@ class ModelPrice(msgspec.Struct, kw_only=True, frozen=True):
     cache_read: Dollars | None = None
 
 
+class ToolOverride(msgspec.Struct, kw_only=True, frozen=True, forbid_unknown_fields=True):
+    """How a tool of an MCP server is offered. `name` takes the place of its own after the server's name; `defaults` are
+    arguments that a call gets unless it names them."""
+
+    name: Annotated[
+        str, Meta(pattern="^[A-Za-z0-9_-]{1,64}$", extra={"allowed": "1 to 64 of the characters A-Z a-z 0-9 _ -"})
+    ] = ""
+    description: Annotated[str, Meta(max_length=20_000)] = ""
+    hidden: bool = False
+    defaults: dict[str, Any] = {}
+
+
 class HubPolicy(msgspec.Struct, kw_only=True, frozen=True):
     """The hub: MCP servers of the configuration, started once for all sessions."""
 
@@ -239,6 +251,16 @@ class HubPolicy(msgspec.Struct, kw_only=True, frozen=True):
         Meta(
             description="Per MCP server: one process for all sessions, one per project, or one per session. Unset: as "
             "its entry says, else one for all, but for servers known to keep state."
+        ),
+    ] = {}
+    tools: Annotated[
+        dict[
+            Annotated[str, Meta(pattern="^mcp__.+__.+$", extra={"allowed": "mcp__SERVER__TOOL"})],
+            ToolOverride,
+        ],
+        Meta(
+            description="Per tool of an MCP server, named as in permission rules (mcp__SERVER__TOOL): another name, "
+            "another description, hidden from agents, defaults for its arguments."
         ),
     ] = {}
     start_timeout_s: Annotated[

@@ -16,12 +16,16 @@ SEPARATOR = "__"
 
 _UNSAFE = re.compile(r"[^A-Za-z0-9_-]")
 _DIGEST_CHARS = 8
+_NONE: Mapping[tuple[str, str], str] = {}
 
 
-def upstream_names(tools: Iterable[tuple[str, str]], taken: Collection[str] = ()) -> Mapping[str, tuple[str, str]]:
-    """Name → (server, tool), in the order of `tools`. `taken` are names of our own tools."""
+def upstream_names(
+    tools: Iterable[tuple[str, str]], taken: Collection[str] = (), renamed: Mapping[tuple[str, str], str] = _NONE
+) -> Mapping[str, tuple[str, str]]:
+    """Name → (server, tool), in the order of `tools`. `taken` are names of our own tools; `renamed` maps tools to what
+    they are called in place of their own name."""
     pairs = list(dict.fromkeys(tools))
-    plain = {pair: _UNSAFE.sub("_", SEPARATOR.join(pair)) for pair in pairs}
+    plain = {pair: _UNSAFE.sub("_", SEPARATOR.join((pair[0], renamed.get(pair, pair[1])))) for pair in pairs}
     counts = Counter(plain.values())
     names: dict[str, tuple[str, str]] = {}
     for pair, name in plain.items():

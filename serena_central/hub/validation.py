@@ -22,18 +22,22 @@ PATTERN_S = 0.2
 MOST_PROBLEMS = 5
 PROBLEM_CHARS = 300
 
+_NONE: Mapping[str, Any] = {}
+
 
 class ArgumentChecker:
     """For one tool; made once for a schema. `problems` may be asked from any thread."""
 
-    def __init__(self, schema: object) -> None:
+    def __init__(self, schema: object, defaults: Mapping[str, Any] = _NONE) -> None:
+        """`defaults` are for arguments that a call does not name."""
+        self._defaults = defaults
         self._schema: dict[str, Any] = {**cast("Mapping[str, Any]", schema)} if isinstance(schema, Mapping) else {}
         self._validator = _validator(self._schema)
 
     def checked(self, arguments: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
         """The arguments to send, and what is wrong with them. Left out are those that are null where that means "not
         given", and a `semantic_context` that the tool does not know: clients send both to every tool."""
-        given = dict(arguments)
+        given = {**self._defaults, **arguments}
         properties = self._schema.get("properties")
         known: Mapping[str, Any] = cast("Mapping[str, Any]", properties) if isinstance(properties, Mapping) else {}
         if "semantic_context" not in known:
@@ -41,8 +45,9 @@ class ArgumentChecker:
         problems = self._problems(given)
         if problems:
             required = self._schema.get("required") or ()
-            without = {name: value for name, value in given.items() if value is not None or name in required}
-            if len(without) < len(given) and not self._problems(without):
+            named = {name: value for name, value in given.items() if value is not None or name in required}
+            without = named | {name: value for name, value in self._defaults.items() if named.get(name) is None}
+            if without != given and not self._problems(without):
                 return without, []
         return given, problems
 

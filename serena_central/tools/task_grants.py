@@ -75,7 +75,7 @@ def _names(tool: Tool) -> tuple[str, ...]:
     """All by which a definition may mean a tool."""
     if isinstance(tool, UpstreamTool):
         server = f"mcp__{tool.server}"
-        return tool.name, f"{server}__{tool.own_name}", server, f"{server}__*"
+        return tool.name, tool.usual_name, f"{server}__{tool.own_name}", server, f"{server}__*"
     own = [f"mcp__{server}" for server in OWN_SERVERS]
     effect, kinds = stands_for(tool)
     # For a rule that denies, an edit is a read as well; who may read may not therefore edit.

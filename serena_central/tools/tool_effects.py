@@ -50,9 +50,11 @@ def switched_off(found: "Effective", tools: Iterable[Tool]) -> frozenset[str]:
 
 def decision_on(found: "Effective", tool: Tool) -> "Decision | None":
     """The rule that refuses a tool altogether, if one does. For an upstream's, a rule may name it as it is called here,
-    or as a client would name it that starts the upstream itself."""
+    or as a client would name it that starts the upstream itself; whatever it is renamed to."""
     if isinstance(tool, UpstreamTool):
         decision = found.permissions.upstream(tool.server, tool.own_name)
+        if decision is None and tool.usual_name != tool.name:
+            decision = found.permissions.tool(tool.usual_name, *stands_for(tool))
         if decision is not None:
             return decision
     return found.permissions.tool(tool.name, *stands_for(tool))
@@ -76,7 +78,7 @@ def hook_names(tool: Tool) -> "tuple[Effect, tuple[str, ...]]":
     tools that it stands for. An upstream's has the format's name first: hooks are told it."""
     effect, kinds = stands_for(tool)
     if isinstance(tool, UpstreamTool):
-        return effect, (f"mcp__{tool.server}__{tool.own_name}", tool.name)
+        return effect, tuple(dict.fromkeys((f"mcp__{tool.server}__{tool.own_name}", tool.name, tool.usual_name)))
     if effect == "edit":
         kinds = EDIT_HOOKS if tool.on_project and tool.about != "notes" else ()
     return effect, _names_of(tool.name, kinds)

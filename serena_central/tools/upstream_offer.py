@@ -159,16 +159,14 @@ class UpstreamOffer:
         return found
 
     def _made(self, hub: "Hub", specs: "list[UpstreamSpec]", known: Mapping[str, Any], version: Hashable) -> Offered:
-        from serena_central.hub.names import upstream_names
+        from serena_central.hub.offered_tools import offered_tools
 
         by_name = {spec.name: spec for spec in specs}
-        listed = {(name, str(one["name"])): one for name, catalog in known.items() for one in catalog.tools}
-        names = upstream_names(listed, self._taken)
         tools: dict[str, UpstreamTool] = {}
-        for name, pair in names.items():
-            spec = by_name[pair[0]]
+        for name, one in offered_tools(known, self._taken, hub.policy.tools).items():
+            spec = by_name[one.server]
             tools[name] = upstream_tool(
-                spec, name, listed[pair], partial(self._call, hub, spec, pair[1]), partial(hub.masked, spec)
+                spec, name, one, partial(self._call, hub, spec, one.own_name), partial(hub.masked, spec)
             )
         size = sum(len(msgspec.json.encode(tool.wire)) for tool in tools.values())
         return Offered(tools, size, version)

@@ -13,6 +13,7 @@ from serena_central.tools.answer import PassedOn
 from serena_central.tools.catalogue import Tool
 
 if TYPE_CHECKING:
+    from serena_central.hub.offered_tools import OfferedTool
     from serena_central.hub.specs import UpstreamSpec
     from serena_central.hub.validation import ArgumentChecker
 
@@ -23,10 +24,12 @@ class _NoParameters(msgspec.Struct):
 
 @dataclass(frozen=True, kw_only=True)
 class UpstreamTool(Tool):
-    """One tool of an upstream. `own_name` is what its server calls it; `wire` is MCP's Tool with the name we list."""
+    """One tool of an upstream. `own_name` is what its server calls it, `usual_name` what it is called here unless the
+    settings rename it; `wire` is MCP's Tool with the name we list."""
 
     server: str
     own_name: str
+    usual_name: str
     wire: Mapping[str, Any]
     checker: "ArgumentChecker" = field(repr=False)
     masked: Callable[[str], str] = field(repr=False)
@@ -46,8 +49,8 @@ class UpstreamTool(Tool):
         return not self.read_only
 
     def is_among(self, names: Iterable[str]) -> bool:
-        """The list may hold patterns such as `github__*`."""
-        return any(fnmatchcase(self.name, pattern) for pattern in names)
+        """The list may hold patterns such as `github__*`. A tool that is renamed is meant by either name."""
+        return any(fnmatchcase(name, pattern) for pattern in names for name in {self.name, self.usual_name})
 
     def refusal(self, settings: SharedSettings) -> str | None:
         if self.is_among(settings.excluded_tools):
@@ -81,18 +84,15 @@ class UpstreamTool(Tool):
 def upstream_tool(
     spec: "UpstreamSpec",
     name: str,
-    wire: Mapping[str, Any],
+    offered: "OfferedTool",
     run: Callable[[Any, dict[str, Any]], Awaitable[PassedOn]],
     masked: Callable[[str], str],
 ) -> UpstreamTool:
     """The tool of an upstream, listed under `name`; `run` calls it."""
     from serena_central.hub.validation import ArgumentChecker
 
-    own_name = str(wire["name"])
+    wire = offered.wire
     hints: dict[str, Any] = wire.get("annotations") or {}
-
-    # A text of ours may take the place of structured content that is too long: no schema promises what it holds.
-    shown = {key: value for key, value in wire.items() if key != "outputSchema"} | {"name": name}
     return UpstreamTool(
         name=name,
         title=str(wire.get("title") or hints.get("title") or name),
@@ -120,8 +120,9 @@ def upstream_tool(
         aliases={},
         ignored=frozenset(),
         server=spec.name,
-        own_name=own_name,
-        wire=shown,
-        checker=ArgumentChecker(wire.get("inputSchema")),
+        own_name=offered.own_name,
+        usual_name=offered.usual_name,
+        wire=wire,
+        checker=ArgumentChecker(offered.schema, offered.defaults),
         masked=masked,
     )

@@ -21,9 +21,11 @@ if TYPE_CHECKING:
 
 
 class UpstreamTool(msgspec.Struct, frozen=True):
-    """`offered_as`: the name under which clients see it, unless a client starts the server itself."""
+    """`offered_as`: the name under which clients see it, unless a client starts the server itself. `name`: the part of
+    it after the server's, `tool` unless the settings rename it."""
 
     offered_as: str
+    name: str
     tool: str
     description: str
     schema: dict[str, Any]
@@ -116,15 +118,15 @@ async def tools_of(parts: WebServices, name: str, roots: Iterable[Path]) -> list
         if hub is None or name not in (specs := hub.of(root).specs):
             continue
         from serena_central.hub.callers import Caller
-        from serena_central.hub.names import upstream_names
+        from serena_central.hub.offered_tools import offered_tools
 
         known = await hub.known(specs.values(), Caller(session="", root=root), hub.policy.learn_wait_s)
-        listed = {(server, str(one["name"])): one for server, catalog in known.items() for one in catalog.tools}
-        names = upstream_names(listed, parts.catalogue.names())
         return [
-            UpstreamTool(offered, pair[1], str(listed[pair].get("description") or ""), listed[pair]["inputSchema"])
-            for offered, pair in names.items()
-            if pair[0] == name
+            UpstreamTool(
+                offered, one.name, one.own_name, str(one.wire.get("description") or ""), one.wire["inputSchema"]
+            )
+            for offered, one in offered_tools(known, parts.catalogue.names(), hub.policy.tools).items()
+            if one.server == name
         ]
     return []
 

@@ -11,7 +11,7 @@ from serena_central.config.document import DocumentError, parse_document, read_d
 def test_every_key_has_its_line() -> None:
     document = parse_document("a: 1\n\npool:\n  idle: 2\n  deep: {x: 1}\nb: [1,\n 2]\n")
     assert document.values == {"a": 1, "pool": {"idle": 2, "deep": {"x": 1}}, "b": [1, 2]}
-    assert document.lines == {"a": 1, "pool": 3, "pool.idle": 4, "pool.deep": 5, "b": 6}
+    assert document.lines == {"a": 1, "pool": 3, "pool.idle": 4, "pool.deep": 5, "pool.deep.x": 5, "b": 6}
 
 
 @pytest.mark.parametrize("text", ["", "# only a comment\n", "---\n"])
