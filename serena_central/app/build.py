@@ -101,7 +101,7 @@ if TYPE_CHECKING:
     from serena_central.agents.scheduler import Scheduler
     from serena_central.agents.tasks import Runner
     from serena_central.hub.hub import Hub
-    from serena_central.transcripts.counting import Root
+    from serena_central.transcripts.roots import Root
 
 MCP_PATH = "/mcp"
 
@@ -353,9 +353,9 @@ def _transcripts(runs: list[Run], services: Services) -> Callable[[RecordedCall]
     if not (settings.transcripts or settings.archive_transcripts or places.transcripts.exists()):
         return None
     from serena_central.transcripts.cleanup import KEEP_DAYS
-    from serena_central.transcripts.counting import roots_of
     from serena_central.transcripts.daily_cleanup import DailyCleanup
     from serena_central.transcripts.recording import TranscriptRecorder
+    from serena_central.transcripts.roots import roots_of
 
     def keep_days(root: str) -> int:
         found = services.claude.of(Path(root)) if root else None

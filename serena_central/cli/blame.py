@@ -20,10 +20,11 @@ from serena_central.projects.editing.line_blame import edit_of_line
 from serena_central.store.edit_log import LoggedEdit, read_edits
 from serena_central.store.usage_store import UsageStore
 from serena_central.transcripts.blame import Author, author_of
-from serena_central.transcripts.counting import roots_of, update
+from serena_central.transcripts.counting import update
 from serena_central.transcripts.edit_usage import EditUsage, by_edit
 from serena_central.transcripts.pricing import Prices
 from serena_central.transcripts.reports import UsageRow
+from serena_central.transcripts.roots import roots_of
 
 
 @click.command(epilog="Example: serena-central blame src/cart.py:12")

@@ -20,11 +20,12 @@ from serena_central.core.places import Places
 from serena_central.core.words import counted
 from serena_central.store.usage_store import UsageStore
 from serena_central.transcripts import cleanup
-from serena_central.transcripts.counting import roots_of, update
+from serena_central.transcripts.counting import update
 from serena_central.transcripts.pricing import Prices
 from serena_central.transcripts.reader import RESUME, folder_of, sessions
 from serena_central.transcripts.reports import SessionUsage, session_usage
 from serena_central.transcripts.resuming import resume as resume_own
+from serena_central.transcripts.roots import roots_of
 
 
 @click.group(epilog="Example: serena-central transcripts list --client claude-code -n 5")

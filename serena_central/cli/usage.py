@@ -23,9 +23,10 @@ from serena_central.core.words import counted
 from serena_central.store.usage_store import UsageStore
 from serena_central.transcripts.audit import Audit
 from serena_central.transcripts.budgets import overruns
-from serena_central.transcripts.counting import Update, roots_of, update
+from serena_central.transcripts.counting import Update, update
 from serena_central.transcripts.pricing import Prices
 from serena_central.transcripts.reports import GROUPS, Block, Report, UsageRow, report
+from serena_central.transcripts.roots import roots_of
 
 HEADERS = ["REQUESTS", "INPUT", "OUTPUT", "CACHE WRITE", "CACHE READ", "COST"]
 

@@ -16,10 +16,11 @@ from serena_central.core.places import Places
 from serena_central.core.words import counted
 from serena_central.store.edit_log import read_edits
 from serena_central.store.usage_store import UsageStore
-from serena_central.transcripts.counting import roots_of, update
+from serena_central.transcripts.counting import update
 from serena_central.transcripts.edit_usage import EditUsage, by_edit, by_symbol, total_of
 from serena_central.transcripts.pricing import Prices
 from serena_central.transcripts.reports import UsageRow
+from serena_central.transcripts.roots import roots_of
 
 EDIT_GROUPS = ("edit", "symbol")
 

@@ -13,13 +13,14 @@ from serena_central.config.load import load_server_config
 from serena_central.core.errors import SerenaCentralError
 from serena_central.core.places import Places
 from serena_central.store.usage_store import UsageStore
-from serena_central.transcripts.counting import roots_of, update
+from serena_central.transcripts.counting import update
 from serena_central.transcripts.messages import Message, files_of
 from serena_central.transcripts.messages import messages as messages_of
 from serena_central.transcripts.pricing import Prices
 from serena_central.transcripts.reports import By, Report, SessionUsage, UsageRow, report, session_usage
 from serena_central.transcripts.resuming import Conversation
 from serena_central.transcripts.resuming import resume as resume_own
+from serena_central.transcripts.roots import roots_of
 
 __all__ = [
     "Conversation",

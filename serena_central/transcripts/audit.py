@@ -8,8 +8,9 @@ from pathlib import Path
 
 import msgspec
 
-from serena_central.transcripts.counting import FoundFile, Root, merged, transcripts_in
+from serena_central.transcripts.reading import merged
 from serena_central.transcripts.requests import REPEATED, Dropped, Failure, Request
+from serena_central.transcripts.roots import FoundFile, Root, transcripts_in
 from serena_central.transcripts.source import Source
 
 STREAMED = "another row of an answer that is counted once"

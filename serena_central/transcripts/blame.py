@@ -12,11 +12,11 @@ from typing import Any, cast
 import msgspec
 
 from serena_central.store.usage_store import KnownFile
-from serena_central.transcripts.counting import FoundFile, Root, transcripts_in
 from serena_central.transcripts.edit_calls import transcript_of
 from serena_central.transcripts.lines import Lines
 from serena_central.transcripts.messages import Message, of_line, prompt_before
 from serena_central.transcripts.requests import Dropped
+from serena_central.transcripts.roots import FoundFile, Root, transcripts_in
 
 OLD = ("old_string", "old_text", "old_str", "needle", "old_content")
 """Arguments that name what an edit replaces."""

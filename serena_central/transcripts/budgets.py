@@ -12,9 +12,10 @@ import msgspec
 
 from serena_central.core.words import counted
 from serena_central.store.usage_store import UsageStore
-from serena_central.transcripts.counting import Root, update
+from serena_central.transcripts.counting import update
 from serena_central.transcripts.pricing import Prices
 from serena_central.transcripts.reports import UsageRow, report
+from serena_central.transcripts.roots import Root
 
 ALL = "day"
 """The key of the budget of all projects together."""

@@ -14,7 +14,7 @@ from pathlib import Path
 import msgspec
 
 from serena_central.files.atomic import write_whole
-from serena_central.transcripts.counting import Root, transcripts_in
+from serena_central.transcripts.roots import Root, transcripts_in
 
 KEEP_DAYS = 30
 """Where no setting says otherwise (`cleanupPeriodDays` of Claude Code's settings)."""

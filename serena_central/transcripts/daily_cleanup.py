@@ -11,7 +11,7 @@ from anyio.abc import TaskStatus
 
 from serena_central.core.periodic import repeat
 from serena_central.transcripts.cleanup import archive, clean_up
-from serena_central.transcripts.counting import Root
+from serena_central.transcripts.roots import Root
 
 logger = logging.getLogger(__name__)
 

@@ -12,10 +12,10 @@ from typing import Any
 import msgspec
 
 from serena_central.store.usage_store import KnownFile, ToolUse, UsageStore
-from serena_central.transcripts.counting import FoundFile, Root, transcripts_in
 from serena_central.transcripts.lines import Lines
 from serena_central.transcripts.messages import Message, of_line
 from serena_central.transcripts.requests import Dropped
+from serena_central.transcripts.roots import FoundFile, Root, transcripts_in
 from serena_central.transcripts.source import Transcript
 
 MARKER = b'"e-'

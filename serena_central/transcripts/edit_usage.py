@@ -7,10 +7,10 @@ from pathlib import Path
 
 from serena_central.store.edit_log import LoggedEdit
 from serena_central.store.usage_store import UsageStore
-from serena_central.transcripts.counting import Root
 from serena_central.transcripts.edit_calls import EditCall, calls_of_edits
 from serena_central.transcripts.messages import prompt_before
 from serena_central.transcripts.reports import UsageRow
+from serena_central.transcripts.roots import Root
 
 NO_SYMBOL = "(no symbol)"
 

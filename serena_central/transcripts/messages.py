@@ -10,9 +10,9 @@ from typing import Any, Literal, cast
 
 import msgspec
 
-from serena_central.transcripts.counting import FoundFile, Root, transcripts_in
 from serena_central.transcripts.lines import LONGEST, Lines
 from serena_central.transcripts.requests import Dropped
+from serena_central.transcripts.roots import FoundFile, Root, transcripts_in
 
 Role = Literal["user", "assistant", "tool_call", "tool_result", "summary"]
 

@@ -75,9 +75,8 @@ REPEATED = "repeats a request that is counted already"
 
 def key_of(*parts: str | None) -> bytes:
     """16 bytes that identify what `parts` name."""
-    return hashlib.blake2b(
-        "\0".join(part or "" for part in parts).encode("utf-8", "surrogatepass"), digest_size=16
-    ).digest()
+    content = "\0".join([part or "" for part in parts])
+    return hashlib.blake2b(content.encode("utf-8", "surrogatepass"), digest_size=16).digest()
 
 
 def milliseconds(text: str) -> int | None:

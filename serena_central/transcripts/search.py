@@ -12,11 +12,11 @@ from pathlib import Path
 import msgspec
 
 from serena_central.store.usage_store import KnownFile
-from serena_central.transcripts.counting import FoundFile, Root, transcripts_in
 from serena_central.transcripts.edit_calls import transcript_of
 from serena_central.transcripts.lines import Lines
 from serena_central.transcripts.messages import Message, messages, of_line
 from serena_central.transcripts.requests import Dropped
+from serena_central.transcripts.roots import FoundFile, Root, transcripts_in
 
 AROUND = 80
 """Characters shown on each side of a match."""

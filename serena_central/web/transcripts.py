@@ -25,9 +25,9 @@ from serena_central.web.web_services import WebServices
 
 if TYPE_CHECKING:
     from serena_central.store.usage_store import UsageStore
-    from serena_central.transcripts.counting import FoundFile
     from serena_central.transcripts.messages import Message
     from serena_central.transcripts.reports import SessionUsage
+    from serena_central.transcripts.roots import FoundFile
 
 GROUPS = ("day", "week", "month", "model", "project", "session", "agent", "client", "tool", "upstream", "block")
 
@@ -100,8 +100,9 @@ class TranscriptPage(msgspec.Struct, frozen=True, kw_only=True):
 def read_usage(parts: WebServices) -> "Generator[UsageStore]":
     """The usage store, up to date."""
     from serena_central.store.usage_store import UsageStore
-    from serena_central.transcripts.counting import roots_of, update
+    from serena_central.transcripts.counting import update
     from serena_central.transcripts.pricing import Prices
+    from serena_central.transcripts.roots import roots_of
 
     with _reading, UsageStore(parts.places.usage_file) as store:
         update(store, roots_of(Path.home(), os.environ), Prices(parts.settings.prices))
@@ -112,8 +113,8 @@ def list_transcripts(
     parts: WebServices, *, client: str = "", project: str = "", text: str = "", start: int = 0, limit: int = 100
 ) -> TranscriptList:
     """Sessions of a client and a project (root, or its folder's name) that hold a text. Blocks."""
-    from serena_central.transcripts.counting import roots_of
     from serena_central.transcripts.reports import session_usage
+    from serena_central.transcripts.roots import roots_of
     from serena_central.transcripts.search import search
 
     with read_usage(parts) as store:
@@ -158,8 +159,8 @@ def show_transcript(parts: WebServices, client: str, session: str, *, start: int
 
 
 def _files(client: str, session: str) -> "list[FoundFile]":
-    from serena_central.transcripts.counting import roots_of
     from serena_central.transcripts.messages import files_of
+    from serena_central.transcripts.roots import roots_of
 
     found = files_of(roots_of(Path.home(), os.environ), client, session)
     return sorted(found, key=lambda one: (one.path.count("/"), one.path))

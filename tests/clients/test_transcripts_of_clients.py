@@ -11,9 +11,10 @@ import pytest
 from benchmarks.native_transcripts import Native
 from serena_central.store.usage_store import UsageStore
 from serena_central.transcripts.audit import Audit
-from serena_central.transcripts.counting import roots_of, update
+from serena_central.transcripts.counting import update
 from serena_central.transcripts.pricing import Prices
 from serena_central.transcripts.reports import report
+from serena_central.transcripts.roots import roots_of
 from tests.clients.agents import CLAUDE_CODE, CODEX, GEMINI, INSTALLED, Agent, run_agent
 from tests.support.models import Call, Request, Text, scripted_model
 from tests.support.models.script import Turn

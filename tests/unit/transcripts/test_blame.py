@@ -4,8 +4,8 @@ from pathlib import Path
 from typing import Any
 
 from serena_central.transcripts.blame import author_of
-from serena_central.transcripts.counting import roots_of, transcripts_in
 from serena_central.transcripts.messages import messages
+from serena_central.transcripts.roots import roots_of, transcripts_in
 from tests.support.transcripts import claude, codex_meta, failed, written
 
 LINE = '    return sum(price for "ä" in prices)'

@@ -8,8 +8,9 @@ import pytest
 
 from serena_central.store.usage_store import UsageStore
 from serena_central.transcripts.budgets import BudgetCheck, Verdict, check
-from serena_central.transcripts.counting import roots_of, update
+from serena_central.transcripts.counting import update
 from serena_central.transcripts.pricing import Prices
+from serena_central.transcripts.roots import roots_of
 from tests.support.transcripts import claude, written
 
 NOW = datetime(2026, 11, 1, 12, tzinfo=UTC)

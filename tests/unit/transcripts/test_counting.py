@@ -10,10 +10,11 @@ import pytest
 
 from serena_central.store.usage_store import UsageStore
 from serena_central.transcripts.audit import STREAMED, Audit
-from serena_central.transcripts.counting import roots_of, update
+from serena_central.transcripts.counting import update
 from serena_central.transcripts.pricing import Prices
 from serena_central.transcripts.reports import UsageRow, report
 from serena_central.transcripts.requests import MALFORMED, REPEATED, TOO_LONG, UNKNOWN
+from serena_central.transcripts.roots import roots_of
 from tests.support.transcripts import claude, codex, codex_meta, codex_turn, failed, written
 
 NOW = datetime(2026, 11, 1, 12, tzinfo=UTC)

@@ -6,9 +6,10 @@ import pytest
 from serena_central.core.errors import StoreError
 from serena_central.store.usage_store import UsageStore
 from serena_central.transcripts.budgets import Overrun, overruns
-from serena_central.transcripts.counting import roots_of, update
+from serena_central.transcripts.counting import update
 from serena_central.transcripts.pricing import Prices
 from serena_central.transcripts.reports import Block, Report, UsageRow, report, upstream_of
+from serena_central.transcripts.roots import roots_of
 from tests.support.transcripts import claude, written
 
 NOW = datetime(2026, 11, 1, 12, tzinfo=UTC)

@@ -14,7 +14,6 @@ import pytest
 
 from serena_central.core.errors import StoreError
 from serena_central.transcripts import cleanup
-from serena_central.transcripts.counting import Root, roots_of
 from serena_central.transcripts.reader import InvalidTranscript, Skipped, folder_of, records, sessions
 from serena_central.transcripts.records import (
     DECODER,
@@ -25,6 +24,7 @@ from serena_central.transcripts.records import (
     UserMessage,
     project_hash,
 )
+from serena_central.transcripts.roots import Root, roots_of
 from serena_central.transcripts.session_ids import SessionIds
 from serena_central.transcripts.writer import TranscriptWriter
 from tests.support.transcripts import claude, written

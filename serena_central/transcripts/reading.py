@@ -1,0 +1,99 @@
+"""Reads what was appended to one transcript: its requests, each once, and where the next reading continues."""
+
+from pathlib import Path
+
+import msgspec
+
+from serena_central.store.usage_store import KnownFile
+from serena_central.transcripts.requests import NO_TOKENS, Dropped, Failure, Request
+from serena_central.transcripts.roots import FoundFile
+from serena_central.transcripts.source import Source
+
+HEAD = 64
+"""First bytes of a file that tell it from one that replaced it."""
+
+
+class Reading(msgspec.Struct, gc=False):
+    """What one reading found. `failures` are ids of failed tool calls; `dropped` lines could not be read."""
+
+    file: KnownFile
+    requests: list[Request]
+    failures: list[bytes]
+    bytes_read: int
+    dropped: int
+
+
+def read_transcript(found: FoundFile, before: KnownFile | None) -> Reading:
+    """Reads on from where a file was known `before`, from the start if it was replaced since.
+
+    Raises:
+        OSError
+    """
+    faults = _Faults()
+    requests: dict[bytes, Request] = {}
+    failures: list[bytes] = []
+    path = Path(found.path)
+    with path.open("rb", buffering=0) as file:
+        head = file.read(HEAD)
+        source = Source(path=path, root=found.root.folder, file=file)
+        dropped_before = 0
+        if before is not None and before.consumed <= found.size and head.startswith(before.head):
+            source.consumed, source.state = before.consumed, msgspec.json.decode(before.state)
+            dropped_before = before.dropped
+        begun = source.consumed
+        for one in found.root.form.read(source, faults):
+            if isinstance(one, Failure):
+                failures.append(one.tool)
+            else:
+                add(requests, one)
+    # A last line without its end is read again: it may be half written.
+    new = faults.count - (faults.last >= source.consumed)
+    state = msgspec.json.encode(source.state).decode()
+    # A file that grew while it was read is seen as changed by the next run: its size then is another.
+    known = KnownFile(
+        found.path, found.size, found.mtime_ns, found.inode, source.consumed, head, state, dropped_before + new
+    )
+    return Reading(known, list(requests.values()), failures, max(source.consumed - begun, 0), new)
+
+
+class _Faults:
+    """How many lines could not be read, and the offset of the last one."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.last = -1
+
+    def __call__(self, one: Dropped) -> None:
+        if one.reason != NO_TOKENS:
+            self.count += 1
+            self.last = one.offset
+
+
+def add(requests: dict[bytes, Request], request: Request) -> None:
+    """The same rule as the store's (`usage_store`), for the many rows of one answer."""
+    other = requests.get(request.key)
+    requests[request.key] = request if other is None else merged(other, request)
+
+
+def merged(first: Request, second: Request) -> Request:
+    """One request of two rows: the largest counts, the tools of both; the time of the row with more tokens, else the
+    earlier one; the origin of the one that is no replay."""
+    if (second.tokens, -second.at) > (first.tokens, -first.at):
+        first, second = second, first
+    owner = second if first.sidechain and not second.sidechain else first
+    costs = [cost for cost in (first.stated_cost, second.stated_cost) if cost is not None]
+    return Request(
+        key=first.key,
+        at=first.at,
+        origin=owner.origin,
+        input=max(first.input, second.input),
+        output=max(first.output, second.output),
+        write_5m=max(first.write_5m, second.write_5m),
+        write_1h=max(first.write_1h, second.write_1h),
+        read=max(first.read, second.read),
+        searches=max(first.searches, second.searches),
+        fast=first.fast or second.fast,
+        sidechain=owner.sidechain,
+        stated_cost=max(costs, default=None),
+        tools={**second.tools, **first.tools} if second.tools else first.tools,
+    )
