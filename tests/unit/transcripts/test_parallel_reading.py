@@ -59,9 +59,13 @@ def test_the_end_of_a_process_loses_nothing(jobs: list[Job], monkeypatch: pytest
 
 
 def test_no_process_is_left_when_the_reader_fails(jobs: list[Job]) -> None:
-    with pytest.raises(ZeroDivisionError), readings(jobs) as results:
-        next(results)
-        raise ZeroDivisionError
+    def fails() -> None:
+        with readings(jobs) as results:
+            next(results)
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        fails()
     assert not _children()
 
 
