@@ -70,6 +70,7 @@ class Verifier(Protocol):
     """What the server itself sees of a task's work."""
 
     async def before(self, spec: TaskSpec) -> Any: ...
+    def ran(self, session: str, command: str, exit_code: int | None) -> None: ...
     async def after(self, spec: TaskSpec, seen: Any) -> dict[str, Any]: ...
 
 
@@ -376,7 +377,9 @@ class Scheduler:
         task.over.set()
 
     def _take(self, task: Task, one: Emission) -> None:
-        if one.kind != "usage":
+        if one.command and self._verifier is not None:
+            self._verifier.ran(task.spec.session, one.command, one.exit_code)
+        if one.text:
             task.output.add(one.kind, one.text)
             self._bus.publish(TaskWrote(task=task.spec.id, session=task.spec.session, keep=False))
         if one.usage is None and one.cost_usd is None:

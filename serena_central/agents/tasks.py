@@ -74,10 +74,13 @@ CostSource = Literal["runner", "estimated", ""]
 
 
 class Emission(msgspec.Struct, frozen=True, kw_only=True):
-    """Something that a running task wrote or did. `usage` and `cost_usd` are totals so far, where they are known."""
+    """Something that a running task wrote or did. `usage` and `cost_usd` are totals so far, where they are known.
+    `command` is a command line that has ended, by the runner's own means, with `exit_code` (None: not known)."""
 
     kind: Literal["text", "tool", "note", "usage"]
     text: str = ""
+    command: str = ""
+    exit_code: int | None = None
     usage: Usage | None = None
     cost_usd: float | None = None
 

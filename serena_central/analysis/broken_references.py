@@ -149,7 +149,7 @@ async def broken_references(project: Project, paths: Sequence[str], changed: Col
 
 def _broken(path: str, view: DiagnosticView, codes: Codes) -> Broken | None:
     complaint = view.diagnostic
-    what = _class_of(complaint.code or "", codes)
+    what = class_of(complaint.code or "", codes)
     if what is None or complaint.severity > ERROR:
         return None
     start = complaint.range.start
@@ -182,7 +182,8 @@ def _graded(project: Project, found: Sequence[Broken], changed: Collection[str])
     return [msgspec.structs.replace(one, certainty="certain" if is_certain(one) else "possible") for one in found]
 
 
-def _class_of(code: str, codes: Codes) -> Break | None:
+def class_of(code: str, codes: Codes) -> Break | None:
+    """What a diagnostic's code says is broken; None where it says something else."""
     if code in codes.name:
         return "undefined name"
     if code in codes.imported:

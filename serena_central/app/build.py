@@ -326,6 +326,7 @@ def _scheduler(services: Services, caller: ToolCaller, token: Token) -> "Schedul
         return Server(url, token_file.read_text(encoding="ascii").strip())
 
     runners: list[Runner] = [ClaudeCode(policy, server), ScriptedRunner(policy.script_file, calls.call)]
+    verifier = services.tasks.verifier = TaskVerifier(services.projects, services.history, services.sessions)
     return Scheduler(
         policy=policy,
         runners={runner.name: runner for runner in runners},
@@ -333,7 +334,7 @@ def _scheduler(services: Services, caller: ToolCaller, token: Token) -> "Schedul
         store=services.store,
         folder=services.places.tasks,
         grants=services.offer.task_grants,
-        verifier=TaskVerifier(services.projects, services.history, services.sessions),
+        verifier=verifier,
     )
 
 

@@ -2,6 +2,7 @@
 
 import sys
 import time
+from collections.abc import Iterator
 from typing import Any
 from urllib.parse import quote
 
@@ -135,7 +136,24 @@ def show(task: str, *, as_json: bool) -> None:
     if found["text"]:
         say(f"\n{found['text']}")
     if found["verified"]:
-        say(f"\nSeen by the server: {json_text(found['verified'], indent=2)}")
+        say("\nSeen by the server:")
+        for name, words in seen_lines(found["verified"]):
+            say(f"  {name:18}{words}")
+
+
+def seen_lines(verified: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    """What the server saw of a task's work, as names and values."""
+    yield "calls", ", ".join(f"{name} {count}" for name, count in verified.get("calls", {}).items()) or "none"
+    for name in ("edits", "files", "symbols", "changed_otherwise"):
+        if verified.get(name):
+            yield name.replace("_", " "), ", ".join(verified[name])
+    for name in ("new_errors", "broken_references", "fixed_errors", "undated"):
+        for one in verified.get(name, ()):
+            yield name.replace("_", " "), f"{one['path']}:{one['line']}: {one['message']}"
+    for one in verified.get("tests", ()):
+        yield "tests", f"{one['command']}: exit code {'not known' if one['exit_code'] is None else one['exit_code']}"
+    for note in verified.get("notes", ()):
+        yield "note", note
 
 
 @command.command(epilog="Example: serena-central task cancel t-1f2e3d4c5b6a")

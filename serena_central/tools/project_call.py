@@ -57,7 +57,9 @@ async def on_project(
     if gate is not None:
         parsed = await gate.before(parsed)
         watching = gate.watching()
-    with until(call, min(timeout_of(tool, project.settings), most_s), tool.name), presence, forbidding, watching:
+    learning = call.services.tasks.learning(call.session.id) if tool.journaled else nullcontext()
+    bound = until(call, min(timeout_of(tool, project.settings), most_s), tool.name)
+    with bound, presence, forbidding, watching, learning:
         try:
             result = await tool.function(call, project, **parsed)
         except BaseExceptionGroup as group:

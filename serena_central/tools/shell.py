@@ -69,6 +69,7 @@ async def execute_shell_command(
     shell, environment = ["/bin/sh", "-c", command], allowed(HARMLESS, os.environ)
     # No deadline but the call's own.
     ended = await run(shell, folder, deadline_s=None, stdout=output, stderr=errors, environment=environment)
+    call.services.tasks.ran(call.session.id, command, ended.exit_code)
     if output.dropped:
         call.note(f"Truncated: {output.dropped} bytes of output after the first {OUTPUT_BYTES} were dropped.")
     if capture_stderr and errors.dropped:

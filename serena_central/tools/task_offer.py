@@ -4,6 +4,7 @@ Until then nothing of `agents/` but data is imported.
 """
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from serena_central.agents.scheduler import Scheduler, Task
     from serena_central.projects.claude_settings import ClaudeSettings
     from serena_central.projects.trust.trust_decisions import Trust
+    from serena_central.tools.task_verification import TaskVerifier
 
 MAX_INSTRUCTION = 200_000
 """Characters."""
@@ -45,6 +47,8 @@ class TaskOffer:
         self._trust = trust
         self.build: Callable[[], Scheduler] | None = None
         """Makes the scheduler; set by the composition root."""
+        self.verifier: TaskVerifier | None = None
+        """Set with the scheduler."""
         self._wanted = anyio.Event()
         self._runs = anyio.Event()
         self.closing = anyio.Event()
@@ -60,6 +64,17 @@ class TaskOffer:
         async with anyio.create_task_group() as tasks:
             await tasks.start(self._scheduler.run)
             self._runs.set()
+
+    def learning(self, session: str) -> AbstractContextManager[None]:
+        """Around a call that edits: a task's edits are compared with the state before them."""
+        if self.verifier is None or not self.verifier.learns(session):
+            return nullcontext()
+        return self.verifier.learning(session)
+
+    def ran(self, session: str, command: str, exit_code: int | None) -> None:
+        """A command of a session has ended."""
+        if self.verifier is not None:
+            self.verifier.ran(session, command, exit_code)
 
     @property
     def running(self) -> "Scheduler | None":

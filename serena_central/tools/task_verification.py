@@ -1,33 +1,59 @@
-"""What this server itself saw of a task's work: its calls and edits, and files that changed beside them.
+"""What this server itself saw of a task's work: its calls, edits, errors and runs of tests, and files that changed
+beside its edits.
 
 The agent's own text stands beside it. What the runner's own tools did is seen by its effect alone: files whose stamps
 differ. Others who worked in the project at that time change files, too, which is why those stand apart.
 """
 
 import logging
-from collections.abc import Mapping
+from collections import defaultdict
+from collections.abc import Collection, Generator, Iterable, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import anyio
+import msgspec
 
 from serena_central.agents.tasks import TaskSpec
+from serena_central.agents.test_runs import runs_tests
+from serena_central.analysis.error_changes import ErrorBaseline, ErrorChanges
 from serena_central.core.errors import SerenaCentralError
+from serena_central.core.masking import masked
 from serena_central.files.stamp import Stamp
 from serena_central.projects.editing.edit_history import EditHistory
+from serena_central.projects.editing.joint_edits import learning_before_edits
 from serena_central.projects.registry import ProjectRegistry
 from serena_central.sessions.manager import SessionManager
 from serena_central.store.query_results import EditFilter
+from serena_central.store.rows import EditRow
 
 logger = logging.getLogger(__name__)
 
 LOOK_S = 15.0
-"""How long looking at the project may take, before and after."""
+"""How long looking at the project may take, before and after; and how long looking at errors may."""
+
+LEARN_S = 10.0
+"""How long a task's first edit of a file waits until its errors are known."""
 
 MOST_EDITS = 1000
 MOST_LISTED = 200
+COMMAND_CHARS = 500
 
 INCOMPLETE = "not determined: {}"
+
+
+@dataclass
+class Seen:
+    """What is noted of a task while it runs. `files` are the project's before it, None where they can't be had in
+    time; `baselines`: root → errors before it."""
+
+    files: Mapping[str, Stamp] | None
+    baselines: dict[Path, ErrorBaseline] = field(
+        default_factory=lambda: defaultdict[Path, ErrorBaseline](ErrorBaseline)
+    )
+    tests: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
 
 
 class TaskVerifier:
@@ -37,39 +63,99 @@ class TaskVerifier:
         self._projects = projects
         self._history = history
         self._sessions = sessions
+        self._seen: dict[str, Seen] = {}
+        """By the sessions of tasks that run."""
 
-    async def before(self, spec: TaskSpec) -> Mapping[str, Stamp] | None:
-        """The project's files; None where they can't be had in time."""
-        return await self._files(spec)
+    async def before(self, spec: TaskSpec) -> Seen:
+        seen = self._seen[spec.session] = Seen(await self._files(spec))
+        return seen
 
-    async def after(self, spec: TaskSpec, seen: Mapping[str, Stamp] | None) -> dict[str, Any]:
-        """`edits` are their ids, the newest first; `files` and `symbols` are what they changed; `changed_otherwise`
-        are files that changed while the task ran, and not by its edits."""
+    def ran(self, session: str, command: str, exit_code: int | None) -> None:
+        """A command of a task's session has ended."""
+        seen = self._seen.get(session)
+        if seen is not None and len(seen.tests) < MOST_LISTED and runs_tests(command):
+            seen.tests.append({"command": masked(command[:COMMAND_CHARS]), "exit_code": exit_code})
+
+    def learns(self, session: str) -> bool:
+        """Whether the edits of a session are those of a task that runs."""
+        return session in self._seen
+
+    @contextmanager
+    def learning(self, session: str) -> Generator[None]:
+        """Around a call in a task's session: errors are noted before its edits."""
+        seen = self._seen.get(session)
+        if seen is None:
+            yield
+            return
+
+        async def learn(root: Path, files: Collection[str]) -> None:
+            try:
+                project = await self._projects.open(root)
+                await seen.baselines[root].learn(project, files, LEARN_S)
+            except SerenaCentralError as error:
+                logger.info("errors in %s before an edit of a task are not known: %s", root, error)
+
+        with learning_before_edits(learn):
+            yield
+
+    async def after(self, spec: TaskSpec, seen: Seen | None) -> dict[str, Any]:
+        """`edits` are their ids, the newest first; `files` and `symbols` are what they changed; `changed_otherwise` are
+        files that changed while the task ran, and not by its edits; `new_errors`, `fixed_errors`,
+        `broken_references` and `undated` are places as in `ErrorChanges`; `tests` are commands with exit codes."""
+        self._seen.pop(spec.session, None)
         found: dict[str, Any] = {"calls": self._calls(spec), "edits": [], "files": [], "symbols": []}
         notes: list[str] = []
         files: set[str] = set()
+        changed: dict[Path, set[str]] = defaultdict(set)
         try:
             with anyio.fail_after(LOOK_S):
                 edits = await self._history.edits(EditFilter(session=spec.session, limit=MOST_EDITS))
                 undone = await self._history.undone([edit.id for edit in edits])
             kept = [edit for edit in edits if edit.id not in undone and edit.undoes is None]
-            files = {path for edit in edits for file in edit.files for path in _paths(file)}
+            files = set(_files_of(edits))
             found["edits"] = [edit.id for edit in kept]
-            found["files"] = sorted({path for edit in kept for file in edit.files for path in _paths(file)})
+            found["files"] = sorted(set(_files_of(kept)))
             found["symbols"] = sorted({edit.symbol for edit in kept if edit.symbol})
+            for edit in kept:
+                changed[Path(edit.project_root)].update(_files_of([edit]))
         except (SerenaCentralError, TimeoutError) as error:
             notes.append("edits are " + INCOMPLETE.format(error or "the history did not answer in time"))
-        now = await self._files(spec) if seen is not None else None
-        if seen is None or now is None:
+        now = await self._files(spec) if seen is not None and seen.files is not None else None
+        if seen is None or seen.files is None or now is None:
             notes.append("files that changed otherwise are " + INCOMPLETE.format("the project could not be read"))
         else:
-            changed = {path for path in seen.keys() | now.keys() if seen.get(path) != now.get(path)}
-            found["changed_otherwise"] = sorted(changed - files)
-        for name, value in found.items():
-            if isinstance(value, list) and len(value) > MOST_LISTED:  # pyright: ignore[reportUnknownArgumentType]
-                notes.append(f"{name} shows {MOST_LISTED} of {len(value)}")  # pyright: ignore[reportUnknownArgumentType]
-                found[name] = value[:MOST_LISTED]
+            differ = {path for path in seen.files.keys() | now.keys() if seen.files.get(path) != now.get(path)}
+            found["changed_otherwise"] = sorted(differ - files)
+            for path in differ - seen.files.keys():
+                seen.baselines[Path(spec.root)].known.setdefault(path, [])  # it was made meanwhile
+            changed[Path(spec.root)].update(differ - files)
+        if seen is not None:
+            found |= await self.errors(seen.baselines, changed, notes)
+            found["tests"] = seen.tests
+        _shorten(found, notes)
         return {**found, **({"notes": notes} if notes else {})}
+
+    async def errors(
+        self, baselines: Mapping[Path, ErrorBaseline], changed: Mapping[Path, Collection[str]], notes: list[str]
+    ) -> dict[str, Any]:
+        """What changed files did to the errors of their projects; roots → root-relative paths."""
+        whole = ErrorChanges()
+        for root, paths in changed.items():
+            if not paths:
+                continue
+            try:
+                with anyio.fail_after(LOOK_S):
+                    project = await self._projects.open(root)
+                    one = await (baselines.get(root) or ErrorBaseline()).changes(project, paths)
+            except (SerenaCentralError, TimeoutError, OSError) as error:
+                notes.append(f"errors in {root} are " + INCOMPLETE.format(str(error) or f"not within {LOOK_S:g} s"))
+                continue
+            for name in ("new_errors", "fixed_errors", "broken_references", "undated"):
+                getattr(whole, name).extend(getattr(one, name))
+            notes += one.notes
+        plain: dict[str, Any] = msgspec.to_builtins(whole)
+        del plain["notes"]
+        return plain
 
     def _calls(self, spec: TaskSpec) -> dict[str, int]:
         """Tool → calls."""
@@ -90,5 +176,12 @@ class TaskVerifier:
             return None
 
 
-def _paths(file: Mapping[str, Any]) -> list[str]:
-    return [str(file[name]) for name in ("path", "moved_to") if file.get(name)]
+def _shorten(found: dict[str, Any], notes: list[str]) -> None:
+    for name, value in found.items():
+        if isinstance(value, list) and len(value) > MOST_LISTED:  # pyright: ignore[reportUnknownArgumentType]
+            notes.append(f"{name} shows {MOST_LISTED} of {len(value)}")  # pyright: ignore[reportUnknownArgumentType]
+            found[name] = value[:MOST_LISTED]
+
+
+def _files_of(edits: Iterable[EditRow]) -> list[str]:
+    return [str(file[name]) for edit in edits for file in edit.files for name in ("path", "moved_to") if file.get(name)]

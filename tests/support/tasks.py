@@ -66,6 +66,9 @@ def past_task(root: Path, text: str = "It is in cart.py.") -> TaskRow:
             "edits": ["e-none"],
             "files": [text],
             "changed_otherwise": [text],
+            "new_errors": [{"path": text, "line": 3, "message": text, "reference": True}],
+            "broken_references": [{"path": text, "line": 3, "message": text, "reference": True}],
+            "tests": [{"command": text, "exit_code": 1}],
             "notes": [text],
         },
     )

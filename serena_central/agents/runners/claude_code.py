@@ -28,6 +28,8 @@ from serena_central.agents.tasks import Emission, Emit, TaskSpec, Usage
 BUILT_IN = re.compile(r"[A-Z]\w*")
 """How its own tools are spelt, before their parentheses."""
 
+EXIT_CODE = re.compile(r"\bexit code:? (\d{1,3})\b", re.IGNORECASE)
+
 _BUDGETS = {
     "error_max_budget_usd": "It reached its budget in dollars.",
     "error_max_turns": "It reached its maximum of turns.",
@@ -88,7 +90,14 @@ class ClaudeCode(CommandRunner):
                         emit(Emission(kind="text", text=str(block.get("text"))))
                     elif block.get("type") == "tool_use":
                         emit(called(block.get("name"), block.get("input")))
+                        if block.get("name") == "Bash" and mapping(block.get("input")).get("command"):
+                            reading.commands[str(block.get("id"))] = str(mapping(block.get("input"))["command"])
                 self._count(event, reading, emit)
+            case "user":
+                for block in objects(mapping(event.get("message")).get("content")):
+                    command = reading.commands.pop(str(block.get("tool_use_id")), None)
+                    if command is not None:
+                        emit(Emission(kind="note", command=command, exit_code=_exit_code(block)))
             case "result":
                 self._end(event, reading, emit)
             case _:
@@ -125,6 +134,16 @@ class ClaudeCode(CommandRunner):
         else:
             reading.text = text
         emit(Emission(kind="usage", usage=reading.usage, cost_usd=reading.cost_usd))
+
+
+def _exit_code(result: Mapping[str, Any]) -> int | None:
+    """Of a command, by what the model was told of its end."""
+    if not result.get("is_error"):
+        return 0
+    content = result.get("content")
+    text = content if isinstance(content, str) else " ".join(str(one.get("text")) for one in objects(content))
+    found = EXIT_CODE.search(text)
+    return int(found[1]) if found else None
 
 
 def _usage(found: Mapping[str, Any]) -> Usage:

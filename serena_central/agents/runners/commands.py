@@ -71,6 +71,8 @@ class Reading:
         self.resume_id: str | None = None
         self.counted: set[str] = set()
         """Ids of messages whose tokens are in `usage`."""
+        self.commands: dict[str, str] = {}
+        """Command lines that run, by the ids of their calls."""
         self.ended = False
         """The program has reported its end."""
 

@@ -5,6 +5,7 @@ is played. It is used only where the settings or a task name it, and where there
 """
 
 import re
+import shlex
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
@@ -86,8 +87,9 @@ class ScriptedRunner:
                 usage, cost = step.usage or usage, cost if step.cost_usd is None else step.cost_usd
                 emit(Emission(kind="usage", usage=usage, cost_usd=cost))
             if step.run is not None:
-                last = await self._run(step.run, spec)
-                emit(Emission(kind="tool", text=f"{' '.join(step.run)}: {last}"))
+                last, code = await self._run(step.run, spec)
+                line = shlex.join(step.run)
+                emit(Emission(kind="tool", text=f"{line}: {last}", command=line, exit_code=code))
             if step.call is not None:
                 last, failed = await self._called(step, spec, last)
                 emit(Emission(kind="tool", text=f"{step.call}: {last}"))
@@ -111,9 +113,9 @@ class ScriptedRunner:
         except SerenaCentralError as error:
             return str(error), not step.may_fail
 
-    async def _run(self, command: list[str], spec: TaskSpec) -> str:
+    async def _run(self, command: list[str], spec: TaskSpec) -> tuple[str, int | None]:
         output = Head(OUTPUT_BYTES)
-        await run(
+        ended = await run(
             command,
             Path(spec.root),
             deadline_s=None,
@@ -122,4 +124,4 @@ class ScriptedRunner:
             environment=allowed(HARMLESS, inherited()),
             ladder=INTERRUPTED,
         )
-        return output.text.strip()
+        return output.text.strip(), ended.exit_code

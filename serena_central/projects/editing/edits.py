@@ -46,7 +46,13 @@ from serena_central.projects.editing.conflicts import WHOLE_FILE, ConflictGuard
 from serena_central.projects.editing.edit_effects import NO_EFFECT, Before, Consequences, EditEffects, Effect
 from serena_central.projects.editing.edit_queue import EditQueue
 from serena_central.projects.editing.edit_records import Recorded, check_targets, differs
-from serena_central.projects.editing.joint_edits import check_allowed, check_approved, edit_watch, write_edit
+from serena_central.projects.editing.joint_edits import (
+    check_allowed,
+    check_approved,
+    edit_watch,
+    learn_before,
+    write_edit,
+)
 from serena_central.symbols.index import Hit
 from serena_central.symbols.symbol import Symbol
 from serena_central.symbols.syntax.messages import Declared, SyntaxEdit
@@ -405,6 +411,7 @@ class Edits:
                     await self._effects.learn_errors(files)
                 if not holder.add_free(files):
                     return files
+                await learn_before(self._root, files)
                 return await self._make(changes, intent)
             except FileChanged as error:
                 path = self._shown(Path(error.path))

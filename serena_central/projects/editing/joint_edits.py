@@ -288,3 +288,26 @@ def check_approved(root: Path, files: Collection[str]) -> None:
             f"Nothing was changed: the project changed while hooks ran, and this edit now concerns {others} as well, "
             "which they have not seen. Send the call again."
         )
+
+
+Learning = Callable[[Path, Collection[str]], Awaitable[None]]
+"""Is called with a root and the root-relative files that an edit is about to change, while it holds them."""
+
+_learning: ContextVar[Learning | None] = ContextVar("learning", default=None)
+
+
+@contextmanager
+def learning_before_edits(learn: Learning) -> Generator[None]:
+    """Has `learn` look at files before this task's edits change them."""
+    token = _learning.set(learn)
+    try:
+        yield
+    finally:
+        _learning.reset(token)
+
+
+async def learn_before(root: Path, files: Collection[str]) -> None:
+    """Waits for whoever looks at files before this task changes them."""
+    learn = _learning.get()
+    if learn is not None:
+        await learn(root, files)

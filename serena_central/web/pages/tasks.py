@@ -1,6 +1,7 @@
 """The pages of tasks: all of them as a tree, and one with its result, what the server saw of it, and its output."""
 
 from collections.abc import Iterable
+from typing import Any
 
 import msgspec
 
@@ -24,6 +25,15 @@ LINES = 200
 """Of the end of the output."""
 
 INSTRUCTION_CHARS = 120
+
+
+FINDINGS = {
+    "new_errors": "New errors",
+    "broken_references": "Broken references",
+    "fixed_errors": "Fixed errors",
+    "undated": "Errors that may be older",
+}
+"""What a verified result calls them → how they are shown."""
 
 
 class TaskLine(msgspec.Struct, frozen=True):
@@ -59,6 +69,10 @@ class TaskState(msgspec.Struct, frozen=True):
     """Ids of edits, and their pages."""
     files: list[str]
     changed_otherwise: list[str]
+    findings: list[tuple[str, list[str]]]
+    """What its work did to errors, by kind; each as a place and a message."""
+    tests: list[tuple[str, str]]
+    """Commands that ran tests, and how they ended."""
     notes: list[str]
 
 
@@ -111,8 +125,18 @@ async def state(visit: Visit) -> TaskState:
         edits=[(edit, link(f"/edits/{edit}")) for edit in seen.get("edits", [])],
         files=seen.get("files", []),
         changed_otherwise=seen.get("changed_otherwise", []),
+        findings=[(title, list(map(_place, seen[name]))) for name, title in FINDINGS.items() if seen.get(name)],
+        tests=[(one["command"], exit_words(one["exit_code"])) for one in seen.get("tests", [])],
         notes=seen.get("notes", []),
     )
+
+
+def _place(error: dict[str, Any]) -> str:
+    return f"{error['path']}:{error['line']}: {error['message']}"
+
+
+def exit_words(code: int | None) -> str:
+    return "exit code not known" if code is None else f"exit code {code}"
 
 
 async def output(visit: Visit) -> TaskOutput:
