@@ -34,6 +34,16 @@ def timed(work: Callable[[], Any], times: int, *, warm_up: int = 0) -> list[floa
     return taken
 
 
+def in_turns(
+    one: Callable[[], Any], other: Callable[[], Any], times: int, *, warm_up: int = 2
+) -> tuple[list[float], list[float]]:
+    """Milliseconds that each call of both took; what else the machine does meets both."""
+    timed(one, warm_up)
+    timed(other, warm_up)
+    pairs = [(timed(one, 1)[0], timed(other, 1)[0]) for _ in range(times)]
+    return [first for first, _ in pairs], [second for _, second in pairs]
+
+
 def percentile(values: Sequence[float], part: float) -> float:
     ordered = sorted(values)
     return ordered[min(int(len(ordered) * part), len(ordered) - 1)]

@@ -43,6 +43,7 @@ from serena_central.core.places import Places
 from serena_central.core.running_time import running_time
 from serena_central.editing.journal import Journal
 from serena_central.editing.transaction import Applier
+from serena_central.files.corpus import Corpora
 from serena_central.files.path_watch import PathWatch
 from serena_central.files.shared_trees import SharedTrees
 from serena_central.files.watch import Watches
@@ -197,7 +198,7 @@ def _projects(runs: list[Run], base: _Base, applier: Applier) -> _Projects:
     history = EditHistory(applier, base.store, bus, recall=idempotency, access=root_settings.claude.access)
     syntax = SyntaxReader()
     watches = Watches()
-    shared_trees = SharedTrees(watches)
+    shared_trees, corpora = SharedTrees(watches), Corpora()
     builder = ProjectBuilder(
         settings=root_settings,
         pool=pool,
@@ -208,6 +209,7 @@ def _projects(runs: list[Run], base: _Base, applier: Applier) -> _Projects:
         applier=applier,
         watches=watches,
         shared_trees=shared_trees,
+        corpora=corpora,
         edited=history.applied,
         amended=history.amended,
     )
@@ -231,6 +233,7 @@ def _projects(runs: list[Run], base: _Base, applier: Applier) -> _Projects:
         watches.run,
         path_watch.run,
         shared_trees.run,
+        corpora.run,
         registry.run,
         arrivals.run,
         recorder.run,

@@ -28,13 +28,18 @@ _PIECE = regex.compile(
     regex.DOTALL,
 )
 
+_ESCAPED = regex.compile(r"\\([!-/:-@\[-`{-~])")
+
 _UNTOLD = regex.compile(r"\(\?[^:]|\[\^?\[|\[:|\\[^\W_wWdDsSbBnrt]")
 """What makes a pattern too hard to say what each of its matches must contain: flags, named sets, codes."""
 
 
 class Pattern:
     """A compiled pattern with a deadline. `sees_beyond`: lines have to be matched one by one to find all that match.
-    `needed`: ASCII text that stands in each match; empty if there is none, or that can't be told."""
+
+    `needed`: alternatives, the texts of one of which all stand in each match; none if that can't be told. `literal`:
+    the text that the pattern matches, if that is a single one.
+    """
 
     def __init__(self, source: str, *, dot_matches_newline: bool, deadline: float) -> None:
         """`deadline` is a time of `time.monotonic()`.
@@ -57,6 +62,8 @@ class Pattern:
         self._deadline = deadline
         self.sees_beyond = _SEES_BEYOND.search(source) is not None
         self.needed = _needed(source)
+        literal = _ESCAPED.sub(r"\1", source)
+        self.literal = literal if self.needed == ((literal,),) else None
 
     def search(self, text: str, start: int = 0, end: int | None = None) -> tuple[int, int] | None:
         """Start and end of the first match between `start` and `end`.
@@ -104,12 +111,14 @@ def _keep_or_escape(found: regex.Match[str]) -> str:
     return found["kept"] or r"\{"
 
 
-def _needed(source: str) -> str:
-    """The longest run of literal characters outside of all groups."""
+def _needed(source: str) -> tuple[tuple[str, ...], ...]:
+    """For each alternative the runs of literal characters outside of all groups, which probably stands in the fewest
+    lines first; none at all if some alternative has no such run."""
     if _UNTOLD.search(source):
-        return ""
-    runs, depth = [""], 0
+        return ()
+    alternatives, depth = [[""]], 0
     for piece in _PIECE.finditer(source):
+        runs = alternatives[-1]
         depth += (piece["open"] is not None) - (piece["close"] is not None)
         character = piece["escaped"] or piece["literal"]
         if depth or character is None:
@@ -117,7 +126,14 @@ def _needed(source: str) -> str:
                 runs[-1] = runs[-1][:-1]  # it may stand there no time
             runs.append("")
         elif character == "|" and piece["literal"]:
-            return ""
+            alternatives.append([""])
         else:
             runs[-1] += character
-    return max(runs, key=len)
+    # Of equals the last: in `get_\w+_url` the end of a name tells more than its beginning.
+    found = tuple(tuple(sorted(filter(None, reversed(runs)), key=_rarity, reverse=True)) for runs in alternatives)
+    return found if all(found) else ()
+
+
+def _rarity(run: str) -> int:
+    """Long is rare, and so is what is no lower-case letter: `class ` stands in more lines of code than `Model)`."""
+    return len(run) + sum(not (character.islower() or character.isspace()) for character in run)

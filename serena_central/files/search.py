@@ -1,16 +1,18 @@
 """Searches the contents of files: for a pattern, with lines around each match, and for a word, for candidates.
 
-A search reads the disk as it is now and keeps nothing. It is bounded in time and size whatever the pattern is, and its
-notes say what is missing from the answer. Binary files hold no text and are passed over. Which files are asked is
-the caller's choice.
+A search reads the disk as it is now, except for what a `Corpus` keeps for the stamp that a file has now. It is bounded
+in time and size whatever the pattern is, and its notes say what is missing from the answer. Binary files hold no text
+and are passed over. Which files are asked is the caller's choice.
 """
 
 import re
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
+from itertools import chain
 from pathlib import Path
+from typing import NamedTuple
 
 import anyio
 import anyio.to_thread
@@ -20,8 +22,10 @@ from anyio.lowlevel import RunVar
 
 from serena_central.core.errors import InvalidArguments, PathError, PathNotFound
 from serena_central.core.progress import waiting_for
+from serena_central.files.corpus import WIDE_MARKS, Corpus
 from serena_central.files.glob import BadGlob, expand_braces, translate_part, translate_path
 from serena_central.files.pattern import Pattern
+from serena_central.files.stamp import Stamp
 from serena_central.files.text import DEFAULT_ENCODING, decode, encodings_of, read_bytes, read_each, read_quickly
 
 DEADLINE_S = 10.0
@@ -43,13 +47,14 @@ took 3.8 s (one thread: 10.2; eight: 3.3), and a fifth longer than one thread wh
 FILES_PER_READER = 1000
 """Fewer are not worth another thread."""
 
+TELLING_CHARS = 3
+"""A text this long stands in few lines that do not match; for a shorter one the whole text is matched."""
+
 _LEAD_CHARS = 200
 """How much of a long line is shown before its match."""
 
 MOST_AT_ONCE = 4
 """Searches that run at the same time in this process; the others wait, so that the event loop gets its share."""
-
-_WIDE_MARKS = (b"\xff\xfe", b"\xfe\xff", b"\0\0\xfe\xff")
 
 _limiter: RunVar[anyio.CapacityLimiter] = RunVar("search_limiter")
 
@@ -77,8 +82,20 @@ class SearchResult(msgspec.Struct):
     notes: list[str] = []
 
 
+class Source(NamedTuple):
+    """Where texts come from that need not be read: a root's corpus, and the stamps that its files have now."""
+
+    corpus: Corpus
+    stamps: Mapping[str, Stamp]
+
+
 async def search(
-    root: Path, paths: Iterable[str], request: SearchRequest, *, deadline_s: float = DEADLINE_S
+    root: Path,
+    paths: Iterable[str],
+    request: SearchRequest,
+    *,
+    deadline_s: float = DEADLINE_S,
+    source: Source | None = None,
 ) -> SearchResult:
     """Searches the files at `paths`, relative to `root`, in the given order, in a thread; ends soon when cancelled.
 
@@ -92,7 +109,7 @@ async def search(
         _limiter.set(limiter)
     stop = threading.Event()
     asked, read = list(paths), [0]
-    work = partial(_search, root, asked, request, deadline_s, stop.is_set, read)
+    work = partial(_search, root, asked, request, deadline_s, stop.is_set, read, source)
 
     def how_far() -> tuple[str, float | None]:
         return f"{read[0]:,} of {len(asked):,} files searched", read[0] / max(len(asked), 1)
@@ -143,7 +160,7 @@ def files_containing(
     usual, *others = needles
     found: list[str] = []
     for path, data in read_each(root, paths):
-        if data.startswith(_WIDE_MARKS):
+        if data.startswith(WIDE_MARKS):
             try:
                 data = decode(data, path).content.encode("utf-8", "surrogatepass")  # noqa: PLW2901 - the same text
             except PathError:
@@ -190,20 +207,32 @@ def _search(
     deadline_s: float,
     stopped: Callable[[], bool],
     read: list[int],
+    source: Source | None,
 ) -> SearchResult:
     """`read[0]` counts the files."""
-    source = regex.escape(request.pattern) if request.literal else request.pattern
-    pattern = Pattern(source, dot_matches_newline=request.multiline, deadline=time.monotonic() + deadline_s)
+    literal = regex.escape(request.pattern) if request.literal else request.pattern
+    deadline = time.monotonic() + deadline_s
+    pattern = Pattern(literal, dot_matches_newline=request.multiline, deadline=deadline)
     wanted, unwanted = glob_filter(request.include), glob_filter(request.exclude)
     chosen = [p for p in paths if (wanted is None or wanted(p)) and (unwanted is None or not unwanted(p))]
     result = SearchResult()
     room = MAX_CHARS
-    needed = pattern.needed.encode() if request.encoding in (None, DEFAULT_ENCODING) else b""
+    in_utf8 = request.encoding in (None, DEFAULT_ENCODING)
+    needed = [[one.encode() for one in texts] for texts in pattern.needed] if in_utf8 else []
+
+    def go_on(number: int) -> bool:
+        read[0] = number
+        return not stopped() and time.monotonic() < deadline
+
+    texts = _Texts(root, needed, source if in_utf8 else None, result)
+    lacking = texts.look(chosen, go_on)
     for number, path in enumerate(chosen):
+        if path in lacking:
+            continue
         if stopped():
             break
         read[0] = number
-        data = _read(f"{root}/{path}", needed, result)
+        data = texts.read(path)
         if data is None:
             continue
         try:
@@ -223,19 +252,49 @@ def _search(
     return result
 
 
-def _read(file: str, needed: bytes, result: SearchResult) -> bytes | None:
-    """A file that may have matches: None after a first look, if what every match needs is certainly not in it."""
-    if needed:
-        data = read_quickly(file)  # empty for a pipe, too, of which is to be told
-        if data and needed not in data and not data.startswith(_WIDE_MARKS):
+class _Texts:
+    """How a search gets at the bytes of files. `needed`: alternatives, the bytes of one of which all stand in each file
+    that matches; none if that isn't known."""
+
+    def __init__(
+        self, root: Path, needed: Sequence[Sequence[bytes]], source: Source | None, result: SearchResult
+    ) -> None:
+        self._folder = f"{root}/"
+        self._needed = needed
+        self._source = source
+        self._result = result
+        self._kept: Collection[str] = ()
+
+    def look(self, paths: Collection[str], go_on: Callable[[int], bool]) -> Collection[str]:
+        """The files that certainly have no match, as far as that can be told of all of them at once."""
+        if self._source is None:
+            return ()
+        corpus = self._source.corpus
+        self._kept = kept = corpus.read(paths, self._source.stamps, go_on)
+        return kept & corpus.without([rarest for rarest, *_ in self._needed]) if self._needed else ()
+
+    def read(self, path: str) -> bytes | None:
+        """None: no match can be in it, which may be for a reason that is noted."""
+        if path in self._kept and self._source is not None:
+            stamp = self._source.stamps[path]
+            data = self._source.corpus.text(path, stamp)
+            if data is not None:
+                binary = not data and stamp.size
+                return data if not binary and self._may_match(data) else None
+        if self._needed:
+            data = read_quickly(self._folder + path)  # empty for a pipe, too, of which is to be told
+            if data and not self._may_match(data) and not data.startswith(WIDE_MARKS):
+                return None
+        try:
+            return read_bytes(self._folder + path)[0]
+        except PathNotFound:  # gone since it was listed
             return None
-    try:
-        return read_bytes(file)[0]
-    except PathNotFound:  # gone since it was listed
-        return None
-    except PathError as error:
-        result.notes.append(f"incomplete: {error}")
-        return None
+        except PathError as error:
+            self._result.notes.append(f"incomplete: {error}")
+            return None
+
+    def _may_match(self, data: bytes) -> bool:
+        return not self._needed or any(all(one in data for one in texts) for texts in self._needed)
 
 
 def _search_data(
@@ -248,50 +307,100 @@ def _search_data(
         return 0
     if "\r" in text:
         text = text.replace("\r\n", "\n").replace("\r", "\n")
-    columns: dict[int, int] = {}
-    for first, last, column in _in_text(pattern, text) if request.multiline else _in_lines(pattern, text):
-        result.matches += 1
-        columns.setdefault(first, column)
-        for line0 in range(first + 1, last + 1):
-            columns.setdefault(line0, 0)
-    if not columns:
-        return 0
-    used = 0
-    shown = result.hits.setdefault(path, [])
-    for line in _with_context(text.split("\n"), columns, request.before, request.after):
+    used, shown = 0, list[str]()
+    for line in _shown(pattern, text, request, result):
         shown.append(line)
         used += len(line)
         if used >= room:
             break
+    if shown:
+        result.hits[path] = shown
     return used
 
 
-def _in_lines(pattern: Pattern, text: str) -> Iterator[tuple[int, int, int]]:
-    """First line, last line (the same) and column of each line's first match.
+def _shown(pattern: Pattern, text: str, request: SearchRequest, result: SearchResult) -> Iterator[str]:
+    """Lines for an answer; the matches are counted in `result`."""
+    if not (request.multiline or request.before or request.after):
+        for line0, column, line in _in_lines(pattern, text):
+            result.matches += 1
+            yield f"  >{line0:>4}:{line if len(line) <= MAX_LINE_CHARS else _cut(line, column)}"
+        return
+    columns: dict[int, int] = {}
+    if request.multiline:
+        for first, last, column in _in_text(pattern, text):
+            result.matches += 1
+            columns.setdefault(first, column)
+            for line0 in range(first + 1, last + 1):
+                columns.setdefault(line0, 0)
+    else:
+        columns = {line0: column for line0, column, _ in _in_lines(pattern, text)}
+        result.matches += len(columns)
+    if columns:
+        yield from _with_context(text.split("\n"), columns, request.before, request.after)
 
-    The whole text is asked first, which is quicker than asking each line; what it finds may reach over a line's end,
-    so the line has to confirm.
+
+def _in_lines(pattern: Pattern, text: str) -> Iterator[tuple[int, int, str]]:
+    """Number, column of the first match, and text of each line that matches by itself.
+
+    Lines are asked only where one may match: where what the pattern needs stands, or where it matches the whole text,
+    which is quicker than asking each line. What it finds there may reach over the line's end.
     """
     if not text:
         return
     text = text.removesuffix("\n")
-    if pattern.sees_beyond:
-        for line0, line in enumerate(text.split("\n")):
-            if (own := pattern.search(line)) is not None:
-                yield line0, line0, own[0]
-        return
-    start = line0 = 0
+    if pattern.needed and min(len(rarest) for rarest, *_ in pattern.needed) >= TELLING_CHARS:
+        some, *more = [_lines_holding(text, texts) for texts in pattern.needed]
+        lines = sorted({*some, *chain(*more)}) if more else some
+    elif pattern.sees_beyond:
+        lines = _all_lines(text)
+    else:
+        lines = _lines_matching(text, pattern)
+    counted = line0 = 0
+    for begin, end in lines:
+        line = text[begin:end]
+        column = line.find(pattern.literal) if pattern.literal else _first(pattern.search(line))
+        if column >= 0:
+            line0 += text.count("\n", counted, begin)
+            counted = begin
+            yield line0, column, line
+
+
+def _first(found: tuple[int, int] | None) -> int:
+    return -1 if found is None else found[0]
+
+
+def _lines_holding(text: str, texts: Sequence[str]) -> Iterator[tuple[int, int]]:
+    """Begin and end of the lines in which all of these texts stand."""
+    rarest, *others = texts
+    found = text.find(rarest)
+    while found >= 0:
+        begin, end = text.rfind("\n", 0, found) + 1, text.find("\n", found)
+        if end < 0:
+            end = len(text)
+        for other in others:
+            if text.find(other, begin, end) < 0:
+                break
+        else:
+            yield begin, end
+        found = text.find(rarest, end + 1)
+
+
+def _all_lines(text: str) -> Iterator[tuple[int, int]]:
+    begin = 0
+    while (end := text.find("\n", begin)) >= 0:
+        yield begin, end
+        begin = end + 1
+    yield begin, len(text)
+
+
+def _lines_matching(text: str, pattern: Pattern) -> Iterator[tuple[int, int]]:
+    start = 0
     while (found := pattern.search(text, start)) is not None:
-        line0 += text.count("\n", start, found[0])
-        begin = text.rfind("\n", 0, found[0]) + 1
         end = text.find("\n", found[0])
-        own = pattern.search(text[begin:end] if end >= 0 else text[begin:])
-        if own is not None:
-            yield line0, line0, own[0]
+        yield text.rfind("\n", 0, found[0]) + 1, end if end >= 0 else len(text)
         if end < 0:
             return
         start = end + 1
-        line0 += 1
 
 
 def _in_text(pattern: Pattern, text: str) -> Iterator[tuple[int, int, int]]:

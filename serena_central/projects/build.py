@@ -10,6 +10,7 @@ from serena_central.core.event_kinds import ProjectSettingsProblem
 from serena_central.core.events import EventBus, Severity
 from serena_central.core.places import Places
 from serena_central.editing.transaction import Applier
+from serena_central.files.corpus import Corpora
 from serena_central.files.shared_trees import SharedTrees
 from serena_central.files.watch import Watches
 from serena_central.lsp.installers.auto import AutoInstaller
@@ -43,6 +44,7 @@ class ProjectBuilder:
     applier: Applier
     watches: Watches
     shared_trees: SharedTrees
+    corpora: Corpora
     edited: Callable[[AppliedEdit], None]
     amended: Callable[[AppliedEdit], Awaitable[None]]
 
@@ -82,6 +84,7 @@ class ProjectBuilder:
             edited=self.edited,
             amended=self.amended,
             shared_trees=self.shared_trees,
+            corpora=self.corpora,
             indexing=INDEXING,
             access=access,
         )

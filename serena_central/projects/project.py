@@ -9,7 +9,7 @@ import math
 import os
 import time
 from collections import Counter
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from itertools import islice
 from pathlib import Path
 
@@ -25,6 +25,8 @@ from serena_central.core.quoting import as_name
 from serena_central.editing.transaction import Applier
 from serena_central.files.access import OPEN, Access
 from serena_central.files.boundary import from_shown, relative, relative_or_none, resolve_inside, shown
+from serena_central.files.corpus import Corpora
+from serena_central.files.search import SearchRequest, SearchResult, Source, search
 from serena_central.files.shared_trees import SharedTrees
 from serena_central.files.text import FileText
 from serena_central.files.tree import Change, FileTree
@@ -83,14 +85,16 @@ class Project:
         edited: Callable[[AppliedEdit], None],
         amended: Callable[[AppliedEdit], Awaitable[None]] = _not_told,
         shared_trees: SharedTrees | None = None,
+        corpora: Corpora | None = None,
         indexing: IndexingPolicy | None = None,
         access: Access = OPEN,
     ) -> None:
         """`applier` writes edits, and `edited` is called for each; it must neither wait nor raise. `amended` is called
         for one that a hook added to. Without `shared_trees` language servers are not notified of files outside the
-        root. Paths that `access` closes do not exist for callers."""
+        root. Paths that `access` closes do not exist for callers. `corpora` keeps texts for searches."""
         self.root = root
         self.access = access
+        self._corpora = corpora or Corpora()
         self.name = settings.project_name or as_name(root.name)
         self.settings = settings
         self.languages = languages
@@ -332,6 +336,15 @@ class Project:
             PathError
         """
         return await anyio.to_thread.run_sync(self.languages.read, self.root / path)
+
+    async def search(self, paths: Iterable[str], request: SearchRequest) -> SearchResult:
+        """Searches root-relative files, as they were at the last `fresh()` or are now.
+
+        Raises:
+            InvalidArguments: a pattern or glob that is not well-formed.
+        """
+        source = Source(self._corpora.of(self.root), dict(self.tree.files))
+        return await search(self.root, paths, request, source=source)
 
     def _within(self, path: str) -> str | None:
         """Where to search for symbols: a file that can have some, or a folder; None for the whole root."""

@@ -17,7 +17,7 @@ from serena_central.core.words import counted
 from serena_central.files.boundary import shown
 from serena_central.files.glob import expand_braces
 from serena_central.files.listing import leads_out, list_folder
-from serena_central.files.search import SearchRequest, glob_filter, search
+from serena_central.files.search import SearchRequest, glob_filter
 from serena_central.files.walk import is_utf8
 from serena_central.projects.project import Project
 from serena_central.symbols.similar_names import FEW, NAMES_COMPARED, nearest
@@ -228,7 +228,7 @@ async def search_for_pattern(
     paths = await _paths_to_search(call, target, relative_path, ignored=not skip_ignored_files)
     if restrict_search_to_code_files:
         paths = [path async for path in paced(paths) if target.languages.is_searched(path)]
-    found = await search(target.root, paths, request)
+    found = await target.search(paths, request)
     hits = {shown(path): lines for path, lines in found.hits.items()}
     if skip_ignored_files:
         note_names(call, target)

@@ -1,0 +1,242 @@
+"""Keeps the texts of searched files in memory, so that the next search reads only the files that changed since.
+
+The texts stand in a few large chunks: one `find` over a chunk tells which of its hundreds of files hold what a pattern
+needs, in a tenth of the time that opening them takes. A text counts for the stamp that its file had when it was read,
+and only for that: whoever asks brings the stamps of now, from behind the tree's barrier. What is too large, was changed
+a moment ago, has several names on the disk (a write by the other one is not heard of) or a wide encoding is not kept:
+each search reads it.
+
+A `Corpora` bounds all of them together, and drops those that nobody has searched for a while.
+"""
+
+import os
+import stat
+import threading
+import time
+from bisect import bisect_right
+from collections.abc import Callable, Collection, Iterable, Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+import anyio
+from anyio.abc import TaskStatus
+
+from serena_central.core.nofollow import open_file
+from serena_central.core.periodic import repeat
+from serena_central.files.stamp import RACY_NS, Stamp
+
+MAX_BYTES = 128_000_000
+"""Of all corpora together: Django has 46 MB. What does not fit is read by each search."""
+
+MAX_FILE_BYTES = 4_000_000
+"""Larger files are data, and would push out hundreds of others."""
+
+CHUNK_BYTES = 1_000_000
+"""`bytes.find` keeps the interpreter's lock while it looks through one chunk: 0.3 ms."""
+
+IDLE_S = 600.0
+"""Who searches does so again within some minutes, and all can be read again in a tenth of a second per 10,000 files."""
+
+WIDE_MARKS = (b"\xff\xfe", b"\xfe\xff", b"\0\0\xfe\xff")
+"""How files in UTF-16 and UTF-32 begin: a text's UTF-8 does not stand in them."""
+
+_GAP = b"\n"
+"""Between two texts: no needle holds a line break."""
+
+
+class _Chunk:
+    def __init__(self) -> None:
+        self.data = b""
+        self.starts: list[int] = []
+        self.paths: list[str] = []
+        self.unused = 0
+        """Bytes of texts that are not kept any more."""
+
+
+class _Kept(NamedTuple):
+    stamp: Stamp
+    chunk: _Chunk
+    start: int
+    end: int
+
+
+class Corpus:
+    """The texts of one root. May be used in any thread."""
+
+    def __init__(self, root: Path, make_room: Callable[["Corpus", int], int]) -> None:
+        """`make_room(corpus, wanted)` tells how many bytes more it may keep."""
+        self._folder = f"{root}/"
+        self._make_room = make_room
+        self._lock = threading.Lock()
+        self._kept: dict[str, _Kept] = {}
+        self._chunks: list[_Chunk] = []
+        self.size_bytes = 0
+        self.last_used = time.monotonic()
+
+    def read(self, paths: Iterable[str], stamps: Mapping[str, Stamp], go_on: Callable[[int], bool]) -> set[str]:
+        """Reads and keeps those of the files that are not kept as of their stamps, as far as there is room; returns
+        those that are kept then.
+
+        `stamps` are those of all files of the root. `go_on` is told how many were read, and says whether to continue.
+        """
+        self.last_used = time.monotonic()
+        kept = self._kept.get
+        found, missing = set[str](), dict[str, Stamp]()
+        for path in paths:
+            stamp = stamps.get(path)
+            if stamp is None:
+                continue
+            if (one := kept(path)) is not None and one.stamp == stamp:
+                found.add(path)
+            else:
+                missing[path] = stamp
+        if not missing:
+            return found
+        self._add(missing, stamps, go_on)
+        return {path for path in (*found, *missing) if (one := kept(path)) is not None and one.stamp == stamps[path]}
+
+    def without(self, needles: Collection[bytes]) -> set[str]:
+        """The kept files in which none of the needles stands. No needle holds a line break."""
+        self.last_used = time.monotonic()
+        with self._lock:
+            kept = set(self._kept)
+            chunks = [(chunk.data, chunk.starts.copy(), chunk.paths.copy()) for chunk in self._chunks]
+        for data, starts, paths in chunks:
+            for needle in needles:
+                position = data.find(needle)
+                while position >= 0:
+                    place = bisect_right(starts, position)
+                    kept.discard(paths[place - 1])
+                    position = data.find(needle, starts[place]) if place < len(starts) else -1
+        return kept
+
+    def text(self, path: str, stamp: Stamp | None) -> bytes | None:
+        """The bytes of a file with this stamp; empty for a binary file. None: not kept."""
+        with self._lock:
+            kept = self._kept.get(path)
+            return kept.chunk.data[kept.start : kept.end] if kept is not None and kept.stamp == stamp else None
+
+    def clear(self) -> None:
+        with self._lock:
+            self._kept, self._chunks, self.size_bytes = {}, [], 0
+
+    def _add(self, missing: Mapping[str, Stamp], stamps: Mapping[str, Stamp], go_on: Callable[[int], bool]) -> None:
+        wanted = sum(stamp.size for stamp in missing.values())
+        room = self._make_room(self, wanted)
+        if room < wanted:
+            with self._lock:
+                for path in [path for path, one in self._kept.items() if stamps.get(path) != one.stamp]:
+                    self._forget(path)
+            room = self._make_room(self, wanted)
+        parts: list[tuple[str, Stamp, bytes]] = []
+        size = 0
+        for number, (path, stamp) in enumerate(missing.items()):
+            if not go_on(number):
+                break
+            if stamp.size > min(MAX_FILE_BYTES, room - size) or (data := _read(self._folder + path, stamp)) is None:
+                continue
+            parts.append((path, stamp, data))
+            size += len(data) + len(_GAP)
+            if size >= CHUNK_BYTES:
+                self._keep(parts)
+                room -= size
+                parts, size = [], 0
+        self._keep(parts)
+
+    def _keep(self, parts: Collection[tuple[str, Stamp, bytes]]) -> None:
+        if not parts:
+            return
+        with self._lock:
+            for path, _, _ in parts:
+                self._forget(path)
+            # A small chunk grows until it is a full one: a file that is edited and searched in turn makes no new ones.
+            if not self._chunks or len(self._chunks[-1].data) >= CHUNK_BYTES:
+                self._chunks.append(_Chunk())
+            chunk = self._chunks[-1]
+            start, pieces = len(chunk.data), [chunk.data]
+            for path, stamp, data in parts:
+                self._kept[path] = _Kept(stamp, chunk, start, start + len(data))
+                chunk.paths.append(path)
+                chunk.starts.append(start)
+                pieces += (data, _GAP)
+                start += len(data) + len(_GAP)
+            self.size_bytes += start - len(chunk.data)
+            chunk.data = b"".join(pieces)
+
+    def _forget(self, path: str) -> None:
+        """With the whole chunk, where most of it is not used: its other files are read again."""
+        gone = self._kept.pop(path, None)
+        if gone is None:
+            return
+        chunk = gone.chunk
+        chunk.unused += gone.end - gone.start + len(_GAP)
+        if chunk.unused * 2 > len(chunk.data):
+            self._chunks.remove(chunk)
+            self.size_bytes -= len(chunk.data)
+            for other in chunk.paths:
+                if (one := self._kept.get(other)) is not None and one.chunk is chunk:
+                    del self._kept[other]
+
+
+class Corpora:
+    """Hands out the corpora of all roots and bounds them together. May be used in any thread."""
+
+    def __init__(self, max_bytes: int = MAX_BYTES) -> None:
+        self._max_bytes = max_bytes
+        self._lock = threading.Lock()
+        self._corpora: dict[Path, Corpus] = {}
+
+    async def run(self, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
+        """Drops idle ones until it is cancelled."""
+        task_status.started()
+        await repeat("dropping idle corpora", self.drop_idle, every_s=IDLE_S / 10)
+
+    @property
+    def size_bytes(self) -> int:
+        return sum(one.size_bytes for one in list(self._corpora.values()))
+
+    def of(self, root: Path) -> Corpus:
+        with self._lock:
+            return self._corpora.setdefault(root, Corpus(root, self._make_room))
+
+    def drop_idle(self, idle_s: float = IDLE_S) -> None:
+        with self._lock:
+            idle = [root for root, one in self._corpora.items() if time.monotonic() - one.last_used >= idle_s]
+            for root in idle:
+                self._corpora.pop(root).clear()
+
+    def _make_room(self, corpus: Corpus, wanted: int) -> int:
+        """Drops what was not searched for the longest time until as much as wanted fits, but never `corpus` itself."""
+        with self._lock:
+            room = self._max_bytes - self.size_bytes
+            others = (root for root, one in self._corpora.items() if one is not corpus)
+            for root in sorted(others, key=lambda root: self._corpora[root].last_used):
+                if room >= wanted:
+                    break
+                other = self._corpora.pop(root)
+                room += other.size_bytes
+                other.clear()
+            return room
+
+
+def _read(path: str, stamp: Stamp) -> bytes | None:
+    """The bytes of a file, which had this stamp before and after; None for one that is not kept."""
+    try:
+        descriptor = open_file(path)
+    except (OSError, ValueError):
+        return None
+    try:
+        status = os.fstat(descriptor)
+        if status.st_nlink != 1 or not stat.S_ISREG(status.st_mode) or Stamp.of(status) != stamp:
+            return None
+        data = os.read(descriptor, stamp.size + 1)
+        changed = max(stamp.mtime_ns, stamp.ctime_ns)
+        if Stamp.of(os.fstat(descriptor)) != stamp or len(data) != stamp.size or time.time_ns() - changed <= RACY_NS:
+            return None
+    except OSError:
+        return None
+    finally:
+        os.close(descriptor)
+    if data.startswith(WIDE_MARKS):
+        return None
+    return b"" if b"\0" in data else data
