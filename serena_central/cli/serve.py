@@ -9,11 +9,11 @@ import socket
 import sys
 import time
 import webbrowser
-from collections.abc import Generator
+from collections.abc import Generator, Iterable
 from contextlib import contextmanager, nullcontext
 from importlib import metadata
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import anyio
 import click
@@ -35,6 +35,9 @@ from serena_central.core.logs import log_to
 from serena_central.core.places import Places
 from serena_central.files.atomic import write_whole
 from serena_central.standalone.lock import lock_at_once
+
+if TYPE_CHECKING:
+    from serena_central.projects.registry import ProjectRegistry
 
 logger = logging.getLogger(__name__)
 
@@ -183,15 +186,16 @@ async def _serve(
             await super().startup(sockets)
             if not self.started or self.should_exit:
                 return
+            roots = _known(application.projects, start.projects)  # before the first client asks, which may be quick
             _write_announcement(places, url, start.arguments)
             gc.freeze()  # what is there now stays: each full collection would look at it again, for 0.1 s
             link = page_address(url, application.dashboard.one_time_link())
             _announce(places, url, link)
             if start.open_page:
                 webbrowser.open(link)
-            for root in start.projects:
+            for root in roots:
                 try:
-                    await application.projects.open(application.projects.check(root))
+                    await application.projects.open(root)
                 except SerenaCentralError as error:
                     click.echo(f"serena-central: {error}", err=True)
 
@@ -199,6 +203,22 @@ async def _serve(
     await server.serve(sockets=[listener])
     if server.lifespan.error_occurred:
         raise Unsuccessful  # the log says of what
+
+
+def _known(projects: "ProjectRegistry", asked: Iterable[Path]) -> list[Path]:
+    """The roots of folders that may become projects, which they are from now on; says why others may not."""
+    from serena_central.projects.registry import KnownProject
+
+    roots: list[Path] = []
+    for folder in asked:
+        try:
+            root = projects.check(folder)
+        except SerenaCentralError as error:
+            click.echo(f"serena-central: {error}", err=True)
+            continue
+        projects.remember(KnownProject(root.name, str(root)))
+        roots.append(root)
+    return roots
 
 
 def _announce(places: Places, url: str, link: str) -> None:
