@@ -7,10 +7,10 @@ running has ended with it, since its children can't outlive it, and is shown as 
 import logging
 import time
 from collections import OrderedDict
-from collections.abc import AsyncGenerator, Callable, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import anyio
 import anyio.to_thread
@@ -41,6 +41,9 @@ from serena_central.store.query_results import TaskFilter
 from serena_central.store.rows import TaskRow
 from serena_central.store.store import Store
 
+if TYPE_CHECKING:
+    from serena_central.agents.day_budgets import DayBudgets
+
 logger = logging.getLogger(__name__)
 
 OVER_KEPT = 200
@@ -52,6 +55,9 @@ MIN_FREE_BYTES = 256_000_000
 """Of memory: with less, no further task starts beside those that run."""
 
 DAY_S = 86_400
+
+BUDGET_CHECK_S = 30.0
+"""How often the day's budgets are asked while tasks run; at once when a task reports what it has cost."""
 
 ACCEPTED_S = 2.0
 """How long one waits for the store to have an accepted task."""
@@ -107,6 +113,7 @@ class Scheduler:
         folder: Path,
         grants: Grants,
         verifier: Verifier | None = None,
+        budgets: "DayBudgets | None" = None,
         clock: Callable[[], float] = time.time,
     ) -> None:
         """`runners` by name, the preferred first; `folder` is for their output."""
@@ -117,6 +124,8 @@ class Scheduler:
         self._folder = folder
         self._grants = grants
         self._verifier = verifier
+        self._budgets = budgets
+        self._has_spent = anyio.Event()
         self._clock = clock
         self._slots = Slots(policy.concurrent, self._has_memory)
         self._live: dict[str, Task] = {}
@@ -129,6 +138,8 @@ class Scheduler:
         await anyio.to_thread.run_sync(sweep, self._folder)
         async with anyio.create_task_group() as tasks:
             self._tasks = tasks
+            if self._budgets is not None:
+                tasks.start_soon(self._watch_budgets, self._budgets)
             task_status.started()
             try:
                 await anyio.sleep_forever()
@@ -179,6 +190,7 @@ class Scheduler:
         if self._slots.queued >= MAX_QUEUED:
             raise TaskRefused(f"{self._slots.queued} tasks are queued, which is the maximum.")
         await self._check_day()
+        warnings = await self._check_budgets(spec.root)
         row = TaskRow(
             id=spec.id,
             at=self._clock(),
@@ -195,6 +207,8 @@ class Scheduler:
         )
         task = Task(spec, row, TaskOutput(self._folder / f"{spec.id}.jsonl", self._clock))
         self._live[spec.id] = self._by_session[spec.session] = task
+        for warning in warnings:
+            task.output.add("note", warning)
         self._grants.give(spec)
         self._moved(task)
         self._tasks.start_soon(self._carry_out, task)
@@ -213,6 +227,39 @@ class Scheduler:
         spent += sum(task.row.cost_usd or 0.0 for task in self._live.values())
         if spent >= limit:
             raise TaskRefused(f"Tasks have cost ${spent:.2f} today (UTC), and agents.daily_usd is {limit:g}.")
+
+    async def _check_budgets(self, root: str) -> Sequence[str]:
+        """Warnings.
+
+        Raises:
+            TaskRefused
+        """
+        if self._budgets is None:
+            return ()
+        verdict = await self._budgets.verdict(root, self._costs())
+        if verdict.state == "stop":
+            raise TaskRefused(f"{' '.join(verdict.reasons)} See usage_budgets in the settings.")
+        return verdict.reasons
+
+    async def _watch_budgets(self, budgets: "DayBudgets") -> None:
+        """Ends tasks whose project has no money left today."""
+        while True:
+            with anyio.move_on_after(BUDGET_CHECK_S):
+                await self._has_spent.wait()
+            self._has_spent = anyio.Event()
+            for root in {task.spec.root for task in self._live.values()}:
+                try:
+                    verdict = await budgets.verdict(root, self._costs())
+                except SerenaCentralError as error:
+                    logger.warning("budgets of %s are not checked: %s", root, error)
+                    continue
+                for task in [one for one in self._live.values() if one.spec.root == root]:
+                    if verdict.state == "stop" and task.over_budget is None:
+                        task.over_budget = " ".join(verdict.reasons)
+                        task.scope.cancel()
+
+    def _costs(self) -> list[TaskRow]:
+        return [task.row for task in self._live.values()]
 
     def task_of(self, session: str) -> Task | None:
         """The running task that a session belongs to."""
@@ -391,6 +438,8 @@ class Scheduler:
             task.over_budget = f"It used {used} tokens of {budget.tokens}."
         elif budget.cost_usd is not None and (one.cost_usd or 0.0) > budget.cost_usd:
             task.over_budget = f"It cost ${one.cost_usd:.2f} of ${budget.cost_usd:g}."
+        if one.cost_usd is not None:
+            self._has_spent.set()
         if task.over_budget:
             task.scope.cancel()
 

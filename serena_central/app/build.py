@@ -99,6 +99,7 @@ from serena_central.web.warming import Warming
 from serena_central.web.web_services import WebServices
 
 if TYPE_CHECKING:
+    from serena_central.agents.day_budgets import DayBudgets
     from serena_central.agents.scheduler import Scheduler
     from serena_central.agents.tasks import Runner
     from serena_central.hub.hub import Hub
@@ -338,7 +339,22 @@ def _scheduler(services: Services, caller: ToolCaller, token: Token) -> "Schedul
         folder=services.places.tasks,
         grants=services.offer.task_grants,
         verifier=verifier,
+        budgets=_day_budgets(services),
     )
+
+
+def _day_budgets(services: Services) -> "DayBudgets | None":
+    settings = services.settings
+    if not settings.usage_budgets:
+        return None
+    from serena_central.agents.day_budgets import DayBudgets
+    from serena_central.transcripts.budgets import BudgetCheck
+    from serena_central.transcripts.pricing import Prices
+    from serena_central.transcripts.roots import roots_of
+
+    roots = roots_of(Path.home(), os.environ)
+    check = BudgetCheck(services.places.usage_file, roots, Prices(settings.prices), settings.usage_budgets)
+    return DayBudgets(check, services.store)
 
 
 def _warming_on_start(runs: list[Run], services: Services) -> None:

@@ -547,8 +547,8 @@ class ServerSettings(SharedSettings, kw_only=True, frozen=True):
     usage_budgets: Annotated[
         dict[str, Dollars],
         Meta(
-            description="Dollars a day above which usage warns: of projects, by root or name of its folder, and of all "
-            "together under the key day."
+            description="Dollars a day above which usage warns, and tasks are refused or ended: of projects, by root "
+            "or name of its folder, and of all together under the key day."
         ),
     ] = {}
     task_tool: Annotated[

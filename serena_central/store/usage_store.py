@@ -231,6 +231,12 @@ class UsageStore:
             found = self._connection.execute("SELECT value FROM setting WHERE name = ?", (name,)).fetchone()
             return found[0] if found else None
 
+    def has_session(self, session: str) -> bool:
+        """Whether a transcript of it was read."""
+        with self._failing_plainly():
+            found = self._connection.execute("SELECT 1 FROM origin WHERE session = ? LIMIT 1", (session,))
+            return found.fetchone() is not None
+
     def totals(self, since_bucket: int = 0, session: str | None = None) -> list[Total]:
         """Of quarters of an hour from `since_bucket` on."""
         return self._read(Total, "total", since_bucket, session)

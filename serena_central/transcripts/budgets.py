@@ -3,6 +3,7 @@
 Clients are warned of and never stopped; tasks of our own ask `check` before they begin, and stop where it says so.
 """
 
+import threading
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, tzinfo
 from pathlib import Path, PurePath
@@ -36,6 +37,15 @@ class Overrun(msgspec.Struct, frozen=True, kw_only=True):
         return f"{what}: ${self.spent:.2f} spent today, above the budget of ${self.budget:.2f}."
 
 
+class TaskCost(msgspec.Struct, frozen=True, kw_only=True):
+    """What a task of our own has cost today, in dollars. `session` is the client's, by which its transcript is found;
+    "" if it is not known yet."""
+
+    project: str
+    session: str
+    cost: float
+
+
 class Verdict(msgspec.Struct, frozen=True, kw_only=True):
     """Whether a task of our own may spend more today, with a sentence for each budget that is short of money and for
     what is not known."""
@@ -61,10 +71,10 @@ def check(
     *,
     now: datetime,
     zone: tzinfo | None = None,
-    pending: float = 0.0,
+    tasks: Sequence[TaskCost] = (),
 ) -> Verdict:
-    """Whether a task in the project (its root) may begin or go on. `pending` are dollars that tasks have spent and no
-    transcript tells yet. Days are those of `zone`, None for the machine's own.
+    """Whether a task in the project (its root) may begin or go on. Of `tasks`, those count whose session is in no
+    transcript. Days are those of `zone`, None for the machine's own.
 
     Raises:
         StoreError
@@ -72,13 +82,13 @@ def check(
     concerned = {name: budgets[name] for name in budgets if name == ALL or _is_of(name, project)}
     if not concerned:
         return Verdict(state="allowed")
-    midnight = now.astimezone(zone).replace(hour=0, minute=0, second=0, microsecond=0)
-    found = report(store, "project", since=midnight, zone=zone, now=now)
+    found = report(store, "project", since=midnight(now, zone), zone=zone, now=now)
+    unread = [one for one in tasks if not store.has_session(one.session)]
     reasons: list[str] = []
     used_up = False
     for name, budget in concerned.items():
         row = _spent(name, found.total, found.rows)
-        spent = row.cost + pending
+        spent = row.cost + sum(one.cost for one in unread if name == ALL or _is_of(name, one.project))
         what = "all projects" if name == ALL else name
         if spent >= WARN_FROM * budget:
             reasons.append(f"${spent:.2f} of today's ${budget:.2f} for {what} are spent.")
@@ -96,14 +106,24 @@ class BudgetCheck:
         self._roots = roots
         self._prices = prices
         self._budgets = budgets
+        self._reading = threading.Lock()
 
-    def __call__(self, project: str, *, pending: float = 0.0) -> Verdict:
+    def concerns(self, project: str) -> bool:
+        """Whether there is a budget for what the project (its root) spends."""
+        return any(name == ALL or _is_of(name, project) for name in self._budgets)
+
+    def __call__(self, project: str, tasks: Sequence[TaskCost] = ()) -> Verdict:
         """Raises: StoreError."""
-        if not any(name == ALL or _is_of(name, project) for name in self._budgets):
+        if not self.concerns(project):
             return Verdict(state="allowed")
-        with UsageStore(self._usage_file) as store:
+        with self._reading, UsageStore(self._usage_file) as store:
             update(store, self._roots, self._prices)
-            return check(store, self._budgets, project, now=datetime.now(UTC), pending=pending)
+            return check(store, self._budgets, project, now=datetime.now(UTC), tasks=tasks)
+
+
+def midnight(now: datetime, zone: tzinfo | None = None) -> datetime:
+    """When the day began, in a time zone, None for the machine's own."""
+    return now.astimezone(zone).replace(hour=0, minute=0, second=0, microsecond=0)
 
 
 def _spent(name: str, today: UsageRow, projects: Sequence[UsageRow]) -> UsageRow:

@@ -178,6 +178,30 @@ async def test_no_task_starts_when_the_day_has_cost_enough(tmp_path: Path, proje
         assert (refused.status_code, refused.json()["error"]["kind"]) == (409, "task_refused")
 
 
+async def test_a_budget_of_the_day_ends_the_task_that_uses_it_up_and_refuses_the_next(
+    tmp_path: Path, project: Path
+) -> None:
+    steps = [{"cost_usd": 0.75}, {"wait_s": 60}]
+    settings = {**scripted(tmp_path, {"cheap": [{"cost_usd": 0.25}], "": steps}), "usage_budgets": {"app": 1.0}}
+    async with running_central(tmp_path, settings) as running, running.http() as http:
+        assert (await over(http, (await start(http, "cheap", project))["id"]))["state"] == "done"
+        found = await over(http, (await start(http, "x", project))["id"])
+        assert found["state"] == "over budget"
+        assert "$1.00 of today's $1.00 for app" in found["error"]
+        refused = await http.post("/api/v1/tasks", json={"instruction": "y", "project": str(project)})
+        assert (refused.status_code, refused.json()["error"]["kind"]) == (409, "task_refused")
+        assert "usage_budgets" in refused.json()["error"]["message"]
+
+
+async def test_a_task_is_warned_before_a_budget_of_the_day_is_used_up(tmp_path: Path, project: Path) -> None:
+    settings = {**scripted(tmp_path, {"": [{"cost_usd": 0.9}, {"text": "x"}]}), "usage_budgets": {"day": 1.0}}
+    async with running_central(tmp_path, settings) as running, running.http() as http:
+        for notes in ([], ["$0.90 of today's $1.00 for all projects are spent."]):
+            task = await over(http, (await start(http, "x", project))["id"])
+            lines = (await http.get(f"/api/v1/tasks/{task['id']}/output")).json()["lines"]
+            assert [line["text"] for line in lines if line["kind"] == "note"] == notes
+
+
 async def test_cancel_ends_the_whole_tree_and_its_processes(tmp_path: Path, project: Path) -> None:
     stubborn = (
         "import os,signal,time\nfor n in (2,15): signal.signal(n,signal.SIG_IGN)\n"

@@ -1,13 +1,13 @@
 """What a day may cost: whether a task of our own may spend more."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
 from serena_central.store.usage_store import UsageStore
-from serena_central.transcripts.budgets import BudgetCheck, Verdict, check
+from serena_central.transcripts.budgets import BudgetCheck, TaskCost, Verdict, check
 from serena_central.transcripts.counting import update
 from serena_central.transcripts.pricing import Prices
 from serena_central.transcripts.roots import roots_of
@@ -16,10 +16,12 @@ from tests.support.transcripts import claude, written
 NOW = datetime(2026, 11, 1, 12, tzinfo=UTC)
 
 
-def verdict(home: Path, budgets: Mapping[str, float], project: str = "/home/u/shop", pending: float = 0.0) -> Verdict:
+def verdict(
+    home: Path, budgets: Mapping[str, float], project: str = "/home/u/shop", tasks: Sequence[TaskCost] = ()
+) -> Verdict:
     with UsageStore(home / "usage.db") as store:
         update(store, roots_of(home, {}), Prices())
-        return check(store, budgets, project, now=NOW, zone=UTC, pending=pending)
+        return check(store, budgets, project, now=NOW, zone=UTC, tasks=tasks)
 
 
 @pytest.fixture
@@ -56,8 +58,17 @@ def test_a_budget_warns_from_four_fifths_and_stops_when_it_is_used_up(
     assert verdict(home, budgets).state == state
 
 
-def test_what_running_tasks_have_spent_counts(home: Path) -> None:
-    assert verdict(home, {"shop": 10}, pending=7).state == "stop"
+@pytest.mark.parametrize(
+    ("task", "state"),
+    [
+        (TaskCost(project="/home/u/shop", session="", cost=7), "stop"),
+        (TaskCost(project="/home/u/shop", session="s-1", cost=7), "allowed"),
+        (TaskCost(project="/home/u/other", session="", cost=7), "allowed"),
+    ],
+    ids=["no transcript yet", "its transcript is read", "another project"],
+)
+def test_what_tasks_have_spent_counts_unless_a_transcript_tells_it(home: Path, task: TaskCost, state: str) -> None:
+    assert verdict(home, {"shop": 10}, tasks=[task]).state == state
 
 
 def test_what_is_not_known_is_said(home: Path) -> None:
