@@ -14,7 +14,7 @@ from serena_central.core.text import Text
 from serena_central.lsp.answers import SymbolKind
 from serena_central.projects.navigation.common_names import is_common
 from serena_central.symbols.index import Hit
-from serena_central.symbols.kinds import CALLABLE
+from serena_central.symbols.symbol import CALLABLE
 
 _ENTRY_POINTS: Mapping[str, Collection[str]] = {
     "python": {"main", "setUp", "tearDown", "setUpClass", "tearDownClass", "setup", "teardown"},

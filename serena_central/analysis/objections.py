@@ -26,7 +26,7 @@ from serena_central.projects.superrepo.sibling_hierarchies import counterparts
 from serena_central.projects.superrepo.sibling_places import SiblingPlaces, places_in, shown
 from serena_central.projects.superrepo.sibling_references import Declaration
 from serena_central.symbols.index import Hit
-from serena_central.symbols.kinds import CALLABLE, TYPES
+from serena_central.symbols.symbol import CALLABLE, TYPES
 
 _UNBOUND = frozenset({"python"})
 """Languages without interfaces whose methods a type has to have: overrides are told as what keeps the old name."""

@@ -12,8 +12,8 @@ from serena_central.core.errors import PathError
 from serena_central.lsp.answers import SymbolKind
 from serena_central.projects.project import Project
 from serena_central.symbols.index import Hit
-from serena_central.symbols.kinds import CALLABLE
 from serena_central.symbols.namepath import parse_pattern
+from serena_central.symbols.symbol import CALLABLE
 
 MOST_READ = 100
 """Files that are looked into for one name: beyond, it is an everyday word."""

@@ -9,7 +9,7 @@ from serena_central.lsp.answers import SymbolKind
 from serena_central.projects.editing.positional_values import WITH_BASE, is_decorated, is_import, match_args
 from serena_central.projects.project import Project
 from serena_central.symbols.index import Hit
-from serena_central.symbols.kinds import TYPES
+from serena_central.symbols.symbol import TYPES
 
 _FIELDS = frozenset({SymbolKind.FIELD, SymbolKind.PROPERTY, SymbolKind.VARIABLE, SymbolKind.CONSTANT})
 

@@ -45,14 +45,13 @@ from serena_central.projects.refactoring.name_conflicts import Naming
 from serena_central.projects.refactoring.refactoring import Refactoring
 from serena_central.projects.warming.project_warm_up import Warmed, warm
 from serena_central.store.index_cache import IndexCache
-from serena_central.symbols.bodies import below, body_hashes
 from serena_central.symbols.finder import Finder, Found
 from serena_central.symbols.index import Hit, IndexedFiles, SymbolIndex
 from serena_central.symbols.indexing.incompleteness import PATIENT_S, Incompleteness
 from serena_central.symbols.indexing.indexer import Indexer
 from serena_central.symbols.indexing.policy import IndexingPolicy
 from serena_central.symbols.namepath import parse_pattern
-from serena_central.symbols.symbol import FileSymbols
+from serena_central.symbols.symbol import FileSymbols, below, body_hashes
 
 logger = logging.getLogger(__name__)
 

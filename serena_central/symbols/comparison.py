@@ -4,7 +4,7 @@ built, or the syntax. Decided by what both say of a sample of the project's own 
 from collections.abc import Iterable, Sequence
 
 from serena_central.lsp.answers import DocumentSymbol
-from serena_central.symbols.kinds import CALLABLE, TYPES
+from serena_central.symbols.symbol import CALLABLE, TYPES
 
 SAMPLE_FILES = 48
 """The comparison runs while all files are read by syntax, so that no caller waits for it."""

@@ -1,6 +1,6 @@
 """Languages whose names are case-insensitive, for all symbols or for some kinds."""
 
-from serena_central.symbols.kinds import CALLABLE, GROUPS, TYPES
+from serena_central.symbols.symbol import CALLABLE, GROUPS, TYPES
 
 _ALL = frozenset({"ada", "fortran", "pascal", "powershell", "sql", "vb"})
 _SOME = {"php": CALLABLE | GROUPS | TYPES}

@@ -1,17 +1,33 @@
-"""Symbols of one file, as the index keeps them: a flat list in document order, each with its container.
+"""Symbols of one file, as the index keeps them: a flat list in document order, each with its container; their
+kinds, and hashes of their bodies, which distinguish a change of one symbol from changes elsewhere in its file.
 
 Flat and compact because an index holds hundreds of thousands of them, and because msgspec then reads a cached file in
 microseconds. Positions are code points (core/text.py).
 """
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from hashlib import blake2b
 
 import msgspec
 
-from serena_central.core.text import Position, Range
-from serena_central.lsp.answers import DocumentSymbol
+from serena_central.core.errors import InvalidArguments
+from serena_central.core.text import Position, Range, Text
+from serena_central.lsp.answers import DocumentSymbol, SymbolKind
 from serena_central.symbols.namepath import PathPart, split_name
+
+_NAMES = {kind.value: kind.name.title().replace("_", "") for kind in SymbolKind}
+_NUMBERS = {name.casefold(): number for number, name in _NAMES.items()}
+
+TYPES = frozenset({SymbolKind.CLASS, SymbolKind.INTERFACE, SymbolKind.STRUCT, SymbolKind.ENUM, SymbolKind.OBJECT})
+"""What members and bases have."""
+
+GROUPS = frozenset({SymbolKind.MODULE, SymbolKind.NAMESPACE, SymbolKind.PACKAGE})
+"""What only groups names: what is in it may be used by its own."""
+
+VALUES = frozenset({SymbolKind.VARIABLE, SymbolKind.CONSTANT})
+
+CALLABLE = frozenset({SymbolKind.FUNCTION, SymbolKind.METHOD, SymbolKind.CONSTRUCTOR})
 
 
 class Symbol(msgspec.Struct, frozen=True, array_like=True, gc=False):
@@ -215,3 +231,53 @@ def _by_name(siblings: Sequence[DocumentSymbol]) -> _ByName:
         if not sibling.scope:
             named.setdefault(sibling.name, []).append(sibling)
     return named
+
+
+def kind_name(kind: int) -> str:
+    """`Class` for 5; a number that LSP doesn't know is shown as such."""
+    return _NAMES.get(kind, f"Kind{kind}")
+
+
+def kind_numbers(kinds: Iterable[int | str]) -> frozenset[int]:
+    """Numbers for what a caller wrote as numbers or names.
+
+    Raises:
+        InvalidArguments: a kind that LSP doesn't know.
+    """
+    return frozenset(_number(kind) for kind in kinds)
+
+
+def _number(kind: int | str) -> int:
+    number = _NUMBERS.get(kind.casefold()) if isinstance(kind, str) else kind
+    if number is None and isinstance(kind, str) and kind.isdecimal():
+        number = int(kind)
+    if number not in _NAMES:
+        known = ", ".join(f"{value} {name}" for value, name in _NAMES.items())
+        raise InvalidArguments(f"{kind!r} is not a symbol kind. Kinds: {known}.")
+    return number
+
+
+def body_hash(text: Text, symbol: Symbol) -> str:
+    """The hash of a symbol's body, 16 hexadecimal digits. Line ends don't count."""
+    return hash_of(text.slice(symbol.range))
+
+
+def hash_of(body: str) -> str:
+    """The hash of a body that was cut out already."""
+    body = body.replace("\r\n", "\n")
+    return blake2b(body.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
+
+
+def body_hashes(text: Text, file: FileSymbols, places: Iterable[int] | None = None) -> dict[str, str]:
+    """Name path → hash, of all symbols of a file or of those at `places`."""
+    chosen = range(len(file.symbols)) if places is None else places
+    return {file.name_path(place): body_hash(text, file.symbols[place]) for place in chosen}
+
+
+def below(file: FileSymbols, place: int) -> list[int]:
+    """A symbol and all that it contains."""
+    inside = {place}
+    for number in range(place + 1, len(file.symbols)):  # a container stands before what it holds
+        if file.symbols[number].container in inside:
+            inside.add(number)
+    return sorted(inside)

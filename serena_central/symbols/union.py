@@ -10,7 +10,7 @@ from serena_central.core.text import Range
 from serena_central.lsp.answers import DocumentSymbol
 from serena_central.symbols.comparison import TOLERATED, is_whole, last_name, names
 from serena_central.symbols.indexing.symbol_source import Outline
-from serena_central.symbols.kinds import CALLABLE, GROUPS, TYPES
+from serena_central.symbols.symbol import CALLABLE, GROUPS, TYPES
 
 
 class Union(NamedTuple):

@@ -11,7 +11,7 @@ from serena_central.analysis.module_graph import open_modules
 from serena_central.analysis.render.formats import RENDERERS, Format
 from serena_central.analysis.report import report_of
 from serena_central.projects.project import Project
-from serena_central.symbols.kinds import kind_numbers
+from serena_central.symbols.symbol import kind_numbers
 from serena_central.tools.answer import Form, Shaped, shaped
 from serena_central.tools.catalogue import tool
 from serena_central.tools.context import ToolCall

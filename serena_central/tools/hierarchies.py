@@ -10,7 +10,7 @@ from serena_central.projects.navigation.symbol_views import HierarchyNode
 from serena_central.projects.project import Project
 from serena_central.projects.superrepo.sibling_hierarchies import hierarchy_in, is_structural
 from serena_central.projects.superrepo.sibling_references import Declarations
-from serena_central.symbols.kinds import kind_name
+from serena_central.symbols.symbol import kind_name
 from serena_central.tools.answer import Form, Shaped, shaped
 from serena_central.tools.catalogue import tool
 from serena_central.tools.context import ToolCall

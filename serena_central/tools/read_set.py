@@ -12,8 +12,8 @@ from serena_central.projects.editing.conflicts import WHOLE_FILE
 from serena_central.projects.editing.edits import Edited
 from serena_central.projects.navigation.symbol_views import ReferenceView, SymbolView
 from serena_central.projects.project import Project
-from serena_central.symbols.bodies import body_hash, body_hashes
 from serena_central.symbols.index import Hit
+from serena_central.symbols.symbol import body_hash, body_hashes
 from serena_central.tools.context import ToolCall
 
 SHARED_SESSION = (
@@ -23,7 +23,7 @@ SHARED_SESSION = (
 
 
 class ReadSet:
-    """Of the session of one call. Paths are root-relative; hashes are those of symbols/bodies.py, by name path."""
+    """Of the session of one call. Paths are root-relative; hashes are those of symbols/symbol.py, by name path."""
 
     def __init__(self, call: ToolCall, target: Project) -> None:
         self._call = call

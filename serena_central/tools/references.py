@@ -18,7 +18,7 @@ from serena_central.projects.project import Project
 from serena_central.projects.registry import real_path
 from serena_central.projects.superrepo.sibling_references import Declarations
 from serena_central.symbols.index import Hit
-from serena_central.symbols.kinds import kind_name, kind_numbers
+from serena_central.symbols.symbol import kind_name, kind_numbers
 from serena_central.tools.answer import Form
 from serena_central.tools.catalogue import tool
 from serena_central.tools.context import ToolCall

@@ -9,7 +9,7 @@ from serena_central.core.text import Range
 from serena_central.projects.navigation.symbol_views import SymbolView
 from serena_central.projects.project import Project
 from serena_central.symbols.index import Hit, Hits
-from serena_central.symbols.kinds import kind_name
+from serena_central.symbols.symbol import kind_name
 from serena_central.tools.answer import Form
 from serena_central.tools.context import ToolCall
 from serena_central.tools.listing import Listing

@@ -26,8 +26,7 @@ from serena_central.projects.project import Project
 from serena_central.projects.superrepo.sibling_hierarchies import implementations_in
 from serena_central.projects.superrepo.sibling_references import Declarations, declarations
 from serena_central.symbols.index import Hit, Hits
-from serena_central.symbols.kinds import kind_name, kind_numbers
-from serena_central.symbols.symbol import FileSymbols
+from serena_central.symbols.symbol import FileSymbols, kind_name, kind_numbers
 from serena_central.tools.answer import Form, Shaped, shaped
 from serena_central.tools.catalogue import tool
 from serena_central.tools.context import ToolCall

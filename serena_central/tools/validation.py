@@ -12,7 +12,7 @@ from serena_central.analysis.unused_symbols import Unused, UnusedFound
 from serena_central.analysis.validation import Extent, Findings
 from serena_central.core.words import counted
 from serena_central.projects.project import Project
-from serena_central.symbols.kinds import kind_name
+from serena_central.symbols.symbol import kind_name
 from serena_central.tools.analysis import LONG_S, SECONDS, Seconds
 from serena_central.tools.answer import Form, Shaped, shaped
 from serena_central.tools.catalogue import tool

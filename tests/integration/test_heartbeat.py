@@ -11,7 +11,7 @@ import pytest
 
 from serena_central.app import Application
 from serena_central.files import search
-from serena_central.symbols.indexing.index_progress import IndexProgress
+from serena_central.symbols.indexing.file_states import IndexProgress
 from serena_central.tools import heartbeat
 from serena_central.tools.heartbeat import standing
 from tests.support.central import RunningCentral, running_central, running_parts, session_of

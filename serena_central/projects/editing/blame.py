@@ -13,7 +13,7 @@ from serena_central.editing.journal import Past
 from serena_central.editing.patch import ChangedLines, FilePatch, MovedOn, changed_lines, reverted
 from serena_central.files.text import FileText
 from serena_central.projects.editing.applied_edit import AppliedEdit, edits_in
-from serena_central.symbols.bodies import hash_of
+from serena_central.symbols.symbol import hash_of
 
 MOST_EDITS = 1000
 """Edits of one file that are walked back through, about a millisecond each."""

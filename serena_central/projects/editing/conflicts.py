@@ -19,8 +19,8 @@ from serena_central.editing.change import Author
 from serena_central.files.stamp import Stamp
 from serena_central.files.text import FileText
 from serena_central.projects.editing.blame import Blame, Verdict
-from serena_central.symbols.bodies import below, body_hash
 from serena_central.symbols.index import Hit
+from serena_central.symbols.symbol import below, body_hash
 
 CHANGES_REMEMBERED = 10_000
 """Maximum of symbols whose last author is remembered: about 3 MB."""

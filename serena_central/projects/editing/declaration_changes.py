@@ -10,8 +10,7 @@ from serena_central.editing.plan import changed_span
 from serena_central.lsp.answers import SymbolKind
 from serena_central.projects.editing.positional_values import called_as, is_moved, values
 from serena_central.projects.editing.signatures import reach, signature
-from serena_central.symbols.kinds import CALLABLE, TYPES, VALUES
-from serena_central.symbols.symbol import FileSymbols
+from serena_central.symbols.symbol import CALLABLE, TYPES, VALUES, FileSymbols
 
 _HIDDEN = VALUES | {SymbolKind.FUNCTION, SymbolKind.CLASS}
 """What is local where it stands in a variable, which may hold a function; the others are members of an object."""

@@ -29,10 +29,9 @@ from serena_central.projects.editing.positional_values import renumbered
 from serena_central.projects.languages.project_languages import ProjectLanguages
 from serena_central.projects.navigation.navigation import Navigation
 from serena_central.projects.navigation.symbol_views import DiagnosticView
-from serena_central.symbols.bodies import body_hashes
 from serena_central.symbols.index import SymbolIndex
 from serena_central.symbols.indexing.indexer import Indexer
-from serena_central.symbols.symbol import FileSymbols
+from serena_central.symbols.symbol import FileSymbols, body_hashes
 
 logger = logging.getLogger(__name__)
 

@@ -66,7 +66,7 @@ NOTHING_SEEN: Mapping[str, str] = MappingProxyType({})
 
 
 class Meant(NamedTuple):
-    """A symbol that an author means, and what the author knows of it: hashes of bodies (symbols/bodies.py), of the
+    """A symbol that an author means, and what the author knows of it: hashes of bodies (symbols/symbol.py), of the
     symbol and of those in it, by name path. What it holds nothing of is not compared."""
 
     path: str

@@ -12,8 +12,7 @@ from typing import NamedTuple
 from serena_central.core.text import Text
 from serena_central.lsp.answers import SymbolKind
 from serena_central.projects.editing.signatures import TOKEN
-from serena_central.symbols.kinds import CALLABLE, TYPES
-from serena_central.symbols.symbol import FileSymbols, Symbol
+from serena_central.symbols.symbol import CALLABLE, TYPES, FileSymbols, Symbol
 
 MOST = 4_000
 """Maximum of characters of a declaration's head that are read."""

@@ -10,8 +10,7 @@ from collections.abc import Iterator
 
 from serena_central.core.text import Position, Text
 from serena_central.lsp.answers import SymbolKind
-from serena_central.symbols.kinds import CALLABLE
-from serena_central.symbols.symbol import FileSymbols, Symbol
+from serena_central.symbols.symbol import CALLABLE, FileSymbols, Symbol
 
 MOST = 2_000
 """Maximum of characters of a declaration that are read."""

@@ -26,7 +26,7 @@ from serena_central.lsp.catalogue.choices import ChoiceProblem
 from serena_central.lsp.catalogue.permitted import Permitted
 from serena_central.lsp.detection import Detection
 from serena_central.lsp.roots import MarkerNames
-from serena_central.symbols.kinds import VALUES
+from serena_central.symbols.symbol import VALUES
 from serena_central.symbols.syntax.grammars import grammar_of
 
 

@@ -16,10 +16,10 @@ from serena_central.lsp.answers import Location
 from serena_central.projects.languages.project_languages import ProjectLanguages
 from serena_central.projects.navigation.possible_references import PlaceInCode
 from serena_central.projects.navigation.symbol_views import ReferenceView, view_of
-from serena_central.symbols.bodies import body_hash
 from serena_central.symbols.index import Hit, SymbolIndex
 from serena_central.symbols.indexing.incompleteness import Incompleteness
 from serena_central.symbols.indexing.indexer import Indexer
+from serena_central.symbols.symbol import body_hash
 
 CONTEXT_LINES = 1
 """Lines shown before and after a reference."""

@@ -13,8 +13,8 @@ from serena_central.core.errors import PathError
 from serena_central.core.text import Text
 from serena_central.projects.languages.project_languages import ProjectLanguages
 from serena_central.symbols.index import Hit, SymbolIndex
-from serena_central.symbols.kinds import TYPES
 from serena_central.symbols.namepath import parse_pattern
+from serena_central.symbols.symbol import TYPES
 
 MOST_TYPES = 100
 """Maximum of base types that are examined."""

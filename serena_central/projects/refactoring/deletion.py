@@ -7,8 +7,7 @@ from serena_central.core.text import Position, Range
 from serena_central.editing.placement import removed, removed_in_python, with_doc_comment
 from serena_central.editing.plan import TextEdit
 from serena_central.projects.editing.edits import Site
-from serena_central.symbols.bodies import below
-from serena_central.symbols.kinds import kind_numbers
+from serena_central.symbols.symbol import below, kind_numbers
 
 _VALUES = kind_numbers(["Constant", "EnumMember", "Field", "Property", "Variable"])
 

@@ -15,8 +15,7 @@ from serena_central.projects.languages.project_languages import ProjectLanguages
 from serena_central.projects.navigation.possible_references import Possible
 from serena_central.symbols.index import Hit, SymbolIndex
 from serena_central.symbols.indexing.indexer import Indexer
-from serena_central.symbols.kinds import TYPES
-from serena_central.symbols.symbol import FileSymbols
+from serena_central.symbols.symbol import TYPES, FileSymbols
 from serena_central.symbols.syntax.keywords import is_keyword
 
 FILES_READ = 50

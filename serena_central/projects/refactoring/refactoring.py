@@ -30,8 +30,8 @@ from serena_central.projects.refactoring.name_conflicts import Naming
 from serena_central.projects.refactoring.re_exports import Patterns, handed_on
 from serena_central.projects.refactoring.shorthands import are_patterns, both_written, check_meant
 from serena_central.symbols.index import Hit
-from serena_central.symbols.kinds import GROUPS
 from serena_central.symbols.name_case import ignores_case
+from serena_central.symbols.symbol import GROUPS
 
 MOST_PARTS = 100
 """Maximum of members that are checked for references before their container is deleted."""

@@ -10,7 +10,7 @@ from serena_central.editing.plan import TextEdit
 from serena_central.editing.rename import Rename
 from serena_central.projects.languages.project_languages import ProjectLanguages
 from serena_central.symbols.index import Hit
-from serena_central.symbols.kinds import GROUPS, VALUES
+from serena_central.symbols.symbol import GROUPS, VALUES
 from serena_central.symbols.syntax.grammars import SHORTHANDS
 from serena_central.symbols.syntax.messages import Shorthand
 

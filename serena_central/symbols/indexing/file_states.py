@@ -4,25 +4,36 @@ A file is *pending* from the moment the tree reports it new or changed until its
 changes the state, so that its parts stay consistent. It asks no server.
 
 What could not be indexed (files that failed, servers that did not start or make callers wait) is remembered for a
-while, so that callers don't wait for the same failure repeatedly; a change of the file ends it.
+while, so that callers don't wait for the same failure repeatedly; a change of the file ends it. So are files that are
+known by syntax only, and how fast files are read.
 """
 
 import time
-from collections import Counter
-from collections.abc import Hashable, Iterable, Iterator
+from collections import Counter, deque
+from collections.abc import AsyncGenerator, Callable, Hashable, Iterable, Iterator
+from contextlib import asynccontextmanager
 from itertools import islice
 from typing import NamedTuple
 
 import anyio
+import msgspec
 
+from serena_central.core.progress import report
 from serena_central.files.tree import FileTree
 from serena_central.symbols.index import SymbolIndex
 from serena_central.symbols.indexing import source_identity
 from serena_central.symbols.indexing.cache_sync import CacheSync
-from serena_central.symbols.indexing.incompleteness import KEEPS_CHANGING, NOT_READ_YET, BySyntax, Incompleteness
-from serena_central.symbols.indexing.index_progress import Rate
+from serena_central.symbols.indexing.incompleteness import CUT, KEEPS_CHANGING, NOT_READ_YET, Incompleteness
 from serena_central.symbols.indexing.policy import IndexingPolicy
 from serena_central.symbols.indexing.symbol_source import SymbolSource
+
+RATE_OVER_S = 20
+"""The rate is that of the last seconds: what a server read first says little of what is left."""
+
+TOLD_EVERY_S = 1.0
+
+Standing = Callable[[str], str]
+"""Why no server has said what a file holds, at this moment."""
 
 
 class _Failure(NamedTuple):
@@ -351,3 +362,136 @@ class FileStates:
         else:
             by_syntax = self.by_syntax.gaps_below(within, but=self._source.is_left_alone)
         return [*unknown, *by_syntax]
+
+
+class IndexProgress(msgspec.Struct, frozen=True):
+    """Files of which the symbols are known, and those that wait. `per_s`: how many were read in a second, lately."""
+
+    indexed: int
+    waiting: int
+    per_s: float
+
+    @property
+    def total(self) -> int:
+        return self.indexed + self.waiting
+
+    @property
+    def seconds_left(self) -> float | None:
+        """None where nothing tells: nothing was read lately."""
+        if not self.waiting:
+            return 0.0
+        return self.waiting / self.per_s if self.per_s else None
+
+    def __str__(self) -> str:
+        """Files done of all, how fast, and when it will be done, as far as that is known."""
+        left = self.seconds_left
+        then = f", {self.per_s:.0f} files/s, {left:.0f} s left" if left else ""
+        return f"{self.indexed:,} of {self.total:,} files{then}"
+
+
+class Rate:
+    """Counts what happens, by seconds."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._counts: deque[tuple[int, int]] = deque(maxlen=RATE_OVER_S + 1)
+
+    def count(self) -> None:
+        second = int(self._clock())
+        if self._counts and self._counts[-1][0] == second:
+            self._counts[-1] = (second, self._counts[-1][1] + 1)
+        else:
+            self._counts.append((second, 1))
+
+    @property
+    def per_s(self) -> float:
+        now = self._clock()
+        recent = [(second, count) for second, count in self._counts if now - second <= RATE_OVER_S]
+        return sum(count for _, count in recent) / max(now - recent[0][0], 1.0) if recent else 0.0
+
+
+@asynccontextmanager
+async def telling(total: int, left: Callable[[], int]) -> AsyncGenerator[None]:
+    """Tells the current call every second how many of its files are read; never fewer than before."""
+
+    async def tell() -> None:
+        began, most = anyio.current_time(), 0
+        while True:
+            await anyio.sleep(TOLD_EVERY_S)
+            most = max(most, total - left())
+            per_s = most / (anyio.current_time() - began)
+            then = f", {(total - most) / per_s:.0f} s left" if per_s else ""
+            report(f"reading symbols: {most:,} of {total:,} files{then}", most / total)
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(tell)
+        yield
+        tasks.cancel_scope.cancel()
+
+
+class _Why(NamedTuple):
+    """`reason`: what was wrong with the file; None where its server was, which is looked at when it is told."""
+
+    language: str
+    reason: str | None
+    cut: bool
+
+
+class BySyntax:
+    """Files whose symbols were read by syntax: their language, and why no language server said them."""
+
+    def __init__(self, standing: Standing) -> None:
+        self._standing = standing
+        self._why: dict[str, _Why] = {}
+        self._alike: dict[_Why, dict[str, None]] = {}
+
+    def __contains__(self, path: str) -> bool:
+        return path in self._why
+
+    def paths(self, *, but: Callable[[str], bool] = lambda _path: False) -> list[str]:
+        """All of them, without languages of which a file is `but`."""
+        return [path for alike in self._alike.values() if not but(next(iter(alike))) for path in alike]
+
+    def count(self, *, but: Callable[[str], bool]) -> int:
+        return sum(len(alike) for alike in self._alike.values() if not but(next(iter(alike))))
+
+    def add(self, path: str, language: str, reason: str | None, *, cut: bool) -> None:
+        self.drop(path)
+        why = self._why[path] = _Why(language, reason, cut)
+        self._alike.setdefault(why, {})[path] = None
+
+    def drop(self, path: str) -> None:
+        why = self._why.pop(path, None)
+        if why is not None:
+            alike = self._alike[why]
+            del alike[path]
+            if not alike:
+                del self._alike[why]
+
+    def gaps(self, paths: Iterable[str]) -> list[Incompleteness]:
+        """Those of `paths`, by reason."""
+        found: dict[_Why, tuple[str, int]] = {}
+        for path in paths:
+            why = self._why.get(path)
+            if why is not None:
+                first, files = found.get(why, (path, 0))
+                found[why] = first, files + 1
+        return [self._gap(why, first, files) for why, (first, files) in found.items()]
+
+    def all_gaps(self, *, but: Callable[[str], bool]) -> list[Incompleteness]:
+        """All of them, by reason, without languages of which a file is `but`."""
+        firsts = [(why, next(iter(alike)), len(alike)) for why, alike in self._alike.items()]
+        return [self._gap(why, first, files) for why, first, files in firsts if why.cut or not but(first)]
+
+    def _gap(self, why: _Why, first: str, files: int) -> Incompleteness:
+        reason = why.reason or self._standing(first)
+        return Incompleteness(f"{reason} {CUT}" if why.cut else reason, files, why.language)
+
+    def gaps_below(self, folder: str, *, but: Callable[[str], bool]) -> list[Incompleteness]:
+        """Those in a folder (root-relative) or right at this path; of a folder, without languages that are `but`."""
+        below = folder + "/"
+        return self.gaps(
+            path
+            for path, why in self._why.items()
+            if path == folder or (path.startswith(below) and (why.cut or not but(path)))
+        )

@@ -8,7 +8,8 @@ ask about the edited file alone. Which server answers is decided by the source.
 """
 
 import math
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Generator, Hashable, Iterable, Sequence
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 
@@ -20,11 +21,9 @@ from serena_central.store.index_cache import IndexCache
 from serena_central.symbols.index import SymbolIndex
 from serena_central.symbols.indexing import source_identity
 from serena_central.symbols.indexing.cache_sync import CacheSync
-from serena_central.symbols.indexing.file_states import FileStates
+from serena_central.symbols.indexing.file_states import FileStates, IndexProgress, telling
 from serena_central.symbols.indexing.incompleteness import Incompleteness
-from serena_central.symbols.indexing.index_progress import IndexProgress, telling
 from serena_central.symbols.indexing.policy import IndexingPolicy
-from serena_central.symbols.indexing.priority import Priority
 from serena_central.symbols.indexing.reading import FileReader
 from serena_central.symbols.indexing.symbol_source import SymbolSource
 
@@ -33,6 +32,39 @@ MAPPED_AT_ONCE = 10
 
 IMPROVED_AT_ONCE = 200
 """Files known by syntax that servers are asked about before the background looks whether others came meanwhile."""
+
+
+class Priority:
+    """Background work on one root yields to callers for a moment. Belongs to the event loop's thread."""
+
+    def __init__(self, policy: IndexingPolicy) -> None:
+        self._policy = policy
+        self._callers = 0
+        self._quiet = anyio.Event()
+        self._goes_on_until = -math.inf
+
+    @contextmanager
+    def caller(self) -> Generator[None]:
+        """While somebody waits for an answer about this root, background work gives way."""
+        self._callers += 1
+        try:
+            yield
+        finally:
+            self._callers -= 1
+            if not self._callers:
+                self._quiet.set()
+                self._quiet = anyio.Event()
+
+    async def give_way(self) -> None:
+        """Waits for callers: what works in the background does so before each question. Whoever waited as long as the
+        policy allows then works for as long: callers that come all the time take half of the time at most."""
+        if anyio.current_time() < self._goes_on_until:
+            return
+        with anyio.move_on_after(self._policy.gives_way_s) as waited:
+            while self._callers:
+                await self._quiet.wait()
+        if waited.cancelled_caught:
+            self._goes_on_until = anyio.current_time() + self._policy.gives_way_s
 
 
 class Indexer:
@@ -54,7 +86,9 @@ class Indexer:
         self._source = source
         self._cache_sync = CacheSync(index, cache)
         self._states = FileStates(tree, index, source, self._cache_sync, self.policy)
-        self._reader = FileReader(root, tree, index, source, self._states, self._cache_sync, self.priority, self.policy)
+        self._reader = FileReader(
+            root, tree, index, source, self._states, self._cache_sync, self.priority.give_way, self.policy
+        )
         self._doubted: dict[str, None] = {}
         """Files of which is not known who answers for them now."""
         self._takes_in = False

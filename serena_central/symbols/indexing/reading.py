@@ -5,7 +5,7 @@ while it is asked about is asked about again: an answer counts only if nothing w
 """
 
 import time
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -30,7 +30,6 @@ from serena_central.symbols.indexing import source_identity
 from serena_central.symbols.indexing.cache_sync import CacheSync
 from serena_central.symbols.indexing.file_states import FileStates
 from serena_central.symbols.indexing.policy import IndexingPolicy
-from serena_central.symbols.indexing.priority import Priority
 from serena_central.symbols.indexing.symbol_source import FileServer, Outline, Read, SymbolSource
 from serena_central.symbols.symbol import FileSymbols, flatten
 from serena_central.symbols.syntax.reader import MOST_WORKERS
@@ -76,7 +75,7 @@ class FileReader:
         source: SymbolSource,
         states: FileStates,
         cache_sync: CacheSync,
-        priority: Priority,
+        give_way: Callable[[], Awaitable[None]],
         policy: IndexingPolicy,
     ) -> None:
         self._root = root
@@ -85,7 +84,7 @@ class FileReader:
         self._source = source
         self._states = states
         self._cache_sync = cache_sync
-        self._priority = priority
+        self._give_way = give_way
         self._policy = policy
 
     async def read(self, paths: Sequence[str], *, in_background: bool = False, is_patient: bool = True) -> None:
@@ -175,7 +174,7 @@ class FileReader:
             nonlocal crash
             for path in queue:
                 if group.in_background:
-                    await self._priority.give_way()
+                    await self._give_way()
                 asking.add(path)
                 try:
                     await self._ask_until_certain(path, group, server)
@@ -250,7 +249,7 @@ class FileReader:
         async def worker() -> None:
             for batch in queue:
                 if in_background:
-                    await self._priority.give_way()
+                    await self._give_way()
                 await self._parse_until_certain(batch)
                 if in_background:
                     await self._save_when_due()

@@ -13,7 +13,7 @@ from serena_central.editing.plan import TextEdit
 from serena_central.projects.editing.edits import Meant, Site
 from serena_central.projects.project import Project
 from serena_central.projects.refactoring.deletion import others_in
-from serena_central.symbols.kinds import kind_numbers
+from serena_central.symbols.symbol import kind_numbers
 from serena_central.tools.catalogue import tool
 from serena_central.tools.context import ToolCall
 from serena_central.tools.edits.edit_answers import EDIT_ANSWER, answer

@@ -4,7 +4,7 @@ import msgspec
 
 from serena_central.analysis.analysis_run import FindingsRun
 from serena_central.core.event_kinds import AnalysisEnded
-from serena_central.symbols.kinds import kind_name
+from serena_central.symbols.symbol import kind_name
 from serena_central.web.pages.analysis_status import FINDINGS, GRAPH, WORK, root_of, told
 from serena_central.web.pages.listing import Column, Columns, Heading, Option, Pager, options, paged
 from serena_central.web.pages.page import Page, Section, Visit, link

@@ -27,8 +27,8 @@ from serena_central.lsp.answers import DocumentSymbol, SymbolKind
 from serena_central.store.index_cache import IndexCache
 from serena_central.symbols.index import SymbolIndex
 from serena_central.symbols.indexing import index_progress as progress_module
+from serena_central.symbols.indexing.file_states import IndexProgress, Rate
 from serena_central.symbols.indexing.incompleteness import NOT_READ_YET, Incompleteness
-from serena_central.symbols.indexing.index_progress import IndexProgress, Rate
 from serena_central.symbols.indexing.indexer import Indexer
 from serena_central.symbols.indexing.policy import IndexingPolicy
 from serena_central.symbols.indexing.symbol_source import Outline, Read

@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 
 from serena_central.lsp.answers import DocumentSymbol
-from serena_central.symbols.kinds import kind_name
-from serena_central.symbols.symbol import flatten
+from serena_central.symbols.symbol import flatten, kind_name
 from serena_central.symbols.syntax.grammars import GRAMMARS, QUERIES, grammar_of
 from serena_central.symbols.syntax.outline import outline
 
