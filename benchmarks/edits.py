@@ -15,8 +15,7 @@ from benchmarks.table import Row, row, timed
 from serena_central.core.events import EventBus
 from serena_central.files.text import read_text
 from serena_central.projects.editing.conflicts import ConflictGuard
-from serena_central.sessions.client_identity import ClientIdentity, IdentifiedBy
-from serena_central.sessions.session import Session
+from serena_central.sessions.session import ClientIdentity, IdentifiedBy, Session
 from serena_central.sessions.views import SymbolViews
 from serena_central.store.store import Store
 from serena_central.symbols.index import Hit

@@ -8,9 +8,9 @@ from contextlib import asynccontextmanager
 import anyio
 import anyio.lowlevel
 
-from serena_central.core.phases import phase
 from serena_central.core.progress import waiting_for
 from serena_central.core.quoting import quoted
+from serena_central.core.tracing import phase
 
 
 class NotInTime(Exception):

@@ -1,7 +1,7 @@
 """The boundary of a project: turns a path from a call into a real path below the root, or refuses it with the reason.
 
 Symlinks are followed before the question is asked, so that a link can't lead out. Whether a path is ignored is the
-tree's business; what a file holds is `text`'s.
+tree's business; what a file holds is `text`'s. What permission rules close of a project is an `Access`.
 """
 
 import difflib
@@ -12,9 +12,14 @@ import stat
 from collections.abc import Callable
 from itertools import islice
 from pathlib import Path
+from typing import NamedTuple
 
-from serena_central.core.errors import PathNotFound, PathOutsideProject, PathRefused
+from serena_central.core.errors import PathDenied, PathNotFound, PathOutsideProject, PathRefused
 from serena_central.core.nofollow import OpenFolder, resolved
+
+Closed = Callable[[str], str | None]
+"""Takes a root-relative POSIX path; a sentence on why it is closed, None where it is open. Safe from any thread."""
+
 
 MOST_SIBLINGS = 2000
 """Names of one folder that are compared for close matches: about 20 ms, spent on an error alone."""
@@ -146,3 +151,33 @@ def _close_matches(real: str, asked: str, is_shown: Callable[[str], bool]) -> li
     siblings = [one for one in names if is_shown(f"{folder}/{one}")]
     stem = asked.rstrip("/").rpartition("/")
     return [stem[0] + stem[1] + match for match in difflib.get_close_matches(name, siblings, n=3)]
+
+
+class Access(NamedTuple):
+    """Which paths of a root may not be read, listed, named or edited: what files, projects and tools ask of the rules,
+    which are `claude_config`'s. `key` is equal as long as they are; None in place of a question: nothing is closed."""
+
+    key: object = None
+    reading: Closed | None = None
+    editing: Closed | None = None
+
+    def hides(self, path: str) -> bool:
+        """Whether a path is left out of everything that is listed, searched or indexed."""
+        return self.reading is not None and self.reading(path.rstrip("/")) is not None
+
+    def check_reading(self, path: str) -> None:
+        """Raises PathDenied."""
+        _check_open(self.reading, path)
+
+    def check_editing(self, path: str) -> None:
+        """Raises PathDenied."""
+        _check_open(self.editing, path)
+
+
+OPEN = Access()
+
+
+def _check_open(closed: Closed | None, path: str) -> None:
+    reason = closed(path) if closed is not None else None
+    if reason is not None:
+        raise PathDenied(reason)

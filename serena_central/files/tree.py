@@ -22,7 +22,7 @@ import anyio.to_thread
 import msgspec
 from anyio.abc import TaskStatus
 
-from serena_central.core.phases import phase
+from serena_central.core.tracing import phase
 from serena_central.files.ignore import ignores
 from serena_central.files.notification import Heard, Watch, WatchUnavailable, follow
 from serena_central.files.repository import IGNORE_FILE, OuterRules

@@ -27,7 +27,6 @@ from serena_central.core.errors import (
 )
 from serena_central.core.quoting import quoted
 from serena_central.core.text import Position, Text
-from serena_central.lsp import answer_gaps
 from serena_central.lsp.answers import (
     Diagnostic,
     DocumentSymbol,
@@ -46,6 +45,7 @@ from serena_central.lsp.handshake import merged
 from serena_central.lsp.locate import Launch
 from serena_central.lsp.lsp_session import LspSession, Question
 from serena_central.lsp.patterns import NamePatterns
+from serena_central.lsp.readiness import note_gap
 from serena_central.lsp.types import (
     LspDiagnosticReport,
     LspHover,
@@ -434,7 +434,7 @@ class LanguageServer:
                 raise await self._end() from error
             found = await ask()
         else:
-            answer_gaps.note(f"files in the answer kept changing while {self.spec.title} read them; call again")
+            note_gap(f"files in the answer kept changing while {self.spec.title} read them; call again")
         return found
 
     def _converter(self) -> Converter:

@@ -25,10 +25,10 @@ from serena_central.core.nofollow import resolved
 from serena_central.core.text import Encoding, Text
 from serena_central.files.stamp import Stamp
 from serena_central.lsp.answers import FileEvent
+from serena_central.lsp.callbacks import Watchers
 from serena_central.lsp.catalogue import ServerSpec, catalogue
 from serena_central.lsp.conversion import uri_of
 from serena_central.lsp.links import Links
-from serena_central.lsp.watching import Watchers
 from serena_central.lsp.wire import Connection
 
 logger = logging.getLogger(__name__)

@@ -16,22 +16,20 @@ from anyio.abc import ByteReceiveStream, ByteSendStream
 
 from serena_central.core import tracing
 from serena_central.core.errors import DeadlineExceeded, Inapplicable, RequestFailed, ServerBusy, Unsupported
-from serena_central.core.phases import phase
 from serena_central.core.progress import waiting_for
 from serena_central.core.text import Position, Text
-from serena_central.lsp import answer_gaps
+from serena_central.core.tracing import phase
 from serena_central.lsp.answers import FileEvent
-from serena_central.lsp.callbacks import Callbacks
+from serena_central.lsp.callbacks import Callbacks, Watchers
 from serena_central.lsp.catalogue import ServerSpec
 from serena_central.lsp.catalogue.spec import Feature
 from serena_central.lsp.conversion import lsp_position, path_of, uri_of
 from serena_central.lsp.diagnostics_wait import Patience
 from serena_central.lsp.documents import Documents, Reading
 from serena_central.lsp.handshake import METHODS, Offer, initialize_params, merged, offer_of, workspace_folders
-from serena_central.lsp.readiness import ReadinessTracker
+from serena_central.lsp.readiness import ReadinessTracker, note_gap
 from serena_central.lsp.settling import Settling
 from serena_central.lsp.types import LspInitializeResult, LspPublishedDiagnostics
-from serena_central.lsp.watching import Watchers
 from serena_central.lsp.wire import (
     METHOD_NOT_FOUND,
     AnswerUnreadable,
@@ -221,7 +219,7 @@ class LspSession:
                     continue
             if self.documents.still_current(reading):
                 if unready:
-                    answer_gaps.note(self.readiness.note)
+                    note_gap(self.readiness.note)
                 return reading, answer
         raise ServerBusy(self._spec.name, f"{question.path} keeps changing. Retry when the file no longer changes.")
 
@@ -311,7 +309,7 @@ class LspSession:
         """Makes a server read files that it may know as they were; notes how many it did not get to."""
         unread = await self._settling.read(paths) if self._settling is not None else 0
         if unread:
-            answer_gaps.note(f"{self._spec.title} has not read {unread} possibly relevant files yet; call again")
+            note_gap(f"{self._spec.title} has not read {unread} possibly relevant files yet; call again")
 
     async def _warm_up(self, question: Question) -> None:
         """Opens what an answer from several files needs, and waits for the work that begins in the server then."""

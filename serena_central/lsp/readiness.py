@@ -1,9 +1,14 @@
-"""Decides whether a server's answers can be believed yet, by the signs that its catalogue entry names.
+"""Decides whether a server's answers can be believed yet, by the signs that its catalogue entry names; and records what
+the answer to a question may lack, where it is found out, for the caller.
 
 It is passed the server's messages (progress, log lines, notifications) and the start of the clock; it sends nothing.
+Gaps are not kept at the server, where another question could change them before the caller reads them.
 """
 
 import re
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any
 
 import anyio
@@ -18,6 +23,8 @@ LOG_METHODS = ("window/logMessage", "window/showMessage")
 
 COMPLAINT_LENGTH = 300
 """Characters shown of what a server said."""
+
+_gaps: ContextVar[dict[str, None] | None] = ContextVar("answer_gaps", default=None)
 
 
 class ReadinessTracker:
@@ -149,3 +156,22 @@ class ReadinessTracker:
     def _wake(self) -> None:
         self._moved.set()
         self._moved = anyio.Event()
+
+
+@contextmanager
+def noting_gaps() -> Generator[Callable[[], str | None]]:
+    """Collects what is noted inside, in the tasks that are started there too; what is given tells it, None if nothing
+    was."""
+    noted: dict[str, None] = {}
+    token = _gaps.set(noted)
+    try:
+        yield lambda: "; ".join(noted) or None
+    finally:
+        _gaps.reset(token)
+
+
+def note_gap(gap: str) -> None:
+    """An answer that is being made may lack something."""
+    noted = _gaps.get()
+    if noted is not None:
+        noted[gap] = None

@@ -1,21 +1,27 @@
 """JSON-RPC 2.0 over two byte streams, in LSP's frames (LSP 3.17, "Base Protocol").
 
 It owns ids, the order of what is sent, and the waiters of what was asked. It knows no LSP method but
-`$/cancelRequest`, and no document. Belongs to the event loop's thread.
+`$/cancelRequest`, and no document. Long lists are decoded item by item, with turns for others: one of 175,000 symbols
+would keep everybody waiting for a second. Belongs to the event loop's thread.
 """
 
 import logging
 import re
 from collections import deque
 from collections.abc import Callable
-from typing import Any, TypeVar
+from functools import cache
+from typing import Any, TypeVar, get_args, get_origin
 
 import anyio
 import msgspec
 from anyio.abc import ByteReceiveStream, ByteSendStream
 
+from serena_central.core.pacing import paced
 from serena_central.core.running_time import running_time
-from serena_central.lsp.decoding import decoded
+
+LONG_BYTES = 256 * 1024
+"""Decoded in some milliseconds."""
+
 
 MAX_FRAME_BYTES = 64 * 1024 * 1024
 """The largest frame that is read. References over a large monorepo stay under 10 MB; more is a broken server."""
@@ -401,3 +407,26 @@ def _error_of(raw: msgspec.Raw) -> WireError:
     except (msgspec.DecodeError, UnicodeDecodeError):
         return AnswerUnreadable("an error that can't be decoded")
     return ErrorAnswer(error.code, error.message)
+
+
+async def decoded(body: msgspec.Raw, shape: Any) -> Any:
+    """An answer as its `shape`: a type, or None beside one.
+
+    Raises:
+        msgspec.DecodeError: so does UnicodeDecodeError or RecursionError what is no such answer.
+    """
+    text = memoryview(body)
+    decode = _item_decoder(shape) if len(text) > LONG_BYTES and text[0] == ord("[") else None
+    if decode is None:
+        return msgspec.json.decode(body, type=shape)
+    return [decode(item) async for item in paced(msgspec.json.decode(body, type=list[msgspec.Raw]))]
+
+
+@cache
+def _item_decoder(shape: Any) -> Any:
+    """Decodes an item of the list that a shape may be; None if it can't be one."""
+    for one in (shape, *get_args(shape)):
+        if get_origin(one) is list:
+            (item,) = get_args(one)
+            return msgspec.json.Decoder(item).decode
+    return None

@@ -38,11 +38,10 @@ from serena_central.mcp_server.progress import relaying
 from serena_central.mcp_server.prompts import WorkflowPrompts
 from serena_central.mcp_server.resource_news import ResourceNews
 from serena_central.mcp_server.resources import ProjectResources
-from serena_central.mcp_server.results import call_result, result_of_era, wire
 from serena_central.mcp_server.roots import asking_for_roots, folder_in_answers, learn_folder
 from serena_central.mcp_server.sender import ClientInfo, sender_of
 from serena_central.mcp_server.subscriptions import Subscriptions
-from serena_central.mcp_server.tool_methods import ToolMethods
+from serena_central.mcp_server.tool_methods import ToolMethods, call_result, result_of_era, wire
 from serena_central.mcp_server.trust_questions import AFTER, TrustQuestions
 from serena_central.mcp_server.upstream_news import UpstreamNews
 from serena_central.sessions.manager import SessionManager

@@ -38,11 +38,10 @@ from serena_central.core.lru import Lru
 from serena_central.mcp_server.conversation import ID_HEADER, Conversation, Exchange
 from serena_central.mcp_server.errors import failed_result, protocol_error
 from serena_central.mcp_server.request_bodies import Body
-from serena_central.mcp_server.results import call_result, result_of_era
 from serena_central.mcp_server.resumption import RETRY_MS
 from serena_central.mcp_server.roots import asking_for_roots
 from serena_central.mcp_server.sender import IN_SCOPE, ClientInfo, Sender
-from serena_central.mcp_server.tool_methods import ToolMethods
+from serena_central.mcp_server.tool_methods import ToolMethods, call_result, result_of_era
 
 STREAM_AFTER_S = 5.0
 """An answer after this many seconds comes by an event stream: early enough for clients that wait 10 s for the head of a

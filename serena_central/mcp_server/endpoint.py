@@ -1,6 +1,6 @@
 """/mcp: the ASGI endpoint for both eras of MCP. Chooses the era by the protocol version that a request names.
 
-The sender of a message is described from the request's headers; `sessions/client_identity.py` decides which of them
+The sender of a message is described from the request's headers; `sessions/session.py` decides which of them
 count. Ids that the SDK makes per request are never among them: in the modern era they are new each time.
 """
 
@@ -22,7 +22,7 @@ from serena_central.mcp_server.request_bodies import body_of
 from serena_central.mcp_server.sender import IN_SCOPE, Sender
 from serena_central.mcp_server.subscriptions import Subscriptions
 from serena_central.mcp_server.transports import HandshakeTransports
-from serena_central.sessions.client_identity import shortened
+from serena_central.sessions.session import shortened
 
 SESSION_HEADER = b"x-serena-session"
 CONVERSATION_HEADER = b"x-serena-conversation"

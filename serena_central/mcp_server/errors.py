@@ -12,8 +12,8 @@ from mcp_types import INTERNAL_ERROR, INVALID_PARAMS, INVALID_REQUEST
 from pydantic import ValidationError
 
 from serena_central.core.errors import NO_MEMORY, SerenaCentralError, UpstreamCallFailed
-from serena_central.core.ids import new_call_id
-from serena_central.mcp_server.results import wire
+from serena_central.core.tracing import new_call_id
+from serena_central.mcp_server.tool_methods import wire
 
 MOST_PROBLEMS = 5
 """Named of a request's parameters."""

@@ -14,7 +14,7 @@ from mcp.server.session import ServerSession
 from mcp_types import LoggingLevel
 from starlette.requests import Request
 
-from serena_central.sessions.client_identity import ClientIdentity
+from serena_central.sessions.session import ClientIdentity
 
 IN_SCOPE = "serena_central.sender"
 """Where streamable HTTP keeps the sender of a request: the SDK hands on nothing else of it."""

@@ -21,7 +21,6 @@ from starlette.types import Receive, Scope, Send
 
 from serena_central.access.auth import credential_of
 from serena_central.core.errors import SessionNotFound, SessionTerminated, TooManySessions
-from serena_central.core.ids import new_session_id
 from serena_central.core.periodic import repeat
 from serena_central.core.running_time import running_time
 from serena_central.mcp_server.batches import serve_batch
@@ -39,6 +38,7 @@ from serena_central.mcp_server.direct_lane import DirectLane
 from serena_central.mcp_server.request_bodies import MOST_MESSAGES, Body, Head, body_of
 from serena_central.mcp_server.sender import IN_SCOPE
 from serena_central.sessions.manager import SessionManager
+from serena_central.sessions.session import new_session_id
 
 logger = logging.getLogger(__name__)
 

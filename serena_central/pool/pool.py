@@ -26,9 +26,9 @@ from serena_central.core.errors import ServerCrashed, ServerUnavailable
 from serena_central.core.event_kinds import ServerLeftover, ServerMemory
 from serena_central.core.events import EventBus, Severity
 from serena_central.core.periodic import repeat
-from serena_central.core.phases import phase
 from serena_central.core.places import Places
 from serena_central.core.running_time import running_time
+from serena_central.core.tracing import phase
 from serena_central.lsp.answers import FileEvent
 from serena_central.lsp.catalogue import ServerSpec
 from serena_central.lsp.client import LanguageServer

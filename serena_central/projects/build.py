@@ -15,7 +15,7 @@ from serena_central.files.shared_trees import SharedTrees
 from serena_central.files.watch import Watches
 from serena_central.lsp.installers.auto import AutoInstaller
 from serena_central.pool.pool import LanguageServerPool
-from serena_central.projects.editing.applied_edit import AppliedEdit
+from serena_central.projects.editing.edit_records import AppliedEdit
 from serena_central.projects.languages.project_languages import ProjectLanguages
 from serena_central.projects.project import Project
 from serena_central.projects.root_settings import RootSettings

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from serena_central.claude_config.locations import FOLDER, LOCAL_SETTINGS, SETTINGS, Locations, stamp_of
 from serena_central.core.lru import Lru
-from serena_central.files.access import OPEN, Access
+from serena_central.files.boundary import OPEN, Access
 from serena_central.files.path_watch import PathWatch
 
 if TYPE_CHECKING:

@@ -31,19 +31,16 @@ from serena_central.core.errors import (
     PathRefused,
     ToolRefused,
 )
-from serena_central.core.ids import new_edit_id
 from serena_central.core.nofollow import OpenFolder
 from serena_central.core.patterns import BoundedMatcher
 from serena_central.core.quoting import NAME_CHARS, is_visible, quoted
 from serena_central.editing.change import Author, FileChange
 from serena_central.editing.replacing import Mode, replaced, replacements
 from serena_central.editing.transaction import Applier
-from serena_central.files.access import OPEN, Access
 from serena_central.files.atomic import make_folders
-from serena_central.files.boundary import resolve_inside
+from serena_central.files.boundary import OPEN, Access, resolve_inside
 from serena_central.files.text import FileText, read_text
-from serena_central.projects.editing.applied_edit import AppliedEdit
-from serena_central.projects.editing.edit_records import Recorded, differs
+from serena_central.projects.editing.edit_records import AppliedEdit, Recorded, differs, new_edit_id
 from serena_central.projects.editing.joint_edits import write_edit
 
 GLOBAL = "global/"

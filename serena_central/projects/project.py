@@ -23,8 +23,7 @@ from serena_central.core.errors import PathNotFound, PathRefused, SymbolNotFound
 from serena_central.core.pacing import paced
 from serena_central.core.quoting import as_name
 from serena_central.editing.transaction import Applier
-from serena_central.files.access import OPEN, Access
-from serena_central.files.boundary import from_shown, relative, relative_or_none, resolve_inside, shown
+from serena_central.files.boundary import OPEN, Access, from_shown, relative, relative_or_none, resolve_inside, shown
 from serena_central.files.corpus import Corpora
 from serena_central.files.search import SearchRequest, SearchResult, Source, search
 from serena_central.files.shared_trees import SharedTrees
@@ -33,8 +32,8 @@ from serena_central.files.tree import Change, FileTree
 from serena_central.files.walk import is_utf8
 from serena_central.files.watch import Watches
 from serena_central.lsp.catalogue import catalogue
-from serena_central.projects.editing.applied_edit import AppliedEdit
 from serena_central.projects.editing.edit_effects import EditEffects
+from serena_central.projects.editing.edit_records import AppliedEdit
 from serena_central.projects.editing.edits import Edits
 from serena_central.projects.languages.external_folders import ExternalFolders
 from serena_central.projects.languages.project_languages import ProjectLanguages

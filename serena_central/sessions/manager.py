@@ -30,9 +30,10 @@ from serena_central.core.event_kinds import (
 from serena_central.core.events import EventBus
 from serena_central.core.periodic import repeat
 from serena_central.core.running_time import Steps
-from serena_central.sessions.client_identity import ClientIdentity, IdentifiedBy
 from serena_central.sessions.session import (
     ActiveProject,
+    ClientIdentity,
+    IdentifiedBy,
     Session,
     SessionSnapshot,
     SessionState,

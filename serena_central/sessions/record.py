@@ -15,9 +15,15 @@ from serena_central.core.errors import SessionNotFound, StoreError
 from serena_central.core.event_kinds import CallFinished, SessionEvent
 from serena_central.core.events import Event, EventBus
 from serena_central.core.periodic import follow
-from serena_central.sessions.client_identity import ClientIdentity, IdentifiedBy
 from serena_central.sessions.manager import TOMBSTONES_KEPT_S, SessionManager
-from serena_central.sessions.session import ActiveProject, Session, SessionState, Termination
+from serena_central.sessions.session import (
+    ActiveProject,
+    ClientIdentity,
+    IdentifiedBy,
+    Session,
+    SessionState,
+    Termination,
+)
 from serena_central.store.rows import SessionRow
 from serena_central.store.store import Store
 

@@ -97,7 +97,7 @@ class CallDetailRow(Row, kw_only=True):
     """What one call was given and came to, shortened by who puts it (once); secrets are masked as it is written.
 
     `answer` is how the answer begins, `error` the text of the error. `phases_ms`: how long it was in each phase
-    (core/phases.py), `other`: in none. `servers`: the language servers that it asked; `roots`: of its projects.
+    (core/tracing.py), `other`: in none. `servers`: the language servers that it asked; `roots`: of its projects.
     """
 
     table = "call_detail"

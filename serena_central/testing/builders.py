@@ -8,8 +8,7 @@ import msgspec
 from serena_central.core.text import Position, Range
 from serena_central.projects.navigation.symbol_views import SymbolView
 from serena_central.symbols.symbol import kind_numbers
-from serena_central.tools.answer import MAX_CHARS, Answer
-from serena_central.tools.answer_limits import fit
+from serena_central.tools.answer import MAX_CHARS, Answer, fit
 from serena_central.tools.guidance import onboarding_state
 from serena_central.tools.symbol_answers import as_json
 

@@ -1,14 +1,39 @@
-"""Answers: what a tool function returns.
+"""Answers: what a tool function returns, and how it is fitted into what a call may return.
 
-A tool returns a string, anything that is JSON, a `Listing` (tools/listing.py), `Shaped`: the same answer in
-progressively shorter forms, of which the first that fits is sent (tools/answer_limits.py), or `Content`: blocks of
-other kinds.
+A tool returns a string, anything that is JSON, a `Listing`, `Shaped`: the same answer in progressively shorter forms,
+of which the first that fits is sent, or `Content`: blocks of other kinds. A listing is paged: only the items that the
+call's `Page` may show are built, so that the first page of 100,000 items costs no more than one of 1,000.
 """
 
+import heapq
+import json
+import re
+from bisect import bisect_left
+from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple, cast
 
 import msgspec
+
+from serena_central.core.errors import InvalidArguments
+from serena_central.core.quoting import escaped, quoted, visible_json
+from serena_central.core.words import counted
+
+FIRST_TRIED = 64
+
+FOLDERS = 12
+"""Named with their counts where a list does not fit."""
+
+EXAMPLES = 20
+"""Items shown of what fits in no other form."""
+
+_CURSOR = re.compile(r"(?:(.+):)?(\d{1,9})/(\d{1,9})", re.DOTALL)
+"""`start/total`, of a grouped answer behind the name of the group and a colon."""
+
+
+_SURROGATES = re.compile("[\ud800-\udfff]")
+
 
 MAX_CHARS = 5_000_000
 """Maximum length of an answer, whatever a caller asks for: clients hold it in memory several times."""
@@ -104,3 +129,308 @@ def holds_nothing(value: Any) -> bool:
     members = cast("dict[str, Any]", value)
     inner: list[Any] = [part for part in members.values() if isinstance(part, list | dict)]
     return all(map(holds_nothing, inner)) if inner else not members
+
+
+class Page(NamedTuple):
+    """Which items of a list a call asks for."""
+
+    start: int = 0
+    limit: int | None = None
+    total_before: int | None = None
+    """How many there were when the cursor was handed out."""
+    chars: int = 0
+    """The longest answer."""
+    group: str = ""
+    """Of an answer grouped by project, the name of the group."""
+
+    @property
+    def cursor_group(self) -> str:
+        """What a cursor of this list begins with."""
+        return f"{escaped(self.group)}:" if self.group else ""
+
+    @property
+    def is_asked(self) -> bool:
+        return self.limit is not None or self.is_continued
+
+    @property
+    def is_continued(self) -> bool:
+        """Whether a page came before it."""
+        return self.total_before is not None
+
+    def window(self, total: int, item_chars: int) -> range:
+        """The items that can be shown, of so many of which none is shorter than `item_chars`."""
+        most = self.chars // item_chars + 1
+        return range(min(self.start, total), min(self.start + min(most, self.limit or most), total))
+
+
+def page(cursor: str, limit: int | None, chars: int) -> Page:
+    """The page that a call's arguments mean.
+
+    Raises:
+        InvalidArguments
+    """
+    if not cursor:
+        return Page(limit=limit, chars=chars)
+    parts = _CURSOR.fullmatch(cursor)
+    if parts is None:
+        raise InvalidArguments(f"cursor {cursor[:40]!r} was not returned by this tool.")
+    return Page(int(parts[2]), limit, int(parts[3]), chars, parts[1] or "")
+
+
+def _nobody(_first: int, _last: int) -> None:
+    """The callback for lists that need not record what was shown."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Listing:
+    """An answer that is a list. `build` makes the usual form of the items from one index up to another, both within
+    `window`. `shorter` are forms of the whole list, tried in turn before a page of it is sent."""
+
+    page: Page
+    total: int
+    window: range
+    """The items that are there to be built, by `Page.window`."""
+    noun: str
+    """Singular, of one item."""
+    build: Callable[[int, int], Any]
+    narrow: str
+    """The argument that asks for less."""
+    per_file: Mapping[str, int] = field(default_factory=dict[str, int])
+    """How many of the items lie in which file."""
+    plural: str | None = None
+    shorter: Sequence[Form] = ()
+    brief: Callable[[int, int], Any] | None = None
+    """Builds a shorter form of items, for one that is too long for an answer."""
+    shown: Callable[[int, int], None] = _nobody
+    """Called with the items that the answer shows in their usual form."""
+
+    @property
+    def forms(self) -> list[Form]:
+        """Those of the whole list that may fit, if that is what the call asks for."""
+        if self.page.is_asked:
+            return []
+        full = Form("", lambda: self.build(0, self.total))
+        return [full, *self.shorter] if len(self.window) == self.total else [*self.shorter]
+
+    def fitting(self, room: int, encode: Callable[[Any], str]) -> tuple[str, str, range]:
+        """Text of as many items as `room` characters hold, one at least, the sentences that say which, and which."""
+        window = self.window
+        folders = self._folders() if self.page.start == 0 else ""
+
+        def built(count: int) -> str:
+            return encode(self.build(window.start, window.start + count))
+
+        def is_too_long(count: int) -> bool:
+            return len(built(count)) + len(self._says(count, folders)) >= room
+
+        high = FIRST_TRIED
+        while high < len(window) and not is_too_long(high):
+            high *= 2
+        fits = bisect_left(range(1, min(high, len(window)) + 1), x=True, key=is_too_long)
+        shown = max(fits, min(1, len(window)))
+        return built(shown), self._says(shown, folders), window[:shown]
+
+    def _says(self, shown: int, folders: str) -> str:
+        end = self.page.start + shown
+        is_first = self.page.start == 0 and 0 < len(self.per_file) < self.total
+        files = f" in {counted(len(self.per_file), 'file')}" if is_first else ""
+        says = f"{counted(self.total, self.noun, self.plural)}{files}{folders}."
+        if shown < self.total:
+            says += f" Shown: {self.page.start + 1} to {end}." if shown else f" No items after {self.page.start}."
+        if end < self.total:
+            says += f' cursor="{self.page.cursor_group}{end}/{self.total}" continues. {self.narrow}'
+        if self.page.total_before not in (None, self.total):
+            says += f" There were {self.page.total_before} on the first page: items may be missing or repeated."
+        return says
+
+    def _folders(self) -> str:
+        shown, rest = by_folder(self.per_file)
+        if len(shown) < 2:
+            return ""
+        more = f", {rest} in others" if rest else ""
+        return f" ({', '.join(f'{folder} {count}' for folder, count in shown)}{more})"
+
+
+def in_brief(total: int, per_file: Mapping[str, int], first: Sequence[Any]) -> dict[str, Any]:
+    """The shortest form of many items that still tells where to look: how many there are, in which folders, and the
+    first of them, which are given in their usual form."""
+    folders, others = by_folder(per_file)
+    counts = {**dict(folders), **({"others": others} if others else {})}
+    return {"total": total, "folders": counts, "first": list(first[:EXAMPLES])}
+
+
+def by_folder(per_file: Mapping[str, int], most: int = FOLDERS) -> tuple[list[tuple[str, int]], int]:
+    """Counts of at most `most` folders, the largest first and told apart furthest, and how much lies in others."""
+    below: dict[str, Counter[str]] = defaultdict(Counter)
+    within = Counter[str]()
+    for path, count in per_file.items():
+        within[path.rpartition("/")[0]] += count
+    for holder, count in within.items():  # a fifth as many as files
+        folder = ""
+        for part in holder.split("/") if holder else ():
+            inner = f"{folder}{part}/"
+            below[folder][inner] += count
+            folder = inner
+        below[folder][folder or "./"] += count
+    shown = Counter(below[""])
+    largest = [(-count, folder) for folder, count in shown.items()]
+    heapq.heapify(largest)
+    while largest:
+        _, folder = heapq.heappop(largest)
+        parts = below.get(folder, Counter())
+        if folder == "./" or len(shown) - 1 + len(parts) > most:
+            continue
+        del shown[folder]
+        shown.update(parts)
+        for part, count in parts.items():
+            if part != folder:  # else its own files
+                heapq.heappush(largest, (-count, part))
+    first = shown.most_common(most)
+    return first, sum(shown.values()) - sum(count for _, count in first)
+
+
+class _Json(str):
+    """A text that is JSON. What is cut out of it is none, and a plain string."""
+
+    __slots__ = ()
+
+
+class _Fitted(NamedTuple):
+    text: str
+    says: str = ""
+    """The sentence before it that says what it leaves out; empty for a complete answer."""
+    shown: range = range(0)
+    """Of a list, the items that stand in it in their usual form."""
+
+
+class Fitted(NamedTuple):
+    text: str
+    """The sentences that say what the answer leaves out, one a line, and the answer."""
+    shortened: bool
+    data: str | None
+    """The answer alone, if it is JSON."""
+
+
+def fit(results: Mapping[str, Any], limit: int, *, grouped: bool) -> Fitted:
+    """An answer of `limit` characters at most.
+
+    `results` maps project name → what the tool returned there; without `grouped` it has one entry, which stands bare.
+    Of several, those that are short enough leave their room to the others. Only the sentence that says what was left
+    out may pass a limit that is shorter than itself.
+    """
+    limit = min(limit, MAX_CHARS)
+    if grouped:
+        fitted = _fit_groups(results, limit)
+        says = [f"{quoted(name)}: {one.says}" for name, one in fitted.items() if one.says]
+        text = _Json("{" + ",".join(f"{_encode(name)}:{one.text}" for name, one in fitted.items()) + "}")
+    else:
+        fitted = {name: _fitted(result, limit, limit, bare=True) for name, result in results.items()}
+        (one,) = fitted.values()
+        says, text = [one.says] if one.says else [], one.text
+    for name, result in results.items():
+        if isinstance(result, Listing) and fitted[name].shown:
+            result.shown(fitted[name].shown.start, fitted[name].shown.stop)
+    return Fitted("\n".join([*says, text]), bool(says), str(text) if isinstance(text, _Json) else None)
+
+
+def _fit_groups(results: Mapping[str, Any], limit: int) -> dict[str, _Fitted]:
+    """Each of several in its share; those that are short enough leave their room to the others."""
+    room = limit - sum(len(_encode(name)) + 2 for name in results) - 2
+    whole = {name: one for name, result in results.items() if (one := _whole(result)) is not None}
+    if len(whole) == len(results) and sum(len(one.text) for one in whole.values()) <= room:
+        return whole
+    share = room // len(results)
+    short = {name: one for name, one in whole.items() if len(one.text) <= share}
+    room = (room - sum(len(one.text) for one in short.values())) // max(len(results) - len(short), 1)
+    return {
+        name: short[name] if name in short else _fitted(result, room, limit, bare=False)
+        for name, result in results.items()
+    }
+
+
+def _whole(result: Any) -> _Fitted | None:
+    """The full form; None where that is certainly too long, or the caller asked for a page."""
+    match result:
+        case Shaped():
+            return _Fitted(_encode(result.forms[0].build()))
+        case Listing():
+            full = next((form for form in result.forms if not form.says), None)
+            return None if full is None else _Fitted(_encode(full.build()), shown=range(result.total))
+        case _:
+            return _Fitted(_encode(result))
+
+
+def _fitted(result: Any, room: int, limit: int, *, bare: bool) -> _Fitted:
+    """In `room` characters. `bare`: a string stands for itself, and need not be JSON."""
+    if isinstance(result, Listing):
+        fitted = _first_that_fits(result.forms, result.narrow, room, limit, bare=bare)
+        if fitted is None:
+            return _page(result, room, bare=bare)
+        return fitted if fitted.says else fitted._replace(shown=range(result.total))
+    forms, narrow = result if isinstance(result, Shaped) else ([Form("", lambda: result)], "Narrow the request.")
+    fitted = _first_that_fits(forms, narrow, room, limit, bare=bare)
+    if fitted is not None:
+        return fitted
+    last = _in_form(forms[-1], narrow, limit, bare=bare)
+    # The sentence alone keeps no form from fitting.
+    return last if last.says and len(last.text) <= room else _cut(last.text, narrow, room, bare=bare)
+
+
+def _page(listing: Listing, room: int, *, bare: bool) -> _Fitted:
+    text, says, shown = listing.fitting(room, lambda value: _render(value, bare=bare))
+    if len(text) <= room:
+        return _Fitted(text, says, shown)
+    # One item that is too long, which is not shown in its usual form.
+    item = f"{listing.noun} {shown.start + 1}"
+    if listing.brief is not None:
+        brief = _render(listing.brief(shown.start, shown.stop), bare=bare)
+        note = f"{says} Shortened: {item} has {len(text)} characters."
+        if len(brief) + len(note) < room:
+            return _Fitted(brief, note)
+    note = f"{says} Truncated: {item} has {len(text)} characters."
+    kept = text[: max(room - len(note) - 1, 0)]
+    return _Fitted(kept if bare else _encode(kept), note)
+
+
+def _first_that_fits(forms: Sequence[Form], narrow: str, room: int, limit: int, *, bare: bool) -> _Fitted | None:
+    for form in forms:
+        fitted = _in_form(form, narrow, limit, bare=bare)
+        if len(fitted.text) + len(fitted.says) + bool(fitted.says) <= room:
+            return fitted
+    return None
+
+
+def _in_form(form: Form, narrow: str, limit: int, *, bare: bool) -> _Fitted:
+    says = f"The full answer exceeds {limit} characters; it is shown {form.says}. {narrow}" if form.says else ""
+    return _Fitted(_render(form.build(), bare=bare), says)
+
+
+def _cut(text: str, narrow: str, room: int, *, bare: bool) -> _Fitted:
+    says = f"Even the shortest form of the answer has {len(text)} characters; it is truncated to {room}. {narrow}"
+    kept = text[: max(room - len(says) - 1, 0)]
+    return _Fitted(kept if bare else _encode(kept), says)
+
+
+def _render(value: Any, *, bare: bool) -> str:
+    return _sendable(value) if bare and isinstance(value, str) else _encode(value)
+
+
+def _encode(value: Any) -> _Json:
+    try:
+        text = msgspec.json.encode(value).decode()
+    except UnicodeEncodeError:
+        text = json.dumps(_sendable(value), ensure_ascii=False, separators=(",", ":"))
+    return _Json(visible_json(text))
+
+
+def _sendable(value: Any) -> Any:
+    """The same with U+FFFD for lone surrogates: they stand for bytes that are no text, which no answer can carry."""
+    match value:
+        case str():
+            return value if value.isascii() else _SURROGATES.sub("\N{REPLACEMENT CHARACTER}", value)
+        case Mapping():
+            return {_sendable(key): _sendable(part) for key, part in cast("Mapping[Any, Any]", value).items()}
+        case list() | tuple():
+            return [_sendable(part) for part in cast("Sequence[Any]", value)]
+        case _:
+            return value

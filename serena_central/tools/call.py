@@ -25,22 +25,19 @@ from serena_central.core.errors import (
 )
 from serena_central.core.event_kinds import CallFinished
 from serena_central.core.events import Severity
-from serena_central.core.ids import new_call_id
-from serena_central.core.phases import Phases, measuring, phase
 from serena_central.core.progress import Listener, reporting_to
+from serena_central.core.tracing import Phases, measuring, new_call_id, phase
 from serena_central.pool.run import leasing_for
 from serena_central.projects.scope import Ask, Scope, resolve_scope
 from serena_central.sessions.session import ActiveProject, RunningCall, Session, call_line
 from serena_central.store.rows import Row, ToolCallRow
-from serena_central.tools.answer import MAX_CHARS, Answer, Content, PassedOn, holds_nothing
-from serena_central.tools.answer_limits import fit
+from serena_central.tools.answer import MAX_CHARS, Answer, Content, Listing, PassedOn, fit, holds_nothing, page
 from serena_central.tools.call_details import detail_row, main_argument, message_of
 from serena_central.tools.catalogue import PATH_PARAMETERS, Tool
 from serena_central.tools.context import Services, ToolCall
 from serena_central.tools.grouped_call import check_cursor, on_projects
 from serena_central.tools.heartbeat import with_heartbeat
 from serena_central.tools.idempotency import Idempotency, idempotency_key
-from serena_central.tools.listing import Listing, page
 from serena_central.tools.passed_on import passed_answer
 from serena_central.tools.project_call import check_refusal, on_no_project, on_project, timeout_of, until
 from serena_central.tools.upstream_contents import UpstreamContents

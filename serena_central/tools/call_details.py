@@ -10,8 +10,8 @@ from typing import Any, cast
 
 from serena_central.core.errors import SerenaCentralError
 from serena_central.core.masking import masked
-from serena_central.core.phases import Phases
 from serena_central.core.quoting import escaped
+from serena_central.core.tracing import Phases
 from serena_central.sessions.session import MESSAGE_CHARS
 from serena_central.store.rows import CallDetailRow
 from serena_central.tools.answer import Answer

@@ -30,12 +30,11 @@ from serena_central.sessions.manager import SessionManager
 from serena_central.sessions.session import Session
 from serena_central.sessions.views import SymbolViews
 from serena_central.store.store import Store
-from serena_central.tools.answer import Answer
+from serena_central.tools.answer import Answer, Page
 from serena_central.tools.baselines import Baselines
 from serena_central.tools.catalogue import Catalogue
 from serena_central.tools.gating import Gating
 from serena_central.tools.kept_answers import KeptAnswers
-from serena_central.tools.listing import Page
 from serena_central.tools.offer import Offer
 from serena_central.tools.passed_on import KeptResults
 from serena_central.tools.task_offer import TaskOffer

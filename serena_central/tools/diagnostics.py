@@ -7,9 +7,9 @@ from msgspec import Meta
 
 from serena_central.projects.navigation.symbol_views import DiagnosticView
 from serena_central.projects.project import Project
+from serena_central.tools.answer import Listing
 from serena_central.tools.catalogue import tool
 from serena_central.tools.context import ToolCall
-from serena_central.tools.listing import Listing
 from serena_central.tools.notes import note_answer, note_references
 
 SEVERITIES = {1: "Error", 2: "Warning", 3: "Information", 4: "Hint"}

@@ -21,9 +21,9 @@ from serena_central.files.search import SearchRequest, glob_filter
 from serena_central.files.walk import is_utf8
 from serena_central.projects.project import Project
 from serena_central.symbols.similar_names import FEW, NAMES_COMPARED, nearest
+from serena_central.tools.answer import Listing
 from serena_central.tools.catalogue import tool
 from serena_central.tools.context import ToolCall
-from serena_central.tools.listing import Listing
 from serena_central.tools.notes import note_ignored, note_names
 from serena_central.tools.read_set import ReadSet
 from serena_central.tools.symbol_answers import NAME_CHARS, per_file

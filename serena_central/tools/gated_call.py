@@ -28,7 +28,7 @@ from serena_central.gates.events import CheckEnd, GateEvent, Outcome
 from serena_central.gates.matching import ToolUse, may_match
 from serena_central.gates.rules import Rules, rules_of
 from serena_central.gates.symbol_condition import symbol_holds
-from serena_central.projects.editing.applied_edit import AppliedEdit
+from serena_central.projects.editing.edit_records import AppliedEdit
 from serena_central.projects.editing.joint_edits import EditWatch, Holding, watching_edits
 from serena_central.projects.project import Project
 from serena_central.tools.answer import PassedOn

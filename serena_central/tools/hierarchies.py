@@ -11,10 +11,9 @@ from serena_central.projects.project import Project
 from serena_central.projects.superrepo.sibling_hierarchies import hierarchy_in, is_structural
 from serena_central.projects.superrepo.sibling_references import Declarations
 from serena_central.symbols.symbol import kind_name
-from serena_central.tools.answer import Form, Shaped, shaped
+from serena_central.tools.answer import EXAMPLES, Form, Shaped, in_brief, shaped
 from serena_central.tools.catalogue import tool
 from serena_central.tools.context import ToolCall
-from serena_central.tools.listing import EXAMPLES, in_brief
 from serena_central.tools.notes import note_answer
 from serena_central.tools.symbols import InFile, NamePath, find_declarations
 from serena_central.tools.unasked_modules import note_alone

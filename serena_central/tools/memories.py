@@ -13,9 +13,9 @@ from serena_central.core.words import counted
 from serena_central.editing.replacing import Mode
 from serena_central.projects.memories import GLOBAL, checked_name
 from serena_central.projects.project import Project
+from serena_central.tools.answer import Listing
 from serena_central.tools.catalogue import tool
 from serena_central.tools.context import ToolCall
-from serena_central.tools.listing import Listing
 from serena_central.tools.symbol_answers import NAME_CHARS
 
 Name = Annotated[str, Meta(description="Name, e.g. backend/conventions; global/… for all projects")]

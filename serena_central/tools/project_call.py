@@ -1,6 +1,6 @@
 """Runs a tool on one project of a call, or on none, within its time, the user's permission rules and the hooks.
 
-Paths are not looked at here: projects keep closed ones from everybody (`files/access.py`).
+Paths are not looked at here: projects keep closed ones from everybody (`files/boundary.py`).
 """
 
 import math

@@ -19,10 +19,9 @@ from serena_central.projects.registry import real_path
 from serena_central.projects.superrepo.sibling_references import Declarations
 from serena_central.symbols.index import Hit
 from serena_central.symbols.symbol import kind_name, kind_numbers
-from serena_central.tools.answer import Form
+from serena_central.tools.answer import Form, Listing
 from serena_central.tools.catalogue import tool
 from serena_central.tools.context import ToolCall
-from serena_central.tools.listing import Listing
 from serena_central.tools.notes import note_references
 from serena_central.tools.read_set import ReadSet
 from serena_central.tools.symbol_answers import location

@@ -13,7 +13,7 @@ import msgspec
 
 from serena_central.core.client_channel import ClientChannel, ClientRequest
 from serena_central.core.errors import ClientInputRequired, SerenaCentralError, UpstreamQuestionRefused
-from serena_central.core.ids import new_call_id
+from serena_central.core.tracing import new_call_id
 
 WAITS_S = 600.0
 """For the client to send the call again; then the upstream's call is cancelled."""

@@ -10,9 +10,8 @@ from serena_central.projects.navigation.symbol_views import SymbolView
 from serena_central.projects.project import Project
 from serena_central.symbols.index import Hit, Hits
 from serena_central.symbols.symbol import kind_name
-from serena_central.tools.answer import Form
+from serena_central.tools.answer import Form, Listing
 from serena_central.tools.context import ToolCall
-from serena_central.tools.listing import Listing
 from serena_central.tools.read_set import ReadSet
 
 SYMBOL_CHARS = 100

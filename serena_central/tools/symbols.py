@@ -27,10 +27,9 @@ from serena_central.projects.superrepo.sibling_hierarchies import implementation
 from serena_central.projects.superrepo.sibling_references import Declarations, declarations
 from serena_central.symbols.index import Hit, Hits
 from serena_central.symbols.symbol import FileSymbols, kind_name, kind_numbers
-from serena_central.tools.answer import Form, Shaped, shaped
+from serena_central.tools.answer import Form, Listing, Shaped, shaped
 from serena_central.tools.catalogue import tool
 from serena_central.tools.context import ToolCall
-from serena_central.tools.listing import Listing
 from serena_central.tools.notes import note_answer, note_data, note_gaps, note_references, note_tree, read_by_syntax
 from serena_central.tools.read_set import ReadSet
 from serena_central.tools.symbol_answers import NAME_CHARS, as_json, listed_symbols, per_file

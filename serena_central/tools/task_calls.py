@@ -3,8 +3,8 @@
 from typing import Any
 
 from serena_central.agents.tasks import TaskSpec
-from serena_central.sessions.client_identity import ClientIdentity
 from serena_central.sessions.manager import SessionManager
+from serena_central.sessions.session import ClientIdentity
 from serena_central.tools.call import ToolCaller
 
 

@@ -3,6 +3,7 @@
 Until then nothing of `agents/` but data is imported.
 """
 
+import secrets
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
@@ -14,8 +15,8 @@ import msgspec
 from anyio.abc import TaskStatus
 
 from serena_central.core.errors import InvalidArguments, TaskRefused
-from serena_central.core.ids import new_session_id, new_task_id
 from serena_central.core.quoting import quoted
+from serena_central.sessions.session import new_session_id
 
 if TYPE_CHECKING:
     from serena_central.agents.scheduler import Scheduler, Task
@@ -25,6 +26,11 @@ if TYPE_CHECKING:
 
 MAX_INSTRUCTION = 200_000
 """Characters."""
+
+
+def new_task_id() -> str:
+    """A task id; short enough to be typed, unique among the tasks that are kept."""
+    return "t-" + secrets.token_hex(6)
 
 
 class TaskRequest(msgspec.Struct, frozen=True, kw_only=True):

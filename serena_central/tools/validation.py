@@ -14,10 +14,9 @@ from serena_central.core.words import counted
 from serena_central.projects.project import Project
 from serena_central.symbols.symbol import kind_name
 from serena_central.tools.analysis import LONG_S, SECONDS, Seconds
-from serena_central.tools.answer import Form, Shaped, shaped
+from serena_central.tools.answer import EXAMPLES, Form, Shaped, in_brief, shaped
 from serena_central.tools.catalogue import tool
 from serena_central.tools.context import ToolCall
-from serena_central.tools.listing import EXAMPLES, in_brief
 from serena_central.tools.notes import note_tree
 
 NARROW = "Pass a smaller folder, or the paths that changed."

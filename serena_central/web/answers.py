@@ -11,7 +11,7 @@ from msgspec import Meta
 from serena_central.agents.tasks import OutputLine, TaskView
 from serena_central.config.settings import PoolPolicy
 from serena_central.pool.snapshot import ServerSnapshot
-from serena_central.projects.editing.applied_edit import ChangedFile
+from serena_central.projects.editing.edit_records import ChangedFile
 from serena_central.projects.registry import ProjectSnapshot
 from serena_central.projects.warming.project_warm_up import Warmed
 from serena_central.sessions.session import SessionSnapshot

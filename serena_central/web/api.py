@@ -20,13 +20,11 @@ from serena_central.access.proof import Prover
 from serena_central.core import tracing
 from serena_central.core.descriptors import Descriptors, limit
 from serena_central.core.errors import InvalidArguments, SessionNotFound
-from serena_central.core.ids import new_session_id
 from serena_central.core.progress import Listener
 from serena_central.projects.editing.undo import undo, undo_session
 from serena_central.projects.root_policy import PERSON
-from serena_central.sessions.client_identity import ClientIdentity, shortened
 from serena_central.sessions.earlier import read_earlier_calls
-from serena_central.sessions.session import Session
+from serena_central.sessions.session import ClientIdentity, Session, new_session_id, shortened
 from serena_central.standalone.proof import NONCE
 from serena_central.store.query_results import EditFilter
 from serena_central.web.answers import (

@@ -14,9 +14,8 @@ from serena_central.hook.gate import MOST_ANCESTORS
 from serena_central.hook.main import GATE_EVENTS
 from serena_central.hook.payload import event_of
 from serena_central.projects.root_policy import PERSON
-from serena_central.sessions.client_identity import ClientIdentity, shortened
 from serena_central.sessions.manager import SessionManager
-from serena_central.sessions.session import Session
+from serena_central.sessions.session import ClientIdentity, Session, shortened
 from serena_central.tools.context import Services
 from serena_central.tools.gating import Gating
 from serena_central.web.query import limit_in

@@ -15,9 +15,8 @@ from starlette.types import Receive, Scope, Send
 from serena_central.access.auth import credential_of
 from serena_central.core.errors import SessionNotFound
 from serena_central.core.running_time import running_time
-from serena_central.sessions.client_identity import ClientIdentity
 from serena_central.sessions.manager import SessionManager
-from serena_central.sessions.session import Session
+from serena_central.sessions.session import ClientIdentity, Session
 
 GRACE_S = 4.0
 """A proxy that only lost its connection is back at once."""

@@ -17,7 +17,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 
 from serena_central.core import errors
-from serena_central.core.ids import new_call_id
+from serena_central.core.tracing import new_call_id
 from serena_central.web.query import Query, check_query
 
 logger = logging.getLogger(__name__)

@@ -9,7 +9,7 @@ from starlette.requests import Request
 from serena_central.agents.tasks import TaskView
 from serena_central.core.errors import InvalidArguments
 from serena_central.projects.root_policy import PERSON
-from serena_central.sessions.client_identity import shortened
+from serena_central.sessions.session import shortened
 from serena_central.store.query_results import TaskFilter
 from serena_central.tools.task_offer import TaskRequest
 from serena_central.web.answers import TaskList, TaskOutputLines

@@ -336,8 +336,8 @@ async def test_hung_server_of_one_project_delays_no_other(tmp_path: Path) -> Non
 async def test_references_that_a_silent_server_leaves_open_are_an_error_that_names_the_places(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("serena_central.pool.silence.PROGRESS_S", 0.2)
-    monkeypatch.setattr("serena_central.pool.silence.FURTHER_S", 0.2)
+    monkeypatch.setattr("serena_central.pool.run.PROGRESS_S", 0.2)
+    monkeypatch.setattr("serena_central.pool.run.FURTHER_S", 0.2)
     async with observing(tmp_path, {"tool_timeout_s": 8}, hang_on=[REFERENCES]) as seen:
         with (tmp_path / "shop/cart.py").open("a") as file:
             file.write("\n\nx = Cart().total()  # total\n")

@@ -14,8 +14,7 @@ import httpx
 from serena_central.app import Application, CentralServer, build
 from serena_central.config.load import Sources, load_server_config
 from serena_central.core.places import Places
-from serena_central.sessions.client_identity import ClientIdentity
-from serena_central.sessions.session import Session
+from serena_central.sessions.session import ClientIdentity, Session
 from serena_central.tools.catalogue import Catalogue
 from serena_central.tools.families import CATALOGUE
 from tests.support.mcp import Era, RawClient

@@ -12,7 +12,7 @@ from serena_central.core.text import Position, Range, Text
 from serena_central.editing.journal import Past
 from serena_central.editing.patch import ChangedLines, FilePatch, MovedOn, changed_lines, reverted
 from serena_central.files.text import FileText
-from serena_central.projects.editing.applied_edit import AppliedEdit, edits_in
+from serena_central.projects.editing.edit_records import AppliedEdit, edits_in
 from serena_central.symbols.symbol import hash_of
 
 MOST_EDITS = 1000

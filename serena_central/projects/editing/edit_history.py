@@ -22,8 +22,8 @@ from serena_central.core.event_kinds import EditApplied
 from serena_central.core.events import EventBus
 from serena_central.editing.journal import Entry, Journal, Past
 from serena_central.editing.transaction import Applier
-from serena_central.files.access import OPEN, Access
-from serena_central.projects.editing.applied_edit import AppliedEdit, edits_in, operation_of
+from serena_central.files.boundary import OPEN, Access
+from serena_central.projects.editing.edit_records import AppliedEdit, edits_in, operation_of
 from serena_central.store.query_results import EDIT_PATCHES_KEPT_S, EditAnswer, EditFilter
 from serena_central.store.rows import EditRow
 from serena_central.store.store import Store

@@ -28,7 +28,6 @@ from serena_central.core.errors import (
     PathRefused,
     StoreError,
 )
-from serena_central.core.ids import new_edit_id
 from serena_central.core.locks import Holder
 from serena_central.core.text import Range, Text
 from serena_central.editing.change import Author, FileChange
@@ -36,16 +35,22 @@ from serena_central.editing.journal import Entry, Step
 from serena_central.editing.plan import TextEdit, apply_edits, with_newlines
 from serena_central.editing.replacing import Mode
 from serena_central.editing.transaction import Applier, Written
-from serena_central.files.access import Access
+from serena_central.files.boundary import Access
 from serena_central.files.text import DEFAULT_ENCODING, MARK, FileText, read_text
 from serena_central.files.tree import FileTree
-from serena_central.projects.editing.applied_edit import AppliedEdit, ChangedFile
 from serena_central.projects.editing.blame import Blame, edits_of
 from serena_central.projects.editing.bulk_replacement import Found, Occurrence, changes_of, check_count, find
 from serena_central.projects.editing.conflicts import WHOLE_FILE, ConflictGuard
 from serena_central.projects.editing.edit_effects import NO_EFFECT, Before, Consequences, EditEffects, Effect
 from serena_central.projects.editing.edit_queue import EditQueue
-from serena_central.projects.editing.edit_records import Recorded, check_targets, differs
+from serena_central.projects.editing.edit_records import (
+    AppliedEdit,
+    ChangedFile,
+    Recorded,
+    check_targets,
+    differs,
+    new_edit_id,
+)
 from serena_central.projects.editing.joint_edits import (
     check_allowed,
     check_approved,

@@ -22,10 +22,9 @@ import anyio
 import msgspec
 
 from serena_central.core.errors import EditRefused, FileChanged, PathRefused, SerenaCentralError, ToolRefused, listed
-from serena_central.core.ids import new_edit_id
 from serena_central.editing.change import FileChange, Operation
 from serena_central.editing.transaction import Applier, Written
-from serena_central.projects.editing.applied_edit import AppliedEdit, part_id
+from serena_central.projects.editing.edit_records import AppliedEdit, new_edit_id, part_id
 
 if TYPE_CHECKING:
     from serena_central.projects.editing.edits import Edited

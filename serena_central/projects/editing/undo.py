@@ -14,12 +14,12 @@ from typing import NamedTuple
 import msgspec
 
 from serena_central.core.errors import EditNotFound, PathError, PathNotFound, SerenaCentralError, UndoRefused
-from serena_central.core.ids import new_call_id
+from serena_central.core.tracing import new_call_id
 from serena_central.editing.change import Author, FileChange
 from serena_central.editing.patch import FilePatch, Hunk, MovedOn, reverted
 from serena_central.files.text import MARK
-from serena_central.projects.editing.applied_edit import operation_of
 from serena_central.projects.editing.edit_history import PATCHES_KEPT_S, EditHistory
+from serena_central.projects.editing.edit_records import operation_of
 from serena_central.projects.editing.edits import Edited
 from serena_central.projects.editing.joint_edits import PartFailed, jointly
 from serena_central.projects.project import Project

@@ -15,7 +15,7 @@ from serena_central.core.errors import LanguageServerError, ServerNotInstalled
 from serena_central.core.nofollow import open_file, open_following
 from serena_central.core.places import Places
 from serena_central.core.text import Text
-from serena_central.files.access import OPEN, Access
+from serena_central.files.boundary import OPEN, Access
 from serena_central.files.text import FileText, RecentTexts
 from serena_central.files.tree import Change
 from serena_central.lsp.answers import DocumentSymbol, FileEvent

@@ -9,7 +9,7 @@ import anyio
 from serena_central.core.errors import PathNotFound
 from serena_central.core.pacing import Pace
 from serena_central.core.text import Position, Range
-from serena_central.files.access import OPEN, Access
+from serena_central.files.boundary import OPEN, Access
 from serena_central.files.text import FileText
 from serena_central.files.tree import FileTree
 from serena_central.lsp.answers import Location

@@ -11,9 +11,9 @@ from serena_central.core.pacing import paced
 from serena_central.files.search import find_containing
 from serena_central.files.tree import FileTree
 from serena_central.files.words import words_of
-from serena_central.lsp import answer_gaps
 from serena_central.lsp.client import LanguageServer
 from serena_central.lsp.documents import MAX_CANDIDATES
+from serena_central.lsp.readiness import noting_gaps
 from serena_central.projects.languages.project_languages import ProjectLanguages
 from serena_central.symbols.index import Hit
 
@@ -34,7 +34,7 @@ class ServerQuestions:
         async def ask(server: LanguageServer) -> tuple[T, str | None]:
             note = await server.ready()
             try:
-                with answer_gaps.noting() as lacks:
+                with noting_gaps() as lacks:
                     answer = await question(server)
             except RequestFailed as error:
                 if note is None or isinstance(error, Inapplicable):

@@ -9,9 +9,9 @@ import msgspec
 from serena_central.core.errors import Unsupported
 from serena_central.core.groups import only_cause
 from serena_central.core.text import Position, Range
-from serena_central.lsp import answer_gaps
 from serena_central.lsp.answers import Location, WorkspaceEdit
 from serena_central.lsp.client import LanguageServer
+from serena_central.lsp.readiness import noting_gaps
 from serena_central.projects.languages.project_languages import ProjectLanguages
 from serena_central.projects.navigation.candidates import Candidates
 from serena_central.projects.navigation.common_names import is_common
@@ -84,7 +84,7 @@ class SymbolReferences:
             LanguageServerError, PathError
         """
         shown, unopened = self._questions.to_show(hit.path, hit.symbol.name, holders)
-        with answer_gaps.noting() as lacks:
+        with noting_gaps() as lacks:
             locations = await server.references(self._root / hit.path, hit.symbol.name_position, candidates=shown)
         uses = self._uses(locations)
         return msgspec.structs.replace(uses, note=joined(uses.note, note or unopened or lacks()))

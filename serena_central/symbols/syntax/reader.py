@@ -18,7 +18,7 @@ from anyio.abc import TaskGroup, TaskStatus
 from anyio.streams.buffered import BufferedByteReceiveStream
 
 from serena_central.core.errors import LanguageServerError
-from serena_central.core.phases import phase
+from serena_central.core.tracing import phase
 from serena_central.processes.child import ChildProcess, Limits, supervised
 from serena_central.symbols.indexing.symbol_source import Outline
 from serena_central.symbols.syntax.messages import (

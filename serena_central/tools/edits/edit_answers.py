@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from serena_central.projects.editing.applied_edit import operation_of
+from serena_central.projects.editing.edit_records import operation_of
 from serena_central.projects.editing.edits import Edited
 from serena_central.projects.project import Project
 from serena_central.projects.superrepo.sibling_definitions import SiblingPlace

@@ -20,13 +20,12 @@ from serena_central.files.text import FileText
 from serena_central.projects.editing.bulk_replacement import Occurrence
 from serena_central.projects.editing.conflicts import WHOLE_FILE
 from serena_central.projects.project import Project
-from serena_central.tools.answer import Form, Shaped, shaped
+from serena_central.tools.answer import Form, Shaped, in_brief, shaped
 from serena_central.tools.catalogue import tool
 from serena_central.tools.context import ToolCall
 from serena_central.tools.edits.edit_answers import EDIT_ANSWER, answer
 from serena_central.tools.edits.symbol_edits import DryRun
 from serena_central.tools.files import paths_below
-from serena_central.tools.listing import in_brief
 from serena_central.tools.notes import note_names
 from serena_central.tools.read_set import ReadSet
 

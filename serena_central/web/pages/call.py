@@ -33,7 +33,7 @@ PHASES = {
     "shaping": "Fitting the answer",
     "other": "Own work",
 }
-"""Names of phases (core/phases.py), in the order of a call."""
+"""Names of phases (core/tracing.py), in the order of a call."""
 
 
 class Argument(msgspec.Struct, frozen=True):

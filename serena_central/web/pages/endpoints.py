@@ -19,7 +19,7 @@ from starlette.routing import compile_path
 
 from serena_central.access.auth import login_of
 from serena_central.core.errors import SerenaCentralError
-from serena_central.core.ids import new_call_id
+from serena_central.core.tracing import new_call_id
 from serena_central.web.pages.csrf import ForeignRequest, login_required
 from serena_central.web.pages.forms import Form, read_form
 from serena_central.web.pages.live import PAGES_OF_STREAM, Feed, Live

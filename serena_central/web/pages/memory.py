@@ -8,7 +8,7 @@ import msgspec
 
 from serena_central.core.errors import MemoryNotFound, SerenaCentralError
 from serena_central.core.event_kinds import EditApplied, ProjectEvent
-from serena_central.core.ids import new_call_id
+from serena_central.core.tracing import new_call_id
 from serena_central.editing.change import Author
 from serena_central.projects.project import Project
 from serena_central.store.query_results import EditFilter

@@ -18,7 +18,7 @@ from serena_central.config.model import Setting, settings_of
 from serena_central.config.project_config import PROJECT_DIALECT
 from serena_central.config.settings import ProjectSettings
 from serena_central.core.errors import PathNotFound
-from serena_central.core.ids import new_call_id
+from serena_central.core.tracing import new_call_id
 from serena_central.editing.change import Author
 from serena_central.files.text import FileText
 from serena_central.web.pages.endpoints import Action

@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from serena_central.core.errors import SerenaCentralError
-from serena_central.sessions.client_identity import ClientIdentity
+from serena_central.sessions.session import ClientIdentity
 from serena_central.tools.answer import Answer
 from serena_central.tools.catalogue import Tool
 from serena_central.web.pages import statistics

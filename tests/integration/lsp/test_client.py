@@ -20,11 +20,11 @@ from serena_central.core.errors import (
     Unsupported,
 )
 from serena_central.core.text import Position, Range
-from serena_central.lsp import answer_gaps
 from serena_central.lsp.answers import FileEvent, Location
 from serena_central.lsp.catalogue import Documents, Readiness, Watching
 from serena_central.lsp.diagnostics_wait import LEAST_S
 from serena_central.lsp.lsp_session import CURRENT_TRIES
+from serena_central.lsp.readiness import noting_gaps
 from serena_central.processes.usage import Usage
 from tests.support.fakes import FAKE_SPEC, fake_server, log_of, logged, methods_of, running
 
@@ -244,7 +244,7 @@ async def test_an_answer_that_points_into_a_changed_file_is_asked_again_once_tha
     span = {"start": {"line": 0, "character": 0}, "end": {"line": 0, "character": 1}}
     answers = {"textDocument/references": [{"uri": other.as_uri(), "range": span}]}
     async with running(fake_server(file.parent, spec, log=str(log), answers=answers)) as server:
-        with answer_gaps.noting() as lacks:
+        with noting_gaps() as lacks:
             for kind in ("changed", None):
                 if kind:
                     server.files_changed([FileEvent(other, kind)])
@@ -572,7 +572,7 @@ async def test_a_server_that_every_question_makes_busy_is_believed_in_the_end_wi
             while not answered.is_set():
                 await server.ping()
 
-        with anyio.fail_after(60), answer_gaps.noting() as lacks:
+        with anyio.fail_after(60), noting_gaps() as lacks:
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(calm_down)
                 assert await server.references(file, START) == []
@@ -587,10 +587,10 @@ async def test_what_one_answer_may_lack_is_no_matter_of_another_question(file: P
     spec = msgspec.structs.replace(FAKE_SPEC, readiness=readiness)
     quiet = [{"method": "fake/status", "params": {"quiet": True}}]
     async with running(fake_server(file.parent, spec, say_on={"$/serenaCentral/ping": quiet})) as server:
-        with answer_gaps.noting() as early:
+        with noting_gaps() as early:
             await server.references(file, START)
         await server.ping()
-        with answer_gaps.noting() as later:
+        with noting_gaps() as later:
             await server.references(file, START)
     assert "may be incomplete" in (early() or "")
     assert later() is None

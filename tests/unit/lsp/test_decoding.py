@@ -6,9 +6,9 @@ import msgspec
 import pytest
 
 from serena_central.core import pacing
-from serena_central.lsp import decoding
-from serena_central.lsp.decoding import decoded
+from serena_central.lsp import wire
 from serena_central.lsp.types import LspLocation, LspSymbol
+from serena_central.lsp.wire import decoded
 
 pytestmark = pytest.mark.anyio
 
@@ -34,7 +34,7 @@ SYMBOL = {"name": "a", "kind": 12, "range": RANGE, "selectionRange": RANGE}
 async def test_long_and_short_answers_are_the_same(
     monkeypatch: pytest.MonkeyPatch, long: int, value: Any, shape: Any
 ) -> None:
-    monkeypatch.setattr(decoding, "LONG_BYTES", long)
+    monkeypatch.setattr(wire, "LONG_BYTES", long)
     body = msgspec.Raw(msgspec.json.encode(value))
     assert await decoded(body, shape) == msgspec.json.decode(body, type=shape)
 
@@ -42,7 +42,7 @@ async def test_long_and_short_answers_are_the_same(
 @pytest.mark.parametrize("long", [0, 10**9])
 @pytest.mark.parametrize("text", [b'[{"name": 1}]', b"[1", b'[{"name": "\xff"}]', b'"x"'])
 async def test_what_is_no_such_answer_is_refused(monkeypatch: pytest.MonkeyPatch, long: int, text: bytes) -> None:
-    monkeypatch.setattr(decoding, "LONG_BYTES", long)
+    monkeypatch.setattr(wire, "LONG_BYTES", long)
     with pytest.raises((msgspec.DecodeError, UnicodeDecodeError)):
         await decoded(msgspec.Raw(text), list[LspSymbol] | None)
 

@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 
 from serena_central.lsp.answers import FileEvent
+from serena_central.lsp.callbacks import METHOD, Watchers
 from serena_central.lsp.catalogue.spec import Watching
 from serena_central.lsp.conversion import uri_of
 from serena_central.lsp.types import LspRegistration
-from serena_central.lsp.watching import METHOD, Watchers
 
 ROOT = Path("/srv/orders")
 

@@ -204,7 +204,7 @@ async def test_a_call_that_waits_for_a_stopped_server_is_told_so_and_answered_by
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("serena_central.pool.pool.LOOKED_AT_S", 0.05)
-    monkeypatch.setattr("serena_central.pool.silence.PROGRESS_S", 0.1)
+    monkeypatch.setattr("serena_central.pool.run.PROGRESS_S", 0.1)
     async with pool_box(tmp_path, silence_s=0.3, health_timeout_s=0.3) as box:
         async with box.pool.lease(box.wanted("a")) as server:
             assert server.pid is not None
@@ -222,8 +222,8 @@ async def test_a_server_that_left_a_call_without_an_answer_is_waited_for_shortly
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("serena_central.pool.pool.LOOKED_AT_S", 0.05)
-    monkeypatch.setattr("serena_central.pool.silence.PROGRESS_S", 0.1)
-    monkeypatch.setattr("serena_central.pool.silence.FURTHER_S", 0.1)
+    monkeypatch.setattr("serena_central.pool.run.PROGRESS_S", 0.1)
+    monkeypatch.setattr("serena_central.pool.run.FURTHER_S", 0.1)
     async with pool_box(tmp_path) as box:
         box.scripts["a"] = {"hang_on": [HOVER]}
         with anyio.move_on_after(0.5):

@@ -17,7 +17,7 @@ from serena_central.core.errors import (
 )
 from serena_central.editing.change import Author
 from serena_central.editing.transaction import Applier
-from serena_central.projects.editing.applied_edit import AppliedEdit
+from serena_central.projects.editing.edit_records import AppliedEdit
 from serena_central.projects.memories import MAX_BYTES, Memories
 from tests.support.editing import FailingDisk, applier_in
 

@@ -8,9 +8,8 @@ import pytest
 from serena_central.config.settings import SessionPolicy
 from serena_central.core.errors import InvalidArguments, SessionNotFound, SessionTerminated, TooManySessions
 from serena_central.core.events import EventBus
-from serena_central.sessions.client_identity import ClientIdentity, IdentifiedBy
 from serena_central.sessions.manager import TOMBSTONES_KEPT_S, SessionManager
-from serena_central.sessions.session import ActiveProject, RunningCall, SessionState
+from serena_central.sessions.session import ActiveProject, ClientIdentity, IdentifiedBy, RunningCall, SessionState
 
 DJANGO = ActiveProject("django", "/src/django")
 

@@ -10,10 +10,9 @@ import pytest
 
 from serena_central.core.errors import SessionTerminated
 from serena_central.core.events import EventBus
-from serena_central.sessions.client_identity import ClientIdentity
 from serena_central.sessions.manager import SessionManager
 from serena_central.sessions.record import SessionRecorder
-from serena_central.sessions.session import ActiveProject, SessionState
+from serena_central.sessions.session import ActiveProject, ClientIdentity, SessionState
 from serena_central.store.store import Store
 
 pytestmark = pytest.mark.anyio

@@ -5,8 +5,7 @@ from typing import Any
 
 import pytest
 
-from serena_central.tools.answer import MAX_CHARS, Answer, Form, Shaped, shaped
-from serena_central.tools.answer_limits import fit
+from serena_central.tools.answer import MAX_CHARS, Answer, Form, Shaped, fit, shaped
 
 NAMES = [f"name{number}" for number in range(100)]
 

@@ -11,9 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from serena_central.core.errors import InvalidArguments
-from serena_central.tools.answer import Form
-from serena_central.tools.answer_limits import fit
-from serena_central.tools.listing import Listing, by_folder, page
+from serena_central.tools.answer import Form, Listing, by_folder, fit, page
 
 PATHS = [f"{folder}/file{number:03}.py" for folder in ("app/core", "app/web", "tests") for number in range(100)]
 

@@ -26,7 +26,7 @@ from serena_central.files.watch import Watches
 from serena_central.lsp.answers import DocumentSymbol, SymbolKind
 from serena_central.store.index_cache import IndexCache
 from serena_central.symbols.index import SymbolIndex
-from serena_central.symbols.indexing import index_progress as progress_module
+from serena_central.symbols.indexing import file_states
 from serena_central.symbols.indexing.file_states import IndexProgress, Rate
 from serena_central.symbols.indexing.incompleteness import NOT_READ_YET, Incompleteness
 from serena_central.symbols.indexing.indexer import Indexer
@@ -631,7 +631,7 @@ async def test_each_file_that_waits_is_counted_once(tmp_path: Path) -> None:
 async def test_who_waits_for_files_is_told_how_far_they_are_and_never_fewer(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(progress_module, "TOLD_EVERY_S", 0.001)
+    monkeypatch.setattr(file_states, "TOLD_EVERY_S", 0.001)
     for number in range(50):
         (tmp_path / f"{number}.txt").write_text("one")
     told: list[float | None] = []
