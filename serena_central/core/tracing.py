@@ -12,7 +12,7 @@ the background, which no call waits for, leaves none.
 import secrets
 import threading
 import time
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Iterable, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
 from types import TracebackType
@@ -82,6 +82,16 @@ def continuing(headers: Mapping[str, str]) -> Generator[None]:
         yield
     finally:
         context.detach(token)
+
+
+def carried() -> dict[str, str]:
+    """The headers by which another process continues the current trace (`continuing`); empty without one."""
+    headers: dict[str, str] = {}
+    if _tracer is not None:
+        from opentelemetry import propagate
+
+        propagate.inject(headers)
+    return headers
 
 
 @contextmanager
@@ -161,8 +171,20 @@ class Phases:
             if not self._any:
                 self.together_s += now - self._any_since
 
+    def add(self, spent_s: Mapping[str, float], together_s: float, servers: Iterable[str]) -> None:
+        """Adds what another process has measured of the call."""
+        for name, seconds in spent_s.items():
+            self.spent_s[name] = self.spent_s.get(name, 0.0) + seconds
+        self.together_s += together_s
+        self.servers.update(servers)
+
 
 _current: ContextVar[Phases | None] = ContextVar("phases", default=None)
+
+
+def current_phases() -> Phases | None:
+    """The phases of this task's call."""
+    return _current.get()
 
 
 class measuring:  # noqa: N801 - used like a function

@@ -210,6 +210,11 @@ class SessionManager:
             session.worked_on = project
             self._sync_interest(session)
 
+    def release(self, session: Session) -> None:
+        """A call ended whose session another process keeps: its interest in a project ends here."""
+        session.active_project = session.worked_on = None
+        self._sync_interest(session)
+
     def switch_modes(self, session: Session, modes: Sequence[str]) -> None:
         """Gives the session these modes; none means the default ones. Callers refuse this for shared sessions."""
         session.modes = tuple(modes)

@@ -98,8 +98,6 @@ class ToolCall:
     """When the call came, by the event loop's clock."""
     run: Callable[[Session, str, Mapping[str, Any]], Awaitable[Answer]]
     """Runs another tool as a call of its own, for tools that pass a question on."""
-    projects: list[Project] = field(default_factory=list[Project])
-    """Those it runs on, once that is known."""
     notes: list[str] = field(default_factory=list[str])
     if_empty: list[Callable[[], Awaitable[str]]] = field(default_factory=list[Callable[[], Awaitable[str]]])
     """Callbacks that return a note for an empty answer, or an empty string; not called if a project of the call
@@ -113,12 +111,8 @@ class ToolCall:
     """Whether a person made it, at a command line or in the dashboard."""
     together: object = None
     """What the tool found out about all projects of a grouped call before each was asked (`Tool.together`)."""
-    edits: list[str] = field(default_factory=list[str])
-    """Ids of the edits that it made, known when it has ended."""
     page: Page = field(default_factory=Page)
     """Which items of a long list it asks for."""
-    answer_chars: int = 0
-    """Length of the answer, once there is one."""
 
     @property
     def author(self) -> Author:

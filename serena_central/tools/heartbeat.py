@@ -11,7 +11,7 @@ import anyio
 
 from serena_central.core.progress import Listener, Wait, noting_waits
 from serena_central.core.quoting import quoted
-from serena_central.tools.context import ToolCall
+from serena_central.tools.tool_run import PlacedProject, ToolReply, ToolRun
 
 INTERVAL_S = 3.0
 
@@ -21,9 +21,11 @@ WAITS_SHOWN = 3
 T = TypeVar("T")
 
 
-async def with_heartbeat(call: ToolCall, listener: Listener, work: Callable[[Listener], Awaitable[T]]) -> T:
+async def with_heartbeat(
+    run: ToolRun, reply: ToolReply, listener: Listener, work: Callable[[Listener], Awaitable[T]]
+) -> T:
     """The result of `work`, which is given the listener to report to."""
-    beats = _Beats(call, listener)
+    beats = _Beats(run, reply, listener)
     failure: Exception | None = None
     result: list[T] = []
     with noting_waits() as beats.waits:
@@ -40,8 +42,9 @@ async def with_heartbeat(call: ToolCall, listener: Listener, work: Callable[[Lis
 
 
 class _Beats:
-    def __init__(self, call: ToolCall, listener: Listener) -> None:
-        self._call = call
+    def __init__(self, run: ToolRun, reply: ToolReply, listener: Listener) -> None:
+        self._run = run
+        self._reply = reply
         self._listener = listener
         self.waits: list[Wait] = []
         self._newest = ""
@@ -59,27 +62,29 @@ class _Beats:
             with anyio.move_on_after(INTERVAL_S) as silence:
                 await self._news.wait()
             if silence.cancelled_caught:
-                message, part = standing(self._call, self.waits)
+                message, part = standing(self._run.tool, self._reply, self.waits)
                 last = f"; last: {self._newest}" if self._newest else ""
-                waited = anyio.current_time() - self._call.began
+                waited = anyio.current_time() - self._run.began
                 self._listener(f"{message}{last} ({waited:.0f} s)", self._part if part is None else part)
 
 
-def standing(call: ToolCall, waits: Sequence[Wait] = ()) -> tuple[str, float | None]:
+def standing(tool: str, reply: ToolReply, waits: Sequence[Wait] = ()) -> tuple[str, float | None]:
     """What a call that has reported nothing waits for: by itself, else as far as its projects tell."""
     if waits:
         said = [wait() for wait in waits]
         texts = list(dict.fromkeys(text for text, _ in said))
         shown = texts if len(texts) <= WAITS_SHOWN else [texts[0], *texts[-WAITS_SHOWN + 1 :]]
-        return f"{call.tool}: {'; '.join(shown)}", next((part for _, part in said if part is not None), None)
-    for project in call.projects:
+        return f"{tool}: {'; '.join(shown)}", next((part for _, part in said if part is not None), None)
+    for project in reply.projects:
+        if isinstance(project, PlacedProject):
+            continue
         installing = project.languages.availability.installing()
         if installing:
             return installing[0].text(time.time()), None
         progress = project.indexer.progress
         if progress.waiting:
-            said = f"{call.tool}: {quoted(project.name)} is being indexed, {progress}"
+            said = f"{tool}: {quoted(project.name)} is being indexed, {progress}"
             return said, progress.indexed / progress.total
-    if call.projects:
-        return f"{call.tool} is running on {', '.join(quoted(one.name) for one in call.projects[:3])}", None
-    return f"{call.tool} is running", None
+    if reply.projects:
+        return f"{tool} is running on {', '.join(quoted(one.name) for one in reply.projects[:3])}", None
+    return f"{tool} is running", None

@@ -14,6 +14,7 @@ from serena_central.files import search
 from serena_central.symbols.indexing.file_states import IndexProgress
 from serena_central.tools import heartbeat
 from serena_central.tools.heartbeat import standing
+from serena_central.tools.tool_run import ToolReply
 from tests.support.central import RunningCentral, running_central, running_parts, session_of
 from tests.support.mcp import Era, sdk_client
 from tests.support.scripted import REFERENCES, scripted_project, scripted_ty
@@ -63,18 +64,8 @@ async def test_a_beat_tells_how_many_files_are_indexed(tmp_path: Path, monkeypat
     async with running_parts(tmp_path) as central:
         project = await central.projects.open(tmp_path / "shop")
         monkeypatch.setattr(type(project.indexer), "progress", IndexProgress(30, 90, 9.0))
-        calls = []
-
-        async def keep(call: object, *_: object) -> object:
-            calls.append(call)
-            raise LookupError
-
-        monkeypatch.setattr(central.caller, "_call", lambda _tool, call, *_: keep(call))
-        with pytest.raises(LookupError):
-            await central.caller.call(session_of(central), "find_symbol", {}, on_progress=lambda *_: None)
-        (call,) = calls
-        call.projects = [project]
-        assert standing(call) == ("find_symbol: 'shop' is being indexed, 30 of 120 files, 9 files/s, 10 s left", 0.25)
+        expected = "find_symbol: 'shop' is being indexed, 30 of 120 files, 9 files/s, 10 s left", 0.25
+        assert standing("find_symbol", ToolReply(projects=[project])) == expected
 
 
 async def heard_from(

@@ -67,6 +67,11 @@ the package.
     │   └── Unsupported          the server does not offer this
     ├── DeadlineExceeded         the call's deadline passed
     │   └── ReferencesUnknown    of a language server's answer; places of the name that are known without it
+    ├── ClusterError             of project hosts on other machines
+    │   ├── HostUnavailable      no node can hold a project's host; why
+    │   ├── HostLost             it ended while it carried out a call that may have changed something
+    │   ├── HostFenced           another host holds the project by now; nothing was written
+    │   └── SeveralHosts         an edit of several projects that are on different hosts
     ├── NotReady                 the server was just started, and can't tell yet whether a call is a repetition
     ├── StoreError               the database can't be used; the server goes on without it
     └── AlreadyRunning           another server of this user runs: url and pid
@@ -90,6 +95,13 @@ from serena_central.core.errors.call_errors import (
     ToolRefused,
     TooManySessions,
     UnknownTool,
+)
+from serena_central.core.errors.cluster_errors import (
+    ClusterError,
+    HostFenced,
+    HostLost,
+    HostUnavailable,
+    SeveralHosts,
 )
 from serena_central.core.errors.edit_errors import (
     EditConflict,
@@ -158,6 +170,7 @@ __all__ = [
     "CallCancelled",
     "ClientCannotAnswer",
     "ClientInputRequired",
+    "ClusterError",
     "ConfigError",
     "DeadlineExceeded",
     "EditConflict",
@@ -167,6 +180,9 @@ __all__ = [
     "EditRefused",
     "FileChanged",
     "HookBlocked",
+    "HostFenced",
+    "HostLost",
+    "HostUnavailable",
     "Inapplicable",
     "InstallFailed",
     "InvalidArguments",
@@ -201,6 +217,7 @@ __all__ = [
     "SessionHalted",
     "SessionNotFound",
     "SessionTerminated",
+    "SeveralHosts",
     "StoreError",
     "SymbolNotFound",
     "TaskError",

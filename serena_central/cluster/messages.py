@@ -1,0 +1,253 @@
+"""A tool run and its reply as bytes (MessagePack), for a project host in another process.
+
+Times travel as seconds that have passed, since no two machines share a clock. Errors travel as data: the class, the
+message and the attributes.
+"""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from serena_central.cluster.remote_session import RemoteSession, SessionChanges, SessionState, state_of
+from serena_central.core import errors, tracing
+from serena_central.core.errors import ClusterError, SerenaCentralError
+from serena_central.core.tracing import Phases
+from serena_central.store.rows import EditRow
+from serena_central.tools.answer import Answer, Content
+from serena_central.tools.catalogue import Catalogue, Tool
+from serena_central.tools.tool_run import PlacedProject, ToolReply, ToolRun
+
+VERSION = 1
+"""Of both messages: hosts and fronts of different versions don't understand each other, and say so."""
+
+
+class RunMessage(msgspec.Struct, kw_only=True, omit_defaults=True):
+    """A tool run. `elapsed_s`: how long ago the call came."""
+
+    version: int
+    id: str
+    tool: str
+    arguments: dict[str, Any]
+    session: SessionState
+    elapsed_s: float
+    person: bool = False
+    repeat: str | None = None
+    trace: dict[str, str] = {}
+    """The W3C headers of the span that it belongs to."""
+
+
+class ErrorData(msgspec.Struct):
+    """An error of the tree: its class, its message and its attributes."""
+
+    kind: str
+    message: str
+    state: dict[str, Any]
+
+
+class AnswerData(msgspec.Struct, kw_only=True, omit_defaults=True):
+    """An answer. `data_chars`: how many characters at the end of the first block are its JSON."""
+
+    blocks: list[str]
+    shortened: bool = False
+    data_chars: int | None = None
+    content: tuple[list[Mapping[str, Any]], Mapping[str, Any] | None] | None = None
+    passed: dict[str, Any] | None = None
+    failed: bool = False
+
+
+class Resources(msgspec.Struct, kw_only=True, omit_defaults=True):
+    """What a run needed: seconds by phase, in any phase, and the language servers that it asked."""
+
+    spent_s: dict[str, float] = {}
+    together_s: float = 0.0
+    servers: list[str] = []
+
+
+class ReplyMessage(msgspec.Struct, kw_only=True, omit_defaults=True):
+    """A reply. Exactly one of `answer`, `error` and `failure` is there; `failure` is one that is not of the tree."""
+
+    version: int
+    answer: AnswerData | None = None
+    error: ErrorData | None = None
+    failure: str | None = None
+    notes: list[str] = []
+    projects: list[tuple[str, str]] = []
+    """Names and roots."""
+    edits: list[EditRow] = []
+    changes: SessionChanges = msgspec.field(default_factory=SessionChanges)
+    resources: Resources = msgspec.field(default_factory=Resources)
+
+
+class HostFailed(Exception):
+    """A host failed at a call, by an error that is not of the tree; its log says more."""
+
+
+_runs = msgspec.msgpack.Decoder(RunMessage)
+_replies = msgspec.msgpack.Decoder(ReplyMessage)
+_encoder = msgspec.msgpack.Encoder()
+
+
+def encode_run(tool: Tool, run: ToolRun, now: float) -> bytes:
+    """`now` is the sender's event loop's time."""
+    return _encoder.encode(
+        RunMessage(
+            version=VERSION,
+            id=run.id,
+            tool=tool.name,
+            arguments=msgspec.to_builtins(run.arguments),
+            session=state_of(run.session, edits=tool.journaled or tool.edits, notes=tool.about == "notes"),
+            elapsed_s=now - run.began,
+            person=run.person,
+            repeat=run.repeat,
+            trace=tracing.carried(),
+        )
+    )
+
+
+def decode_run(
+    message: bytes, catalogue: Catalogue, *, now: float, at: float
+) -> tuple[Tool, ToolRun, Mapping[str, str]]:
+    """The tool, its run, and the trace that it belongs to. `now` is this event loop's time, `at` Unix time.
+
+    Raises:
+        ClusterError: the sender is of another version.
+    """
+    try:
+        said = _runs.decode(message)
+    except msgspec.DecodeError as error:
+        raise _unreadable(error) from error
+    _check_version(said.version)
+    tool = catalogue.get(said.tool)
+    if tool is None:
+        raise ClusterError(f"This host has no tool {said.tool}. Run the same version of serena-central everywhere.")
+    run = ToolRun(
+        id=said.id,
+        tool=tool.name,
+        arguments=msgspec.structs.asdict(msgspec.convert(said.arguments, tool.params)),
+        session=RemoteSession(said.session, now=at),
+        began=now - said.elapsed_s,
+        person=said.person,
+        repeat=said.repeat,
+    )
+    return tool, run, said.trace
+
+
+def encode_reply(
+    session: RemoteSession,
+    reply: ToolReply,
+    error: Exception | None,
+    *,
+    edits: list[EditRow],
+    phases: Phases,
+) -> bytes:
+    """`edits` are those of `reply`; `error` is what the run raised, if it did."""
+    known = isinstance(error, SerenaCentralError)
+    return _encoder.encode(
+        ReplyMessage(
+            version=VERSION,
+            answer=_answer_data(reply.answer) if reply.answer is not None and error is None else None,
+            error=error_data(error) if known else None,
+            failure=None if error is None or known else f"{type(error).__name__}: {error}",
+            notes=reply.notes,
+            projects=[(project.name, str(project.root)) for project in reply.projects],
+            edits=edits,
+            changes=session.changes(),
+            resources=Resources(spent_s=phases.spent_s, together_s=phases.together_s, servers=sorted(phases.servers)),
+        )
+    )
+
+
+def decode_reply(message: bytes) -> ReplyMessage:
+    """
+    Raises:
+        ClusterError: the host is of another version.
+    """
+    try:
+        said = _replies.decode(message)
+    except msgspec.DecodeError as error:
+        raise _unreadable(error) from error
+    _check_version(said.version)
+    return said
+
+
+def fill(reply: ToolReply, said: ReplyMessage) -> None:
+    """Fills the reply of a run with what its host replied."""
+    reply.notes += [note for note in said.notes if note not in reply.notes]
+    reply.projects = [PlacedProject(name, Path(root)) for name, root in said.projects]
+    reply.edits = [row.id for row in said.edits]
+    reply.answer = _answer_of(said.answer) if said.answer is not None else None
+
+
+def failure_of(said: ReplyMessage) -> Exception | None:
+    """What the run has raised."""
+    if said.error is not None:
+        return error_of(said.error)
+    return HostFailed(said.failure) if said.failure is not None else None
+
+
+def error_data(error: SerenaCentralError) -> ErrorData:
+    return ErrorData(
+        type(error).__name__,
+        str(error.args[0]) if error.args else "",
+        {name: _plain(value) for name, value in vars(error).items()},
+    )
+
+
+def error_of(data: ErrorData) -> SerenaCentralError:
+    """The error that data was made of; of a class that is not known here one of the root's."""
+    kind = getattr(errors, data.kind, SerenaCentralError)
+    error: SerenaCentralError = kind.__new__(kind, data.message)
+    for name, value in data.state.items():
+        setattr(error, name, error_of(msgspec.convert(value["error"], ErrorData)) if _is_error(value) else value)
+    return error
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, SerenaCentralError):
+        return {"error": msgspec.to_builtins(error_data(value))}
+    try:
+        return msgspec.to_builtins(value)
+    except TypeError:
+        return str(value)
+
+
+def _is_error(value: Any) -> bool:
+    return isinstance(value, dict) and value.keys() == {"error"} and isinstance(value["error"], dict)
+
+
+def _answer_data(answer: Answer) -> AnswerData:
+    content = answer.content
+    return AnswerData(
+        blocks=answer.blocks,
+        shortened=answer.shortened,
+        data_chars=None if answer.data is None else len(answer.data),
+        content=None if content is None else (list(content.blocks), content.structured),
+        passed=answer.passed,
+        failed=answer.failed,
+    )
+
+
+def _answer_of(data: AnswerData) -> Answer:
+    first, chars = data.blocks[0] if data.blocks else "", data.data_chars
+    return Answer(
+        data.blocks,
+        data.shortened,
+        None if chars is None else first[len(first) - chars :],
+        None if data.content is None else Content(*data.content),
+        data.passed,
+        data.failed,
+    )
+
+
+def _check_version(version: int) -> None:
+    if version != VERSION:
+        raise ClusterError(f"A message of the cluster has version {version}, not {VERSION}. {_SAME}")
+
+
+def _unreadable(error: msgspec.DecodeError) -> ClusterError:
+    return ClusterError(f"A message of the cluster can't be read: {error}. {_SAME}")
+
+
+_SAME = "Run the same version of serena-central on all machines."

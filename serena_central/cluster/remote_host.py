@@ -1,0 +1,66 @@
+"""The front's side of the boundary: a tool run becomes a message to a project host, and its reply the run's outcome."""
+
+from collections.abc import Callable
+from typing import Protocol
+
+import anyio
+
+from serena_central.cluster.messages import decode_reply, encode_run, failure_of, fill
+from serena_central.cluster.remote_session import apply_changes
+from serena_central.core import progress, tracing
+from serena_central.core.errors import ClusterError
+from serena_central.sessions.manager import SessionManager
+from serena_central.sessions.session import ActiveProject
+from serena_central.sessions.views import SymbolViews
+from serena_central.store.rows import EditRow
+from serena_central.tools.answer import Answer
+from serena_central.tools.catalogue import Tool
+from serena_central.tools.tool_run import ToolReply, ToolRun
+
+
+class Wire(Protocol):
+    """The way to one project host."""
+
+    async def send(self, message: bytes, on_progress: progress.Listener | None) -> bytes:
+        """The reply to a message. A cancelled wait cancels the run at the host."""
+        ...
+
+
+class RemoteHost:
+    """Has tools run by one project host."""
+
+    def __init__(
+        self,
+        wire: Wire,
+        *,
+        sessions: SessionManager,
+        views: SymbolViews,
+        made: Callable[[EditRow], None],
+    ) -> None:
+        """`made` takes note of edits that the host made."""
+        self._wire = wire
+        self._sessions = sessions
+        self._views = views
+        self._made = made
+
+    async def run(self, tool: Tool, run: ToolRun, reply: ToolReply) -> Answer:
+        """Sends the run, and brings its session and its reply to where the host left them."""
+        if tool.edits or tool.journaled:
+            await self._views.load(run.session)
+        message = encode_run(tool, run, anyio.current_time())
+        said = decode_reply(await self._wire.send(message, progress.listener()))
+        fill(reply, said)
+        apply_changes(run.session, said.changes, self._views)
+        if (measured := tracing.current_phases()) is not None:
+            measured.add(said.resources.spent_s, said.resources.together_s, said.resources.servers)
+        for row in said.edits:
+            self._made(row)
+        if len(reply.projects) == 1:
+            (only,) = reply.projects
+            self._sessions.works_on(run.session, ActiveProject(only.name, str(only.root)))
+        failure = failure_of(said)
+        if failure is not None:
+            raise failure
+        if reply.answer is None:
+            raise ClusterError("The project host sent no answer.")
+        return reply.answer

@@ -1,0 +1,56 @@
+"""Errors of a cluster: what kept a project's host from carrying a call out."""
+
+from collections.abc import Sequence
+
+from serena_central.core.errors.base import SerenaCentralError, listed
+from serena_central.core.quoting import quoted
+
+
+class ClusterError(SerenaCentralError):
+    """The cluster can't be used as asked; the message says why."""
+
+
+class HostUnavailable(ClusterError):
+    """No node can hold the project's host now, or none could be started in time."""
+
+    def __init__(self, root: str, reason: str) -> None:
+        super().__init__(
+            f"{quoted(root)} has no project host: {reason}. `serena-central cluster status` lists nodes and roots."
+        )
+        self.root = root
+        self.reason = reason
+
+
+class HostLost(ClusterError):
+    """The host ended while it carried a call out that may have changed something."""
+
+    def __init__(self, root: str, tool: str) -> None:
+        super().__init__(
+            f"The host of {quoted(root)} was lost while {tool} ran. It is unknown whether the call changed anything. "
+            "Check the current state before you send it again."
+        )
+        self.root = root
+
+
+class HostFenced(ClusterError):
+    """Another host holds the project by now: this one must not write."""
+
+    def __init__(self, root: str, epoch: int, current: int) -> None:
+        super().__init__(
+            f"Nothing was written: this host of {quoted(root)} (epoch {epoch}) was replaced (epoch {current}). "
+            "Call again."
+        )
+        self.root = root
+        self.epoch = epoch
+        self.current = current
+
+
+class SeveralHosts(ClusterError):
+    """A call that one host must carry out means projects of several."""
+
+    def __init__(self, tool: str, roots: Sequence[str]) -> None:
+        super().__init__(
+            f"{tool} changes all projects of a call or none, and these are on different hosts: {listed(roots)}. "
+            "Nothing was changed; make one call for each."
+        )
+        self.roots = list(roots)
