@@ -9,6 +9,7 @@ Without a watch `fresh()` compares the whole root by stat, and `note` says why.
 
 import logging
 import time
+from bisect import bisect_left
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
@@ -45,6 +46,8 @@ systems before Linux 6.13 steps by up to 10 ms."""
 MOST_ROUNDS = 8
 """How often the queue is read in one `fresh()`. One reading holds all that happened before the call; the others follow
 what happens meanwhile, and must end although somebody writes without pause."""
+
+_BEHIND_SLASH = chr(ord("/") + 1)
 
 Kind = Literal["created", "changed", "deleted"]
 
@@ -83,6 +86,8 @@ class FileTree:
         self._make_outer = partial(OuterRules, root, ignored_paths=ignored_paths, use_git=ignore_all_files_in_gitignore)
         self._use_git = ignore_all_files_in_gitignore
         self._files: dict[str, Stamp] = {}
+        self._ordered: list[str] | None = None
+        """The paths in order, made when somebody wants them: of 100,000 that takes 40 ms."""
         self._just_stamped: set[str] = set()
         self._listeners: dict[object, Listener] = {}
         self._turn = anyio.Lock(fast_acquire=True)
@@ -98,6 +103,15 @@ class FileTree:
         """Every regular file of the root that is not ignored: path → stamp, as of the last `fresh()`. Live: copy it
         before awaiting anything or handing it to a thread."""
         return self._files
+
+    def below(self, folder: str) -> Sequence[str]:
+        """`files` below a root-relative folder ("" for the root), sorted. Not live, and nobody's to change."""
+        ordered = self._ordered
+        if ordered is None:
+            ordered = self._ordered = sorted(self._files)
+        if not folder:
+            return ordered
+        return ordered[bisect_left(ordered, f"{folder}/") : bisect_left(ordered, f"{folder}{_BEHIND_SLASH}")]
 
     def outputs(self) -> list[str]:
         """Folders that are left out because a tool marked them as its output, root-relative."""
@@ -282,9 +296,12 @@ class FileTree:
             if stamp is not None and max(stamp.mtime_ns, stamp.ctime_ns) > newest:
                 self._just_stamped.add(path)
             if stamp is None:
+                self._ordered = None
                 self._files.pop(path, None)
                 changes.append(Change(path, "deleted"))
             else:
+                if known is None:
+                    self._ordered = None
                 self._files[path] = stamp
                 changes.append(Change(path, "changed" if known else "created"))
         if not changes or not self._scanned.is_set():

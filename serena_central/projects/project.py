@@ -386,8 +386,7 @@ class Project:
             if not files:
                 raise PathRefused(f"{path!r} has no symbols available: {gaps[0].reason}")
             return files, gaps
-        prefix = inside + "/" if inside else ""
-        below = sorted(file for file in self.tree.files if file.startswith(prefix))
+        below = self.tree.below(inside)
         return await self.symbols_of([file async for file in paced(below) if self.languages.is_searched(file)])
 
     def _check_indexable(self, path: str) -> None:

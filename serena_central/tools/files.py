@@ -104,10 +104,9 @@ async def find_file(
     folder = target.locate_folder(relative_path)
     prefix = folder + "/" if folder else ""
     fits = _fitting(file_mask, prefix)
-    files = sorted(target.tree.files)
-    found = [path async for path in paced(files) if path.startswith(prefix) and fits(path)]
+    found = [path async for path in paced(target.tree.below(folder)) if fits(path)]
     if not found:
-        call.if_empty.append(partial(_near_files, files, file_mask, fits, relative_path))
+        call.if_empty.append(partial(_near_files, target.tree.below(""), file_mask, fits, relative_path))
     return Listing(
         page=call.page,
         total=len(found),
@@ -279,9 +278,13 @@ def paths_below(target: Project, relative_path: str, include: str = "", exclude:
         PathError, InvalidArguments
     """
     inside = target.locate(relative_path) if relative_path else ""
-    selects = _selecting(include, exclude)
-    prefix = inside + "/" if inside else ""
-    return sorted(path for path in target.tree.files if (path == inside or path.startswith(prefix)) and selects(path))
+    if inside in target.tree.files:
+        below: Sequence[str] = [inside]
+    else:
+        below = target.tree.below(inside)
+    if not include and not exclude:
+        return list(below)
+    return list(filter(_selecting(include, exclude), below))
 
 
 def _selecting(include: str, exclude: str) -> Callable[[str], bool]:

@@ -161,6 +161,9 @@ async def test_hundreds_of_random_changes_are_never_missed(root: Path, other: Ot
             assert tree.files == on_disk(root), f"after step {number}"
             apply(shown, heard, tree)
             assert shown == tree.files
+            assert list(tree.below("")) == sorted(shown)
+            for folder in {path.rpartition("/")[0] for path in shown} - {""}:
+                assert list(tree.below(folder)) == sorted(path for path in shown if path.startswith(f"{folder}/"))
 
 
 def apply(shown: dict[str, Any], heard: list[Change], tree: FileTree) -> None:
