@@ -4,7 +4,7 @@ BIN := .venv/bin
 UV := $(BIN)/uv
 ARGS ?=
 
-.PHONY: types-linux types-macos types-windows docs setup serve test test-all coverage tests-of-ci test-clients test-upstreams browser screenshots servers smoke check check-wheel check-sdist conformance soak format bench clean
+.PHONY: types-linux types-macos types-windows docs setup serve test test-all coverage tests-of-ci test-clients test-postgresql test-upstreams browser screenshots servers smoke check check-wheel check-sdist conformance soak format bench clean
 
 setup: $(BIN)/.ready
 
@@ -45,7 +45,7 @@ tests-of-ci: coverage
 	$(BIN)/python scripts/run-tests $(PYTEST:pytest%=%) tests/unit tests/integration $(MEASURED:%=--ignore=%)
 
 # Everything there is, what is too slow for CI as well (half an hour): loops of faults, many servers, five minutes of soak.
-test-all: check check-sdist check-wheel conformance browser test-clients test-upstreams
+test-all: check check-sdist check-wheel conformance browser test-clients test-postgresql test-upstreams
 	$(MAKE) coverage
 	$(MAKE) test ARGS='-m "not browser"'
 	$(BIN)/python -m tests.soak
@@ -145,6 +145,14 @@ conformance: setup
 # Five minutes of many agents while language servers die and files change; ARGS="--seconds 60" for a short one.
 soak: setup
 	$(BIN)/python -m tests.soak $(ARGS)
+
+# The tests of the store, sessions and dashboard with a PostgreSQL of their own instead of SQLite, and what is its own.
+POSTGRESQL = tests/unit/store tests/unit/sessions tests/integration/test_postgresql.py tests/integration/test_api.py \
+	tests/integration/test_history.py tests/integration/test_idempotency.py $(wildcard tests/integration/test_dashboard_[ace]*.py)
+NOT_HERE = not slow and not browser and not clients and not upstreams
+test-postgresql: setup
+	scripts/get-postgresql
+	$(BIN)/python -m pytest -n 2 --dist loadfile --postgresql -m "$(NOT_HERE)" $(POSTGRESQL) $(ARGS)
 
 # Pages that are made of data.
 docs: setup

@@ -13,6 +13,7 @@ from coverage import Coverage
 from hypothesis import HealthCheck, settings
 
 from serena_central.standalone import private
+from tests.support import postgresql
 
 # On a loaded machine, making inputs is slow through no fault of theirs.
 settings.register_profile("loaded", settings(), deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -29,6 +30,22 @@ def _a_home_of_its_own(tmp_path_factory: pytest.TempPathFactory) -> None:
     """Nothing of the person who runs the tests is read or written: memories, modes, settings."""
     os.environ["SERENA_HOME"] = str(tmp_path_factory.mktemp("serena-home"))
     os.environ["CLAUDE_CONFIG_DIR"] = str(tmp_path_factory.mktemp("claude-home"))
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _postgresql(request: pytest.FixtureRequest) -> Generator[None]:
+    """With --postgresql every store that a test names by its file lies in a cluster of this process's own."""
+    if not request.config.getoption("--postgresql"):
+        yield
+        return
+    cluster = postgresql.Cluster()
+    try:
+        cluster.start()
+        postgresql.use(cluster)
+        yield
+    finally:
+        postgresql.forget()
+        cluster.remove()
 
 
 @pytest.fixture(autouse=True)
@@ -53,6 +70,8 @@ end (a loop that never awaits, a fixture that hangs) ends by pytest-timeout, and
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
+        if item.get_closest_marker("sqlite") and item.config.getoption("--postgresql"):
+            item.add_marker(pytest.mark.skip("is about SQLite's file"))
         if item.get_closest_marker("slow"):
             item.add_marker(pytest.mark.timeout(3600))
         elif isinstance(item, pytest.Function) and inspect.iscoroutinefunction(item.obj):
@@ -77,4 +96,5 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--postgresql", action="store_true", help="Put every store into a PostgreSQL of the tests' own.")
     parser.addoption("--update", action="store_true", help="Write what tools answer now into the text cases.")

@@ -39,7 +39,7 @@ def command(*, place: str, as_json: bool) -> None:
     places.create()
     with UsageStore(places.usage_file) as store:
         update(store, roots, Prices(settings.prices))
-        edit = None if settings.database_url else _edit(places, path, number, "".join(lines))
+        edit = _edit(places, settings.database_url, path, number, "".join(lines))
         if edit is not None:
             [made] = by_edit(store, roots, [edit], prompts=True)
             _show_edit(made, edit, _cost(store, made.session), text, as_json=as_json)
@@ -58,11 +58,11 @@ def command(*, place: str, as_json: bool) -> None:
     raise Unsuccessful
 
 
-def _edit(places: Places, path: Path, number: int, content: str) -> LoggedEdit | None:
+def _edit(places: Places, url: str | None, path: Path, number: int, content: str) -> LoggedEdit | None:
     """The edit of this server that wrote the line, whatever project it was made in."""
     for root in path.parents:
         name = path.relative_to(root).as_posix()
-        edits = read_edits(places.database, file=(str(root), name))
+        edits = read_edits(places.database, url, file=(str(root), name))
         found = edit_of_line(content, number - 1, name, edits)
         if found is not None:
             return found

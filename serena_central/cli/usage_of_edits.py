@@ -11,7 +11,6 @@ import msgspec
 
 from serena_central.cli.output import print_json, print_table, say
 from serena_central.config.settings import ServerSettings
-from serena_central.core.errors import InvalidArguments
 from serena_central.core.places import Places
 from serena_central.core.words import counted
 from serena_central.store.edit_log import read_edits
@@ -31,10 +30,9 @@ def show_edits(by: str, settings: ServerSettings, since: datetime | None, *, as_
     Raises:
         StoreError, InvalidArguments
     """
-    check_database(settings)
     places = Places.of_user()
     places.create()
-    edits = read_edits(places.database, since=since.timestamp() if since else 0.0)
+    edits = read_edits(places.database, settings.database_url, since=since.timestamp() if since else 0.0)
     roots = roots_of(Path.home(), os.environ)
     with UsageStore(places.usage_file) as store:
         update(store, roots, Prices(settings.prices))
@@ -55,12 +53,6 @@ def show_edits(by: str, settings: ServerSettings, since: datetime | None, *, as_
     _print(by, rows, total)
     for line in notes:
         say(line, err=True)
-
-
-def check_database(settings: ServerSettings) -> None:
-    """Raises: InvalidArguments where edits are kept elsewhere than in the data folder."""
-    if settings.database_url:
-        raise InvalidArguments("Edits are read from the data folder's database alone; database_url names another one.")
 
 
 def _print(by: str, rows: list[EditUsage] | list[UsageRow], total: UsageRow) -> None:

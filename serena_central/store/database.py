@@ -11,11 +11,13 @@ import time
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from types import ModuleType
 from typing import Any, TypeVar
 
 import msgspec
-from sqlalchemy import Connection, Engine, create_engine, event
+from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
 from sqlalchemy.exc import ArgumentError, DataError, DBAPIError, IntegrityError, SQLAlchemyError
+from sqlalchemy.pool import ConnectionPoolEntry
 
 from serena_central.core.errors import StoreError
 from serena_central.store.rows import Removal, Row
@@ -52,6 +54,7 @@ class Database:
         self._url = url or f"sqlite:///{path}"
         self._engine: Engine | None = None
         self._lock = threading.RLock()
+        self._closed = False
 
     def open(self) -> None:
         """Opens and upgrades the database, if that is not done yet.
@@ -62,8 +65,16 @@ class Database:
         self._opened()
 
     def close(self) -> None:
+        """For good: a thread that still works on it, or comes late, opens nothing."""
+        with self._lock:
+            self._closed = True
+            self._dispose()
+
+    def _dispose(self) -> None:
         with self._lock:
             if self._engine is not None:
+                # What a thread still holds is closed when it is returned, not when the garbage collector finds it.
+                event.listen(self._engine.pool, "checkin", _close_returned)
                 self._engine.dispose()
                 self._engine = None
 
@@ -91,6 +102,20 @@ class Database:
         engine = self._opened()
         with self._failing_plainly(engine), engine.begin() as connection:
             return query(connection)
+
+    def look(self, query: Callable[[Connection], Answer]) -> Answer:
+        """Runs `query` on the database as it is: neither created nor upgraded.
+
+        Raises:
+            StoreError
+        """
+        with self._failing_plainly():
+            engine = _engine(self._url, BUSY_TIMEOUT_S)
+            try:
+                with engine.begin() as connection:
+                    return query(connection)
+            finally:
+                engine.dispose()
 
     def change(self, work: Callable[[Connection], Answer]) -> Answer:
         """Runs `work` in one transaction.
@@ -122,6 +147,8 @@ class Database:
 
     def _opened(self) -> Engine:
         with self._lock:
+            if self._closed:
+                raise StoreError("The database is closed: the server stops.")
             if self._engine is None:
                 try:
                     with self._failing_plainly():
@@ -142,9 +169,8 @@ class Database:
         except (SQLAlchemyError, sqlite3.Error, OSError, ImportError, ValueError, OverflowError) as error:
             if self._path is not None and _code(error) in _CORRUPT:
                 raise _FileReplaced(self._set_aside(self._path, engine, error)) from error
-            reason = getattr(error, "orig", None) or error
             raise StoreError(
-                f"The database {self._path or 'at database_url'} is not usable: {reason}. "
+                f"The database {self._path or 'at database_url'} is not usable: {_reason(error)}. "
                 "The server continues without it; records are lost until this is fixed."
             ) from error
 
@@ -158,13 +184,13 @@ class Database:
         with self._lock:
             if self._engine is not engine:
                 return f"The database {path} was corrupt and has been replaced."
-            self.close()
+            self._dispose()
             for suffix in ("", "-wal", "-shm"):
                 with suppress(FileNotFoundError):
                     Path(f"{path}{suffix}").rename(f"{aside}{suffix}")
-        reason = getattr(error, "orig", None) or error
         note = (
-            f"The database {path} was corrupt ({reason}). It was set aside as {aside.name}, and a new one was created."
+            f"The database {path} was corrupt ({_reason(error)}). "
+            f"It was set aside as {aside.name}, and a new one was created."
         )
         self._tell(note)
         return note
@@ -184,6 +210,8 @@ def _open(url: str) -> Engine:
             current = is_up_to_date(connection)
         if not current:  # else nobody who holds the write lock is waited for
             with patient.execution_options(writes=True).begin() as connection:
+                if patient.dialect.name == "postgresql":
+                    _postgresql().upgrade_lock(connection)
                 bring_up_to_date(connection)
     finally:
         patient.dispose()
@@ -192,22 +220,42 @@ def _open(url: str) -> Engine:
 
 def _engine(url: str, timeout_s: float) -> Engine:
     """`timeout_s` bounds the wait for another process's lock."""
-    try:
-        engine = create_engine(
-            url,
-            connect_args={"timeout": timeout_s} if url.startswith("sqlite") else {},
-            json_serializer=_to_json,
-            json_deserializer=msgspec.json.decode,
-            insertmanyvalues_page_size=STATEMENT_ROWS,
-        )
-    except ArgumentError as error:
-        # Its message repeats the URL, which may hold a password.
-        raise StoreError("database_url is not a valid database URL.") from error
-    engine.dialect.use_insertmanyvalues_wo_returning = True
-    if engine.dialect.name == "sqlite":
+    options: dict[str, Any] = {
+        "json_serializer": _to_json,
+        "json_deserializer": msgspec.json.decode,
+        "insertmanyvalues_page_size": STATEMENT_ROWS,
+    }
+    parsed = _parsed(url)
+    if parsed.get_backend_name() == "sqlite":
+        engine = create_engine(parsed, connect_args={"timeout": timeout_s}, **options)
         event.listen(engine, "connect", _set_up_connection)
         event.listen(engine, "begin", _begin)
+    else:
+        engine = _postgresql().postgresql_engine(parsed, timeout_s, **options)
+    engine.dialect.use_insertmanyvalues_wo_returning = True
     return engine
+
+
+def _parsed(url: str) -> URL:
+    try:
+        parsed = make_url(url)
+    except (ArgumentError, ValueError):
+        # The message repeats the URL, which may hold a password; so might its context.
+        raise StoreError("database_url is not a valid database URL.") from None
+    if parsed.drivername == "sqlite" or _postgresql().is_postgresql(parsed):
+        return parsed
+    raise StoreError("database_url must begin with sqlite:/// or postgresql://.")
+
+
+def _postgresql() -> ModuleType:
+    """Imported for those who use it."""
+    from serena_central.store import postgresql
+
+    return postgresql
+
+
+def _close_returned(_connection: object, record: ConnectionPoolEntry) -> None:
+    record.invalidate()
 
 
 def _to_json(value: Any) -> str:
@@ -255,6 +303,18 @@ def _code(error: BaseException | None) -> int | None:
 
 def _is_about_a_value(error: BaseException | None) -> bool:
     """Whether one row's content is to blame, rather than the database."""
+    if isinstance(error, DBAPIError) and not isinstance(error.orig, sqlite3.Error):
+        about: bool = _postgresql().is_about_a_value(error)
+        return about
     if isinstance(error, DBAPIError):
         return isinstance(error, DataError | IntegrityError) or _code(error) in {None, sqlite3.SQLITE_TOOBIG}
     return isinstance(error, SQLAlchemyError | ValueError | OverflowError)
+
+
+def _reason(error: Exception) -> str:
+    """What the driver says, without the statement."""
+    original: Any = getattr(error, "orig", None) or error
+    if isinstance(error, DBAPIError) and not isinstance(original, sqlite3.Error):
+        said: str = _postgresql().reason_of(error)
+        return said
+    return str(original)

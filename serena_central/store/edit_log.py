@@ -1,17 +1,20 @@
-"""The edits in a server's database, read from its file without a server and without changing it.
+"""The edits in a server's database, read without a server and without changing it.
 
-Importing this costs nothing, unlike the store. Blocks; the server may use the file meanwhile.
+Importing this costs nothing, unlike the store. Blocks; the server may use the database meanwhile.
 """
 
 import json
 import sqlite3
 from contextlib import closing
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from serena_central.core.errors import StoreError
 
 BUSY_S = 5.0
+
+MOST_EDITS = 1_000_000
+"""More than are kept."""
 
 
 class LoggedEdit(NamedTuple):
@@ -31,14 +34,16 @@ class LoggedEdit(NamedTuple):
 
 
 def read_edits(
-    path: Path, *, since: float = 0.0, ids: list[str] | None = None, file: tuple[str, str] | None = None
+    path: Path, url: str | None = None, *, since: float = 0.0, file: tuple[str, str] | None = None
 ) -> list[LoggedEdit]:
-    """The newest first; none where there is no database yet. With `file`, a root and a path below it, those of that
-    file with their patches.
+    """Those in the file `path`, or in the database at `url`, the newest first; none where there is no file yet. With
+    `file`, a root and a path below it, those of that file with their patches.
 
     Raises:
         StoreError
     """
+    if url is not None:
+        return _at(path, url, since, file)
     if not path.exists():
         return []
     patches = "patches" if file else "NULL"
@@ -49,9 +54,6 @@ def read_edits(
     if file:
         query += " AND project_root = ? AND instr(files, ?)"
         given += [file[0], json.dumps(file[1], ensure_ascii=False)]
-    if ids is not None:
-        query += f" AND id IN ({', '.join('?' * len(ids))})"
-        given += ids
     try:
         with closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True, timeout=BUSY_S)) as connection:
             rows = connection.execute(f"{query} ORDER BY at DESC, id DESC", given).fetchall()
@@ -60,8 +62,38 @@ def read_edits(
     return [LoggedEdit._make((*row[:6], _names(row[6]), *row[7:])) for row in rows]
 
 
+def _at(path: Path, url: str, since: float, file: tuple[str, str] | None) -> list[LoggedEdit]:
+    # Late: SQLAlchemy costs half a second, and most have a file.
+    from serena_central.store.database import Database
+    from serena_central.store.queries import Queries
+    from serena_central.store.query_results import EditFilter
+
+    root, name = file or (None, None)
+    with closing(Database(path, url)) as database:
+        rows = Queries(database).edits(EditFilter(since=since, project=root, file=name, limit=MOST_EDITS))
+    return [
+        LoggedEdit(
+            id=row.id,
+            at=row.at,
+            tool=row.tool,
+            session=row.session,
+            client=row.client,
+            root=row.project_root,
+            files=_names_of(row.files),
+            undoes=row.undoes,
+            symbol=row.symbol,
+            patches=row.patches if file else None,
+        )
+        for row in rows
+    ]
+
+
 def _names(files: str) -> list[str]:
     try:
-        return [str(one.get("moved_to") or one.get("path")) for one in json.loads(files)]
+        return _names_of(json.loads(files))
     except (ValueError, AttributeError):
         return []
+
+
+def _names_of(files: list[dict[str, Any]]) -> list[str]:
+    return [str(one.get("moved_to") or one.get("path")) for one in files]

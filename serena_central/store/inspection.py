@@ -1,12 +1,13 @@
-"""Inspects a database file from outside without changing it, for the doctor.
+"""Inspects a database from outside without changing it, for the doctor.
 
-The server may use the file meanwhile. Blocks; importing this costs nothing.
+The server may use it meanwhile. Blocks; importing this costs nothing.
 """
 
 import sqlite3
 import time
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
@@ -52,3 +53,34 @@ def _damage(connection: sqlite3.Connection) -> tuple[str, bool]:
             return "", False
         raise
     return ("" if found == ["ok"] else "; ".join(found)), True
+
+
+class ServerFacts(msgspec.Struct, frozen=True):
+    """`schema` is "" where there are no tables yet; `may_create`: this user may create and change tables."""
+
+    version: str
+    schema: str
+    size_bytes: int
+    may_create: bool
+
+
+def inspect_server(url: str) -> ServerFacts:
+    """What a PostgreSQL server says of the store in it.
+
+    Raises:
+        StoreError: it can't be reached, or refuses.
+    """
+    # Late: only those who have such a server pay for it.
+    from serena_central.store.database import Database
+
+    with closing(Database(Path(), url)) as database:
+        return database.look(_facts)
+
+
+def _facts(connection: Any) -> ServerFacts:
+    version, size, may_create, table = connection.exec_driver_sql(
+        "SELECT current_setting('server_version'), pg_database_size(current_database()), "
+        "has_schema_privilege(current_schema(), 'CREATE'), to_regclass('alembic_version')::text"
+    ).one()
+    schema = connection.exec_driver_sql("SELECT version_num FROM alembic_version").scalar() if table else ""
+    return ServerFacts(version, schema or "", size, bool(may_create))

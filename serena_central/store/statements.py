@@ -45,9 +45,20 @@ def execute_each(connection: Connection, rows: Iterable[Row | Removal]) -> int:
         try:
             with connection.begin_nested():
                 execute_all(connection, [row])
-        except (SQLAlchemyError, ValueError, OverflowError):
-            refused += 1
+        except (SQLAlchemyError, ValueError, OverflowError) as error:
+            if connection.invalidated:
+                raise  # the connection is lost, and no row is to blame
+            refused += not (isinstance(row, Row) and not row.key and _is_there(connection, error))
     return refused
+
+
+def _is_there(connection: Connection, error: Exception) -> bool:
+    """Whether a row that is only ever added was added before: its batch was committed, and the answer to that lost."""
+    if connection.dialect.name != "postgresql":
+        return False
+    from serena_central.store.postgresql import UNIQUE_VIOLATION, sqlstate
+
+    return sqlstate(error) == UNIQUE_VIOLATION
 
 
 def _plain(row: Row) -> dict[str, Any]:

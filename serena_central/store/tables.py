@@ -5,13 +5,34 @@ from types import UnionType, new_class
 from typing import Any, get_args, get_origin
 
 import msgspec
-from sqlalchemy import JSON, Column, Index
+from sqlalchemy import JSON, BigInteger, Column, Dialect, Index, Integer, String, TypeDecorator
 from sqlmodel import Field, SQLModel
 
 from serena_central.store.rows import TABLES, Row
 
-SCHEMA_VERSION = "0009"
+SCHEMA_VERSION = "0010"
 """Alembic's newest revision."""
+
+
+class PostgresText(TypeDecorator[str]):
+    """Text as SQLite has it: in the order of its code points, whatever the order of the database is."""
+
+    impl = String(collation="C")
+    cache_ok = True
+
+    def process_bind_param(self, value: str | None, dialect: Dialect) -> str | None:
+        """PostgreSQL knows no NUL. What UTF-8 can't encode fails here, before the driver has sent half a message."""
+        if value is not None:
+            value.encode()
+            value = value.replace("\0", "\ufffd")
+        return value
+
+
+_TYPES: dict[Any, Any] = {
+    str: String().with_variant(PostgresText(), "postgresql"),
+    int: BigInteger().with_variant(Integer(), "sqlite"),
+}
+"""What a column of a dialect needs so that both keep the same values in the same order."""
 
 
 def _make(kind: type[Row]) -> None:
@@ -32,11 +53,17 @@ def _make(kind: type[Row]) -> None:
 
 
 def _column(kind: type[Row], name: str, of_type: Any) -> Any:
-    if name in (kind.key or ("id",)):
-        return Field(default=None, primary_key=True) if _is_optional(of_type) else Field(primary_key=True)
     if get_origin(of_type) in (list, dict):
         return Field(sa_column=Column(JSON, nullable=False))
-    return Field()
+    plain = next((one for one in get_args(of_type) if one is not type(None)), of_type)
+    typed: dict[str, Any] = {"sa_type": _TYPES[plain]} if plain in _TYPES else {}
+    if name in (kind.key or ("id",)):
+        return (
+            Field(default=None, primary_key=True, **typed)
+            if _is_optional(of_type)
+            else Field(primary_key=True, **typed)
+        )
+    return Field(**typed)
 
 
 def _is_given(kind: type[Row]) -> bool:

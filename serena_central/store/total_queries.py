@@ -6,7 +6,10 @@ from collections.abc import Sequence
 from itertools import groupby
 from typing import Any
 
-from sqlalchemy import ColumnElement, Integer, cast, func, select, union_all
+from sqlalchemy import ColumnElement, Integer, cast, func, literal, select, union_all
+from sqlalchemy.ext.compiler import compiles
+from sqlalchemy.sql.compiler import SQLCompiler
+from sqlalchemy.sql.functions import FunctionElement
 
 from serena_central.store.database import Database
 from serena_central.store.query_results import CallBin, DayTotal, ToolStatistics
@@ -84,7 +87,7 @@ class TotalQueries:
     def edits_over_time(self, wanted: TimeRange, *, tool: str = "", root: str = "") -> list[tuple[int, int]]:
         """When a bin began and how many edits were made in it, for bins with any."""
         columns = _EDITS.columns
-        start = _bin_of(cast(columns.at, Integer), wanted)
+        start = _bin_of(_WholeSecond(columns.at), wanted)
         chosen = select(start, func.count()).where(columns.at >= wanted.since, columns.at < wanted.until)
         if tool:
             chosen = chosen.where(columns.tool == tool)
@@ -104,7 +107,7 @@ class TotalQueries:
     def totals_by_day(self) -> list[DayTotal]:
         """Every day on record, in order."""
         columns = _DAYS.columns
-        sums = [func.sum(columns[name]).label(name) for name in ("calls", "errors", "answer_chars")]
+        sums = [_sum(columns[name]).label(name) for name in ("calls", "errors", "answer_chars")]
         chosen = select(columns.day, *sums).group_by(columns.day).order_by(columns.day)
         return self._database.read(
             lambda connection: [
@@ -130,7 +133,7 @@ class TotalQueries:
                 for span, start, end in stretches
             )
         ).subquery()
-        sums = [func.sum(parts.columns[one.name]).label(one.name) for one in added]
+        sums = [_sum(parts.columns[one.name]).label(one.name) for one in added]
         chosen = select(
             parts.columns.of, parts.columns.step, *sums, func.max(parts.columns.longest_ms).label("longest_ms")
         )
@@ -144,7 +147,31 @@ class TotalQueries:
 
 
 def _bin_of(since: ColumnElement[int], wanted: TimeRange) -> ColumnElement[int]:
-    return since - since % wanted.bin_s
+    # In the text of the statement: PostgreSQL groups by the expression that it selects, where two parameters differ.
+    return since - since % literal(wanted.bin_s, literal_execute=True)
+
+
+class _WholeSecond(FunctionElement[int]):
+    """The second in which something happened."""
+
+    type = Integer()
+    inherit_cache = True
+
+
+@compiles(_WholeSecond)
+def _truncating(element: _WholeSecond, compiler: SQLCompiler, **how: Any) -> str:
+    return f"CAST({compiler.process(element.clauses, **how)} AS INTEGER)"
+
+
+@compiles(_WholeSecond, "postgresql")
+def _rounding(element: _WholeSecond, compiler: SQLCompiler, **how: Any) -> str:
+    # Its casts round.
+    return f"CAST(FLOOR({compiler.process(element.clauses, **how)}) AS BIGINT)"
+
+
+def _sum(column: ColumnElement[Any]) -> ColumnElement[Any]:
+    """PostgreSQL makes decimals of the sums of large integers."""
+    return cast(func.sum(column), column.type)
 
 
 def _day(at: float) -> str:

@@ -18,6 +18,7 @@ from serena_central.sessions.session import ClientIdentity, Session
 from serena_central.tools.catalogue import Catalogue
 from serena_central.tools.families import CATALOGUE
 from tests.support.mcp import Era, RawClient
+from tests.support.postgresql import url_for
 from tests.support.serving import serving
 
 TESTS = Path(__file__).parents[1]
@@ -28,7 +29,8 @@ USUAL: dict[str, Any] = {"auto_install": "off", "allowed_roots": [tempfile.gette
 
 def _defaults(home: Path) -> dict[str, Any]:
     """Projects beside the server's home are trusted, unless a test says otherwise."""
-    return {**USUAL, "trusted_roots": [str(home)]}
+    url = url_for(Places(home / "home").database)
+    return {**USUAL, "trusted_roots": [str(home)], **({"database_url": url} if url else {})}
 
 
 @dataclass

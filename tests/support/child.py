@@ -19,6 +19,7 @@ import psutil
 from anyio.abc import Process
 
 from tests.support.patience import while_children_work
+from tests.support.postgresql import url_for
 
 PROGRAM = Path(sys.executable).with_name("serena-central")
 
@@ -38,6 +39,8 @@ def environment(folder: Path, **more: str) -> dict[str, str]:
     }
     kept["SERENA_CENTRAL_AUTO_INSTALL"] = "off"  # tests ask no registry
     kept["SERENA_CENTRAL_ALLOWED_ROOTS"] = f"{tempfile.gettempdir()},{TESTS}"
+    if url := url_for(folder / "home" / "serena-central.db"):
+        kept["SERENA_CENTRAL_DATABASE_URL"] = url
     return {**kept, "HOME": str(folder / "user"), "SERENA_CENTRAL_HOME": str(folder / "home"), **more}
 
 

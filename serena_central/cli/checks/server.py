@@ -204,12 +204,32 @@ def _port(settings: ServerSettings) -> Check:
     return ok("port", f"{settings.central_server_host}:{settings.central_server_port} is free")
 
 
+def _database_server(url: str) -> Check:
+    from serena_central.store.inspection import inspect_server
+    from serena_central.store.tables import SCHEMA_VERSION
+
+    if url.startswith("sqlite:"):
+        return info("database", "a file at database_url; `serena-central status` shows whether it is writable")
+    try:
+        facts = inspect_server(url)
+    except StoreError as error:
+        return failed("database", str(error), "check database_url, and that the server runs and lets this user in")
+    says = f"PostgreSQL {facts.version} at database_url, schema {facts.schema or 'none yet'}"
+    says += f", {megabytes(facts.size_bytes)}"
+    if facts.schema > SCHEMA_VERSION:
+        says += f", written by a newer version (this one has {SCHEMA_VERSION})"
+        return failed("database", says, "update serena-central, or set database_url to another database")
+    if facts.schema < SCHEMA_VERSION and not facts.may_create:
+        return failed("database", f"{says}; its user may not create tables", "GRANT CREATE ON SCHEMA public TO it")
+    return ok("database", says)
+
+
 def _database(places: Places, loaded: Loaded[ServerSettings] | None) -> Iterator[Check]:
     from serena_central.store.inspection import inspect_file
     from serena_central.store.tables import SCHEMA_VERSION
 
     if loaded is not None and loaded.value.database_url:
-        yield info("database", "at database_url; `serena-central status` shows whether it is writable")
+        yield _database_server(loaded.value.database_url)
         return
     try:
         facts = inspect_file(places.database)

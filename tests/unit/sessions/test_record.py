@@ -14,6 +14,7 @@ from serena_central.sessions.manager import SessionManager
 from serena_central.sessions.record import SessionRecorder
 from serena_central.sessions.session import ActiveProject, ClientIdentity, SessionState
 from serena_central.store.store import Store
+from tests.support.postgresql import url_for
 
 pytestmark = pytest.mark.anyio
 
@@ -41,7 +42,7 @@ class World:
 @asynccontextmanager
 async def run_of(database: Path, *, later_s: float = 0) -> AsyncGenerator[World]:
     bus = EventBus()
-    store = Store(database, bus)
+    store = Store(database, bus, url=url_for(database))
     world = World(store, bus, later_s)
     with anyio.fail_after(60):
         async with anyio.create_task_group() as outer:

@@ -21,6 +21,7 @@ from serena_central.store.rows import (
     ToolCallRow,
 )
 from serena_central.store.spans import MOST_BINS, SPANS_S, TimeRange, time_range
+from tests.support.postgresql import url_for
 
 QUARTER_S = 900
 
@@ -30,7 +31,8 @@ TOTALS_OF_A_CALL = 4
 
 @pytest.fixture
 def database(tmp_path: Path) -> Generator[Database]:
-    database = Database(tmp_path / "store.db")
+    path = tmp_path / "store.db"
+    database = Database(path, url_for(path))
     yield database
     database.close()
 
@@ -215,6 +217,7 @@ def test_a_sweep_deletes_what_is_old_and_nothing_else(database: Database) -> Non
     assert [row.id for row in queries.server_runs_since(0.0)] == ["on"]
 
 
+@pytest.mark.sqlite
 def test_a_sweep_gives_space_back(database: Database, tmp_path: Path) -> None:
     database.write([EventRow(seq=n, at=0.0, kind="a.b", message="x" * 2000) for n in range(1000)])
     Queries(database).sweep(RetentionPolicy(), now=100.0 * DAY_S)
@@ -222,6 +225,7 @@ def test_a_sweep_gives_space_back(database: Database, tmp_path: Path) -> None:
     assert (tmp_path / "store.db").stat().st_size < 500_000
 
 
+@pytest.mark.sqlite
 def test_what_undid_an_edit_is_found_by_an_index(database: Database) -> None:
     undoings = (("e-1", None), ("e-2", "e-1"), ("e-3", "e-2"))
     database.write(

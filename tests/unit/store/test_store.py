@@ -14,9 +14,10 @@ from serena_central.core.errors import StoreError
 from serena_central.core.events import EventBus
 from serena_central.store import EventFilter, Store
 from serena_central.store.database import Database
-from serena_central.store.queries import DAY_S
+from serena_central.store.queries import DAY_S, Queries
 from serena_central.store.rows import EventRow, ProjectRow, ToolCallRow
 from tests.support.events import Ended, Happened, session_created
+from tests.support.postgresql import url_for
 
 pytestmark = pytest.mark.anyio
 
@@ -30,25 +31,30 @@ async def running(store: Store) -> AsyncGenerator[None]:
             tasks.cancel_scope.cancel()
 
 
+def store_at(path: Path, bus: EventBus, *, policy: RetentionPolicy | None = None) -> Store:
+    return Store(path, bus, url=url_for(path), policy=policy)
+
+
 async def kinds_in(path: Path) -> list[str]:
-    page = await Store(path, EventBus()).ask(lambda queries: queries.events(EventFilter()))
-    return [event.kind for event in page.events]
+    with closing(Database(path, url_for(path))) as database:
+        return [event.kind for event in Queries(database).events(EventFilter()).events]
 
 
 async def test_rows_put_and_events_published_are_there_after_a_stop(tmp_path: Path) -> None:
     path, bus = tmp_path / "x.db", EventBus()
-    store = Store(path, bus)
+    store = store_at(path, bus)
     store.writer.put(ProjectRow(root="/a", name="a", added_at=1.0, last_used_at=1.0))
     async with running(store):
         bus.publish(session_created(message="hello", session="s-1"))
         bus.publish(Ended())
     assert await kinds_in(path) == ["session.ended", "session.created"]
-    assert [row.root for row in await Store(path, bus).ask(lambda queries: queries.projects())] == ["/a"]
+    with closing(Database(path, url_for(path))) as database:
+        assert [row.root for row in Queries(database).projects()] == ["/a"]
 
 
 async def test_events_are_found_while_it_runs(tmp_path: Path) -> None:
     bus = EventBus()
-    store = Store(tmp_path / "x.db", bus)
+    store = store_at(tmp_path / "x.db", bus)
     async with running(store):
         bus.publish(Happened(message="hello", session="s-1", number=3))
         await anyio.wait_all_tasks_blocked()
@@ -62,6 +68,7 @@ async def test_events_are_found_while_it_runs(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.sqlite
 async def test_the_server_goes_on_without_a_database_and_is_told(tmp_path: Path) -> None:
     bus = EventBus()
     store = Store(tmp_path / "missing" / "x.db", bus)
@@ -74,6 +81,7 @@ async def test_the_server_goes_on_without_a_database_and_is_told(tmp_path: Path)
     assert bus.recent()[-1].kind == "store.dropped"
 
 
+@pytest.mark.sqlite
 async def test_a_corrupt_file_is_news_and_recording_goes_on(tmp_path: Path) -> None:
     path, bus = tmp_path / "x.db", EventBus()
     path.write_bytes(b"not a database" * 1000)
@@ -85,7 +93,7 @@ async def test_a_corrupt_file_is_news_and_recording_goes_on(tmp_path: Path) -> N
 
 
 async def test_old_rows_are_swept_from_time_to_time(tmp_path: Path) -> None:
-    store = Store(tmp_path / "x.db", EventBus(), policy=RetentionPolicy(sweep_s=0.01))
+    store = store_at(tmp_path / "x.db", EventBus(), policy=RetentionPolicy(sweep_s=0.01))
     async with running(store):
         store.writer.put(EventRow(seq=1, at=0.0, kind="old"))
         await store.writer.flush()
@@ -93,6 +101,7 @@ async def test_old_rows_are_swept_from_time_to_time(tmp_path: Path) -> None:
             await anyio.lowlevel.checkpoint()
 
 
+@pytest.mark.sqlite
 async def test_a_hundred_thousand_old_rows_go_while_new_ones_come_and_their_space_is_given_back(tmp_path: Path) -> None:
     path, now = tmp_path / "x.db", time.time()
     with closing(Database(path)) as database:
