@@ -167,6 +167,9 @@ class Minutes:
         return Minute(minute * 60.0, slot.calls, slot.errors, slot.percentile(50), slot.percentile(95))
 
 
+CONVERSATIONS_KEPT = 16
+"""Ids of a client's conversations in one session."""
+
 LOG_LINES = 200
 """Lines kept per session: enough to see what an agent just did, at most about 80 KB."""
 
@@ -278,6 +281,9 @@ class Session:
         """The root in which this session's interest is registered; only the manager changes it."""
         self.client_pid = identity.client_pid
         self.through_hub = identity.through_hub
+        self.client_conversations: list[str] = []
+        """Ids that its client or the client's hooks gave its conversations since the server started, newest last."""
+        self.note_conversation(identity.conversation_id)
         self.modes: tuple[str, ...] = identity.modes
         self.opening: bytes | None = None
         """The `initialize` request of a handshake client, by which it can resume after a restart."""
@@ -364,6 +370,13 @@ class Session:
             by, at, until = self.termination
             self.termination = Termination(by, at + seconds, None if until is None else until + seconds)
 
+    def note_conversation(self, conversation_id: str | None) -> None:
+        """The client's own id of what is said in it now."""
+        known = self.client_conversations
+        if not conversation_id or (known and known[-1] == conversation_id):
+            return
+        known[:] = [*(one for one in known if one != conversation_id), conversation_id][-CONVERSATIONS_KEPT:]
+
     def touch(self, identity: ClientIdentity, now: float) -> None:
         """Takes over what a newer request says, and wakes an idle session."""
         self.last_activity = now
@@ -378,6 +391,8 @@ class Session:
         self.through_hub = self.through_hub or identity.through_hub
         if identity.client_pid:
             self.client_pid = identity.client_pid
+        if identity.conversation_id not in self.client_conversations:  # a window's first id stays in its headers
+            self.note_conversation(identity.conversation_id)
 
     def note(self, text: str, level: str = "info", *, at: float, call: str = "") -> None:
         self.log.append(LogLine(at, level, text, call))

@@ -60,10 +60,11 @@ class Gates:
 
     def _session(self, asked: ClientEvent, credential: str) -> Session:
         """The session of the client's window where its process is known, else one of its conversation."""
+        happened = event_of(asked.said)
         for session in reversed(self.sessions.sessions()):
             if session.client_pid in asked.ancestors and session.credential == credential:
+                session.note_conversation(happened.session)
                 return session
-        happened = event_of(asked.said)
         return self.sessions.identify(
             ClientIdentity(
                 credential=credential,

@@ -133,7 +133,7 @@ def list_transcripts(
         and project in ("", one.project, Path(one.project).name)
         and (not text or (one.client, one.session) in matches)
     ]
-    shown = [_line(one, matches.get((one.client, one.session), "")) for one in chosen[start : start + limit]]
+    shown = [transcript_line(one, matches.get((one.client, one.session), "")) for one in chosen[start : start + limit]]
     return TranscriptList(sessions=shown, total=len(chosen), not_searched=left)
 
 
@@ -166,7 +166,8 @@ def _files(client: str, session: str) -> "list[FoundFile]":
     return sorted(found, key=lambda one: (one.path.count("/"), one.path))
 
 
-def _line(one: "SessionUsage", match: str) -> TranscriptLine:
+def transcript_line(one: "SessionUsage", match: str = "") -> TranscriptLine:
+    """Blocks: its first prompt is read."""
     return TranscriptLine(
         client=one.client,
         session=one.session,

@@ -9,6 +9,7 @@ from serena_central.sessions.earlier import read_earlier_calls
 from serena_central.sessions.session import Session
 from serena_central.store.query_results import EditFilter
 from serena_central.store.rows import ToolCallRow
+from serena_central.web.pages import session_conversation
 from serena_central.web.pages.edits import EditLine, edit_lines
 from serena_central.web.pages.listing import Column, Columns, Heading, Pager, paged
 from serena_central.web.pages.overview import LoadCard, hour
@@ -293,6 +294,7 @@ PAGE = Page(
         "tools": Section("session/_tools.html", tools, (CallFinished,)),
         "timeline": Section("session/_timeline.html", timeline, (CallFinished,), recorded=True),
         "load": Section("overview/_load.html", load),
+        "conversation": session_conversation.SECTION,
         "edits": Section("session/_edits.html", edits, (EditApplied,), every_s=60.0, recorded=True),
         "log": Section("session/_log.html", log, (CallFinished, SessionEvent)),
     },
