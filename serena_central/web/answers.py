@@ -187,7 +187,8 @@ class EditView(TypedDict):
 
 class UsageLine(TypedDict):
     """Usage of one group: tokens, dollars, Unix seconds. `unpriced` requests are not in the cost; `calls` and `failed`
-    are of tools."""
+    are of tools, or edits and undone ones. Of an edit alone: what it changed, `undone_by` which edit, and the
+    conversation that asked for it, "" where no transcript tells."""
 
     key: str
     requests: int
@@ -201,6 +202,15 @@ class UsageLine(TypedDict):
     failed: int
     first_at: float
     last_at: float
+    at: NotRequired[float]
+    tool: NotRequired[str]
+    root: NotRequired[str]
+    files: NotRequired[list[str]]
+    symbol: NotRequired[str]
+    undone_by: NotRequired[str]
+    client: NotRequired[str]
+    session: NotRequired[str]
+    prompt: NotRequired[str]
 
 
 class UsageAnswer(TypedDict):

@@ -29,7 +29,11 @@ if TYPE_CHECKING:
     from serena_central.transcripts.reports import SessionUsage
     from serena_central.transcripts.roots import FoundFile
 
-GROUPS = ("day", "week", "month", "model", "project", "session", "agent", "client", "tool", "upstream", "block")
+EDIT_GROUPS = ("edit", "symbol")
+GROUPS = (
+    *("day", "week", "month", "model", "project", "session", "agent", "client", "tool", "upstream", "block"),
+    *EDIT_GROUPS,
+)
 
 MOST_ENTRIES = 500
 """Of a transcript, in one answer."""
@@ -274,19 +278,32 @@ class Transcripts:
 
     async def show_usage(self, request: Request) -> Any:
         by: Any = request.query_params.get("by", "day")
-        since = seconds_in(request, "since")
+        seconds = seconds_in(request, "since")
+        since = None if seconds is None else datetime.fromtimestamp(seconds, UTC)
+        if by in EDIT_GROUPS:
+            return await self._show_edits(by, since)
 
         def read() -> dict[str, Any]:
             from serena_central.transcripts.reports import report
 
             with read_usage(self.parts) as store:
-                found = report(
-                    store,
-                    by,
-                    since=None if since is None else datetime.fromtimestamp(since, UTC),
-                    zone=UTC,
-                    now=datetime.now(UTC),
-                )
+                found = report(store, by, since=since, zone=UTC, now=datetime.now(UTC))
                 return {**msgspec.to_builtins(found), "lines_not_read": store.dropped()}
 
         return await anyio.to_thread.run_sync(read)
+
+    async def _show_edits(self, by: str, since: datetime | None) -> Any:
+        # Late: they join this module's readings with edits.
+        from serena_central.transcripts.edit_usage import by_symbol, total_of
+        from serena_central.web.edit_usage import edits_used
+
+        found = await edits_used(self.parts, since)
+        rows = found if by == "edit" else by_symbol(found)
+        answer: dict[str, Any] = {
+            "by": by,
+            "rows": rows,
+            "total": total_of(found),
+            "unknown_models": {},
+            "lines_not_read": 0,
+        }
+        return msgspec.to_builtins(answer)

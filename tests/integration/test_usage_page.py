@@ -1,12 +1,13 @@
 """The usage page of a real server, over transcripts of a user."""
 
-from datetime import UTC, datetime
+import re
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
 from tests.support.browser import visiting
-from tests.support.central import running_central
+from tests.support.central import running_central, session_of
 from tests.support.transcripts import claude, written
 
 pytestmark = pytest.mark.anyio
@@ -35,3 +36,67 @@ async def test_the_page_shows_cost_by_group_and_what_is_missing_from_it(
         assert "$0.00+" in by_tool
         assert "claude-sonnet-4-5" in (await visitor.see("/usage?by=model&window=30 days")).replace("<wbr>", "")
         assert (await visitor.see("/usage?by=nonsense&window=")).count("chosen") == 2
+
+
+async def test_the_page_plots_cost_and_tokens_by_day_model_and_project_and_the_running_block(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(tmp_path / "claude"))
+    now = datetime.now(UTC)
+    rows = [
+        claude(f"m-{number}", request=f"r-{number}", at=at.isoformat(), cwd=f"/home/u/p{number}", output=200_000)
+        for number, at in enumerate([now, now, now, now, now, now - timedelta(days=1)])
+    ]
+    written(tmp_path / "claude" / "projects" / "p" / "s.jsonl", *rows)
+    async with running_central(tmp_path) as running, visiting(running) as visitor:
+        page = await visitor.see("/usage")
+    titles = re.findall(r"<figcaption>(.*?) <span", page)
+    days = ["Cost", "Tokens", "Cost by model", "Tokens by model", "Cost by project", "Tokens by project"]
+    assert titles == ["Burn rate of the 5-hour block", *days]
+    assert re.findall(r'class="key s\d">([^<]*)', page)[-5:] == ["p5", "p4", "p3", "p2", "others"]
+    assert "$15.00" in page  # today, of five requests
+    yesterday = f"{now - timedelta(days=1):%b %d}: $3.00"
+    assert yesterday in page
+
+
+async def test_the_page_and_the_api_show_edits_with_the_conversations_that_asked_for_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(tmp_path / "claude"))
+    root = tmp_path / "shop"
+    (root / ".git").mkdir(parents=True)
+    (root / "notes.txt").write_text("one\n")
+    now = datetime.now(UTC).isoformat()
+    async with (
+        running_central(tmp_path) as running,
+        running.http() as http,
+        visiting(running) as visitor,
+    ):
+        given = {
+            "project": str(root),
+            "relative_path": "notes.txt",
+            "mode": "literal",
+            "needle": "one",
+            "repl": "<two>",
+        }
+        answer = await running.central.caller.call(session_of(running.central), "replace_content", given)
+        text = "".join(map(str, answer.blocks))
+        result = {"type": "tool_result", "tool_use_id": "toolu_1", "content": [{"type": "text", "text": text}]}
+        written(
+            tmp_path / "claude" / "projects" / "p" / "s-1.jsonl",
+            claude("m", at=now, output=100_000, input=0, tools={"toolu_1": "mcp__serena__replace_content"}),
+            {"type": "user", "timestamp": now, "sessionId": "s-1", "message": {"content": [result]}},
+        )
+        by_edit = await visitor.see("/usage?by=edit&window=all")
+        assert "/dashboard/usage/transcripts/claude-code/s-1" in by_edit
+        assert "$1.50</b> for 1 edit, 0 undone" in by_edit
+        assert '<th scope="col" class="number">Undone</th>' in await visitor.see("/usage?by=symbol&window=all")
+        [row] = (await http.get("/api/v1/usage", params={"by": "edit"})).json()["rows"]
+        assert (row["session"], row["tool"], row["files"], row["cost"]) == (
+            "s-1",
+            "replace_content",
+            ["notes.txt"],
+            1.5,
+        )
+        [row] = (await http.get("/api/v1/usage", params={"by": "symbol"})).json()["rows"]
+        assert (row["key"], row["calls"], row["failed"]) == ("(no symbol)  shop/notes.txt", 1, 0)

@@ -4,8 +4,8 @@ Transcripts are read in a worker thread when the page is looked at, and at most 
 that is imported then, so that a server whose page nobody opens pays nothing.
 """
 
-import time
-from datetime import UTC, datetime
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 import anyio.to_thread
@@ -14,19 +14,21 @@ import msgspec
 from serena_central.core.words import counted
 from serena_central.web.pages.listing import Option
 from serena_central.web.pages.page import Page, Section, Visit, link
-from serena_central.web.pages.plot import Plot, Series, Timeline, plot
-from serena_central.web.pages.rendering import count
+from serena_central.web.pages.plot import Plot
+from serena_central.web.pages.references import edit_page
+from serena_central.web.pages.transcripts import transcript_page
 from serena_central.web.transcripts import read_usage
 
 if TYPE_CHECKING:
-    from serena_central.transcripts.reports import By, Report
+    from serena_central.transcripts.edit_usage import EditUsage
+    from serena_central.transcripts.reports import By, UsageRow
 
 PATH = "/usage"
 
 GROUPS: tuple["By", ...] = ("day", "model", "project", "session", "agent", "client", "tool", "upstream", "block")
+EDIT_GROUPS = ("edit", "symbol")
 WINDOWS_D = {"today": 1, "7 days": 7, "30 days": 30, "all": 0}
 
-DAYS = 30
 DAY_S = 86_400
 ROWS = 100
 
@@ -47,14 +49,32 @@ class Cost(msgspec.Struct, frozen=True):
     share: float
 
 
+class Edit(msgspec.Struct, frozen=True):
+    """One edit of this server. `transcript` is the page of the conversation that asked for it, "" where none is known;
+    `undone_url` that of the edit that has undone it."""
+
+    url: str
+    at: float
+    tool: str
+    what: str
+    cost: str
+    more: bool
+    session: str
+    transcript: str
+    undone_url: str
+
+
 class Groups(msgspec.Struct, frozen=True):
-    """Usage by what was chosen, the first rows of all. `tools`: the rows are of tools."""
+    """Usage by what was chosen, the first rows of all. `calls` and `failed` are the heads of these columns where rows
+    have them alone (tools, symbols), else ""; `edits` stand in place of rows."""
 
     by: list[Option]
     windows: list[Option]
     head: str
-    tools: bool
+    calls: str
+    failed: str
     rows: list[Cost]
+    edits: list[Edit]
     total: Cost
     left_out: int
 
@@ -66,116 +86,147 @@ class Now(msgspec.Struct, frozen=True):
     block: str
     forecast: str
     warnings: list[str]
-    by_day: Plot
-    tokens: Plot
+    burn_rate: Plot | None
+
+
+class Days(msgspec.Struct, frozen=True):
+    """Cost and tokens of the last 30 days: of all, by model, by project."""
+
+    plots: list[Plot]
 
 
 async def now(visit: Visit) -> Now:
     return await anyio.to_thread.run_sync(_now, visit)
 
 
+async def days(visit: Visit) -> Days:
+    return await anyio.to_thread.run_sync(_days, visit)
+
+
 async def groups(visit: Visit) -> Groups:
-    return await anyio.to_thread.run_sync(_groups, visit)
-
-
-def _now(visit: Visit) -> Now:
-    from serena_central.transcripts.budgets import overruns
-    from serena_central.transcripts.reports import Block
-
-    today = visit.now // DAY_S * DAY_S
-    since = datetime.fromtimestamp(today - (DAYS - 1) * DAY_S, UTC)
-    midnight = datetime.fromtimestamp(visit.now, UTC).replace(hour=0, minute=0, second=0, microsecond=0)
-    days, projects, blocks = _reports(visit, ("day", since), ("project", midnight), ("block", since))
-    warnings = [str(one) for one in overruns(visit.parts.settings.usage_budgets, projects.total, list(projects.rows))]
-    warnings += [
-        f"The price of {name or 'a model without a name'} is unknown: {counted(number, 'request')} without cost."
-        for name, number in sorted(days.unknown_models.items())
-    ]
-    running = next((one for one in blocks.rows if isinstance(one, Block) and one.running), None)
-    starts = [today - back * DAY_S for back in reversed(range(DAYS))]
-    shown = [time.strftime("%Y-%m-%d", time.gmtime(start)) for start in starts]
-    by_key = {row.key: row for row in days.rows}
-    found = [by_key.get(day) for day in shown]
-    axis = Timeline(today - (DAYS - 1) * DAY_S, today + DAY_S, starts, DAY_S)
-    return Now(
-        today=_dollars(projects.total.cost),
-        block=_dollars(running.cost) if running else "",
-        forecast=f"{_dollars(running.cost_per_hour or 0)} per hour, {_dollars(running.forecast)} at its end"
-        if running and running.forecast is not None
-        else "",
-        warnings=warnings,
-        by_day=plot(
-            "Cost",
-            "dollars per day (UTC)",
-            [Series("cost", [row.cost if row else 0 for row in found], "bars")],
-            axis,
-            show=lambda value: f"{value:,.2f}",
-            says_of=lambda index: _dollars(row.cost) if (row := found[index]) else "",
-        ),
-        tokens=plot(
-            "Tokens",
-            "per day (UTC)",
-            [
-                Series("all", [row.tokens if row else 0 for row in found], "bars"),
-                Series("output", [row.output if row else 0 for row in found], "bars"),
-            ],
-            axis,
-            show=count,
-            says_of=lambda index: f"{row.tokens:,} tokens, {row.output:,} of output" if (row := found[index]) else "",
-        ),
-    )
-
-
-def _groups(visit: Visit) -> Groups:
-    named = visit.query.get("by")
-    by: By = "project"
-    for one in GROUPS:
-        by = one if one == named else by
     window = visit.query.get("window", "")
     window = window if window in WINDOWS_D else "7 days"
     days = WINDOWS_D[window]
     since = datetime.fromtimestamp(visit.now // DAY_S * DAY_S - (days - 1) * DAY_S, UTC) if days else None
-    (found,) = _reports(visit, (by, since))
+    named = visit.query.get("by")
+    if named in EDIT_GROUPS:
+        # Late: as all that reads transcripts.
+        from serena_central.web.edit_usage import edits_used
+
+        return _of_edits(named, window, await edits_used(visit.parts, since))
+    by: By = "project"
+    for one in GROUPS:
+        by = one if one == named else by
+    return await anyio.to_thread.run_sync(_groups, visit, by, window, since)
+
+
+def _now(visit: Visit) -> Now:
+    from serena_central.transcripts.budgets import overruns
+    from serena_central.transcripts.reports import Block, report
+    from serena_central.web.pages.usage_plots import DAYS, burn_rate, quarter
+
+    moment = datetime.fromtimestamp(visit.now, UTC)
+    midnight = moment.replace(hour=0, minute=0, second=0, microsecond=0)
+    first = midnight - timedelta(days=DAYS - 1)
+    with read_usage(visit.parts) as store:
+        projects = report(store, "project", since=midnight, zone=UTC, now=moment)
+        unknown = report(store, "model", since=first, zone=UTC, now=moment).unknown_models
+        blocks = report(store, "block", since=moment - timedelta(hours=12), zone=UTC, now=moment)
+        running = next((one for one in blocks.rows if isinstance(one, Block) and one.running), None)
+        shown = burn_rate(store.totals(quarter(moment - timedelta(hours=6))), running) if running else None
+    warnings = [str(one) for one in overruns(visit.parts.settings.usage_budgets, projects.total, list(projects.rows))]
+    warnings += [
+        f"The price of {name or 'a model without a name'} is unknown: {counted(number, 'request')} without cost."
+        for name, number in sorted(unknown.items())
+    ]
+    forecast = ""
+    if running is not None and running.forecast is not None:
+        tokens = (running.tokens_per_minute or 0) * 60
+        forecast = f"{_dollars(running.cost_per_hour or 0)} and {tokens:,.0f} tokens per hour, "
+        forecast += f"{_dollars(running.forecast)} at its end"
+    return Now(
+        today=_dollars(projects.total.cost),
+        block=_dollars(running.cost) if running else "",
+        forecast=forecast,
+        warnings=warnings,
+        burn_rate=shown,
+    )
+
+
+def _days(visit: Visit) -> Days:
+    from serena_central.web.pages.usage_plots import DAYS, by_day, quarter
+
+    today = visit.now // DAY_S * DAY_S
+    first = datetime.fromtimestamp(today - (DAYS - 1) * DAY_S, UTC)
+    with read_usage(visit.parts) as store:
+        return Days(by_day(store.totals(quarter(first)), today))
+
+
+def _groups(visit: Visit, by: "By", window: str, since: datetime | None) -> Groups:
+    from serena_central.transcripts.reports import report
+
+    with read_usage(visit.parts) as store:
+        found = report(store, by, since=since, zone=UTC, now=datetime.fromtimestamp(visit.now, UTC))
     rows = sorted(
         found.rows, key=lambda row: (row.key if by in ("day", "block") else "", row.cost, row.calls), reverse=True
     )
-    most = max((row.cost for row in rows), default=0)
+    heads = ("Calls", "Failed") if by in ("tool", "upstream") else ("", "")
+    return _shown(by, window, heads, rows, found.total)
 
-    def shown(row: "object") -> Cost:
-        from serena_central.transcripts.reports import UsageRow
 
-        assert isinstance(row, UsageRow)
-        return Cost(
-            key=row.key,
-            requests=row.requests,
-            input=row.input,
-            output=row.output,
-            cache_write=row.cache_write,
-            cache_read=row.cache_read,
-            cost=_dollars(row.cost),
-            more=row.unpriced > 0,
-            calls=row.calls,
-            failed=row.failed,
-            share=round(100 * row.cost / most, 1) if most else 0.0,
+def _of_edits(by: str, window: str, found: "Sequence[EditUsage]") -> Groups:
+    from serena_central.transcripts.edit_usage import by_symbol, total_of
+
+    if by == "symbol":
+        return _shown(by, window, ("Edits", "Undone"), by_symbol(found), total_of(found))
+    shown = _shown(by, window, ("Edits", "Undone"), [], total_of(found))
+    edits = [
+        Edit(
+            url=edit_page(one.key),
+            at=one.at,
+            tool=one.tool,
+            what=one.symbol or ", ".join(one.files[:2]),
+            cost=_dollars(one.cost),
+            more=one.unpriced > 0,
+            session=one.session,
+            transcript=transcript_page(one.client, one.session) if one.session else "",
+            undone_url=edit_page(one.undone_by) if one.undone_by else "",
         )
+        for one in found[:ROWS]
+    ]
+    return msgspec.structs.replace(shown, edits=edits, left_out=max(len(found) - ROWS, 0))
 
+
+def _shown(by: str, window: str, heads: tuple[str, str], rows: "Sequence[UsageRow]", total: "UsageRow") -> Groups:
+    most = max((row.cost for row in rows), default=0)
+    chosen = (*GROUPS, *EDIT_GROUPS)
     return Groups(
-        by=[Option(link(PATH, by=one, window=window), one, one == by) for one in GROUPS],
+        by=[Option(link(PATH, by=one, window=window), one, one == by) for one in chosen],
         windows=[Option(link(PATH, by=by, window=one), one, one == window) for one in WINDOWS_D],
         head=by.capitalize(),
-        tools=by in ("tool", "upstream"),
-        rows=[shown(row) for row in rows[:ROWS]],
-        total=shown(found.total),
+        calls=heads[0],
+        failed=heads[1],
+        rows=[_row(row, most) for row in rows[:ROWS]],
+        edits=[],
+        total=_row(total, most),
         left_out=max(len(rows) - ROWS, 0),
     )
 
 
-def _reports(visit: Visit, *asked: "tuple[By, datetime | None]") -> "list[Report]":
-    from serena_central.transcripts.reports import report
-
-    with read_usage(visit.parts) as store:
-        now = datetime.fromtimestamp(visit.now, UTC)
-        return [report(store, by, since=since, zone=UTC, now=now) for by, since in asked]
+def _row(row: "UsageRow", most: float) -> Cost:
+    return Cost(
+        key=row.key,
+        requests=row.requests,
+        input=row.input,
+        output=row.output,
+        cache_write=row.cache_write,
+        cache_read=row.cache_read,
+        cost=_dollars(row.cost),
+        more=row.unpriced > 0,
+        calls=row.calls,
+        failed=row.failed,
+        share=round(100 * row.cost / most, 1) if most else 0.0,
+    )
 
 
 def _dollars(value: float) -> str:
@@ -188,6 +239,7 @@ PAGE = Page(
     template="usage.html",
     sections={
         "now": Section("usage/_now.html", now, every_s=30),
+        "days": Section("usage/_days.html", days, every_s=60),
         "groups": Section("usage/_groups.html", groups, every_s=60),
     },
 )

@@ -1,0 +1,54 @@
+"""Edits of this server with the cost of the conversations that asked for them, for the usage page and /api."""
+
+import os
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import anyio.to_thread
+
+from serena_central.store.query_results import EditFilter
+from serena_central.store.rows import EditRow
+from serena_central.web.transcripts import read_usage
+from serena_central.web.web_services import WebServices
+
+if TYPE_CHECKING:
+    from serena_central.transcripts.edit_usage import EditUsage
+
+MOST_EDITS = 1000
+"""In one answer, the newest."""
+
+
+async def edits_used(parts: WebServices, since: datetime | None) -> "list[EditUsage]":
+    """The newest first.
+
+    Raises:
+        StoreError
+    """
+    await parts.store.writer.flush()
+    wanted = EditFilter(since=since.timestamp() if since else 0.0, limit=MOST_EDITS)
+    rows = await parts.store.ask(lambda queries: queries.edits(wanted))
+    return await anyio.to_thread.run_sync(_joined, parts, rows)
+
+
+def _joined(parts: WebServices, rows: list[EditRow]) -> "list[EditUsage]":
+    from serena_central.store.edit_log import LoggedEdit
+    from serena_central.transcripts.edit_usage import by_edit
+    from serena_central.transcripts.roots import roots_of
+
+    edits = [
+        LoggedEdit(
+            id=row.id,
+            at=row.at,
+            tool=row.tool,
+            session=row.session,
+            client=row.client,
+            root=row.project_root,
+            files=[str(one.get("moved_to") or one.get("path")) for one in row.files],
+            undoes=row.undoes,
+            symbol=row.symbol,
+        )
+        for row in rows
+    ]
+    with read_usage(parts) as store:
+        return by_edit(store, roots_of(Path.home(), os.environ), edits)
