@@ -11,6 +11,9 @@ import msgspec
 
 from serena_central.core.text import Range
 
+MOST_SYMBOLS = 50_000
+"""Of one file that are kept: generated data has 200,000, and nobody looks for one of them by its name."""
+
 
 class SymbolKind(IntEnum):
     """LSP 3.17, SymbolKind."""

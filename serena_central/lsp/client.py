@@ -28,6 +28,7 @@ from serena_central.core.errors import (
 from serena_central.core.quoting import quoted
 from serena_central.core.text import Position, Text
 from serena_central.lsp.answers import (
+    MOST_SYMBOLS,
     Diagnostic,
     DocumentSymbol,
     FileEvent,
@@ -248,6 +249,7 @@ class LanguageServer:
                 self.spec.name, f"{self.spec.title} is still loading the project and has no answer for {path} yet."
             )
         symbols: list[LspSymbol] = found or []
+        del symbols[MOST_SYMBOLS + 1 :]  # as many as tell that there are more
         convert = self._converter().symbols
         try:
             if take_long(reading.text, symbols):

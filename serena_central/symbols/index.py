@@ -77,6 +77,9 @@ class _Cut(msgspec.Struct, frozen=True, gc=False):
     cut: bool = False
 
 
+_CUT_END = msgspec.msgpack.encode("cut") + msgspec.msgpack.encode(True)
+"""How the blob of a file that is cut ends; hardly any other does."""
+
 _cut_decoder = msgspec.msgpack.Decoder(_Cut)
 
 
@@ -303,8 +306,9 @@ class SymbolIndex:
         return known
 
     def is_cut(self, path: str) -> bool:
-        """Whether symbols of an indexed file are left out, for being nested too deeply."""
-        return _cut_decoder.decode(self._entries[path].blob).cut
+        """Whether symbols of an indexed file are left out: they are too many, or nested too deeply."""
+        blob = self._entries[path].blob
+        return blob.endswith(_CUT_END) and _cut_decoder.decode(blob).cut
 
     def of_text(self, path: str, stamp: Stamp) -> FileSymbols | None:
         """The symbols of a file, if they are known and belong to the text that has this stamp."""

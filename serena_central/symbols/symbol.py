@@ -13,7 +13,7 @@ import msgspec
 
 from serena_central.core.errors import InvalidArguments
 from serena_central.core.text import Position, Range, Text
-from serena_central.lsp.answers import DocumentSymbol, SymbolKind
+from serena_central.lsp.answers import MOST_SYMBOLS, DocumentSymbol, SymbolKind
 from serena_central.symbols.namepath import PathPart, split_name
 
 _NAMES = {kind.value: kind.name.title().replace("_", "") for kind in SymbolKind}
@@ -72,7 +72,7 @@ class Symbol(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
 class FileSymbols(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     """All symbols of one file, in document order of their tree (a container before what it holds). `cut`: but for those
-    that are nested too deeply."""
+    that are nested too deeply, or are too many."""
 
     symbols: tuple[Symbol, ...]
     cut: bool = False
@@ -142,7 +142,7 @@ def flatten(tree: Sequence[DocumentSymbol], *, cut: bool = False) -> FileSymbols
     """Builds the flat list from a language server's tree."""
     symbols: list[Symbol] = []
     _flatten(tree, -1, symbols)
-    return FileSymbols(tuple(symbols), cut)
+    return FileSymbols(tuple(symbols), cut or len(symbols) >= MOST_SYMBOLS)
 
 
 def _flatten(siblings: Sequence[DocumentSymbol], container: int, symbols: list[Symbol]) -> None:
@@ -150,6 +150,8 @@ def _flatten(siblings: Sequence[DocumentSymbol], container: int, symbols: list[S
     count = Counter((sibling.scope, sibling.name) for sibling in siblings)
     seen: Counter[tuple[tuple[str, ...], str]] = Counter()
     for sibling in siblings:
+        if len(symbols) >= MOST_SYMBOLS:
+            return
         key = sibling.scope, sibling.name
         overload = seen[key] if count[key] > 1 else None
         seen[key] += 1

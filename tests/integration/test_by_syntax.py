@@ -140,7 +140,9 @@ async def test_a_file_that_nests_deeper_than_is_looked_at_says_so_also_after_a_r
                 ("find_all_symbols", {"relative_path": ""}),
             ):
                 _, notes = await ask(central, root, tool, **arguments)
-                assert "deeper than 256 levels of syntax; some of its symbols may be missing" in notes, (
+                assert (
+                    "1 file indexed only in part: more than 50,000 symbols, or nested deeper than 256 levels" in notes
+                ), (
                     tool,
                     notes,
                 )
@@ -155,3 +157,26 @@ async def test_four_hundred_nested_functions_are_all_there(tmp_path: Path) -> No
     async with running_parts(tmp_path) as central:
         found, notes = await ask(central, root, "find_symbol", name_path_pattern="f399")
     assert (len(found), notes) == (1, "")
+
+
+async def test_symbols_of_generated_data_are_kept_up_to_a_bound_whoever_reads_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Line by line data as code: a server reads `data.py`, and the syntax what no server is there for."""
+    for module in ("lsp.client", "symbols.symbol", "symbols.indexing.incompleteness"):
+        monkeypatch.setattr(f"serena_central.{module}.MOST_SYMBOLS", 100)
+    root = tmp_path / "data"
+    (root / ".git").mkdir(parents=True)
+    (root / "data.py").write_text("".join(f"name_{number} = {number}\n" for number in range(300)))
+    (root / "plain.py").write_text("def total(): ...\n")
+    for _ in range(2):  # also as the cache says
+        async with running_parts(tmp_path) as central:
+            found, notes = await ask(central, root, "find_symbol", name_path_pattern="name_299")
+            assert found == []
+            assert "1 file indexed only in part: more than 100 symbols" in notes
+            assert "Use search_for_pattern in 'data.py'" in notes
+            found, notes = await ask(central, root, "find_symbol", name_path_pattern="name_50")
+            assert len(found) == 1
+            assert "indexed only in part" in notes
+            found, notes = await ask(central, root, "find_symbol", name_path_pattern="total", relative_path="plain.py")
+            assert (len(found), notes) == (1, "")

@@ -20,10 +20,10 @@ import msgspec
 
 from serena_central.core.progress import report
 from serena_central.files.tree import FileTree
-from serena_central.symbols.index import SymbolIndex
+from serena_central.symbols.index import SymbolIndex, lies_within
 from serena_central.symbols.indexing import source_identity
 from serena_central.symbols.indexing.cache_sync import CacheSync
-from serena_central.symbols.indexing.incompleteness import CUT, KEEPS_CHANGING, NOT_READ_YET, Incompleteness
+from serena_central.symbols.indexing.incompleteness import KEEPS_CHANGING, NOT_READ_YET, Incompleteness, in_part
 from serena_central.symbols.indexing.policy import IndexingPolicy
 from serena_central.symbols.indexing.symbol_source import SymbolSource
 
@@ -167,6 +167,8 @@ class FileStates:
         self.failures = Failures(policy)
         self.by_syntax = BySyntax(source.standing)
         self.rate = Rate()
+        self._cut: dict[str, None] = {}
+        """Files of which some symbols are left out."""
         self._unread: set[str] = set()
         """Pending files that a caller did not get in time."""
         self._flights: dict[tuple[str, bool], Flight] = {}
@@ -197,6 +199,7 @@ class FileStates:
         self.on_demand.discard(path)
         self.failures.succeeded(path)
         self.by_syntax.drop(path)
+        self._cut.pop(path, None)
 
     def forget_all(self) -> None:
         """At once: file by file, 100,000 would hold up everybody for seconds."""
@@ -209,6 +212,7 @@ class FileStates:
         self.on_demand.clear()
         self.failures = Failures(self._policy)
         self.by_syntax = BySyntax(self._source.standing)
+        self._cut.clear()
 
     def check_source(self, path: str) -> None:
         """Makes a file pending if another source answers for it now than the one that did."""
@@ -278,9 +282,13 @@ class FileStates:
     def _note_source(self, path: str, source: str, reason: str | None) -> None:
         grammar = self._source.grammar(path) if source_identity.is_by_syntax(source) else None
         if grammar is not None:
-            self.by_syntax.add(path, grammar.title, reason, cut=self._index.is_cut(path))
+            self.by_syntax.add(path, grammar.title, reason)
         else:
             self.by_syntax.drop(path)
+        if self._index.is_cut(path):
+            self._cut[path] = None
+        else:
+            self._cut.pop(path, None)
 
     def fail(self, paths: Iterable[str], reason: str | None, *, by_syntax: bool = False) -> None:
         """Files could not be read; no `reason` where their server is to blame, whose state is looked at later."""
@@ -332,14 +340,19 @@ class FileStates:
 
     def problems(self, most: int) -> list[Incompleteness]:
         """Files that could not be indexed (`most` of them are looked at), or by syntax only, by reason."""
-        return [*self.gaps(islice(self.failures, most)), *self.by_syntax.all_gaps(but=self._source.is_side)]
+        by_syntax = self.by_syntax.all_gaps(but=self._source.is_side)
+        return [*self._not_known(islice(self.failures, most)), *by_syntax, *in_part(self._cut)]
 
     def gaps(self, paths: Iterable[str]) -> list[Incompleteness]:
-        """Those of `paths` whose symbols are not known, or by syntax only. True of what was asked for."""
+        """Those of `paths` whose symbols are not all known, or by syntax only. True of what was asked for."""
         asked = list(paths)
+        cut = [path for path in asked if path in self._cut] if self._cut else []
+        return [*self._not_known(asked), *self.by_syntax.gaps(asked), *in_part(cut)]
+
+    def _not_known(self, paths: Iterable[str]) -> list[Incompleteness]:
         standing: dict[Hashable, str] = {}
-        reasons = Counter(self._reason(path, standing) for path in asked if path in self.pending)
-        return [*(Incompleteness(reason, files) for reason, files in reasons.items()), *self.by_syntax.gaps(asked)]
+        reasons = Counter(self._reason(path, standing) for path in paths if path in self.pending)
+        return [Incompleteness(reason, files) for reason, files in reasons.items()]
 
     def _reason(self, path: str, standing: dict[Hashable, str]) -> str:
         """Why the symbols of a pending file are not known. `standing`: what was said of servers in this answer."""
@@ -356,12 +369,13 @@ class FileStates:
     def gaps_within(self, within: str | None, asked: Iterable[str]) -> list[Incompleteness]:
         """What `gaps` says of the files that were `asked` about, and of all in a file or folder known by syntax; not of
         files in a folder whose server is left alone, nor of side languages in the whole project."""
-        unknown = self.gaps(path for path in asked if path not in self.by_syntax)
+        unknown = self._not_known(asked)
+        cut = in_part(path for path in self._cut if lies_within(path, within))
         if within is None:
             by_syntax = self.by_syntax.all_gaps(but=self._source.is_side)
         else:
             by_syntax = self.by_syntax.gaps_below(within, but=self._source.is_left_alone)
-        return [*unknown, *by_syntax]
+        return [*unknown, *by_syntax, *cut]
 
 
 class IndexProgress(msgspec.Struct, frozen=True):
@@ -434,7 +448,6 @@ class _Why(NamedTuple):
 
     language: str
     reason: str | None
-    cut: bool
 
 
 class BySyntax:
@@ -455,9 +468,9 @@ class BySyntax:
     def count(self, *, but: Callable[[str], bool]) -> int:
         return sum(len(alike) for alike in self._alike.values() if not but(next(iter(alike))))
 
-    def add(self, path: str, language: str, reason: str | None, *, cut: bool) -> None:
+    def add(self, path: str, language: str, reason: str | None) -> None:
         self.drop(path)
-        why = self._why[path] = _Why(language, reason, cut)
+        why = self._why[path] = _Why(language, reason)
         self._alike.setdefault(why, {})[path] = None
 
     def drop(self, path: str) -> None:
@@ -481,17 +494,12 @@ class BySyntax:
     def all_gaps(self, *, but: Callable[[str], bool]) -> list[Incompleteness]:
         """All of them, by reason, without languages of which a file is `but`."""
         firsts = [(why, next(iter(alike)), len(alike)) for why, alike in self._alike.items()]
-        return [self._gap(why, first, files) for why, first, files in firsts if why.cut or not but(first)]
+        return [self._gap(why, first, files) for why, first, files in firsts if not but(first)]
 
     def _gap(self, why: _Why, first: str, files: int) -> Incompleteness:
-        reason = why.reason or self._standing(first)
-        return Incompleteness(f"{reason} {CUT}" if why.cut else reason, files, why.language)
+        return Incompleteness(why.reason or self._standing(first), files, why.language)
 
     def gaps_below(self, folder: str, *, but: Callable[[str], bool]) -> list[Incompleteness]:
         """Those in a folder (root-relative) or right at this path; of a folder, without languages that are `but`."""
         below = folder + "/"
-        return self.gaps(
-            path
-            for path, why in self._why.items()
-            if path == folder or (path.startswith(below) and (why.cut or not but(path)))
-        )
+        return self.gaps(path for path in self._why if path == folder or (path.startswith(below) and not but(path)))

@@ -1,6 +1,10 @@
 """What an answer about symbols may lack."""
 
+from collections.abc import Iterable
 from typing import NamedTuple
+
+from serena_central.core.quoting import quoted
+from serena_central.lsp.answers import MOST_SYMBOLS
 
 PATIENT_S = 45.0
 """How long a caller waits at most, also where there is no grammar: less than a call may take, so that what is known is
@@ -11,8 +15,6 @@ NOT_READ_YET = "its language server did not reach it in time. Call again, or nam
 DEEPEST = 256
 """Levels of a syntax tree that are looked at: sources nest 100 deep, hostile ones 200,000, in quadratic time."""
 
-CUT = f"It is nested deeper than {DEEPEST} levels of syntax; some of its symbols may be missing."
-
 KEEPS_CHANGING = "it keeps changing; retry when the file no longer changes"
 
 
@@ -22,9 +24,23 @@ class Incompleteness(NamedTuple):
     reason: str
     files: int
     language: str | None = None
+    partly: bool = False
+    """Some symbols of the files are known."""
 
     def __str__(self) -> str:
         files = "file" if self.files == 1 else "files"
         if self.language:
             return f"By syntax only (tree-sitter): {self.files} {self.language} {files}. Reason: {self.reason}"
-        return f"Incomplete: {self.files} {files} could not be indexed: {self.reason}"
+        indexed = "indexed only in part" if self.partly else "could not be indexed"
+        return f"Incomplete: {self.files} {files} {indexed}: {self.reason}"
+
+
+def in_part(paths: Iterable[str]) -> list[Incompleteness]:
+    """One for all files of which symbols are left out: an index that holds everything would stop everybody."""
+    cut = list(paths)
+    if not cut:
+        return []
+    reason = f"more than {MOST_SYMBOLS:,} symbols, or nested deeper than {DEEPEST} levels of syntax"
+    return [
+        Incompleteness(f"{reason}. Use search_for_pattern in {quoted(cut[0])} for the rest.", len(cut), partly=True)
+    ]

@@ -102,3 +102,12 @@ def test_finding_containers_looks_at_each_symbol_some_times_however_many_there_a
     methods = [outlined("Marshal", many + number, f"Type{number}") for number in range(many)]
     assert len(paths([*types, *methods])) == 2 * many
     assert looked < 20 * many
+
+
+def test_symbols_of_a_file_are_bounded_on_all_levels_and_it_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("serena_central.symbols.symbol.MOST_SYMBOLS", 3)
+    leaves = tuple(outlined(f"leaf{line}", line) for line in range(5))
+    assert flatten(leaves[:2]) == flatten(leaves[:2], cut=False)
+    wide, deep = flatten(leaves), flatten([outlined("top", 0, children=leaves), outlined("other", 9)])
+    assert ([one.name for one in wide.symbols], wide.cut) == (["leaf0", "leaf1", "leaf2"], True)
+    assert ([one.name for one in deep.symbols], deep.cut) == (["top", "leaf0", "leaf1"], True)
