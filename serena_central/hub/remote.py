@@ -17,6 +17,9 @@ from serena_central.hub.wire_log import WireLog
 CONNECT_S = 30.0
 """To connect, to send a request and to get a connection. How long an answer may take is the call's bound."""
 
+CONNECTIONS = httpx2.Limits(max_connections=2000, max_keepalive_connections=20)
+"""Each call that is not answered yet takes one: calls of all sessions must fit in, not wait for each other."""
+
 QUIET_S = 86_400.0
 """A stream may say nothing for as long: notifications come on it, and health checks find out whether it still works."""
 
@@ -63,7 +66,13 @@ async def remote_wire(
             )
         else:
             client = await stack.enter_async_context(
-                httpx2.AsyncClient(headers=sent, timeout=timeout, event_hooks={"response": [wire.notice]}, auth=login)
+                httpx2.AsyncClient(
+                    headers=sent,
+                    timeout=timeout,
+                    limits=CONNECTIONS,
+                    event_hooks={"response": [wire.notice]},
+                    auth=login,
+                )
             )
             streams = await stack.enter_async_context(
                 streamable_http_client(spec.url, http_client=client, max_sse_event_size=MAX_EVENT_BYTES)

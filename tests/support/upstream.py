@@ -177,10 +177,11 @@ class Server:
             "log",
             "large",
             "all",
+            "hold",
         )
         return {
             "tools": [
-                *({"name": name, "description": f"Does {name}", "inputSchema": TEXT} for name in (*own, "all")),
+                *({"name": name, "description": f"Does {name}", "inputSchema": TEXT} for name in own),
                 {
                     "name": "strict",
                     "description": "Checks its arguments",
@@ -221,6 +222,13 @@ class Server:
                     if request in self.cancelled:
                         self.note(event="cancelled", id=request)
                         return None
+            case "hold":
+                self.progress(params.get("_meta", {}).get("progressToken"), 1, f"holding {text}")
+                deadline = time.monotonic() + 30
+                while request not in self.cancelled and time.monotonic() < deadline:
+                    time.sleep(0.02)
+                self.note(event="cancelled" if request in self.cancelled else "held", text=text)
+                return None
             case "boom":
                 os.kill(os.getpid(), signal.SIGKILL)
             case "never":
