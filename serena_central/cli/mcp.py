@@ -5,7 +5,7 @@ What the files say needs no running server; processes, tools and calls do.
 
 import json
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -31,6 +31,9 @@ POLL_S = 0.3
 LOGIN_S = 300.0
 
 UPSTREAMS = "/api/v1/upstreams"
+
+LOST = ("starting", "paused", "failed")
+"""States of a server that some call needs, and that does not run."""
 
 in_folder = click.option(
     "--project", "folder", type=click.Path(path_type=Path), help="Of this folder; else of the one around."
@@ -61,6 +64,7 @@ def list_servers(*, folder: Path | None, tools: bool, as_json: bool) -> None:
     trusted = RootSettings(load_server_config({}), Places.of_user()).trust.is_trusted(root)
     found = servers_of(load(root), trusted=trusted)
     found = found._replace(found=[edits.unless_ourselves(one) for one in found.found])
+    lost = _lost(root) if any(not one.why for one in found.found) else {}
     if as_json:
         print_json(
             {
@@ -69,7 +73,7 @@ def list_servers(*, folder: Path | None, tools: bool, as_json: bool) -> None:
                         "name": one.name,
                         "source": str(one.source),
                         "state": str(one.state),
-                        "why": one.why,
+                        "why": one.why or lost.get(one.name, ""),
                         "transport": one.kind,
                         "target": one.target,
                         "file": one.place.file,
@@ -81,11 +85,22 @@ def list_servers(*, folder: Path | None, tools: bool, as_json: bool) -> None:
             }
         )
         return
-    rows = [(one.name, one.source, one.state, one.kind, one.target, one.place, one.why) for one in found.found]
+    rows = [
+        (one.name, one.source, one.state, one.kind, one.target, one.place, one.why or lost.get(one.name, ""))
+        for one in found.found
+    ]
     headers = ["NAME", "SOURCE", "STATE", "TRANSPORT", "TARGET", "FILE", "WHY"]
     print_table(headers, rows, empty="No MCP servers are configured.")
     for problem in found.problems:
         say(f"serena-central: {problem}", err=True)
+
+
+def _lost(root: Path) -> dict[str, str]:
+    """Name → why a server does not run that is to run, as the running server of this user knows it."""
+    with suppress(NoServer, Refused):
+        found = Remote(folder=root).get(UPSTREAMS, project=str(root))["upstreams"]
+        return {one["name"]: f"{one['state']}: {one['why']}" for one in found if one["why"] and one["state"] in LOST}
+    return {}
 
 
 def _list_tools(root: Path, *, as_json: bool) -> None:
@@ -102,9 +117,13 @@ def _list_tools(root: Path, *, as_json: bool) -> None:
     ]
     print_table(["SERVER", "TOOL", "DESCRIPTION"], rows, empty="No tools: no MCP server of this project can be used.")
     for one in found:
-        for run in one["runs"]:
-            if run["why"] and not one["tools"]:
-                say(f"serena-central: {one['name']}: {run['state']}: {run['why']}", err=True)
+        if not one["tools"]:
+            say(f"serena-central: {one['name']}: {_states(one['runs'])}", err=True)
+
+
+def _states(runs: Sequence[Mapping[str, Any]]) -> str:
+    """Why a server has no tools."""
+    return "; ".join(f"{run['state']}{': ' if run['why'] else ''}{run['why']}" for run in runs)
 
 
 @command.command(epilog="Example: serena-central mcp get github")
@@ -237,10 +256,13 @@ def call(server: str, tool: str, *, given: Sequence[str], arguments: str, folder
     """Call a tool of a server, as an agent would: permissions and hooks of the configuration count."""
     root = project_root(folder)
     remote = Remote(folder=root)
-    tools = remote.get(f"{UPSTREAMS}/{quote(server, safe='')}", project=str(root))["tools"]
+    found = remote.get(f"{UPSTREAMS}/{quote(server, safe='')}", project=str(root))
+    tools = found["tools"]
     chosen = next((one for one in tools if tool in (one["tool"], one["name"])), None)
     if chosen is None:
-        names = ", ".join(one["name"] for one in tools) or "none: see `serena-central mcp get`"
+        if not tools:
+            raise SerenaCentralError(f"The tools of {server} are not known: {_states(found['runs'])}.")
+        names = ", ".join(one["name"] for one in tools)
         raise click.BadParameter(f"{server} has no tool {tool!r}. It has {names}.")
     answer = remote.post(f"/api/v1/tools/{chosen['offered_as']}", {"arguments": _arguments(arguments, given)})
     if as_json:

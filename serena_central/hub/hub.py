@@ -154,6 +154,23 @@ class Hub:
         except SerenaCentralError as error:
             logger.info("the tools of %s are not known: %s", spec.name, error)
 
+    def unlisted(self, specs: Iterable[UpstreamSpec], caller: Caller) -> dict[str, UpstreamSnapshot]:
+        """Name → the state of those whose lists are not known."""
+        missing = [spec for spec in specs if self.catalogs.get(spec.key) is None]
+        found = {spec.name: self._running.get((spec.key, scope_of(spec, caller))) for spec in missing}
+        return {
+            spec.name: (one.upstream if (one := found[spec.name]) is not None else self._idle(spec)).snapshot()
+            for spec in missing
+        }
+
+    async def start(self, spec: UpstreamSpec, caller: Caller) -> None:
+        """Starts an upstream for a caller, unless it runs.
+
+        Raises:
+            UpstreamUnavailable
+        """
+        await self._upstream(spec, scope_of(spec, caller)).connection()
+
     def upstreams(self, root: Path | None = None) -> list[UpstreamSnapshot]:
         """All upstreams that were needed since the start, by name and scope; with a root also those that it has and
         nobody needed yet."""

@@ -19,6 +19,11 @@ _DIGEST_CHARS = 8
 _NONE: Mapping[tuple[str, str], str] = {}
 
 
+def server_prefix(server: str) -> str:
+    """What the names of a server's tools begin with."""
+    return _UNSAFE.sub("_", server + SEPARATOR)[: MAX_CHARS - _DIGEST_CHARS - 1]
+
+
 def upstream_names(
     tools: Iterable[tuple[str, str]], taken: Collection[str] = (), renamed: Mapping[tuple[str, str], str] = _NONE
 ) -> Mapping[str, tuple[str, str]]:

@@ -93,6 +93,8 @@ class Upstream:
         self._users: list[str] = []
         self._last_used = anyio.current_time()
         self.crashes = 0
+        self._lost = ""
+        """What its last run ended of, unless somebody wanted that end, or it has become ready since."""
         self.calls = 0
         self.errors = 0
         self.catalog: Catalog | None = None
@@ -148,7 +150,7 @@ class Upstream:
                 await self._ended(self._serving)
                 continue
             if self.state is UpstreamState.FAILED:
-                raise UpstreamUnavailable(self.spec.name, self.why, failed=True)
+                raise UpstreamUnavailable(self.spec.name, self.why, failed=True, sent=False)
             attempt = self._attempt
             self._needed.set()
             await attempt.over.wait()
@@ -177,7 +179,7 @@ class Upstream:
 
     def forgive(self) -> None:
         """A person wants it to be started again: what was is forgotten."""
-        self.crashes = 0
+        self.crashes, self._lost = 0, ""
         if self.state in (UpstreamState.FAILED, UpstreamState.PAUSED):
             self._end_reason = "restarted by hand"
             self._end.set()
@@ -224,7 +226,7 @@ class Upstream:
             await self._needed.wait()
             await self._pause()
             self._needed, self._end, self._run_over = anyio.Event(), anyio.Event(), anyio.Event()
-            self._move(UpstreamState.STARTING, "")
+            self._move(UpstreamState.STARTING, f"its last run failed: {self._lost}" if self._lost else "")
             lost = ""
             try:
                 lost = await self._one_run()
@@ -245,11 +247,12 @@ class Upstream:
         self._connection = self._serving = self._link = None
         self._started_at = None
         attempt, self._attempt = self._attempt, _Attempt()
+        self._lost = lost
         if lost:
             self.crashes += 1
             failed = self.crashes > self._around.policy.restarts
             self._move(UpstreamState.FAILED if failed else UpstreamState.PAUSED, lost)
-            attempt.error = UpstreamUnavailable(self.spec.name, lost, failed=failed)
+            attempt.error = UpstreamUnavailable(self.spec.name, lost, failed=failed, sent=False)
             self._end = anyio.Event()
             logger.warning("the MCP server %s: %s", self.spec.name, lost)
         else:
@@ -305,7 +308,7 @@ class Upstream:
 
     def _ready(self, connection: Connection) -> None:
         self._connection = self._serving = connection
-        self._last_used, self._started_at = anyio.current_time(), time.time()
+        self._last_used, self._started_at, self._lost = anyio.current_time(), time.time(), ""
         self._move(UpstreamState.READY, "")
         attempt, self._attempt = self._attempt, _Attempt()
         attempt.over.set()

@@ -14,7 +14,7 @@ import msgspec
 
 from serena_central.config.settings import ServerSettings
 from serena_central.core.client_channel import ClientChannel, ClientRequest, Method, client_channel
-from serena_central.core.errors import ClientCannotAnswer, UpstreamQuestionRefused
+from serena_central.core.errors import ClientCannotAnswer, UpstreamQuestionRefused, restart_command
 from serena_central.core.event_kinds import SessionDisconnected, SessionForgotten, SessionKilled
 from serena_central.core.events import EventBus
 from serena_central.core.lru import Lru
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from serena_central.hub.callers import Caller, Log
     from serena_central.hub.hub import Hub
     from serena_central.hub.search import ToolSearch
+    from serena_central.hub.snapshots import UpstreamSnapshot
     from serena_central.hub.specs import UpstreamSpec
 
 LISTED_BYTES = 20_000
@@ -198,11 +199,34 @@ class UpstreamOffer:
         return ([] if searched else list(offered.tools.values())), searched
 
     async def find(self, session: Session, name: str) -> UpstreamTool | None:
-        """The tool of an upstream of this name, if the session has it."""
+        """The tool of an upstream of this name, if the session has it. The server that the name begins with is started
+        if its tools are not known yet.
+
+        Raises:
+            UpstreamUnavailable: it can't be started.
+        """
         found = (await self.offered(session)).tools.get(name)
         if found is None and self.are_configured(session):
-            found = (await self.offered(session, wait=True)).tools.get(name)
+            from serena_central.hub.names import server_prefix
+
+            hub, caller = await self.hub(), self.caller(session)
+            specs = self.specs(hub, session)
+            unlisted = hub.unlisted(specs, caller)
+            named = [spec for spec in specs if spec.name in unlisted and name.startswith(server_prefix(spec.name))]
+            for spec in named:
+                await hub.start(spec, caller)
+            found = (await self.offered(session)).tools.get(name) if named else None
         return found
+
+    async def unlisted(self, session: Session) -> list[str]:
+        """A sentence for each upstream of a session whose tools are not known: why, and what to do."""
+        if not self.are_configured(session):
+            return []
+        from serena_central.hub.names import server_prefix
+
+        hub = await self.hub()
+        found = hub.unlisted(self.specs(hub, session), self.caller(session))
+        return [_unlisted(one, server_prefix(name)) for name, one in found.items()]
 
     async def servers(self, session: Session) -> list[str]:
         """Names of a session's upstreams."""
@@ -259,3 +283,13 @@ class UpstreamOffer:
             ask=question,
             log=cast("Log", channel.log),
         )
+
+
+def _unlisted(one: "UpstreamSnapshot", prefix: str) -> str:
+    why = one.why or ("it is starting" if one.state == "starting" else "it has not started yet")
+    remedy = (
+        f"It starts again after {restart_command(one.name)}"
+        if one.state == "failed"
+        else f"A call of any tool whose name begins with {prefix} starts it"
+    )
+    return f"The tools of {quoted(one.name)} are not known: {escaped(why)}. {remedy}."

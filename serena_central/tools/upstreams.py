@@ -24,6 +24,8 @@ async def search_tools(
     call_upstream_tool."""
     found = await call.services.upstreams.search(call.session, query, max_results * 4)
     shown = call.services.offer.allowed(call.session, found)[:max_results]
+    for sentence in await call.services.upstreams.unlisted(call.session):
+        call.note(sentence)
     if not shown:
         servers = await call.services.upstreams.servers(call.session)
         call.note(f"No tool matches. MCP servers: {', '.join(servers)}.")

@@ -73,10 +73,11 @@ class Upstreams:
         """One name: its processes, and its tools. It is started where its tools are not known."""
         name = request.path_params["upstream"]
         roots = _roots(self.parts, request.query_params.get("project"))
+        tools = await tools_of(self.parts, name, roots)  # first: it may start one
         found = [one for one in await views(self.parts, roots) if one.name == name]
         if not found:
             raise no_such_upstream(name)
-        return {"name": name, "runs": found, "tools": await tools_of(self.parts, name, roots)}
+        return {"name": name, "runs": found, "tools": tools}
 
     async def restart_upstream(self, request: Request) -> Any:
         """Ends what runs of this name, and forgets its failures; it starts with the next call."""

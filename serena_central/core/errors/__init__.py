@@ -156,6 +156,7 @@ from serena_central.core.errors.upstream_errors import (
     UpstreamError,
     UpstreamQuestionRefused,
     UpstreamUnavailable,
+    restart_command,
 )
 
 __all__ = [
@@ -237,4 +238,5 @@ __all__ = [
     "UpstreamUnavailable",
     "WriteFailed",
     "listed",
+    "restart_command",
 ]

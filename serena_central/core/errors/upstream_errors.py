@@ -1,7 +1,14 @@
 """Errors of MCP servers of the hub."""
 
+import shlex
+
 from serena_central.core.errors.base import SerenaCentralError
 from serena_central.core.quoting import escaped_lines, quoted
+
+
+def restart_command(server: str) -> str:
+    """What a person runs to have a server that failed started again."""
+    return f"`serena-central mcp restart {shlex.quote(server)}`"
 
 
 class UpstreamError(SerenaCentralError):
@@ -13,16 +20,18 @@ class UpstreamError(SerenaCentralError):
 
 
 class UpstreamUnavailable(UpstreamError):
-    """It can't be started or reached, or it ended before it answered. `failed`: it is not started again by itself."""
+    """It can't be started or reached, or it ended before it answered. `failed`: it is not started again by itself;
+    `sent`: the call had been sent to it."""
 
     several_lines = True
 
-    def __init__(self, server: str, why: str, *, failed: bool = False) -> None:
-        remedy = (
-            f"It is not started again by itself: fix its configuration, or run `serena-central mcp restart {server}`."
-            if failed
-            else "The call may have been carried out in part; a further call starts it again."
-        )
+    def __init__(self, server: str, why: str, *, failed: bool = False, sent: bool = True) -> None:
+        if failed:
+            remedy = f"It is not started again by itself: fix what it says, then run {restart_command(server)}."
+        elif sent:
+            remedy = "The call may have been carried out in part; a further call starts it again."
+        else:
+            remedy = "Nothing was sent to it; a further call starts it again."
         super().__init__(server, f"The MCP server {quoted(server)} is not available: {escaped_lines(why)}. {remedy}")
         self.why = why
         self.failed = failed

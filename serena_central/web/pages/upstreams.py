@@ -64,7 +64,10 @@ class ShownTool(msgspec.Struct, frozen=True):
 
 
 class UpstreamTools(msgspec.Struct, frozen=True):
+    """`why` there are none: the state of its runs."""
+
     tools: list[ShownTool]
+    why: str
 
 
 class UpstreamLog(msgspec.Struct, frozen=True):
@@ -114,8 +117,11 @@ async def state(visit: Visit) -> UpstreamState:
 
 
 async def tools(visit: Visit) -> UpstreamTools:
-    found = await tools_of(visit.parts, visit.path["upstream"], known_roots(visit.parts))
-    return UpstreamTools([ShownTool(one.offered_as, one.description.strip()[:TOOL_CHARS]) for one in found])
+    name, roots = visit.path["upstream"], known_roots(visit.parts)
+    found = await tools_of(visit.parts, name, roots)
+    runs = [] if found else [one for one in await views(visit.parts, roots) if one.name == name]
+    why = "; ".join(dict.fromkeys(one.why or one.state for one in runs))
+    return UpstreamTools([ShownTool(one.offered_as, one.description.strip()[:TOOL_CHARS]) for one in found], why)
 
 
 async def log(visit: Visit) -> UpstreamLog:

@@ -75,6 +75,7 @@ async def test_pages_show_what_runs_and_its_buttons_end_it(visitor: Visitor, cen
     page = shown(await visitor.see("/upstreams"))
     assert "1 running" in page
     assert "/nowhere/to/be/found" in page
+    assert "Its tools are not known: its command &#39;/nowhere/to/be/found&#39;" in await visitor.see("/upstreams/gone")
     page = await visitor.see("/upstreams/one")
     assert "one__echo" in page
     assert "tools/list" in page  # the log

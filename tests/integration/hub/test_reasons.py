@@ -1,0 +1,99 @@
+"""Why an upstream's tools are missing: whoever asks for them is answered with the reason, and with what to do."""
+
+import json
+import sys
+from pathlib import Path
+
+import anyio
+import pytest
+
+from serena_central.hub.snapshots import UpstreamState
+from tests.support.central import running_central
+from tests.support.child import run_command, serving_child
+from tests.support.mcp import Era, text_of
+from tests.support.upstreams import QUICK, events_in, scripted, settings_of_user
+
+pytestmark = pytest.mark.anyio
+
+ENDS = "exit code 3; its stderr ends with: cannot start: no database"
+
+
+@pytest.fixture
+def user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    folder = tmp_path / "claude"
+    monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(folder))
+    return folder
+
+
+@pytest.mark.parametrize("era", ["handshake", "modern"])
+async def test_a_call_says_why_its_server_does_not_start(tmp_path: Path, user: Path, era: Era) -> None:
+    log = tmp_path / "log.jsonl"
+    settings_of_user(user, {"bad": scripted(log=str(log), exit_at_start=3), "good": scripted()})
+    async with running_central(tmp_path, QUICK | {"hub.listing": "search"}) as running, running.raw(era) as client:
+        notes = json.dumps(await client.call("search_tools", query="echo"))
+        assert "The tools of 'bad' are not known" in notes
+        assert ENDS in notes
+        assert "begins with bad__" in notes
+        assert "good__echo" in notes
+        for tool, arguments in (
+            ("bad__anything", {}),
+            ("call_upstream_tool", {"name": "bad__anything"}),
+        ):
+            refused = await client.call(tool, **arguments)
+            assert refused["isError"] is True
+            assert ENDS in text_of(refused)
+            assert "Nothing was sent to it" in text_of(refused)
+        assert len(events_in(log, "started")) == 3
+        assert "serena-central mcp restart bad" in text_of(await client.call("bad__anything"))
+        notes = json.dumps(await client.call("search_tools", query="echo"))
+        assert "It starts again after `serena-central mcp restart bad`" in notes
+        assert len(events_in(log, "started")) == 4
+        assert "no tool named 'worse__anything'" in text_of(await client.call("worse__anything"))
+
+
+async def test_a_server_that_starts_at_last_answers_the_call_that_started_it(tmp_path: Path, user: Path) -> None:
+    """It is missing at first: no list of its tools is known, and no list of tools starts it again."""
+    command = tmp_path / "server"
+    settings_of_user(user, {"late": scripted() | {"command": str(command)}})
+    async with running_central(tmp_path, QUICK) as running, running.raw("modern") as client:
+        assert str(command) in text_of(await client.call("late__echo", text="x"))
+        command.symlink_to(sys.executable)
+        assert text_of(await client.call("late__echo", text="x")) == "x"
+
+
+async def test_the_reason_stands_while_the_next_start_runs(tmp_path: Path, user: Path) -> None:
+    """The second start never ends."""
+    once = tmp_path / "once"
+    script = f"import os, sys, time; (time.sleep(60) if os.path.exists({str(once)!r}) else open({str(once)!r}, 'w')); "
+    script += "sys.stderr.write('no database'); sys.exit(3)"
+    settings_of_user(user, {"bad": {"command": sys.executable, "args": ["-I", "-S", "-c", script]}})
+    settings = QUICK | {"hub.learn_wait_s": 0.5}
+    async with running_central(tmp_path, settings) as running, running.raw("modern") as client:
+        assert "no database" in text_of(await client.call("bad__x"))
+        hub = await running.central.upstreams.hub()
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(client.call, "bad__x")
+            with anyio.fail_after(30):
+                while hub.state("bad") is not UpstreamState.STARTING:
+                    await anyio.sleep(0.01)
+            (shown,) = hub.upstreams()
+            assert shown.why.startswith("its last run failed: it ended with exit code 3")
+            async with running.raw("modern") as other:
+                notes = json.dumps(await other.call("search_tools", query="x"))
+                assert "its last run failed: it ended with exit code 3" in notes
+            tasks.cancel_scope.cancel()
+
+
+async def test_the_command_line_says_why(tmp_path: Path, user: Path) -> None:
+    settings_of_user(user, {"bad": scripted(exit_at_start=3)})
+    root = tmp_path / "shop"
+    (root / ".git").mkdir(parents=True)
+    async with serving_child(tmp_path, CLAUDE_CONFIG_DIR=str(user)):
+
+        async def output(*arguments: str) -> str:
+            done = await run_command(tmp_path, "mcp", *arguments, cwd=root, CLAUDE_CONFIG_DIR=str(user))
+            return done.out + done.err
+
+        assert f"The tools of bad are not known: paused: it ended with {ENDS}" in await output("call", "bad", "x")
+        assert f"paused: it ended with {ENDS}" in await output("list")
+        assert ENDS in await output("list", "--tools")
