@@ -127,10 +127,16 @@ class ScriptedTools(ToolCaller):
 
 @asynccontextmanager
 async def sdk_client(
-    url: str, era: Era, headers: Mapping[str, str], *, name: str = "test-client", **options: Any
+    url: str,
+    era: Era,
+    headers: Mapping[str, str],
+    *,
+    name: str = "test-client",
+    timeout_s: float = 30,
+    **options: Any,
 ) -> AsyncGenerator[Client]:
     """The official client, connected."""
-    async with httpx2.AsyncClient(headers=dict(headers), timeout=30) as http:
+    async with httpx2.AsyncClient(headers=dict(headers), timeout=timeout_s) as http:
         transport = streamable_http_client(f"{url}/mcp", http_client=http)
         async with Client(
             transport,
