@@ -296,7 +296,7 @@ def _upstreams(base: _Base, built: _Projects, catalogue: Catalogue) -> UpstreamO
             found = claude.of(root) or Effective(root, claude.locations, ())
             return Configuration(claude.servers(root, trusted=trusted), found, trusted)
 
-        return Hub(
+        made = Hub(
             configured=configured,
             bus=base.bus,
             places=base.places,
@@ -305,7 +305,11 @@ def _upstreams(base: _Base, built: _Projects, catalogue: Catalogue) -> UpstreamO
             port=settings.central_server_port,
             own_urls=own_origins(settings),
             client_logs=claude.locations.user_folder / "mcp-logs",
+            mark=built.pool.mark,
+            started=built.pool.measure_soon,
         )
+        built.pool.share_budget(made.processes)
+        return made
 
     return UpstreamOffer(claude, trust, settings, hub, frozenset(catalogue.names()), base.bus)
 

@@ -71,7 +71,10 @@ class PoolPolicy(msgspec.Struct, kw_only=True, frozen=True):
     ] = 300
     memory_budget_mb: Annotated[
         Annotated[int, Meta(ge=1)] | None,
-        Meta(description="Memory budget of all language servers together, in MB. Unset: half of the machine's memory."),
+        Meta(
+            description="Memory budget of all language servers and MCP servers together, in MB. Unset: half of the "
+            "machine's memory."
+        ),
     ] = None
     breaker_failures: Annotated[
         int, Meta(ge=1, description="Consecutive failures after which restarts of a language server are paused.")

@@ -19,6 +19,7 @@ from serena_central.core.event_kinds import UpstreamListed, UpstreamMoved
 from serena_central.core.events import EventBus, Severity
 from serena_central.core.lru import Lru
 from serena_central.core.places import Places
+from serena_central.core.quoting import quoted
 from serena_central.hub.callers import Caller
 from serena_central.hub.catalogs import Catalog, Catalogs
 from serena_central.hub.connection import Connection
@@ -27,6 +28,7 @@ from serena_central.hub.own_server import reaches_ourselves, starts_ourselves
 from serena_central.hub.snapshots import UpstreamSnapshot, UpstreamState
 from serena_central.hub.specs import UpstreamSpec, spec_of
 from serena_central.hub.upstream import Surroundings, Upstream
+from serena_central.pool.budget import OtherProcess
 
 logger = logging.getLogger(__name__)
 
@@ -73,14 +75,18 @@ class Hub:
         policy: HubPolicy,
         version: str,
         port: int,
+        mark: Mapping[str, str],
+        started: Callable[[], None],
         own_urls: Iterable[str] = (),
         client_logs: Path | None = None,
     ) -> None:
         """`configured` returns None where no file has a server, and the same `servers` while nothing has changed.
+        `mark` goes into the environment of each process, `started` is called when one has started.
         `client_logs`: a folder of the client's own that gets the wire logs, too, where it exists."""
         self._configured = configured
         self._bus = bus
         self._port = port
+        self._started = started
         self._own_urls = [*own_urls]
         self.policy = policy
         self.catalogs = Catalogs(places.upstreams)
@@ -99,6 +105,7 @@ class Hub:
             temporary=places.temporary,
             log_folders=tuple(logs),
             logins=places.logins,
+            mark=mark,
             learned=self._learned,
             moved=self._moved,
             asking=self._asking,
@@ -291,8 +298,24 @@ class Hub:
             )
         )
 
+    def processes(self) -> list[OtherProcess]:
+        """What runs, for the memory budget. One that belongs to a session or a project may keep a state of theirs: it
+        counts, and is never stopped to make room."""
+        return [
+            OtherProcess(
+                f"MCP server {quoted(one.spec.name)}",
+                pid,
+                one.idle_s if one.spec.sharing == "shared" and not one.scope else None,
+                one.retire,
+            )
+            for one in (running.upstream for running in self._running.values())
+            if (pid := one.pid) is not None
+        ]
+
     def _moved(self, upstream: Upstream, before: UpstreamState) -> None:
         now = upstream.state
+        if now is UpstreamState.READY and upstream.pid is not None:
+            self._started()
         bad = {UpstreamState.FAILED: Severity.ERROR, UpstreamState.PAUSED: Severity.WARNING}
         shown = upstream.snapshot()
         self._bus.publish(

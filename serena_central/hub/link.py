@@ -1,7 +1,7 @@
 """The way to one upstream while it runs: its program or its address, opened as the configuration says, and what is
 known of why it ended."""
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -68,8 +68,10 @@ class Link:
                 await self.process.wait()
 
     @asynccontextmanager
-    async def opened(self, temporary: Path, memory_bytes: int) -> AsyncGenerator[tuple[Any, Any]]:
-        """The streams of messages, in and out, while the block is open.
+    async def opened(
+        self, temporary: Path, memory_bytes: int, mark: Mapping[str, str]
+    ) -> AsyncGenerator[tuple[Any, Any]]:
+        """The streams of messages, in and out, while the block is open. `mark` goes into a program's environment.
 
         Raises:
             UpstreamUnavailable
@@ -77,6 +79,7 @@ class Link:
         if self._spec.kind == "stdio":
             environment, secrets = await environment_of(self._spec, temporary)
             self._masks.add(secrets)
+            environment |= mark
             async with stdio_wire(self._spec, environment, temporary, self._log, memory_bytes=memory_bytes) as wire:
                 self._stdio = wire
                 yield wire.incoming, wire.outgoing

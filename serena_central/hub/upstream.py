@@ -8,7 +8,7 @@ than `restarts` times in a row it has failed, until a person restarts it or its 
 import logging
 import math
 import time
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any, TypeVar
@@ -60,6 +60,8 @@ class Surroundings(msgspec.Struct, frozen=True, kw_only=True):
     log_folders: tuple[Path, ...]
     logins: Path
     """Where the tokens of people's logins are."""
+    mark: Mapping[str, str]
+    """Variables by which processes that outlive this server are found again."""
     learned: Callable[["Upstream", Catalog], None]
     """Called with the lists of an upstream, each time it has started or said that they changed."""
     moved: Callable[["Upstream", UpstreamState], None]
@@ -165,6 +167,12 @@ class Upstream:
             self._end_reason = reason
             self._end.set()
 
+    def retire(self, reason: str) -> None:
+        """Ends a run that nobody uses; it starts again when it is needed. Does not wait."""
+        if self._connection is not None and not self.in_use:
+            self._end_reason = reason
+            self._end.set()
+
     async def _end_run(self, connection: Connection, reason: str) -> None:
         if self._connection is connection:
             self._end_reason = reason
@@ -197,7 +205,7 @@ class Upstream:
             sharing=self.spec.sharing,
             state=self.state,
             why=self.why,
-            pid=link.process.pid if link and link.process else None,
+            pid=self.pid,
             started_at=self._started_at,
             last_used_at=self._used_at,
             restarts=self.crashes,
@@ -214,6 +222,17 @@ class Upstream:
     @property
     def in_use(self) -> bool:
         return bool(self._users)
+
+    @property
+    def pid(self) -> int | None:
+        return self._link.process.pid if self._link is not None and self._link.process is not None else None
+
+    @property
+    def idle_s(self) -> float | None:
+        """How long nobody has used it; None while it is used, or does not run."""
+        if self.in_use or self._connection is None:
+            return None
+        return anyio.current_time() - self._last_used
 
     # --- the supervising task ------------------------------------------------------------------------------------
 
@@ -267,7 +286,9 @@ class Upstream:
         self._link = link = Link(spec, log, self._masks, around.logins)
         try:
             with anyio.CancelScope(deadline=anyio.current_time() + spec.start_timeout_s) as bound:
-                async with link.opened(around.temporary, around.policy.memory_limit_mb * 1024 * 1024) as streams:
+                async with link.opened(
+                    around.temporary, around.policy.memory_limit_mb * 1024 * 1024, around.mark
+                ) as streams:
                     lost = await self._connected(link, streams, bound)
                     log.note(f"the connection ends: {lost or self._end_reason}")
                     return lost

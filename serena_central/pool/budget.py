@@ -1,14 +1,16 @@
-"""The memory budget: how much all language servers may use together, and which ones to stop when they exceed it.
-It decides, and leaves the stopping to the reaper."""
+"""The memory budget: how much all language servers may use together, with what else counts into it, and which ones to
+stop when they exceed it. It decides, and leaves the stopping to the reaper."""
 
 import logging
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
 import psutil
 
+from serena_central.core.quoting import quoted
 from serena_central.pool.run import Run
 from serena_central.pool.state import RunState
 
@@ -30,33 +32,65 @@ SETTLED_S = 1.0
 """An idle run that was in use so recently may be in the middle of a call that asks it several questions."""
 
 
+class Holder(NamedTuple):
+    """What holds memory of the budget: a language server, or a process tree that others run. `idle_since` (the pool's
+    clock) is None where it must not be stopped; `stop` is called with the reason."""
+
+    name: str
+    memory_bytes: int
+    idle_since: float | None
+    stop: Callable[[str], None]
+
+
+class OtherProcess(NamedTuple):
+    """A process tree that is no language server and counts into the budget. `idle_s` is None where it must not be
+    stopped."""
+
+    name: str
+    pid: int
+    idle_s: float | None
+    stop: Callable[[str], None]
+
+
 class Room(NamedTuple):
-    """`retire` are idle runs: those that hold more than half of the budget, then those least recently used.
+    """`retire` are idle ones: those that hold more than half of the budget, then those least recently used.
     `used_bytes` is what is left in use after they are gone."""
 
-    retire: list[Run]
+    retire: list[Holder]
     used_bytes: int
 
 
-def make_room(runs: Iterable[Run], budget_bytes: int, needed_bytes: int = 0, *, idle_until: float = math.inf) -> Room:
-    """Chooses runs, idle since `idle_until` at least, until `needed_bytes` fit or none is left. What is on its way out
-    doesn't count."""
-    holding = [run for run in runs if run.life.state in _HOLDS_MEMORY or run.life.facts.leases]
+def holders_of(runs: Iterable[Run], stop: Callable[[Run, str], None]) -> list[Holder]:
+    """Those of some runs that hold memory: what is on its way out doesn't count."""
+    return [
+        Holder(
+            f"{run.wanted.spec.name} in {quoted(run.wanted.root.name)}",
+            run.expected_memory_bytes,
+            run.life.facts.moved_at if run.life.state is RunState.IDLE else None,
+            partial(stop, run),
+        )
+        for run in runs
+        if run.life.state in _HOLDS_MEMORY or run.life.facts.leases
+    ]
 
-    def order(run: Run) -> tuple[bool, float]:
+
+def make_room(
+    holding: Sequence[Holder], budget_bytes: int, needed_bytes: int = 0, *, idle_until: float = math.inf
+) -> Room:
+    """Chooses those that are idle since `idle_until` at least, until `needed_bytes` fit or none is left."""
+
+    def order(one: Holder) -> tuple[bool, float]:
         # One that a heavy answer has grown beyond half of the budget would have all others retired for its sake.
-        return run.expected_memory_bytes <= budget_bytes // 2, run.life.facts.moved_at
+        return one.memory_bytes <= budget_bytes // 2, one.idle_since or 0.0
 
-    idle = sorted(
-        (run for run in holding if run.life.state is RunState.IDLE and run.life.facts.moved_at <= idle_until), key=order
-    )
-    used = sum(run.expected_memory_bytes for run in holding)
-    retire: list[Run] = []
-    for run in idle:
+    idle = sorted((one for one in holding if one.idle_since is not None and one.idle_since <= idle_until), key=order)
+    used = sum(one.memory_bytes for one in holding)
+    retire: list[Holder] = []
+    for one in idle:
         if used + needed_bytes <= budget_bytes:
             break
-        retire.append(run)
-        used -= run.expected_memory_bytes
+        retire.append(one)
+        used -= one.memory_bytes
     return Room(retire, used)
 
 

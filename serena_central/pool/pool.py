@@ -7,7 +7,7 @@ nor projects.
 import logging
 import math
 import time
-from collections.abc import Awaitable, Callable, Collection, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from functools import partial
 from pathlib import Path
@@ -35,7 +35,7 @@ from serena_central.lsp.client import LanguageServer
 from serena_central.lsp.locate import LEAST_MEMORY_MB, Launch, locate
 from serena_central.lsp.restriction import forbidden
 from serena_central.pool.breaker import BreakerState
-from serena_central.pool.budget import machine_memory_bytes
+from serena_central.pool.budget import OtherProcess, machine_memory_bytes
 from serena_central.pool.interest import Interests
 from serena_central.pool.key import ServerKey, WantedServer
 from serena_central.pool.key_history import KeyHistory
@@ -322,6 +322,24 @@ class LanguageServerPool:
             slot.breaker.close(reason)
         return slot is not None
 
+    def share_budget(self, others: Callable[[], list[OtherProcess]]) -> None:
+        """`others` returns the processes that count into the memory budget beside the language servers. They are
+        stopped in the same order, and ended by the next server if they outlive this one."""
+        self._reaper.others = others
+
+    def memory_of(self, pid: int) -> int:
+        """What one of those took when it was measured last, with all below it, in bytes."""
+        return self._reaper.memory_of(pid)
+
+    def measure_soon(self) -> None:
+        """Measures what runs in a task of the pool's own; another process has started."""
+        self._spawn(self._reaper.measure)
+
+    @property
+    def mark(self) -> Mapping[str, str]:
+        """The variable that must be in the environment of each process that the pool may find again and end."""
+        return {OWNER_VARIABLE: self._ledger.owner}
+
     async def sweep(self) -> None:
         """One pass of the reaper, which otherwise comes every policy.idle_check_s."""
         await self._reaper.sweep()
@@ -373,7 +391,7 @@ class LanguageServerPool:
         memory_mb = self.server_memory_mb
         find = partial(self._locate, spec, wanted.root, self._places, untrusted=untrusted, memory_mb=memory_mb)
         launch = await anyio.to_thread.run_sync(find)
-        env = {**launch.env, **wanted.env, OWNER_VARIABLE: self._ledger.owner}
+        env = {**launch.env, **wanted.env, **self.mark}
         return LanguageServer(
             wanted.spec,
             wanted.root,

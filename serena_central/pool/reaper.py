@@ -15,14 +15,14 @@ import anyio.to_thread
 from serena_central.config.settings import PoolPolicy
 from serena_central.core.quoting import quoted
 from serena_central.lsp.client import LanguageServer
-from serena_central.pool.budget import SETTLED_S, make_room
+from serena_central.pool.budget import SETTLED_S, Holder, OtherProcess, holders_of, make_room
 from serena_central.pool.interest import Interests
 from serena_central.pool.key import ServerKey
 from serena_central.pool.ledger import Ledger
 from serena_central.pool.run import Run
 from serena_central.pool.slot import Slot
 from serena_central.pool.state import Cause, RunState
-from serena_central.processes.usage import Usage
+from serena_central.processes.usage import Usage, usage_of
 
 logger = logging.getLogger(__name__)
 
@@ -55,6 +55,10 @@ class Reaper:
         self._usage = usage
         self._warn = warn
         self._overshot = False
+        self.others: Callable[[], list[OtherProcess]] = list
+        """What else counts into the budget at the moment."""
+        self._other_bytes: dict[int, int] = {}
+        """Pid → the memory of such a process with all below it, as last measured."""
         self._measuring = anyio.Lock()  # the ledger is written by one at a time
 
     async def sweep(self) -> None:
@@ -77,47 +81,67 @@ class Reaper:
         if used_bytes < self.budget_bytes:
             return None
         return (
-            f"the language servers in use take {used_bytes >> 20} MB of the budget of {self.budget_bytes >> 20} MB, "
+            f"the servers in use take {used_bytes >> 20} MB of the budget of {self.budget_bytes >> 20} MB, "
             "and none is idle; call again later, or stop one"
         )
 
     def _make_room(self, needed_bytes: int = 0, *, idle_until: float = math.inf) -> int:
         """Retires idle servers, the huge ones and those least recently used first; returns what is in use then."""
-        room = make_room(self._runs(), self.budget_bytes, needed_bytes, idle_until=idle_until)
+        room = make_room(self._holding(), self.budget_bytes, needed_bytes, idle_until=idle_until)
         limit_mb = self.budget_bytes >> 20
-        for run in room.retire:
-            held_mb = run.expected_memory_bytes >> 20
-            huge = run.expected_memory_bytes > self.budget_bytes // 2
+        for one in room.retire:
+            held_mb = one.memory_bytes >> 20
+            huge = one.memory_bytes > self.budget_bytes // 2
             why = f"used {held_mb} MB" if huge else f"was idle longest and used {held_mb} MB"
-            run.expire(Cause.MEMORY_BUDGET, f"the memory budget of {limit_mb} MB is exceeded; this server {why}")
+            one.stop(f"the memory budget of {limit_mb} MB is exceeded; this server {why}")
         return room.used_bytes
+
+    def _holding(self) -> list[Holder]:
+        now = self._clock()
+        return holders_of(self._runs(), _expire) + [
+            Holder(one.name, self.memory_of(one.pid), now - one.idle_s if one.idle_s is not None else None, one.stop)
+            for one in self.others()
+        ]
+
+    def memory_of(self, pid: int) -> int:
+        """What one of the other processes took when it was measured last, with all below it, in bytes."""
+        return self._other_bytes.get(pid, 0)
 
     def _warn_of_overshoot(self, used_bytes: int) -> None:
         """Once for each time that servers in use exceed the budget: they are stopped when they become idle."""
         before, self._overshot = self._overshot, used_bytes > self.budget_bytes
         if not self._overshot or before:
             return
-        largest = sorted(self._runs(), key=lambda run: -run.expected_memory_bytes)[:LARGEST_NAMED]
+        holders = {
+            f"{run.wanted.spec.name} in {quoted(run.wanted.root.name)}": next(
+                (label for label, _ in run.holders.values()), "nobody"
+            )
+            for run in self._runs()
+        }
+        largest = sorted(self._holding(), key=lambda one: -one.memory_bytes)[:LARGEST_NAMED]
         named = ", ".join(
-            f"{run.wanted.spec.name} in {quoted(run.wanted.root.name)} {run.expected_memory_bytes >> 20} MB, held by "
-            f"{next((label for label, _ in run.holders.values()), 'nobody')}"
-            for run in largest
+            f"{one.name} {one.memory_bytes >> 20} MB"
+            + (f", held by {holders[one.name]}" if one.name in holders else "")
+            for one in largest
         )
         self._warn(
-            f"Language servers take {used_bytes >> 20} MB of the memory budget of {self.budget_bytes >> 20} MB. They "
-            f"are in use, and are stopped when they become idle: {named}."
+            f"Language servers and MCP servers take {used_bytes >> 20} MB of the memory budget of "
+            f"{self.budget_bytes >> 20} MB. They are in use, and are stopped when they become idle: {named}."
         )
 
     async def measure(self) -> None:
         """Notes what every server takes, and its processes; some milliseconds each, in a thread, all in one go."""
         async with self._measuring:
             running = [(run, pid) for run in self._runs() if (pid := run.life.facts.pid) is not None]
+            others = [one.pid for one in self.others()]
 
-            def look() -> list[Usage]:
-                self._ledger.record([pid for _, pid in running])
-                return [self._usage(run.server) for run, _ in running]
+            def look() -> tuple[list[Usage], dict[int, int]]:
+                self._ledger.record([*(pid for _, pid in running), *others])
+                sizes = {pid: usage_of(pid).memory_bytes for pid in others}
+                return [self._usage(run.server) for run, _ in running], sizes
 
-            for (run, _), usage in zip(running, await anyio.to_thread.run_sync(look), strict=True):
+            found, self._other_bytes = await anyio.to_thread.run_sync(look)
+            for (run, _), usage in zip(running, found, strict=True):
                 run.measured(usage)
             for slot in self._slots.values():
                 slot.history.measure(slot.runs)
@@ -167,6 +191,10 @@ class Reaper:
 
     def _idle(self) -> Iterator[Run]:
         return (run for run in self._runs() if run.life.state is RunState.IDLE)
+
+
+def _expire(run: Run, reason: str) -> None:
+    run.expire(Cause.MEMORY_BUDGET, reason)
 
 
 async def _check(run: Run) -> None:

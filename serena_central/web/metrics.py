@@ -53,6 +53,7 @@ class Metrics:
         yield from self._calls()
         yield from self._sessions()
         yield from self._servers(self.parts.pool.snapshot())
+        yield from self._upstreams()
         yield from self._store()
         yield from self._projects()
 
@@ -89,7 +90,9 @@ class Metrics:
             memory,
         )
         budget = {(): self.parts.pool.memory_budget_bytes}
-        yield _gauge("language_server_memory_budget_bytes", "Memory budget of all language servers.", [], budget)
+        yield _gauge(
+            "language_server_memory_budget_bytes", "Memory budget of language servers and MCP servers.", [], budget
+        )
         starts = {(server,): count for server, count in self.parts.tally.starts.items()}
         yield _counter("language_server_starts", "Starts of language servers.", ["server"], starts)
         # Two runs of one key share its restarts and its breaker.
@@ -107,6 +110,25 @@ class Metrics:
         yield _gauge("breakers", "Circuit breakers, one per server key.", ["state"], states)
         changes = "Circuit breaker transitions, by server and new state."
         yield _counter("breaker_changes", changes, ["server", "state"], self.parts.tally.breaker_changes)
+
+    def _upstreams(self) -> Iterator["Metric"]:
+        hub, tally = self.parts.upstreams.running, self.parts.tally
+        if hub is None:
+            return
+        shown = hub.upstreams()
+        states = Counter(str(one.state) for one in shown)
+        yield _gauge("upstreams", "MCP servers of the hub.", ["state"], {(state,): states[state] for state in states})
+        memory: Counter[tuple[str, ...]] = Counter()
+        for one in shown:
+            if one.pid is not None:
+                counted = one.name if one.name in tally.upstream_starts else "others"
+                memory[(counted,)] += self.parts.pool.memory_of(one.pid)
+        says = "Memory of MCP servers' process trees (PSS), last measurement."
+        yield _gauge("upstream_memory_bytes", says, ["server"], memory)
+        starts = {(name,): count for name, count in tally.upstream_starts.items()}
+        yield _counter("upstream_starts", "Starts of MCP servers.", ["server"], starts)
+        losses = {(name,): count for name, count in tally.upstream_losses.items()}
+        yield _counter("upstream_losses", "MCP servers that ended by themselves, or did not start.", ["server"], losses)
 
     def _store(self) -> Iterator["Metric"]:
         writer = self.parts.store.writer

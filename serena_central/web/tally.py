@@ -1,6 +1,6 @@
 """Counts events for metrics: calls by tool, outcome and minute, starts and ends of servers.
 
-Labels come from closed sets alone (tools, outcomes, servers of the catalogue, causes).
+Labels come from closed sets (tools, outcomes, servers of the catalogue, causes), and bounded numbers of names.
 """
 
 from bisect import bisect_left
@@ -16,6 +16,7 @@ from serena_central.core.event_kinds import (
     ServerInstalled,
     ServerMissing,
     ServerMoved,
+    UpstreamMoved,
 )
 from serena_central.core.events import Event
 from serena_central.pool.state import Cause, RunState
@@ -27,6 +28,10 @@ BUCKETS_S = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 
 
 NEWS_KEPT = 256
 """Events besides calls, which would crowd them out of the bus's own memory."""
+
+
+MOST_UPSTREAMS = 100
+"""Names of MCP servers that are counted by themselves: they come from configurations, which are no closed set."""
 
 
 class MissingServer(NamedTuple):
@@ -73,6 +78,10 @@ class Tally:
         """Starts of language servers, by server."""
         self.ends: Counter[tuple[str, str]] = Counter()
         """How runs of language servers ended, by server and cause."""
+        self.upstream_starts: Counter[str] = Counter()
+        """Starts of MCP servers, by the names of the configuration, the first `MOST_UPSTREAMS` of them."""
+        self.upstream_losses: Counter[str] = Counter()
+        """How often one ended that nobody had ended."""
         self.breaker_changes: Counter[tuple[str, str]] = Counter()
         """By server and the breaker's new state."""
 
@@ -90,6 +99,8 @@ class Tally:
                 self.minutes.add(event.at, event.duration_ms, failed=kind.outcome != "ok")
             case ServerMoved(keep=True):
                 self._moved(event.server or "", event.to, event.cause)
+            case UpstreamMoved():
+                self._upstream_moved(event.server or "", event.to)
             case ServerMissing() | ServerInstalled() | ProjectRemoved():
                 self._keep_missing(self.missing, event)
             case ServerBreaker():
@@ -120,6 +131,15 @@ class Tally:
                     del missing[key]
             case _:
                 pass
+
+    def _upstream_moved(self, name: str, to: str) -> None:
+        known = {*self.upstream_starts, *self.upstream_losses}
+        if name not in known and len(known) >= MOST_UPSTREAMS:
+            name = "others"
+        if to == "starting":
+            self.upstream_starts[name] += 1
+        elif to in ("paused", "failed"):
+            self.upstream_losses[name] += 1
 
     def _moved(self, server: str, to: str, cause: str) -> None:
         if to == RunState.CONNECTING:

@@ -93,6 +93,31 @@ async def test_kill_9_of_the_supervisor_of_an_upstream_takes_it_along(tmp_path: 
         assert int(text_of(await client.call("one__who"))) != pid
 
 
+async def test_what_outlives_the_server_and_the_supervisor_is_ended_by_the_next_server(
+    tmp_path: Path, user: Path
+) -> None:
+    """A child of an upstream in a session of its own: with both killed, nobody is left who knows of it."""
+    settings_of_user(user, {"one": scripted(fork=True)})
+    ledger = tmp_path / "home" / "children.json"
+    async with serving_child(tmp_path, CLAUDE_CONFIG_DIR=str(user)) as child:
+        async with child.http() as http:
+            client = RawClient(http, "modern")
+            upstream = psutil.Process(int(text_of(await client.call("one__who"))))
+        (forked,) = upstream.children()
+        supervisor = upstream.parent()
+        assert supervisor is not None
+        with anyio.fail_after(60):
+            while str(forked.pid) not in ledger.read_text():
+                await anyio.sleep(0.05)
+        supervisor.suspend()  # else it would end all as soon as the server is gone
+        assert await child.end(signal.SIGKILL) == -signal.SIGKILL
+        supervisor.kill()
+        await until_gone([upstream.pid])
+    assert alive(forked.pid)
+    async with serving_child(tmp_path, CLAUDE_CONFIG_DIR=str(user)):
+        await until_gone([forked.pid])
+
+
 async def test_sixteen_sessions_of_both_eras_have_one_child(tmp_path: Path, user: Path) -> None:
     settings_of_user(user, {"one": scripted()})
     async with serving_child(tmp_path, CLAUDE_CONFIG_DIR=str(user)) as child, child.http() as http:
