@@ -43,7 +43,7 @@ class Holder(NamedTuple):
 
 
 class OtherProcess(NamedTuple):
-    """A process tree that is no language server and counts into the budget. `idle_s` is None where it must not be
+    """A process tree that counts into the budget beside the language servers. `idle_s` is None where it must not be
     stopped."""
 
     name: str
