@@ -78,7 +78,7 @@ from serena_central.tools.live_settings import LiveSettings
 from serena_central.tools.offer import Offer
 from serena_central.tools.task_offer import TaskOffer
 from serena_central.tools.upstream_offer import UpstreamOffer
-from serena_central.transcripts.recorded_call import RecordedCall
+from serena_central.transcripts.recorded_call import Recorded
 from serena_central.web.alert_switch import AlertSwitch
 from serena_central.web.api import Api
 from serena_central.web.calls import Calls
@@ -371,7 +371,7 @@ def _warming_on_start(runs: list[Run], services: Services) -> None:
     runs.append(WarmOnStart(services.bus, services.warm_up, chosen).run)
 
 
-def _transcripts(runs: list[Run], services: Services) -> Callable[[RecordedCall], None] | None:
+def _transcripts(runs: list[Run], services: Services) -> Callable[[Recorded], None] | None:
     """Where finished calls are handed over, if transcripts are written."""
     settings, places = services.settings, services.places
     if not (settings.transcripts or settings.archive_transcripts or places.transcripts.exists()):
@@ -460,7 +460,7 @@ def _faces(
                 metrics,
                 presence,
                 hooks=Hooks(projects, repos, sessions),
-                gates=Gates(parts),
+                gates=Gates(parts, parts.caller.transcript),
                 upstreams=Upstreams(parts),
                 tasks=Tasks(parts),
                 transcripts=Transcripts(parts),

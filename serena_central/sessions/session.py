@@ -283,6 +283,8 @@ class Session:
         self.through_hub = identity.through_hub
         self.client_conversations: list[str] = []
         """Ids that its client or the client's hooks gave its conversations since the server started, newest last."""
+        self.hook_conversation = ""
+        """The id that the client's hooks gave last: that of the conversation that goes on now."""
         self.note_conversation(identity.conversation_id)
         self.modes: tuple[str, ...] = identity.modes
         self.opening: bytes | None = None

@@ -36,7 +36,7 @@ from serena_central.tools.idempotency import Idempotency, idempotency_key
 from serena_central.tools.project_call import check_refusal
 from serena_central.tools.tool_run import LocalHost, ToolHost, ToolReply, ToolRun
 from serena_central.tools.upstream_contents import UpstreamContents
-from serena_central.transcripts.recorded_call import RecordedCall
+from serena_central.transcripts.recorded_call import Recorded, RecordedCall
 
 CONTEXT_KEPT = 500
 """Characters of a call's free words that its event keeps."""
@@ -57,7 +57,7 @@ class ToolCaller:
         *,
         record: Callable[[Row], None],
         idempotency: Idempotency,
-        transcript: Callable[[RecordedCall], None] | None = None,
+        transcript: Callable[[Recorded], None] | None = None,
         host: ToolHost | None = None,
     ) -> None:
         """`record` keeps rows about a finished call, `transcript` the call itself; neither may wait or raise. `host`
@@ -70,7 +70,7 @@ class ToolCaller:
         self._keep = record
         self._idempotency = idempotency
         self.upstream_contents = UpstreamContents(services.upstreams, services.claude)
-        self._transcript = transcript
+        self.transcript = transcript
 
     def tools_for(self, session: Session) -> list[Tool]:
         """The tools that are listed for a session, in the catalogue's order."""
@@ -187,8 +187,8 @@ class ToolCaller:
                 failure = UpstreamCallFailed(tool.name, answer.blocks[0] if answer.blocks else "")  # for the records
             duration_ms = (time.perf_counter() - started) * 1000
             self._record(run, reply, words, duration_ms, failure)
-            if self._transcript is not None:
-                self._transcript(_recorded(run, reply, arguments, failure, duration_ms))
+            if self.transcript is not None:
+                self.transcript(_recorded(run, reply, arguments, failure, duration_ms))
             self._keep(
                 detail_row(
                     run.id,
@@ -260,6 +260,7 @@ def _recorded(
     return RecordedCall(
         id=run.id,
         session=session.id,
+        conversation=session.hook_conversation,
         root=root,
         tool=run.tool,
         arguments=dict(arguments),

@@ -29,7 +29,7 @@ class KnownCall(msgspec.Struct, frozen=True):
     began_at: float
 
 
-class Conversation(msgspec.Struct, frozen=True, kw_only=True):
+class KnownConversation(msgspec.Struct, frozen=True, kw_only=True):
     """A client's session. `named`: the client or its hooks said its id; `calls` of those that were looked for stand in
     its transcript."""
 
@@ -40,7 +40,7 @@ class Conversation(msgspec.Struct, frozen=True, kw_only=True):
 
 def conversations_of(
     store: UsageStore, roots: Sequence[Root], ids: Sequence[str], folders: Sequence[str], calls: Sequence[KnownCall]
-) -> list[Conversation]:
+) -> list[KnownConversation]:
     """The conversations of a session, the surest first. `ids` are those that the session was given, `folders` where it
     works. The store must be up to date.
 
@@ -51,7 +51,7 @@ def conversations_of(
     held = _held(store, roots, sessions, folders, calls)
     most = max(held.values(), default=0)
     found = [
-        Conversation(usage=one, named=one.session in ids, calls=held.get((one.client, one.session), 0))
+        KnownConversation(usage=one, named=one.session in ids, calls=held.get((one.client, one.session), 0))
         for one in sessions
         # Another window in the same folder may have called the same tool at the same time.
         if one.session in ids or 2 * held.get((one.client, one.session), 0) > most > 0

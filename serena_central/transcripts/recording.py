@@ -1,6 +1,6 @@
-"""Writes clients' tool calls into transcripts, as far as this server sees them: each call and its result.
+"""Writes clients' sessions into transcripts, as far as this server sees them: calls, their results, prompts and stops.
 
-Calls are handed over on the event loop and written by a worker thread; one that waits too long behind others is
+They are handed over on the event loop and written by a worker thread; one that waits too long behind others is
 dropped, counted and logged.
 """
 
@@ -14,20 +14,20 @@ from anyio.abc import TaskStatus
 
 from serena_central.core.errors import StoreError
 from serena_central.core.masking import MASK, is_secret_file
-from serena_central.transcripts.recorded_call import RecordedCall
-from serena_central.transcripts.records import ToolCall, ToolResult
+from serena_central.transcripts.recorded_call import Recorded, RecordedCall, RecordedMessage
+from serena_central.transcripts.records import AssistantMessage, ToolCall, ToolResult, UserMessage
 from serena_central.transcripts.session_ids import SessionIds
 from serena_central.transcripts.writer import TranscriptWriter
 
 logger = logging.getLogger(__name__)
 
 WAITING = 2000
-"""Calls that may wait to be written."""
+"""Calls and messages that may wait to be written."""
 
 BATCH = 200
 
 OUTPUT_CHARS = 100_000
-"""Of a result; the rest is cut, and the line says so."""
+"""Of a result or a message; the rest is cut, and the line says so."""
 
 OPEN_PROJECTS = 32
 """Projects whose day files are held open."""
@@ -40,18 +40,20 @@ class TranscriptRecorder:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._send, self._receive = anyio.create_memory_object_stream[RecordedCall](WAITING)
+        self._send, self._receive = anyio.create_memory_object_stream[Recorded](WAITING)
         self._projects: dict[str, _Project] = {}
         self.dropped = 0
 
-    def put(self, call: RecordedCall) -> None:
+    def put(self, one: Recorded) -> None:
         """Never waits, never raises."""
         try:
-            self._send.send_nowait(call)
+            self._send.send_nowait(one)
         except (anyio.WouldBlock, anyio.BrokenResourceError):
             self.dropped += 1
             if self.dropped in (1, 10, 100) or self.dropped % 1000 == 0:
-                logger.warning("%d calls are missing from transcripts: they came faster than written", self.dropped)
+                logger.warning(
+                    "%d calls or messages are missing from transcripts: they came faster than written", self.dropped
+                )
 
     async def run(self, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
         """Writes until it is cancelled, and then what is left."""
@@ -66,7 +68,7 @@ class TranscriptRecorder:
                 await anyio.to_thread.run_sync(self._close)
             self._receive.close()
 
-    async def _write(self, batch: list[RecordedCall]) -> None:
+    async def _write(self, batch: list[Recorded]) -> None:
         while True:
             while len(batch) < BATCH:
                 try:
@@ -80,13 +82,13 @@ class TranscriptRecorder:
                 await anyio.to_thread.run_sync(self._append, batch)
             batch = []
 
-    def _append(self, batch: list[RecordedCall]) -> None:
-        for call in batch:
+    def _append(self, batch: list[Recorded]) -> None:
+        for one in batch:
             try:
-                self._project(call.root).append(call)
+                self._project(one.root).append(one)
             except (OSError, StoreError) as error:
                 self.dropped += 1
-                logger.warning("a call is missing from the transcript of %s: %s", call.root, error)
+                logger.warning("a call or message is missing from the transcript of %s: %s", one.root, error)
 
     def _project(self, root: str) -> "_Project":
         """The latest used is the last."""
@@ -106,15 +108,30 @@ class _Project:
         self._writer = TranscriptWriter(folder, root)
         self._ids = SessionIds(self._writer.folder)
 
-    def append(self, call: RecordedCall) -> None:
+    def append(self, one: Recorded) -> None:
+        if isinstance(one, RecordedMessage):
+            self._append_message(one)
+        else:
+            self._append_call(one)
+
+    def _append_message(self, one: RecordedMessage) -> None:
+        at = datetime.fromtimestamp(one.at, UTC)
+        session = self._ids.current(one.session, at, one.conversation)
+        content = _cut(one.text)
+        if one.role == "user":
+            self._writer.append(UserMessage(session_id=session, timestamp=at, content=content))
+        else:
+            self._writer.append(
+                AssistantMessage(session_id=session, timestamp=at, content=content, stop_reason="end_turn")
+            )
+
+    def _append_call(self, call: RecordedCall) -> None:
         ended = datetime.fromtimestamp(call.ended_at, UTC)
         began = datetime.fromtimestamp(call.ended_at - call.duration_ms / 1000, UTC)
-        session = self._ids.current(call.session, ended)
-        output = call.output
+        session = self._ids.current(call.session, ended, call.conversation)
+        output = _cut(call.output)
         if any(isinstance(value, str) and is_secret_file(value) for value in call.arguments.values()):
             output = MASK
-        elif len(output) > OUTPUT_CHARS:
-            output = f"{output[:OUTPUT_CHARS]}… ({len(output) - OUTPUT_CHARS:,} more characters)"
         self._writer.append(
             ToolCall(
                 session_id=session,
@@ -138,3 +155,9 @@ class _Project:
 
     def close(self) -> None:
         self._writer.close()
+
+
+def _cut(text: str) -> str:
+    return (
+        text if len(text) <= OUTPUT_CHARS else f"{text[:OUTPUT_CHARS]}… ({len(text) - OUTPUT_CHARS:,} more characters)"
+    )

@@ -1,4 +1,6 @@
-"""Ids of the sessions in transcripts that this server writes: kept over restarts, new after a day of silence."""
+"""Ids of the sessions in transcripts that this server writes: kept over restarts, new after a day of silence and when
+the client begins another conversation in the same window (`--new`, `/clear`, `/new`).
+"""
 
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -17,23 +19,28 @@ FILE = "sessions.json"
 class _Known(msgspec.Struct, rename="camel"):
     session_id: UUID
     last_activity: datetime
+    conversation: str = ""
 
 
 class SessionIds:
-    """Of one project's folder of transcripts. `key` names a conversation as its caller knows it. Blocks."""
+    """Of one project's folder of transcripts. Blocks."""
 
     def __init__(self, folder: Path) -> None:
         self._path = folder / FILE
         self._known: dict[str, _Known] | None = None
         self._saved: dict[str, datetime] = {}
 
-    def current(self, key: str, now: datetime, *, new: bool = False) -> UUID:
-        """The id of a conversation that is active now; `new` begins another one."""
+    def current(self, key: str, now: datetime, conversation: str = "") -> UUID:
+        """The id of a window that is active now. `conversation` is the client's own id of what goes on in it, "" where
+        that is not known: another one begins a new session."""
         known = self._loaded()
         found = known.get(key)
-        begun = found is None or new or now - found.last_activity > IDLE
+        another = found is not None and bool(conversation and found.conversation) and conversation != found.conversation
+        begun = found is None or another or now - found.last_activity > IDLE
         if found is None or begun:
             found = known[key] = _Known(uuid4(), now)
+        if conversation and conversation != found.conversation:
+            found.conversation, begun = conversation, True
         found.last_activity = max(found.last_activity, now)
         # Written when something begins, and then from time to time: a crash must not cost the id, minutes don't matter.
         if begun or now - self._saved.get(key, now - IDLE) > timedelta(minutes=10):

@@ -1,8 +1,10 @@
 """Gates over /api: events of clients' own hooks; halted sessions, and the way to resume one."""
 
+import time
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import anyio.to_thread
 import msgspec
@@ -18,8 +20,15 @@ from serena_central.sessions.manager import SessionManager
 from serena_central.sessions.session import ClientIdentity, Session, shortened
 from serena_central.tools.context import Services
 from serena_central.tools.gating import Gating
+from serena_central.transcripts.recorded_call import Recorded, RecordedMessage
 from serena_central.web.query import limit_in
 from serena_central.web.responses import NotFound, body_of
+
+SAID: Mapping[str, tuple[Literal["user", "assistant"], Sequence[str]]] = {
+    "UserPromptSubmit": ("user", ("prompt",)),
+    "Stop": ("assistant", ("last_assistant_message", "prompt_response", "text")),
+}
+"""Events that are part of a conversation: whose words they report, and under which of the clients' keys."""
 
 
 class ClientEvent(msgspec.Struct):
@@ -35,6 +44,7 @@ class Gates:
     """The handlers."""
 
     services: Services
+    transcript: Callable[[Recorded], None] | None = None
 
     @property
     def gating(self) -> Gating:
@@ -51,6 +61,10 @@ class Gates:
             raise NotFound(f"There is no event {quoted(name)}. Events are {', '.join(GATE_EVENTS)}.")
         asked = await body_of(request, ClientEvent)
         session = self._session(asked, credential_of(request.scope))
+        session.hook_conversation = event_of(asked.said).session
+        session.note_conversation(session.hook_conversation)
+        if self.transcript is not None and name in SAID:
+            self._record(session, name, asked)
         # Late: a server without hooks does not load what runs them.
         from serena_central.tools.native_gate import native_event
 
@@ -58,12 +72,32 @@ class Gates:
             self.services, session, name, asked.client, asked.said, asked.ancestors[:MOST_ANCESTORS]
         )
 
+    def _record(self, session: Session, name: str, asked: ClientEvent) -> None:
+        """Hands what was said to the transcript of the project."""
+        from serena_central.tools.native_gate import root_around
+
+        assert self.transcript is not None
+        folder = Path(event_of(asked.said).folder or session.working_folder or "/")
+        role, keys = SAID[name]
+        texts = (asked.said.get(key) for key in keys)
+        text = next((one for one in texts if isinstance(one, str)), "")
+        if folder.is_absolute():
+            self.transcript(
+                RecordedMessage(
+                    session=session.id,
+                    conversation=session.hook_conversation,
+                    root=str(root_around(folder)),
+                    role=role,
+                    text=text,
+                    at=time.time(),
+                )
+            )
+
     def _session(self, asked: ClientEvent, credential: str) -> Session:
         """The session of the client's window where its process is known, else one of its conversation."""
         happened = event_of(asked.said)
         for session in reversed(self.sessions.sessions()):
             if session.client_pid in asked.ancestors and session.credential == credential:
-                session.note_conversation(happened.session)
                 return session
         return self.sessions.identify(
             ClientIdentity(

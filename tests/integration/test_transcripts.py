@@ -6,16 +6,19 @@ from pathlib import Path
 from uuid import uuid4
 
 import anyio
+import httpx
 import pytest
 
 from serena_central.core.errors import SerenaCentralError
 from serena_central.transcripts.reader import records, sessions
 from serena_central.transcripts.records import ToolCall, ToolResult, UserMessage
 from serena_central.transcripts.writer import TranscriptWriter
-from tests.support.central import running_parts, session_of
+from tests.support.central import running_central, running_parts, session_of
 from tests.support.transcripts import claude, written
 
 pytestmark = pytest.mark.anyio
+
+SECRET = "ghp_" + "a1B2" * 9
 
 
 def shop(folder: Path) -> Path:
@@ -56,6 +59,38 @@ async def test_the_content_of_a_file_that_holds_secrets_is_not_written(tmp_path:
     written = [file for file in (home / "home" / "transcripts").rglob("*") if file.is_file()]
     assert len(written) > 2
     assert not [file for file in written if "quite-unlike-a-token" in file.read_text()]
+
+
+async def test_prompts_and_stops_that_a_clients_hooks_report_stand_beside_its_calls(tmp_path: Path) -> None:
+    root = shop(tmp_path)
+    (root / "src").mkdir()
+
+    async def report(http: httpx.AsyncClient, event: str, conversation: str, **said: str) -> None:
+        told = {"session_id": conversation, "cwd": str(root / "src"), **said}
+        body = {"client": "claude-code", "said": told, "ancestors": [4_000_001]}
+        assert (await http.post(f"/api/v1/gates/{event}", json=body)).status_code == 200
+
+    async with running_central(tmp_path, {"transcripts": True}) as running, running.http() as http:
+        session = session_of(running.central, client_pid=4_000_001, credential=running.central.token.credential)
+        await report(http, "UserPromptSubmit", "conv-1", prompt=f"Read the notes. {SECRET}")
+        await running.central.caller.call(session, "read_file", {"project": str(root), "relative_path": "notes.txt"})
+        await report(http, "Stop", "conv-1", last_assistant_message="The password is here.")
+        await report(http, "SessionStart", "conv-2", source="clear")
+        await running.central.caller.call(session, "list_dir", {"project": str(root), "relative_path": "."})
+        await report(http, "UserPromptSubmit", "conv-2", prompt="And now?")
+    folder = tmp_path / "home" / "transcripts"
+    [project] = [one for one in folder.iterdir() if one.is_dir()]
+    said: list[list[str]] = []
+    for own in reversed(sessions(folder)):
+        assert own.project == str(root)
+        said.append([type(one).__name__ for one in records(project, own.session, print)])
+    assert said == [
+        ["UserMessage", "ToolCall", "ToolResult", "AssistantMessage"],
+        ["ToolCall", "ToolResult", "UserMessage"],
+    ]
+    written = "".join(file.read_text() for file in project.glob("*.jsonl"))
+    assert "Read the notes." in written
+    assert SECRET not in written
 
 
 async def test_nothing_is_written_unless_it_is_wanted(tmp_path: Path) -> None:

@@ -199,9 +199,20 @@ def test_a_session_keeps_its_id_over_restarts_until_a_day_of_silence(tmp_path: P
     assert again.current("other", AT) != first
     later = again.current("window", AT + timedelta(hours=48, seconds=1))
     assert later != first
-    renewed = again.current("window", AT + timedelta(hours=49), new=True)
-    assert renewed not in (first, later)
-    assert SessionIds(tmp_path).current("window", AT + timedelta(hours=50)) == renewed
+
+
+def test_another_conversation_in_the_same_window_has_an_id_of_its_own(tmp_path: Path) -> None:
+    """REQ-JSONL-004: `--new`, `/clear` and `/new` of clients whose hooks report their conversations."""
+    ids = SessionIds(tmp_path)
+    unnamed = ids.current("window", AT)
+    assert ids.current("window", AT, "conv-1") == unnamed  # the hook told what it is called
+    begun = ids.current("window", AT, "conv-2")
+    assert begun != unnamed
+    assert begun.version == 4
+    restarted = SessionIds(tmp_path)
+    assert restarted.current("window", AT) == begun  # no hook has reported since the restart
+    assert restarted.current("window", AT, "conv-2") == begun
+    assert restarted.current("window", AT, "conv-1") not in (unnamed, begun)
 
 
 Aged = Callable[[str, float], Path]
