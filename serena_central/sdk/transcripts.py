@@ -40,14 +40,17 @@ class UnknownSession(SerenaCentralError):
     """No transcript of this session is on this machine."""
 
 
-def usage(by: By = "day", *, since: datetime | None = None, zone: tzinfo | None = None) -> Report:
-    """Tokens and cost in groups, as `serena-central usage` shows them; days of `zone`, None for the machine's own.
+def usage(
+    by: By = "day", *, since: datetime | None = None, zone: tzinfo | None = None, session: str | None = None
+) -> Report:
+    """Tokens and cost in groups, as `serena-central usage` shows them; days of `zone`, None for the machine's own. With
+    `session`, the id of one, its own: by tool, how often each was called and how often it failed.
 
     Raises:
         StoreError, ConfigError
     """
     with _read() as store:
-        return report(store, by, since=since, zone=zone, now=datetime.now(UTC))
+        return report(store, by, since=since, zone=zone, now=datetime.now(UTC), session=session)
 
 
 def sessions() -> list[SessionUsage]:

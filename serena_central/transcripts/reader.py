@@ -58,12 +58,24 @@ def records(folder: Path, session: UUID | str, warn: Warn) -> Iterator[AnyRecord
             try:
                 record = DECODER.decode(line)
             except msgspec.ValidationError as error:
+                if not _is_text(line):  # keys that are not known are passed over undecoded
+                    warn(Skipped(file, offset, MALFORMED))
+                    continue
                 raise InvalidTranscript(str(Skipped(file, offset, str(error)))) from error
             except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
                 warn(Skipped(file, offset, MALFORMED))
                 continue
             if str(record.session_id) == str(session):
                 yield record
+
+
+def _is_text(line: bytes) -> bool:
+    """Whether it is UTF-8, as all JSON is."""
+    try:
+        line.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 def folder_of(transcripts: Path, session: str) -> Path | None:

@@ -44,6 +44,16 @@ class UsageRow(msgspec.Struct, kw_only=True):
     def tokens(self) -> int:
         return self.input + self.output + self.cache_write + self.cache_read
 
+    @property
+    def tokens_per_request(self) -> float:
+        """The average; 0 where there was no request."""
+        return self.tokens / self.requests if self.requests else 0.0
+
+    @property
+    def duration_s(self) -> float:
+        """Seconds from the first request to the last."""
+        return self.last_at - self.first_at
+
     def add(self, total: Total) -> None:
         self.requests += total.requests
         self.input += total.input
@@ -84,15 +94,22 @@ class Report(msgspec.Struct, kw_only=True):
 
 
 def report(
-    store: UsageStore, by: By, *, since: datetime | None = None, zone: tzinfo | None = None, now: datetime
+    store: UsageStore,
+    by: By,
+    *,
+    since: datetime | None = None,
+    zone: tzinfo | None = None,
+    now: datetime,
+    session: str | None = None,
 ) -> Report:
-    """Usage since a time, all of it without one. `zone` None is the machine's own.
+    """Usage since a time, all of it without one; with `session` that of one session of a client. `zone` None is the
+    machine's own.
 
     Raises:
         StoreError
     """
     first = 0 if since is None else round(since.timestamp() * 1000) // BUCKET_MS
-    totals = store.totals(first)
+    totals = store.totals(first, session)
     whole = UsageRow(key="total")
     unknown: dict[str, int] = {}
     for one in totals:
@@ -101,7 +118,7 @@ def report(
             unknown[one.model] = unknown.get(one.model, 0) + one.unpriced
     rows: Sequence[UsageRow]
     if by in ("tool", "upstream"):
-        tools = store.tool_totals(first)
+        tools = store.tool_totals(first, session)
         for tool in tools:
             whole.calls += tool.calls
             whole.failed += tool.failed

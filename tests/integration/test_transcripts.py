@@ -105,6 +105,7 @@ async def test_nothing_is_written_unless_it_is_wanted(tmp_path: Path) -> None:
 async def test_a_server_deletes_old_transcripts_of_its_own_and_archives_those_of_clients(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, archives: bool
 ) -> None:
+    """REQ-JSONL-007"""
     monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(tmp_path / "claude"))
     client = written(tmp_path / "claude" / "projects" / "p" / "s-1.jsonl", claude("m"))
     folder = tmp_path / "home" / "home" / "transcripts"

@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 from tests.support.child import environment
-from tests.support.transcripts import claude, written
+from tests.support.transcripts import claude, failed, written
 
 PROGRAM = """
 import json
@@ -20,6 +20,7 @@ print(json.dumps([session.client, session.project, round(session.cost, 4), repor
 
 
 def test_sessions_messages_and_usage(tmp_path: Path) -> None:
+    """REQ-JSONL-008"""
     prompt = {"type": "user", "timestamp": "2026-11-01T09:00:00Z", "sessionId": "s-1", "message": {"content": "Where?"}}
     folder = tmp_path / "user" / ".claude" / "projects" / "p"
     written(folder / "s-1.jsonl", prompt, claude("m", output=100_000, tools={"toolu_1": "Bash"}))
@@ -33,3 +34,32 @@ def test_sessions_messages_and_usage(tmp_path: Path) -> None:
     )
     said = [["user", "Where?"], ["tool_call", "Bash"]]
     assert json.loads(done.stdout) == ["claude-code", "/home/u/shop", 1.5, "claude-sonnet-4-5-20250929", said]
+
+
+METRICS = """
+import json
+from serena_central import sdk
+
+one = next(session for session in sdk.sessions() if session.session == "s-1")
+tools = {row.key: [row.calls, row.failed] for row in sdk.usage("tool", session=one.session).rows}
+total = sdk.usage(session=one.session).total
+took = [one.input, one.output, round(one.cost, 4), one.tokens_per_request, one.duration_s]
+print(json.dumps([*took, tools, total.requests]))
+"""
+
+
+def test_the_metrics_of_one_session(tmp_path: Path) -> None:
+    """REQ-JSONL-008: tokens, cost, tools by name, tokens per message, duration, successes and failures."""
+    folder = tmp_path / "user" / ".claude" / "projects" / "p"
+    written(
+        folder / "s-1.jsonl",
+        claude("m", input=100, output=300, tools={"toolu_1": "Bash", "toolu_2": "Read"}),
+        failed("toolu_1"),
+        claude("n", request="req_2", at="2026-11-01T10:01:30.000Z", input=0, output=200, tools={"toolu_3": "Bash"}),
+    )
+    written(folder / "s-2.jsonl", claude("o", request="req_3", session="s-2", output=9999, tools={"toolu_4": "Bash"}))
+    done = subprocess.run(
+        [sys.executable, "-c", METRICS], cwd=tmp_path, env=environment(tmp_path), capture_output=True, check=True
+    )
+    tools = {"Bash": [2, 1], "Read": [1, 0]}
+    assert json.loads(done.stdout) == [100, 500, 0.0078, 300.0, 90.0, tools, 2]

@@ -55,7 +55,7 @@ def user(tmp_path: Path) -> Iterator[User]:
 
 
 def test_the_rates_of_the_document(user: User) -> None:
-    """Sonnet 4.5, for a million tokens: input $3, output $15, cache writes $3.75, reads $0.30."""
+    """REQ-JSONL-005: Sonnet 4.5, for a million tokens: input $3, output $15, cache writes $3.75, reads $0.30."""
     written(user.claude / "s-1.jsonl", claude("m", input=100_000, output=50_000, write=40_000, read=50_000))
     assert round(user.total().cost, 4) == round(0.1 * 3 + 0.05 * 15 + 0.04 * 3.75 + 0.05 * 0.3, 4) == 1.215
 

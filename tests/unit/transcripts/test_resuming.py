@@ -72,6 +72,7 @@ def of(number: str, content: Any = "found", **more: Any) -> dict[str, Any]:
 
 
 def test_prompts_answers_calls_and_results_are_the_turns_of_the_api(tmp_path: Path) -> None:
+    """REQ-JSONL-006, REQ-INTEGRATION-002"""
     found = kept(
         tmp_path,
         user("Where is the cart?"),
@@ -133,6 +134,7 @@ def test_prompts_after_each_other_are_one_turn_and_empty_texts_none(tmp_path: Pa
 
 
 def test_a_line_without_a_required_field_is_refused(tmp_path: Path) -> None:
+    """REQ-JSONL-006"""
     line = b'{"role":"user","sessionId":"' + str(SESSION).encode() + b'","content":"x"}\n'
     with pytest.raises(InvalidTranscript, match=r"2026-11-16\.jsonl:2: .*timestamp"):
         kept(tmp_path, user("Go."), tail=line)
@@ -140,3 +142,12 @@ def test_a_line_without_a_required_field_is_refused(tmp_path: Path) -> None:
 
 def test_a_session_that_nobody_wrote_is_none(tmp_path: Path) -> None:
     assert resume(tmp_path, UUID(int=0, version=4)) is None
+
+
+def test_a_thousand_lines_are_resumed_whole_with_their_costs(tmp_path: Path) -> None:
+    """PERF-005, REQ-INTEGRATION-002: what it takes is in `make bench ARGS=usage`."""
+    turns = (one for number in range(500) for one in (user(f"number {number}"), answer(f"answer {number}", cost=0.01)))
+    found = kept(tmp_path, *turns)
+    assert len(found.messages) == 1000
+    assert found.messages[-1]["content"] == [text("answer 499")]
+    assert (found.input_tokens, found.output_tokens, round(found.cost, 4)) == (5000, 2500, 5.0)

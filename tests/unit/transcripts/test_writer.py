@@ -46,6 +46,7 @@ def read(folder: Path, session: UUID = SESSION) -> tuple[list[str], list[str]]:
 
 
 def test_the_folder_of_a_project_has_a_name_of_its_own() -> None:
+    """REQ-JSONL-001"""
     assert project_hash(ROOT) == "nAn4BVomwnc23cwEtOaT"
     names = {project_hash(f"/home/u/proj-{number}") for number in range(10_000)}
     assert len(names) == 10_000
@@ -53,6 +54,7 @@ def test_the_folder_of_a_project_has_a_name_of_its_own() -> None:
 
 
 def test_midnight_in_utc_begins_a_file_and_earlier_bytes_stay(tmp_path: Path) -> None:
+    """REQ-JSONL-002"""
     now = AT
     writer = TranscriptWriter(tmp_path, ROOT, clock=lambda: now)
     writer.append(said("before"))
@@ -87,6 +89,7 @@ EACH: list[AnyRecord] = [
 
 @pytest.mark.parametrize("record", EACH, ids=lambda one: type(one).__name__)
 def test_each_kind_is_read_as_it_was_written(record: AnyRecord, tmp_path: Path) -> None:
+    """REQ-JSONL-003"""
     writer = TranscriptWriter(tmp_path, ROOT)
     writer.append(record)
     writer.close()
@@ -98,6 +101,7 @@ def test_each_kind_is_read_as_it_was_written(record: AnyRecord, tmp_path: Path) 
 @pytest.mark.parametrize("record", EACH, ids=lambda one: type(one).__name__)
 @pytest.mark.parametrize("missing", ["sessionId", "timestamp", "role"])
 def test_a_line_without_a_required_field_is_none(record: AnyRecord, missing: str) -> None:
+    """REQ-JSONL-003"""
     plain = json.loads(msgspec.json.encode(record))
     del plain[missing]
     with pytest.raises(msgspec.ValidationError):
@@ -105,6 +109,7 @@ def test_a_line_without_a_required_field_is_none(record: AnyRecord, missing: str
 
 
 def test_a_session_id_is_a_uuid_of_version_4() -> None:
+    """REQ-JSONL-004"""
     with pytest.raises(msgspec.ValidationError, match="version 4"):
         DECODER.decode(
             b'{"role":"user","sessionId":"01a20568-5176-7c23-8d01-d6c7fac1e871","timestamp":"2026-11-16T00:00:00Z","content":""}'
@@ -137,7 +142,35 @@ def test_a_second_writer_is_refused_while_the_first_one_lives(tmp_path: Path) ->
     TranscriptWriter(tmp_path, ROOT).close()
 
 
+def test_appending_a_line_is_one_write_to_a_file_that_stays_open(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """PERF-002: what it takes is in `make bench ARGS=usage`."""
+    writer = TranscriptWriter(tmp_path, ROOT, clock=lambda: AT)
+    writer.append(said("first"))
+    done: list[tuple[int, bytes]] = []
+    write = os.write
+
+    def noted(file: int, content: bytes) -> int:
+        done.append((file, content))
+        return write(file, content)
+
+    def opened(*_: object, **__: object) -> int:
+        raise AssertionError("it opened a file")
+
+    monkeypatch.setattr(os, "write", noted)
+    monkeypatch.setattr(os, "open", opened)
+    for number in range(10):
+        writer.append(said(f"number {number}"))
+    monkeypatch.undo()
+    assert len({file for file, _ in done}) == 1
+    assert [content.count(b"\n") for _, content in done] == [1] * 10
+    assert read(writer.folder)[0] == ["first", *(f"number {number}" for number in range(10))]
+    writer.close()
+
+
 def test_a_torn_line_costs_only_itself(tmp_path: Path) -> None:
+    """REL-002"""
     writer = TranscriptWriter(tmp_path, ROOT, clock=lambda: AT)
     writer.append(said("one"))
     writer.close()
@@ -164,6 +197,7 @@ def test_a_line_that_a_full_disk_cut_is_ended_before_the_next(tmp_path: Path, mo
 
 
 def test_faulty_lines_are_skipped_and_a_missing_field_rejects(tmp_path: Path) -> None:
+    """REL-002, REQ-JSONL-006"""
     writer = TranscriptWriter(tmp_path, ROOT, clock=lambda: AT)
     writer.append(said("one"))
     writer.close()
@@ -171,10 +205,11 @@ def test_faulty_lines_are_skipped_and_a_missing_field_rejects(tmp_path: Path) ->
     session = str(SESSION).encode()
     with file.open("ab") as more:
         more.write(b"\x00\x00" + session + b"\n\xff\xfe" + session + b"\n{" + session + b"\n")
-    assert read(writer.folder) == (["one"], [f"2026-11-16.jsonl:{line}" for line in (2, 3, 4)])
+        more.write(b'{"latin-1":"Gr\xf6\xdfe","sessionId":"' + session + b'"}\n')
+    assert read(writer.folder) == (["one"], [f"2026-11-16.jsonl:{line}" for line in (2, 3, 4, 5)])
     with file.open("ab") as more:
         more.write(b'{"role":"user","sessionId":"' + session + b'","content":"no time"}\n')
-    with pytest.raises(InvalidTranscript, match=r"2026-11-16\.jsonl:5: .*timestamp"):
+    with pytest.raises(InvalidTranscript, match=r"2026-11-16\.jsonl:6: .*timestamp"):
         read(writer.folder)
 
 
@@ -192,6 +227,7 @@ def test_sessions_are_kept_apart_and_found(tmp_path: Path) -> None:
 
 
 def test_a_session_keeps_its_id_over_restarts_until_a_day_of_silence(tmp_path: Path) -> None:
+    """REQ-JSONL-004"""
     first = SessionIds(tmp_path).current("window", AT)
     assert first.version == 4
     again = SessionIds(tmp_path)
@@ -235,6 +271,7 @@ def aged(tmp_path: Path) -> Aged:
 
 
 def test_old_transcripts_are_deleted_unless_settings_or_pins_keep_them(tmp_path: Path, aged: Aged) -> None:
+    """REQ-JSONL-007"""
     old, fresh, kept = aged("/a", 31), aged("/a", 29), aged("/for-ever", 400)
     foreign = written(tmp_path / "not-ours" / "2020-01-01.jsonl", claude("m"))
     os.utime(foreign, (0, 0))
