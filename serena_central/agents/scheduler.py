@@ -22,6 +22,7 @@ from msgspec.structs import replace
 from serena_central.agents.output import TaskOutput, newest_output, read_output, sweep
 from serena_central.agents.slots import Slots
 from serena_central.agents.tasks import (
+    Budget,
     Emission,
     OutputLine,
     Runner,
@@ -112,17 +113,20 @@ class Scheduler:
         store: Store,
         folder: Path,
         grants: Grants,
+        begin: Callable[[TaskSpec], object],
         verifier: Verifier | None = None,
         budgets: "DayBudgets | None" = None,
         clock: Callable[[], float] = time.time,
     ) -> None:
-        """`runners` by name, the preferred first; `folder` is for their output."""
+        """`runners` by name, the preferred first; `folder` is for their output. `begin` is called before a task runs
+        and makes its session; it raises SerenaCentralError."""
         self.policy = policy
         self.runners = runners
         self._bus = bus
         self._store = store
         self._folder = folder
         self._grants = grants
+        self._begin = begin
         self._verifier = verifier
         self._budgets = budgets
         self._has_spent = anyio.Event()
@@ -380,6 +384,7 @@ class Scheduler:
             with task.scope:
                 await self._slots.take(task.spec.id)
                 task.has_slot = True
+                self._begin(task.spec)
                 self._move(task, state=TaskState.RUNNING, started_at=self._clock())
                 if self._verifier is not None:
                     seen = await self._verifier.before(task.spec)
@@ -406,8 +411,17 @@ class Scheduler:
             task.has_slot = False
             self._slots.give()
         verified: dict[str, Any] = {}
-        if self._verifier is not None and task.row.started_at is not None:
-            verified = await self._verifier.after(task.spec, seen)
+        if self._tasks is None:
+            verified = {"notes": ["What it did is not determined: the server stopped."]}
+        elif self._verifier is not None and task.row.started_at is not None:
+            try:
+                verified = await self._verifier.after(task.spec, seen)
+            except Exception:
+                logger.exception("what task %s did is not determined", task.spec.id)
+                verified = {"notes": ["What it did is not determined: see the server's log."]}
+        if result is not None:
+            # Some runners know only at their end what they took.
+            task.over_budget = task.over_budget or _exceeded(task.spec.budget, result.usage, result.cost_usd)
         state, error = _outcome(task, result)
         changes: dict[str, Any] = {"state": state, "error": error, "ended_at": self._clock(), "verified": verified}
         if result is not None:
@@ -433,13 +447,9 @@ class Scheduler:
             return
         spent = self._spent(task, one.usage, one.cost_usd)
         task.row = replace(task.row, **spent)
-        budget, used = task.spec.budget, one.usage.total if one.usage else 0
-        if budget.tokens is not None and used > budget.tokens:
-            task.over_budget = f"It used {used} tokens of {budget.tokens}."
-        elif budget.cost_usd is not None and (one.cost_usd or 0.0) > budget.cost_usd:
-            task.over_budget = f"It cost ${one.cost_usd:.2f} of ${budget.cost_usd:g}."
         if one.cost_usd is not None:
             self._has_spent.set()
+        task.over_budget = task.over_budget or _exceeded(task.spec.budget, one.usage, one.cost_usd)
         if task.over_budget:
             task.scope.cancel()
 
@@ -488,6 +498,16 @@ class Scheduler:
 
     def _has_memory(self) -> bool:
         return psutil.virtual_memory().available >= MIN_FREE_BYTES
+
+
+def _exceeded(budget: Budget, usage: Usage | None, cost_usd: float | None) -> str | None:
+    """What of a budget was exceeded."""
+    used = usage.total if usage else 0
+    if budget.tokens is not None and used > budget.tokens:
+        return f"It used {used} tokens of {budget.tokens}."
+    if budget.cost_usd is not None and cost_usd is not None and cost_usd > budget.cost_usd:
+        return f"It cost ${cost_usd:.2f} of ${budget.cost_usd:g}."
+    return None
 
 
 def _outcome(task: Task, result: TaskResult | None) -> tuple[TaskState, str]:

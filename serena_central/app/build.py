@@ -5,7 +5,6 @@ parts start, and returns it. A part that few users need is imported, built and a
 `_warming_on_start` is: elsewhere it costs nothing.
 """
 
-import json
 import os
 import time
 from collections.abc import Callable
@@ -317,24 +316,26 @@ def _upstreams(base: _Base, built: _Projects, catalogue: Catalogue) -> UpstreamO
 def _scheduler(services: Services, caller: ToolCaller, token: Token) -> "Scheduler":
     """Runs tasks. Made when the first one is asked for."""
     from serena_central.agents.runners.claude_code import ClaudeCode
-    from serena_central.agents.runners.commands import Server
+    from serena_central.agents.runners.codex import Codex
+    from serena_central.agents.runners.gemini import Gemini
     from serena_central.agents.runners.scripted import ScriptedRunner
     from serena_central.agents.scheduler import Scheduler
     from serena_central.tools.task_calls import TaskCalls
     from serena_central.tools.task_grants import TaskGrants
+    from serena_central.tools.task_surroundings import surroundings_of
     from serena_central.tools.task_verification import TaskVerifier
 
     policy = services.settings.agents
     services.offer.task_grants = TaskGrants()
     calls = TaskCalls(services.sessions, caller, token.credential)
-    token_file, server_file = services.places.token_file, services.places.server_file
-
-    def server() -> Server:
-        url = str(json.loads(server_file.read_text(encoding="utf-8"))["url"])
-        return Server(url, token_file.read_text(encoding="ascii").strip())
-
-    runners: list[Runner] = [ClaudeCode(policy, server), ScriptedRunner(policy.script_file, calls.call)]
     verifier = services.tasks.verifier = TaskVerifier(services.projects, services.history, services.sessions)
+    around = surroundings_of(services.settings, services.places, services.claude, services.trust)
+    runners: list[Runner] = [
+        ClaudeCode(policy, around),
+        Codex(policy, around),
+        Gemini(policy, around),
+        ScriptedRunner(policy.script_file, calls.call),
+    ]
     return Scheduler(
         policy=policy,
         runners={runner.name: runner for runner in runners},
@@ -342,6 +343,7 @@ def _scheduler(services: Services, caller: ToolCaller, token: Token) -> "Schedul
         store=services.store,
         folder=services.places.tasks,
         grants=services.offer.task_grants,
+        begin=calls.session,
         verifier=verifier,
         budgets=_day_budgets(services),
     )

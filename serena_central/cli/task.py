@@ -33,7 +33,7 @@ def command() -> None:
 @click.argument("instruction")
 @click.option("--agent", default="", help="An agent of `serena-central agents list`.")
 @click.option("--project", default="", help="Name or root; else the folder you are in.")
-@click.option("--runner", default="", help="claude-code; else as the settings say.")
+@click.option("--runner", default="", help="claude-code, codex or gemini; else as the settings say.")
 @click.option("--model", default="", help="As the runner names it.")
 @click.option("--timeout", "timeout_s", type=float, help="Seconds that it may run.")
 @click.option("--max-tokens", type=int, help="Tokens that it may use.")

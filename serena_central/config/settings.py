@@ -334,7 +334,7 @@ class AgentPolicy(msgspec.Struct, kw_only=True, frozen=True):
     """Tasks: runs of sub-agents."""
 
     runner: Annotated[
-        Literal["auto", "claude-code", "scripted"],
+        Literal["auto", "claude-code", "codex", "gemini", "scripted"],
         Meta(description="What carries tasks out; auto: what is installed; scripted: agents.script_file, for tests."),
     ] = "auto"
     runner_paths: Annotated[

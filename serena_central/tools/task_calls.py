@@ -1,10 +1,10 @@
-"""Calls of tools in the sessions of tasks, for runners that are part of this server."""
+"""The sessions of tasks, and calls of tools in them, for runners that are part of this server."""
 
 from typing import Any
 
 from serena_central.agents.tasks import TaskSpec
 from serena_central.sessions.manager import SessionManager
-from serena_central.sessions.session import ClientIdentity
+from serena_central.sessions.session import ClientIdentity, Session
 from serena_central.tools.call import ToolCaller
 
 
@@ -16,13 +16,13 @@ class TaskCalls:
         self._caller = caller
         self._credential = credential
 
-    async def call(self, spec: TaskSpec, tool: str, arguments: dict[str, Any]) -> str:
-        """The answer's text.
+    def session(self, spec: TaskSpec) -> Session:
+        """The task's session, which works in the task's folder; made if there is none yet.
 
         Raises:
             SerenaCentralError
         """
-        session = self._sessions.identify(
+        return self._sessions.identify(
             ClientIdentity(
                 credential=self._credential,
                 explicit_id=spec.session,
@@ -30,5 +30,12 @@ class TaskCalls:
                 working_folder=spec.root,
             )
         )
-        answer = await self._caller.call(session, tool, arguments)
+
+    async def call(self, spec: TaskSpec, tool: str, arguments: dict[str, Any]) -> str:
+        """The answer's text.
+
+        Raises:
+            SerenaCentralError
+        """
+        answer = await self._caller.call(self.session(spec), tool, arguments)
         return answer.blocks[0]

@@ -6,16 +6,27 @@ from typing import Any
 
 import pytest
 
-from tests.clients.agents import CLAUDE_CODE, NODE, NOWHERE, Agent
+from tests.clients.agents import AGENT_S, CLAUDE_CODE, CODEX, GEMINI, INSTALLED, NODE, NOWHERE, Agent
 from tests.support.central import running_central
-from tests.support.models import Text, scripted_model
+from tests.support.models import Call, Text, scripted_model
 from tests.support.tasks import over, start
 
 pytestmark = pytest.mark.anyio
 
 PASSWORD = "Xylophone"
 
-RUNNERS = [CLAUDE_CODE]
+RUNNERS = [CLAUDE_CODE, CODEX, GEMINI]
+
+PROGRAMS = {
+    "codex": INSTALLED / "@openai" / "codex" / "bin" / "codex.js",
+    "gemini": INSTALLED / "@google" / "gemini-cli" / "bundle" / "gemini.js",
+}
+"""Scripts of Node, which is on the PATH of tasks."""
+
+RESOURCES = {"list_mcp_resources", "list_mcp_resource_templates", "read_mcp_resource"}
+
+STARTED = "started-beside"
+"""What the user's other MCP server writes, which no task may start."""
 
 
 @pytest.fixture
@@ -35,6 +46,12 @@ def prepared(agent: Agent, folder: Path, url: str, monkeypatch: pytest.MonkeyPat
     home = folder / "user"
     home.mkdir()
     agent.settings(home)
+    program = Path(agent.command(url)[0])
+    if agent is not CLAUDE_CODE:
+        program = folder / agent.name
+        program.write_text(f'#!/bin/sh\nexec {NODE}/node {PROGRAMS[agent.name]} "$@"\n')
+        program.chmod(0o755)
+        configure(agent, home, url)
     for name, value in {
         "HOME": str(home),
         "PATH": f"{NODE}:/usr/bin:/bin",
@@ -45,14 +62,44 @@ def prepared(agent: Agent, folder: Path, url: str, monkeypatch: pytest.MonkeyPat
         **agent.variables(home, url),
     }.items():
         monkeypatch.setenv(name, value)
-    return {"agents.runner": agent.name, "agents.runner_paths": {agent.name: str(agent.command(url)[0])}}
+    return {"agents.runner": agent.name, "agents.runner_paths": {agent.name: str(program)}}
+
+
+def configure(agent: Agent, home: Path, url: str) -> None:
+    """Files of a user who has MCP servers already, one by the name of ours."""
+    beside = {"command": "touch", "args": [str(home / STARTED)]}
+    if agent is GEMINI:
+        file = home / ".gemini" / "settings.json"
+        servers = {"serena": {"command": "false"}, "beside": beside}
+        more = {"mcpServers": servers, "model": {"name": "gemini-2.5-pro"}}
+        settings = json.dumps({**json.loads(file.read_text()), **more}, indent=2)
+        file.write_text(f"// mine\n{settings}")
+        (home / ".gemini" / "GEMINI.md").write_text("I like cats.\n")
+        return
+    flags = iter(map(str, agent.command(url)))
+    given = [next(flags) for flag in flags if flag == "-c"]
+    servers = f"""
+[mcp_servers.serena]
+command = "false"
+[mcp_servers."be.side"]
+command = "touch"
+args = [{str(home / STARTED)!r}]
+"""
+    (home / ".codex").mkdir()
+    (home / ".codex" / "config.toml").write_text("\n".join(given) + servers)
+
+
+def own(agent: Agent, tool: str) -> str:
+    """How the agent names our tool to its model in a task. The user's own Codex has a server `serena` already."""
+    return agent.tools.format(tool).replace("serena__", "serena_task__" if agent is CODEX else "serena__")
 
 
 @pytest.mark.parametrize("agent", RUNNERS, ids=lambda agent: agent.name)
 async def test_a_task_calls_our_tools_as_its_agent_and_inherits_memory_alone(
     agent: Agent, tmp_path: Path, project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    script = [agent.call("list_dir", relative_path=".", recursive=False), Text("The cart is in shop.py.")]
+    listing = Call(own(agent, "list_dir"), {"relative_path": ".", "recursive": False})
+    script = [listing, Text("The cart is in shop.py.")]
     async with scripted_model(script) as model:
         settings = prepared(agent, tmp_path, model.url, monkeypatch)
         async with running_central(tmp_path, settings) as running, running.http(x_serena_session="parent") as http:
@@ -61,7 +108,7 @@ async def test_a_task_calls_our_tools_as_its_agent_and_inherits_memory_alone(
             said = {"arguments": {"project": str(project), "relative_path": "."}, "session": "parent"}
             await http.post("/api/v1/tools/list_dir", json=said)
             asked = {"agent": "finder", "called_by": "parent", "max_usd": 5.0}
-            found = await over(http, (await start(http, "Where is the cart?", project, **asked))["id"])
+            found = await over(http, (await start(http, "Where is the cart?", project, **asked))["id"], AGENT_S)
             assert (found["state"], found["text"]) == ("done", "The cart is in shop.py."), found
             assert found["usage"]["output"] > 0
             assert found["resume_id"]
@@ -75,7 +122,9 @@ async def test_a_task_calls_our_tools_as_its_agent_and_inherits_memory_alone(
     assert "You are the finder." in sent
     assert "shop.py" in last.results[-1].text
     assert "hunter22" not in sent
-    assert {name for name in last.tools if "list_dir" in name} == set(last.tools)
+    # Those of Codex read our resources, which is a call of ours like any other.
+    assert set(last.tools) - RESOURCES == {own(agent, "list_dir")}
+    assert not (tmp_path / "user" / STARTED).exists()
 
 
 @pytest.mark.parametrize("agent", RUNNERS, ids=lambda agent: agent.name)

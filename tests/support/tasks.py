@@ -26,9 +26,9 @@ async def start(http: httpx.AsyncClient, instruction: str, project: Path, **aske
     return answer.json()
 
 
-async def over(http: httpx.AsyncClient, task: str) -> dict[str, Any]:
+async def over(http: httpx.AsyncClient, task: str, patience_s: float = PATIENCE_S) -> dict[str, Any]:
     """The task when it is over."""
-    with anyio.fail_after(PATIENCE_S):
+    with anyio.fail_after(patience_s):
         while True:
             found = (await http.get(f"/api/v1/tasks/{task}", params={"wait_s": 5})).json()
             if found["state"] not in ("queued", "running"):

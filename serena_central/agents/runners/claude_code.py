@@ -1,7 +1,8 @@
 """Claude Code without a terminal: `claude -p --output-format stream-json`.
 
-It reads CLAUDE.md and its settings itself. Its built-in tools are those that the agent's definition names, or, where it
-names none, all that the user's own permissions allow; of MCP servers it has ours alone.
+It reads CLAUDE.md and its settings itself; in a repository that is not trusted, those of the user alone. Its built-in
+tools are those that the agent's definition names, or, where it names none, all that the user's own permissions allow;
+of MCP servers it has ours alone.
 """
 
 import json
@@ -14,10 +15,10 @@ from typing import Any
 from serena_central.agents.runners.commands import (
     OF_NETWORK,
     TOKEN,
+    Call,
     CommandRunner,
     Invocation,
     Reading,
-    Server,
     called,
     mapping,
     objects,
@@ -49,18 +50,25 @@ class ClaudeCode(CommandRunner):
         rf"|CLOUD_ML_REGION|IS_SANDBOX|DISABLE_\w+|API_TIMEOUT_MS|{OF_NETWORK}"
     )
 
-    def invocation(self, spec: TaskSpec, folder: Path, server: Server) -> Invocation:
+    def reads_memory(self, *, trusted: bool) -> bool:
+        return trusted
+
+    def invocation(self, call: Call) -> Invocation:
+        spec, folder = call.spec, call.folder
         headers = {"Authorization": f"Bearer ${{{TOKEN}}}", "X-Serena-Session": spec.session}
         config = folder / "mcp.json"
         config.write_text(
-            json.dumps({"mcpServers": {"serena": {"type": "http", "url": server.url, "headers": headers}}})
+            json.dumps({"mcpServers": {"serena": {"type": "http", "url": call.server.url, "headers": headers}}})
         )
         arguments: list[str | Path] = ["-p", "--output-format", "stream-json", "--verbose"]
         arguments += ["--mcp-config", config, "--strict-mcp-config", "--session-id", str(uuid.uuid4())]
         arguments += self._tools(spec)
-        if spec.system_prompt:
+        if not call.trusted:
+            # Without a terminal it asks nobody, and would run the hooks that a repository brings.
+            arguments += ["--setting-sources", "user"]
+        if instructions := call.instructions():
             prompt = folder / "system-prompt.md"
-            prompt.write_text(spec.system_prompt, encoding="utf-8")
+            prompt.write_text(instructions, encoding="utf-8", errors="replace")
             arguments += ["--append-system-prompt-file", prompt]
         if spec.model:
             arguments += ["--model", spec.model]

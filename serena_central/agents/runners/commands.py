@@ -10,13 +10,14 @@ import os
 import re
 import shutil
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple, cast
 
 import anyio
 import anyio.to_thread
 
+from serena_central.agents.runners.surroundings import Server, Surroundings
 from serena_central.agents.tasks import CostSource, Emission, Emit, TaskResult, TaskSpec, Usage
 from serena_central.config.settings import AgentPolicy
 from serena_central.core.masking import masked
@@ -43,11 +44,21 @@ OF_NETWORK = (
 )
 
 
-class Server(NamedTuple):
-    """How this server is reached."""
+class Call(NamedTuple):
+    """What an invocation is made of. `folder` is the task's own, private and empty; `memory` the text of CLAUDE.md
+    files, where the program does not read them itself; `trusted`: what the repository brings may run. `environment` is
+    the server's whole one, of which the program gets what is allowed."""
 
-    url: str
-    token: str
+    spec: TaskSpec
+    folder: Path
+    server: Server
+    memory: str
+    trusted: bool
+    environment: Mapping[str, str]
+
+    def instructions(self) -> str:
+        """The agent's system prompt and the memory, as one text."""
+        return "\n\n".join(filter(None, (self.spec.system_prompt, self.memory)))
 
 
 class Invocation(NamedTuple):
@@ -75,6 +86,10 @@ class Reading:
         """Command lines that run, by the ids of their calls."""
         self.ended = False
         """The program has reported its end."""
+        self.by_model: dict[str, Usage] = {}
+        """Where the program tells them apart."""
+        self.pending = ""
+        """Text that came in pieces, up to its end."""
 
 
 class CommandRunner:
@@ -87,9 +102,13 @@ class CommandRunner:
     variables: ClassVar[re.Pattern[str]]
     """Names of variables that the program may have beside harmless ones: of its model and settings."""
 
-    def __init__(self, policy: AgentPolicy, server: Callable[[], Server]) -> None:
+    def __init__(self, policy: AgentPolicy, surroundings: Surroundings) -> None:
         self._policy = policy
-        self._server = server
+        self._surroundings = surroundings
+
+    def reads_memory(self, *, trusted: bool) -> bool:
+        """Whether the program itself reads CLAUDE.md."""
+        return False
 
     def missing(self) -> str | None:
         if self._found() is not None:
@@ -102,13 +121,24 @@ class CommandRunner:
         named = self._policy.runner_paths.get(self.name)
         return shutil.which(os.path.expanduser(named) if named else self.program)  # noqa: PTH111
 
-    def invocation(self, spec: TaskSpec, folder: Path, server: Server) -> Invocation:
-        """`folder` is the task's own, private and empty."""
+    def invocation(self, call: Call) -> Invocation:
+        """Blocks for small files.
+
+        Raises:
+            OSError, ValueError: the program's own settings can't be used; tells why.
+        """
         raise NotImplementedError
+
+    def model_of(self, call: Call) -> str:
+        """The model whose rates hold where the program names neither model nor cost; empty where it is unknown."""
+        return call.spec.model or ""
 
     def read(self, event: Mapping[str, Any], reading: Reading, emit: Emit) -> None:
         """Takes one line of output."""
         raise NotImplementedError
+
+    def explained(self, call: Call, code: int | None, reading: Reading) -> None:
+        """Takes what the program's exit code says."""
 
     async def run(self, spec: TaskSpec, emit: Emit) -> TaskResult:
         program = self._found()
@@ -116,8 +146,10 @@ class CommandRunner:
             return TaskResult(status="error", error=self.missing() or "It is not installed.")
         folder = Path(await anyio.to_thread.run_sync(lambda: tempfile.mkdtemp(prefix="serena-task-")))
         try:
-            server = self._server()
-            started = self.invocation(spec, folder, server)
+            trusted = self._surroundings.trusted(Path(spec.root))
+            memory = "" if self.reads_memory(trusted=trusted) else await self._surroundings.memory(Path(spec.root))
+            call = Call(spec, folder, self._surroundings.server(), memory, trusted, inherited())
+            started = await anyio.to_thread.run_sync(self.invocation, call)
             reading, stderr = Reading(), Tail(STDERR_BYTES)
             lines = _Lines(lambda event: self.read(event, reading, emit), emit)
             ended = await run(
@@ -127,16 +159,29 @@ class CommandRunner:
                 given=started.given.encode("utf-8", "replace"),
                 stdout=lines,
                 stderr=stderr,
-                environment={**self._environment(spec), **started.variables, TOKEN: server.token},
+                environment={**self._environment(spec), **started.variables, TOKEN: call.server.token},
                 ladder=LADDER,
             )
             lines.finish()
+            self.explained(call, ended.exit_code, reading)
+            if reading.cost_usd is None and reading.usage is not None:
+                await anyio.to_thread.run_sync(self._estimate, reading, call)
             return self._result(reading, ended.exit_code, stderr.text, lines.plain)
+        except ValueError as error:
+            return TaskResult(status="error", error=f"{self.title}: {error}")
         except OSError as error:
             return TaskResult(status="error", error=f"{self.title} can't be started: {error.strerror or error}.")
         finally:
             with anyio.CancelScope(shield=True):
                 await anyio.to_thread.run_sync(lambda: shutil.rmtree(folder, ignore_errors=True))
+
+    def _estimate(self, reading: Reading, call: Call) -> None:
+        """The cost by the models' rates; unknown if those of any model are."""
+        used = reading.by_model or {self.model_of(call): reading.usage or Usage()}
+        costs = [self._surroundings.cost(model, usage) if model else None for model, usage in used.items()]
+        known = [one for one in costs if one is not None]
+        if len(known) == len(costs):
+            reading.cost_usd, reading.cost_source = sum(known), "estimated"
 
     def _environment(self, spec: TaskSpec) -> dict[str, str]:
         ours = inherited()
@@ -205,6 +250,14 @@ def objects(value: object) -> list[dict[str, Any]]:
     if not isinstance(value, list):
         return []
     return [cast("dict[str, Any]", one) for one in cast("list[object]", value) if isinstance(one, dict)]
+
+
+def own_tool(spec: TaskSpec, names: Collection[str]) -> bool | None:
+    """Whether a definition allows a program's own tool that any of these names stand for; None where it does not say.
+    A rule with an argument allows none: only Claude Code can hold its calls to it."""
+    if not set(names).isdisjoint(spec.disallowed_tools):
+        return False
+    return None if spec.tools is None else not set(names).isdisjoint(spec.tools)
 
 
 def mapping(value: object) -> dict[str, Any]:
