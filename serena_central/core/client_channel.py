@@ -31,6 +31,10 @@ class ClientChannel(Protocol):
         """Whether the client has declared that it answers this."""
         ...
 
+    def log_level(self) -> Level | None:
+        """The least severe level of log messages that the client wants; None if it wants none."""
+        ...
+
     async def log(self, level: Level, data: Any, logger: str) -> None:
         """Sends a log message, if the client asked for this level. `data` is anything that is JSON."""
         ...
@@ -51,6 +55,9 @@ class ClientChannel(Protocol):
 class _NoClient:
     def offers(self, method: Method) -> bool:
         return False
+
+    def log_level(self) -> Level | None:
+        return None
 
     async def log(self, level: Level, data: Any, logger: str) -> None: ...
 

@@ -283,6 +283,13 @@ class UpstreamMoved(UpstreamEvent, frozen=True, kw_only=True):
     pid: int | None = None
 
 
+class UpstreamResourceUpdated(UpstreamEvent, frozen=True, kw_only=True):
+    """A resource has changed that `session` has subscribed to."""
+
+    kind: ClassVar[str] = "upstream.resource_updated"
+    uri: str
+
+
 class UpstreamListed(UpstreamEvent, frozen=True, kw_only=True):
     """Its tools, resources or prompts are other ones than before."""
 

@@ -34,6 +34,8 @@ class Caller(msgspec.Struct, frozen=True, kw_only=True):
     """None: its client can't be asked anything."""
     log: "Log | None" = None
     """None: its client wants no log messages."""
+    log_level: str | None = None
+    """The least severe level that its client wants; None for none."""
 
 
 class Ongoing(msgspec.Struct, eq=False):

@@ -9,7 +9,7 @@ are remembered, and the hub calls them in a process of the session's own from th
 import logging
 from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Iterable
 from contextlib import asynccontextmanager, contextmanager
-from typing import Any, cast
+from typing import Any, cast, get_args
 
 import anyio
 import mcp_types as types
@@ -32,6 +32,12 @@ MAX_ITEMS = 10_000
 
 ROUNDS = 10
 """How often an upstream of the modern era may ask for input before one answer."""
+
+PLAIN_S = 10.0
+"""For an answer that says nothing."""
+
+LEVELS: tuple[str, ...] = get_args(types.LoggingLevel)
+"""From the least to the most severe."""
 
 _RAW: TypeAdapter[dict[str, Any]] = TypeAdapter(dict[str, Any])
 
@@ -78,6 +84,8 @@ class Connection:
         """Tools that may have asked back."""
         self._learned = learned
         self.calls = 0
+        self._log_level: str | None = None
+        """Of a server of the handshake era: the least severe level that any session has wanted."""
 
     @property
     def session(self) -> ClientSession:
@@ -125,7 +133,11 @@ class Connection:
             Ongoing(caller, tool),
             lambda responses, state: types.CallToolRequest(
                 params=types.CallToolRequestParams(
-                    name=tool, arguments=arguments, input_responses=responses, request_state=state
+                    name=tool,
+                    arguments=arguments,
+                    input_responses=responses,
+                    request_state=state,
+                    _meta=self._meta(caller),
                 )
             ),
         )
@@ -135,7 +147,9 @@ class Connection:
         return await self._with_input(
             Ongoing(caller, ""),
             lambda responses, state: types.ReadResourceRequest(
-                params=types.ReadResourceRequestParams(uri=uri, input_responses=responses, request_state=state)
+                params=types.ReadResourceRequestParams(
+                    uri=uri, input_responses=responses, request_state=state, _meta=self._meta(caller)
+                )
             ),
         )
 
@@ -145,10 +159,60 @@ class Connection:
             Ongoing(caller, ""),
             lambda responses, state: types.GetPromptRequest(
                 params=types.GetPromptRequestParams(
-                    name=name, arguments=arguments, input_responses=responses, request_state=state
+                    name=name,
+                    arguments=arguments,
+                    input_responses=responses,
+                    request_state=state,
+                    _meta=self._meta(caller),
                 )
             ),
         )
+
+    def _meta(self, caller: Caller) -> Any:
+        """In the modern era each request names the level of log messages that its caller wants."""
+        return {types.LOG_LEVEL_META_KEY: caller.log_level} if self.is_modern and caller.log_level else None
+
+    async def want_logs(self, level: str | None) -> None:
+        """In the handshake era the level is the connection's: the least severe one that any session has wanted. What a
+        session gets is decided at its own level.
+
+        Raises:
+            UpstreamUnavailable, UpstreamCallFailed
+        """
+        offered = self.session.server_capabilities
+        if self.is_modern or level is None or offered is None or offered.logging is None:
+            return
+        known = self._log_level
+        if known is not None and LEVELS.index(known) <= LEVELS.index(level):
+            return
+        self._log_level = level  # no await before: callers that come meanwhile don't send it again
+        params = types.SetLevelRequestParams(level=cast("types.LoggingLevel", level))
+        try:
+            await self._plain(types.SetLevelRequest(params=params))
+        except UpstreamCallFailed as error:
+            logger.info("%s sends log messages as it likes: %s", self._server, error)
+
+    async def subscribe(self, uri: str) -> None:
+        """Raises as `call` does."""
+        await self._plain(types.SubscribeRequest(params=types.SubscribeRequestParams(uri=uri)))
+
+    async def unsubscribe(self, uri: str) -> None:
+        """Raises as `call` does."""
+        await self._plain(types.UnsubscribeRequest(params=types.UnsubscribeRequestParams(uri=uri)))
+
+    async def _plain(self, request: Any) -> None:
+        """A request on behalf of nobody in particular, with an empty answer. An answer that does not come costs
+        `PLAIN_S`.
+
+        Raises:
+            UpstreamUnavailable, UpstreamCallFailed
+        """
+        send = cast("Any", self.session.send_request)
+        try:
+            with anyio.fail_after(PLAIN_S):
+                await send(request, _RAW)
+        except (MCPError, ValidationError, TimeoutError) as error:
+            raise self._failure(error) from error
 
     async def complete(self, params: dict[str, Any], caller: Caller) -> dict[str, Any]:
         """Raises as `call` does."""
@@ -189,19 +253,24 @@ class Connection:
 
     async def _request(self, request: Any, ongoing: Ongoing) -> dict[str, Any]:
         send = cast("Any", self.session.send_request)  # its types know no results as they are
+        await self.want_logs(ongoing.caller.log_level)
         with self._open(ongoing):
             try:
                 return cast(
                     "dict[str, Any]", await send(request, _RAW, progress_callback=self._progress_to(ongoing.caller))
                 )
-            except MCPError as error:
-                if error.error.code == CONNECTION_CLOSED:
-                    raise UpstreamUnavailable(self._server, "its connection ended before it answered") from error
-                raise UpstreamCallFailed(
-                    self._server, self._masked(error.error.message), code=error.error.code, data=error.error.data
-                ) from error
-            except ValidationError as error:
-                raise UpstreamCallFailed(self._server, "its answer does not follow the protocol") from error
+            except (MCPError, ValidationError) as error:
+                raise self._failure(error) from error
+
+    def _failure(self, error: MCPError | ValidationError | TimeoutError) -> UpstreamUnavailable | UpstreamCallFailed:
+        if isinstance(error, TimeoutError):
+            return UpstreamCallFailed(self._server, f"it did not answer within {PLAIN_S:.0f} s")
+        if not isinstance(error, MCPError):
+            return UpstreamCallFailed(self._server, "its answer does not follow the protocol")
+        if error.error.code == CONNECTION_CLOSED:
+            return UpstreamUnavailable(self._server, "its connection ended before it answered")
+        said = self._masked(error.error.message)
+        return UpstreamCallFailed(self._server, said, code=error.error.code, data=error.error.data)
 
     @contextmanager
     def _open(self, ongoing: Ongoing) -> Generator[None]:

@@ -5,6 +5,7 @@ It gets callers as data (`Caller`) and the configuration by a function; it knows
 
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
@@ -15,7 +16,7 @@ from serena_central.claude_config.effective import Effective
 from serena_central.claude_config.sources import Servers
 from serena_central.config.settings import HubPolicy
 from serena_central.core.errors import SerenaCentralError
-from serena_central.core.event_kinds import UpstreamListed, UpstreamMoved
+from serena_central.core.event_kinds import UpstreamListed, UpstreamMoved, UpstreamResourceUpdated
 from serena_central.core.events import EventBus, Severity
 from serena_central.core.lru import Lru
 from serena_central.core.places import Places
@@ -27,6 +28,7 @@ from serena_central.hub.masks import Masks
 from serena_central.hub.own_server import reaches_ourselves, starts_ourselves
 from serena_central.hub.snapshots import UpstreamSnapshot, UpstreamState
 from serena_central.hub.specs import UpstreamSpec, spec_of
+from serena_central.hub.subscribers import Subscriber
 from serena_central.hub.upstream import Surroundings, Upstream
 from serena_central.pool.budget import OtherProcess
 
@@ -107,6 +109,7 @@ class Hub:
             logins=places.logins,
             mark=mark,
             learned=self._learned,
+            updated=self._updated,
             moved=self._moved,
             asking=self._asking,
         )
@@ -224,6 +227,29 @@ class Hub:
         """
         return await self._upstream(spec, scope_of(spec, caller)).asked(request, caller)
 
+    async def subscribe(self, spec: UpstreamSpec, uri: str, caller: Caller, stream: str = "") -> None:
+        """Updates of a resource are published for the caller's session from now on, as `UpstreamResourceUpdated`.
+
+        Raises:
+            UpstreamUnavailable, UpstreamCallFailed
+        """
+        await self._upstream(spec, scope_of(spec, caller)).subscribe(uri, Subscriber(caller.session, stream))
+
+    async def unsubscribe(self, spec: UpstreamSpec, uri: str, caller: Caller, stream: str = "") -> None:
+        """Raises as `subscribe` does."""
+        found = self._running.get((spec.key, scope_of(spec, caller)))
+        if found is not None:
+            await found.upstream.unsubscribe(uri, Subscriber(caller.session, stream))
+
+    async def want_logs(self, specs: Iterable[UpstreamSpec], level: str, caller: Caller) -> None:
+        """The upstreams of a caller that run are to send log messages of this level, too. Waits for none of them longer
+        than a request may take."""
+        async with anyio.create_task_group() as tasks:
+            for spec in specs:
+                found = self._running.get((spec.key, scope_of(spec, caller)))
+                if found is not None:
+                    tasks.start_soon(_want_logs, found.upstream, level)
+
     # --- what people do ------------------------------------------------------------------------------------------
 
     async def restart(self, name: str, root: Path | None = None) -> int:
@@ -243,6 +269,8 @@ class Hub:
 
     def session_ended(self, session: str) -> None:
         """Ends what belonged to a session alone."""
+        for one in self._running.values():
+            one.upstream.subscribers.forget(session)
         for key in [key for key in self._running if key[1] == session]:
             self._running.pop(key).scope.cancel()
 
@@ -312,6 +340,14 @@ class Hub:
             if (pid := one.pid) is not None
         ]
 
+    def _updated(self, upstream: Upstream, session: str, uri: str) -> None:
+        spec = upstream.spec
+        self._bus.publish(
+            UpstreamResourceUpdated(
+                server=spec.name, key=spec.key, session=session, uri=uri, keep=False, message=f"{spec.name}: {uri}"
+            )
+        )
+
     def _moved(self, upstream: Upstream, before: UpstreamState) -> None:
         now = upstream.state
         if now is UpstreamState.READY and upstream.pid is not None:
@@ -330,6 +366,11 @@ class Hub:
                 message=f"{upstream.spec.name}: {before} → {now}" + (f" ({upstream.why})" if upstream.why else ""),
             )
         )
+
+
+async def _want_logs(upstream: Upstream, level: str) -> None:
+    with suppress(SerenaCentralError):
+        await upstream.want_logs(level)
 
 
 def scope_of(spec: UpstreamSpec, caller: Caller) -> str:

@@ -29,6 +29,7 @@ from serena_central.hub.link import Link
 from serena_central.hub.masks import Masks
 from serena_central.hub.snapshots import UpstreamSnapshot, UpstreamState
 from serena_central.hub.specs import UpstreamSpec
+from serena_central.hub.subscribers import Subscriber, Subscribers
 from serena_central.hub.wire_log import WireLog
 from serena_central.standalone.backoff import backoff_s
 
@@ -64,6 +65,8 @@ class Surroundings(msgspec.Struct, frozen=True, kw_only=True):
     """Variables by which processes that outlive this server are found again."""
     learned: Callable[["Upstream", Catalog], None]
     """Called with the lists of an upstream, each time it has started or said that they changed."""
+    updated: Callable[["Upstream", str, str], None]
+    """Called with a session and the URI of a resource that it subscribed to, when that has changed."""
     moved: Callable[["Upstream", UpstreamState], None]
     """Called after each change of state, with the one before."""
     asking: Callable[[str], list[str]]
@@ -93,6 +96,7 @@ class Upstream:
         self._news = anyio.Event()
         """Set when its lists may have changed."""
         self._users: list[str] = []
+        self.subscribers = Subscribers(lambda session, uri: around.updated(self, session, uri))
         self._last_used = anyio.current_time()
         self.crashes = 0
         self._lost = ""
@@ -138,6 +142,30 @@ class Upstream:
         finally:
             self._users.remove(caller.session)
             self._last_used, self._used_at = anyio.current_time(), time.time()
+
+    async def subscribe(self, uri: str, who: Subscriber) -> None:
+        """Updates of a resource reach this session from now on, also after a restart.
+
+        Raises:
+            UpstreamUnavailable, UpstreamCallFailed
+        """
+        connection = await self.connection()
+        self.subscribers.add(uri, who)
+        try:
+            await connection.subscribe(uri)
+        except SerenaCentralError:
+            self.subscribers.remove(uri, who)
+            raise
+
+    async def unsubscribe(self, uri: str, who: Subscriber) -> None:
+        """Raises as `subscribe` does."""
+        if self.subscribers.remove(uri, who) and self._connection is not None:
+            await self._connection.unsubscribe(uri)
+
+    async def want_logs(self, level: str) -> None:
+        """A session wants log messages of this level. Raises as `subscribe` does."""
+        if self._connection is not None:
+            await self._connection.want_logs(level)
 
     async def connection(self) -> Connection:
         """The connection, when there is one. Bounded by the deadline of the start and by the pause before it.
@@ -230,7 +258,7 @@ class Upstream:
     @property
     def idle_s(self) -> float | None:
         """How long nobody has used it; None while it is used, or does not run."""
-        if self.in_use or self._connection is None:
+        if self.in_use or self.subscribers or self._connection is None:
             return None
         return anyio.current_time() - self._last_used
 
@@ -273,6 +301,8 @@ class Upstream:
             self._move(UpstreamState.FAILED if failed else UpstreamState.PAUSED, lost)
             attempt.error = UpstreamUnavailable(self.spec.name, lost, failed=failed, sent=False)
             self._end = anyio.Event()
+            if self.subscribers:
+                self._needed.set()  # they wait for updates, and don't call
             logger.warning("the MCP server %s: %s", self.spec.name, lost)
         else:
             self._move(UpstreamState.STOPPED, self._end_reason)
@@ -310,6 +340,9 @@ class Upstream:
                 return link.explained(error)
             bound.deadline = math.inf
             self._ready(connection)
+            for uri in self.subscribers.uris:
+                with suppress(SerenaCentralError):
+                    await connection.subscribe(uri)
             lost = await self._while_it_lives(connection)
             self._connection = None  # nobody new comes in while it ends
             if lost:
@@ -341,6 +374,7 @@ class Upstream:
         async with anyio.create_task_group() as tasks:
             ended = anyio.Event()
             tasks.start_soon(self._until_closed, connection, ended)
+            tasks.start_soon(self.subscribers.run)
             try:
                 while True:
                     with anyio.move_on_after(self._patience(pinged)):
@@ -355,7 +389,7 @@ class Upstream:
                         self.crashes = 0
                     if self.in_use:
                         pinged = now  # what is waited for has deadlines of its own, and it may well be busy
-                    elif now - self._last_used >= policy.idle_stop_s:
+                    elif now - self._last_used >= policy.idle_stop_s and not self.subscribers:
                         self._end_reason = f"it was not called for {policy.idle_stop_s:.0f} s"
                         self._end.set()
                     elif now - pinged >= policy.health_interval_s:
@@ -390,6 +424,8 @@ class Upstream:
     async def _heard(self, _connection: Connection, message: ServerNotification) -> None:
         if message.method.endswith("/list_changed"):
             self._news.set()
+        elif message.method == "notifications/resources/updated":
+            self.subscribers.updated(str(message.params.uri))
 
     def _move(self, state: UpstreamState, why: str) -> None:
         before, self.state, self.why = self.state, state, why

@@ -9,6 +9,7 @@ from contextlib import nullcontext
 from dataclasses import replace
 from typing import Any, cast
 
+import anyio
 import mcp_types as types
 import msgspec
 from mcp.server.caching import CacheableMethod, CacheHint
@@ -29,6 +30,7 @@ from serena_central.core.errors import (
     UnknownProject,
 )
 from serena_central.core.progress import Listener
+from serena_central.core.tracing import new_call_id
 from serena_central.mcp_server.call_channel import CallChannel, input_required, missing_capability
 from serena_central.mcp_server.completions import completed
 from serena_central.mcp_server.direct_lane import DirectLane
@@ -62,6 +64,9 @@ OWN_SCHEME = "serena:"
 
 UPSTREAM_SEPARATOR = "__"
 """In names of their prompts."""
+
+UNSUBSCRIBED_S = 5.0
+"""How long upstreams may take to be told that a client's stream has ended."""
 
 NOTES_LEVEL: types.LoggingLevel = "notice"
 
@@ -195,7 +200,19 @@ class Adapter:
         )
 
     async def _listen(self, context: Context, params: types.SubscriptionsListenRequestParams) -> HandlerResult:
-        return await self.subscriptions.listen(self._identify(context), context, params)
+        session, theirs = self._identify(context), self._caller.upstream_contents
+        uris = [uri for uri in params.notifications.resource_subscriptions or [] if not uri.startswith(OWN_SCHEME)]
+        if theirs is None or not uris:
+            return await self.subscriptions.listen(session, context, params)
+        stream = new_call_id()
+        try:
+            for uri in uris:
+                await theirs.subscribe(session, uri, stream)
+            return await self.subscriptions.listen(session, context, params)
+        finally:
+            with anyio.move_on_after(UNSUBSCRIBED_S, shield=True):
+                for uri in uris:
+                    await theirs.unsubscribe(session, uri, stream)
 
     async def _list_resources(self, context: Context, _params: types.PaginatedRequestParams) -> HandlerResult:
         session = self._identify(context)
@@ -236,11 +253,16 @@ class Adapter:
     async def _subscribe(self, context: Context, params: types.SubscribeRequestParams) -> HandlerResult:
         session = self._identify(context)
         self._meet(session, context)
-        self.news.subscribe(session, str(params.uri))
+        theirs, uri = self._caller.upstream_contents, str(params.uri)
+        if theirs is None or uri.startswith(OWN_SCHEME) or not await theirs.subscribe(session, uri):
+            self.news.subscribe(session, uri)
         return {}
 
     async def _unsubscribe(self, context: Context, params: types.UnsubscribeRequestParams) -> HandlerResult:
-        self.news.unsubscribe(self._identify(context), str(params.uri))
+        session, theirs, uri = self._identify(context), self._caller.upstream_contents, str(params.uri)
+        self.news.unsubscribe(session, uri)
+        if theirs is not None and not uri.startswith(OWN_SCHEME):
+            await theirs.unsubscribe(session, uri)
         return {}
 
     def _meet(self, session: Session, context: Context) -> None:
@@ -257,10 +279,12 @@ class Adapter:
         return wire(await completed(self._caller, session, asked.name, asked.value, known))
 
     async def _set_level(self, context: Context, params: types.SetLevelRequestParams) -> HandlerResult:
-        self._identify(context)
+        session, theirs = self._identify(context), self._caller.upstream_contents
         connection = sender_of(context.request).connection
         if connection is not None:
             connection.log_level = params.level
+        if theirs is not None:
+            await theirs.want_logs(session, params.level)
         return {}
 
     async def _list_tools(self, context: Context, _params: types.PaginatedRequestParams) -> HandlerResult:

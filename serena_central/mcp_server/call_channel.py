@@ -91,11 +91,17 @@ class CallChannel:
             return self._answers_to(requests)
         return {name: await self._send(request) for name, request in requests.items()}
 
-    def _wants(self, level: LoggingLevel) -> bool:
+    def log_level(self) -> LoggingLevel | None:
         connection = sender_of(self._context.request).connection
-        if connection is None:  # MCP 2026-07-28: each request names its level
-            return level in allowed_log_levels(self._context.protocol_version, self._context.meta)
-        return connection.log_level is not None and LEVELS.index(level) >= LEVELS.index(connection.log_level)
+        if connection is not None:
+            return connection.log_level
+        # MCP 2026-07-28: each request names its level
+        allowed = allowed_log_levels(self._context.protocol_version, self._context.meta)
+        return next((level for level in LEVELS if level in allowed), None)
+
+    def _wants(self, level: LoggingLevel) -> bool:
+        least = self.log_level()
+        return least is not None and LEVELS.index(level) >= LEVELS.index(least)
 
     async def _send(self, request: ClientRequest) -> dict[str, Any]:
         results: Any = _RESULTS[request.method]

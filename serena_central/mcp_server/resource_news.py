@@ -1,4 +1,5 @@
-"""Tells clients that a memory changed, or that there are others: subscribers, and those that have listed resources."""
+"""Tells clients that a memory or an upstream's resource changed, or that there are other memories: subscribers, and
+those that have listed resources."""
 
 from weakref import WeakKeyDictionary
 
@@ -7,7 +8,7 @@ from anyio.abc import TaskStatus
 from mcp.server.session import ServerSession
 from mcp.server.subscriptions import ResourcesListChanged, ResourceUpdated
 
-from serena_central.core.event_kinds import EditApplied
+from serena_central.core.event_kinds import EditApplied, UpstreamResourceUpdated
 from serena_central.core.events import EventBus
 from serena_central.mcp_server.resources import memory_uri
 from serena_central.mcp_server.subscriptions import Subscriptions
@@ -52,6 +53,19 @@ class ResourceNews:
             async for event in news:
                 if isinstance(event, EditApplied) and event.tool.endswith("_memory"):
                     await self._tell(event)
+                elif isinstance(event, UpstreamResourceUpdated):
+                    await self._tell_subscriber(event.session or "", event.uri)
+
+    async def _tell_subscriber(self, session_id: str, uri: str) -> None:
+        """A resource of an upstream has changed that this session, and maybe no other, has subscribed to."""
+        session = next((one for one in self._sessions.sessions() if one.id == session_id), None)
+        if session is None or session.disconnected_at is not None:
+            return
+        with anyio.move_on_after(SENT_WITHIN_S):
+            await self._subscriptions.publish(session, ResourceUpdated(uri=uri))
+            stream = self._streams.get(session)
+            if stream is not None:
+                await stream.send_resource_updated(uri)
 
     async def _tell(self, event: EditApplied) -> None:
         names = [path.rpartition(FOLDER)[2].removesuffix(".md") for path in event.files if FOLDER in path]

@@ -56,6 +56,30 @@ class UpstreamContents:
             return None
         return await self._ask(session, found.spec, lambda one, caller: one.read_resource(uri, caller))
 
+    async def subscribe(self, session: Session, uri: str, stream: str = "") -> bool:
+        """Has updates of a resource published for the session, for one `stream` of it in the modern era; False if no
+        upstream of it has the resource, or says when it changes.
+
+        Raises:
+            UpstreamUnavailable, UpstreamCallFailed
+        """
+        found = _holder(await self._sources(session), uri)
+        offered: Mapping[str, Any] = found.catalog.capabilities.get("resources") or {} if found is not None else {}
+        if found is None or not offered.get("subscribe"):
+            return False
+        await (await self._offer.hub()).subscribe(found.spec, uri, self._offer.caller(session), stream)
+        return True
+
+    async def unsubscribe(self, session: Session, uri: str, stream: str = "") -> None:
+        """Raises as `subscribe` does."""
+        found = _holder(await self._sources(session), uri)
+        if found is not None:
+            await (await self._offer.hub()).unsubscribe(found.spec, uri, self._offer.caller(session), stream)
+
+    async def want_logs(self, session: Session, level: str) -> None:
+        """The session's client wants log messages of this level."""
+        await self._offer.want_logs(session, level)
+
     async def prompts(self, session: Session) -> list[dict[str, Any]]:
         """MCP's Prompt, each, under the name that sessions call it by."""
         return [{**one, "name": name} for name, (_, one) in (await self._prompts(session)).items()]

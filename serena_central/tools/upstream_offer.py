@@ -191,6 +191,11 @@ class UpstreamOffer:
             return PassedOn(await self._suspended.call(channel, session.id, call.tool, arguments, work), masked)
         return PassedOn(await hub.call(spec, tool, arguments, self.caller(session)), masked)
 
+    async def want_logs(self, session: Session, level: str) -> None:
+        """A session's client wants log messages of this level. What starts later is asked for them by its calls."""
+        if self.running is not None and self.are_configured(session):
+            await self.running.want_logs(self.specs(self.running, session), level, self.caller(session))
+
     async def listed(self, session: Session) -> tuple[list[UpstreamTool], bool]:
         """The tools to list for a session, before rules; with True none of them, but those of ours that find them."""
         offered = await self.offered(session, wait=True)
@@ -282,6 +287,7 @@ class UpstreamOffer:
             progress=progress,
             ask=question,
             log=cast("Log", channel.log),
+            log_level=channel.log_level(),
         )
 
 

@@ -17,6 +17,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+LEVELS = ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")
+
 TEXT = {"type": "object", "properties": {"text": {"type": "string"}}}
 
 
@@ -53,6 +55,9 @@ class Server:
         self.cancelled: set[Any] = set()
         self.next_id = 1000
         self.state: dict[str, int] = {}
+        self.subscribed: set[str] = set()
+        self.level = "error"
+        """Of log messages: less severe ones are not sent."""
 
     def note(self, **what: Any) -> None:
         if self.script.log:
@@ -123,7 +128,12 @@ class Server:
             return {"error": {"code": -32601, "message": "Method not found"}}
         return {
             "protocolVersion": params["protocolVersion"],
-            "capabilities": {"tools": {"listChanged": True}, "prompts": {}, "resources": {}},
+            "capabilities": {
+                "tools": {"listChanged": True},
+                "prompts": {},
+                "resources": {"subscribe": True},
+                "logging": {},
+            },
             "serverInfo": {"name": "scripted", "version": self.script.version},
         }
 
@@ -156,6 +166,20 @@ class Server:
     def resources_templates_list(self, _id: Any, _params: Any) -> dict[str, Any]:
         return {"resourceTemplates": [{"uriTemplate": "scripted://n/{number}", "name": "numbered"}]}
 
+    def resources_subscribe(self, _id: Any, params: Any) -> dict[str, Any]:
+        if params["uri"].endswith("refused"):
+            return {"error": {"code": -32002, "message": "no such resource"}}
+        self.subscribed.add(params["uri"])
+        return {}
+
+    def resources_unsubscribe(self, _id: Any, params: Any) -> dict[str, Any]:
+        self.subscribed.discard(params["uri"])
+        return {}
+
+    def logging_setLevel(self, _id: Any, params: Any) -> dict[str, Any]:  # noqa: N802 (MCP's name)
+        self.level = params["level"]
+        return {}
+
     def resources_read(self, _id: Any, params: Any) -> dict[str, Any]:
         return {"contents": [{"uri": params["uri"], "mimeType": "text/plain", "text": f"content of {params['uri']}"}]}
 
@@ -178,6 +202,7 @@ class Server:
             "large",
             "all",
             "hold",
+            "touch",
         )
         return {
             "tools": [
@@ -213,7 +238,13 @@ class Server:
             case "refuse":
                 return {"error": {"code": -32001, "message": text}}
             case "log":
-                self.send({"method": "notifications/message", "params": {"level": "error", "data": text}})
+                wanted = params.get("_meta", {}).get("io.modelcontextprotocol/logLevel", self.level)
+                for level in ("debug", "info", "error"):
+                    if LEVELS.index(level) >= LEVELS.index(wanted):
+                        self.send({"method": "notifications/message", "params": {"level": level, "data": text}})
+            case "touch":
+                if text in self.subscribed:
+                    self.send({"method": "notifications/resources/updated", "params": {"uri": text}})
             case "who":
                 text = f"{os.getpid()}"
             case "slow":
