@@ -33,6 +33,8 @@ class Rate(msgspec.Struct, frozen=True):
 
     def of(self, input_tokens: int) -> float:
         found = self.base
+        if not self.tiers:
+            return found
         for start, rate in self.tiers:
             if input_tokens > start:
                 found = rate

@@ -80,6 +80,8 @@ def merged(first: Request, second: Request) -> Request:
     earlier one; the origin of the one that is no replay."""
     if (second.tokens, -second.at) > (first.tokens, -first.at):
         first, second = second, first
+    if _holds(first, second):
+        return first
     owner = second if first.sidechain and not second.sidechain else first
     costs = [cost for cost in (first.stated_cost, second.stated_cost) if cost is not None]
     return Request(
@@ -96,4 +98,20 @@ def merged(first: Request, second: Request) -> Request:
         sidechain=owner.sidechain,
         stated_cost=max(costs, default=None),
         tools={**second.tools, **first.tools} if second.tools else first.tools,
+    )
+
+
+def _holds(more: Request, less: Request) -> bool:
+    """Whether the second row adds nothing: so it is with most rows of an answer that was streamed."""
+    return (
+        more.sidechain <= less.sidechain
+        and more.input >= less.input
+        and more.output >= less.output
+        and more.read >= less.read
+        and more.write_5m >= less.write_5m
+        and more.write_1h >= less.write_1h
+        and more.searches >= less.searches
+        and more.fast >= less.fast
+        and less.stated_cost is None
+        and (not less.tools or less.tools.keys() <= more.tools.keys())
     )

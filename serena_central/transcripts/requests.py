@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 import msgspec
 
 
-class Origin(msgspec.Struct, frozen=True):
+class Origin(msgspec.Struct, frozen=True, array_like=True):
     """Where a request came from. `project` is an absolute path where the transcript tells one; `agent` is empty for the
     main conversation."""
 
@@ -22,7 +22,7 @@ class Origin(msgspec.Struct, frozen=True):
     model: str
 
 
-class Request(msgspec.Struct, kw_only=True, gc=False):
+class Request(msgspec.Struct, kw_only=True, gc=False, array_like=True):
     """One request. `key` identifies it over all files; `at` is Unix time in milliseconds; counts are tokens.
 
     `stated_cost` is what the client itself has noted, in dollars. `tools` maps the id of each tool call of the answer
