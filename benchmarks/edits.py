@@ -16,10 +16,10 @@ from serena_central.core.events import EventBus
 from serena_central.files.text import read_text
 from serena_central.projects.editing.conflicts import ConflictGuard
 from serena_central.sessions.session import ClientIdentity, IdentifiedBy, Session
-from serena_central.sessions.views import SymbolViews
 from serena_central.store.store import Store
 from serena_central.symbols.index import Hit
 from serena_central.symbols.symbol import FileSymbols, Symbol
+from serena_central.tools.symbol_answers import SymbolViews
 
 PLACES = (
     ("django/utils/text.py", "slugify", "def slugify(value, allow_unicode=False):\n    return {}"),

@@ -12,7 +12,8 @@ from pathlib import Path
 
 import msgspec
 
-from serena_central.editing.patch import FilePatch, Hunk
+from serena_central.editing.patch import FilePatch
+from serena_central.editing.plan import Hunk
 from serena_central.store.database import Database
 from serena_central.store.rows import (
     CallDetailRow,

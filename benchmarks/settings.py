@@ -27,7 +27,7 @@ COLD = """
 import sys, time
 from pathlib import Path
 from serena_central.claude_config.locations import Locations
-from serena_central.projects.claude_settings import ClaudeSettings
+from serena_central.projects.root_settings import ClaudeSettings
 import serena_central.files.text, serena_central.config.load
 root, home = map(Path, sys.argv[1:])
 started, used = time.perf_counter(), time.process_time()

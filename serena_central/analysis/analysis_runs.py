@@ -42,7 +42,7 @@ from serena_central.core.progress import reporting_to
 from serena_central.files.atomic import write_whole
 from serena_central.projects.project import Project
 from serena_central.projects.registry import ProjectRegistry
-from serena_central.projects.superrepo.lookup import SuperRepos
+from serena_central.projects.root_settings import SuperRepos
 from serena_central.store.cache_file import name_of
 
 logger = logging.getLogger(__name__)

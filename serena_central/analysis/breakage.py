@@ -17,8 +17,7 @@ from serena_central.analysis.sibling_uses import Siblings
 from serena_central.core.errors import LanguageServerError, PathError, SerenaCentralError
 from serena_central.core.quoting import quoted
 from serena_central.core.text import Position
-from serena_central.projects.editing.declaration_changes import Redeclared
-from serena_central.projects.editing.positional_values import called_as, is_by_position
+from serena_central.projects.editing.declaration_changes import Redeclared, called_as, is_by_position
 from serena_central.projects.editing.signatures import signature
 from serena_central.projects.navigation.symbol_views import DiagnosticView
 from serena_central.projects.project import Project

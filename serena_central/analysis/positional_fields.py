@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from serena_central.core.errors import LanguageServerError, PathError
 from serena_central.core.text import Text
 from serena_central.lsp.answers import SymbolKind
-from serena_central.projects.editing.positional_values import WITH_BASE, is_decorated, is_import, match_args
+from serena_central.projects.editing.declaration_changes import WITH_BASE, is_decorated, is_import, match_args
 from serena_central.projects.project import Project
 from serena_central.symbols.index import Hit
 from serena_central.symbols.symbol import TYPES

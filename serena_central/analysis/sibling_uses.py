@@ -16,8 +16,8 @@ from serena_central.core.progress import report
 from serena_central.core.quoting import quoted
 from serena_central.projects.project import Project
 from serena_central.projects.registry import ProjectRegistry
+from serena_central.projects.root_settings import SuperRepos
 from serena_central.projects.superrepo.collected_sibling_references import Candidates, candidates, crossing
-from serena_central.projects.superrepo.lookup import SuperRepos
 
 FILE_S = 180.0
 """How long a sibling's server may take for one file: it may have to start, and to load the sibling."""

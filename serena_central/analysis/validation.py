@@ -22,7 +22,7 @@ from serena_central.analysis.unused_symbols import UnusedFound, unused_symbols
 from serena_central.projects.editing.declaration_changes import Redeclared
 from serena_central.projects.project import Project
 from serena_central.projects.registry import ProjectRegistry
-from serena_central.projects.superrepo.lookup import SuperRepos
+from serena_central.projects.root_settings import SuperRepos
 from serena_central.symbols.index import Hit
 
 Found = TypeVar("Found", UnusedFound, Checked)

@@ -64,7 +64,6 @@ from serena_central.projects.warming.warm_up_jobs import WarmUp
 from serena_central.projects.warming.warm_up_roots import choose
 from serena_central.sessions.manager import SessionManager
 from serena_central.sessions.record import SessionRecorder
-from serena_central.sessions.views import SymbolViews
 from serena_central.store.store import Store
 from serena_central.symbols.syntax.reader import SyntaxReader
 from serena_central.tools.call import ToolCaller
@@ -74,9 +73,9 @@ from serena_central.tools.families import CATALOGUE
 from serena_central.tools.gating import Gating
 from serena_central.tools.idempotency import Idempotency, called_once
 from serena_central.tools.live_settings import LiveSettings
-from serena_central.tools.offer import Offer
+from serena_central.tools.offer import Offer, UpstreamOffer
+from serena_central.tools.symbol_answers import SymbolViews
 from serena_central.tools.task_offer import TaskOffer
-from serena_central.tools.upstream_offer import UpstreamOffer
 from serena_central.transcripts.recorded_call import Recorded
 from serena_central.web.alert_switch import AlertSwitch
 from serena_central.web.api import Api
@@ -198,7 +197,7 @@ def _projects(runs: list[Run], base: _Base, applier: Applier) -> _Projects:
     history = EditHistory(applier, base.store, bus, recall=idempotency, access=root_settings.claude.access)
     syntax = SyntaxReader()
     watches = Watches()
-    shared_trees, corpora = SharedTrees(watches), Corpora()
+    shared_trees, corpora = SharedTrees(watches, path_watch), Corpora()
     builder = ProjectBuilder(
         settings=root_settings,
         pool=pool,
@@ -446,7 +445,7 @@ def _faces(
         **_fields_of(services), caller=caller, tally=tally, browsers=browsers, live_settings=live_settings
     )
     dashboard = Dashboard(parts)
-    for tap in (tally.take, log_event, dashboard.live.take):
+    for tap in (tally.take, log_event):
         services.bus.tap(tap)
     presence = Presence(sessions, services.version, calls_once=called_once(services.catalogue))
     connections = Connections(descriptors=limit(), clock=time.monotonic)

@@ -13,7 +13,6 @@ from serena_central.core import tracing
 from serena_central.core.errors import SerenaCentralError, StoreError, ToolRefused
 from serena_central.core.progress import Listener, reporting_to
 from serena_central.core.tracing import Phases, measuring
-from serena_central.pool.run import leasing_for
 from serena_central.sessions.session import Session
 from serena_central.store.rows import EditRow
 from serena_central.tools.answer import Answer
@@ -43,15 +42,15 @@ class RunServer:
         """
         now = anyio.current_time()
         tool, run, trace = decode_run(message, self._services.catalogue, now=now, at=self._clock())
-        session, reply, phases = run.session, ToolReply(), Phases()
+        session, reply = run.session, ToolReply()
+        phases = Phases(f"{tool.name}, call {run.id} of session {session.id}")
         assert isinstance(session, RemoteSession)
-        holder = f"{tool.name}, call {run.id} of session {session.id}"
         failure: Exception | None = None
 
         async def work() -> Answer:
             return await self._local.run(tool, run, reply)
 
-        with tracing.continuing(trace), leasing_for(holder), reporting_to(on_progress), measuring(phases):
+        with tracing.continuing(trace), reporting_to(on_progress), measuring(phases):
             try:
                 with tracing.call_span(f"run {tool.name}"):
                     if run.repeat is None:

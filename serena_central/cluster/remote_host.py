@@ -11,10 +11,10 @@ from serena_central.core import progress, tracing
 from serena_central.core.errors import ClusterError
 from serena_central.sessions.manager import SessionManager
 from serena_central.sessions.session import ActiveProject
-from serena_central.sessions.views import SymbolViews
 from serena_central.store.rows import EditRow
 from serena_central.tools.answer import Answer
 from serena_central.tools.catalogue import Tool
+from serena_central.tools.symbol_answers import SymbolViews
 from serena_central.tools.tool_run import ToolReply, ToolRun
 
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import msgspec
 
 from serena_central.sessions.session import ActiveProject, ClientIdentity, IdentifiedBy, SeenPlace, Session
-from serena_central.sessions.views import SymbolViews
+from serena_central.tools.symbol_answers import SymbolViews
 
 Noted = list[tuple[str, str, str]]
 """Entries of one of a session's dictionaries: the two parts of the key, and the value."""
@@ -101,8 +101,8 @@ class RecordedViews(SymbolViews):
             session.seen.append(Seen(root, path, None))
         super().forget(session, root, path)
 
-    def _set(self, session: Session, place: SeenPlace, body_hash: str) -> None:
-        session.views[place] = body_hash
+    def _set(self, session: Session, place: SeenPlace, seen: str) -> None:
+        session.views[place] = seen
         session.views.move_to_end(place)
 
     def _remove(self, session: Session, place: SeenPlace) -> None:

@@ -138,9 +138,13 @@ def exporting(version: str) -> Generator[None]:
 class Phases:
     """The phases of one call. Belongs to the event loop's thread."""
 
-    __slots__ = ("_active", "_any", "_any_since", "_since", "servers", "spent_s", "together_s")
+    __slots__ = ("_active", "_any", "_any_since", "_since", "is_over", "label", "servers", "spent_s", "together_s")
 
-    def __init__(self) -> None:
+    def __init__(self, label: str = "") -> None:
+        self.label = label
+        """Names the call, for people."""
+        self.is_over = False
+        """Tasks that it started may go on: they work for nobody who waits."""
         self._active: dict[str, int] = {}
         self._since: dict[str, float] = {}
         self._any = 0
@@ -201,7 +205,14 @@ class measuring:  # noqa: N801 - used like a function
     def __exit__(
         self, _kind: type[BaseException] | None, _error: BaseException | None, _trace: TracebackType | None
     ) -> None:
+        self._phases.is_over = True
         _current.reset(self._token)
+
+
+def measured_call() -> str | None:
+    """The label of the call that this task works for; None in the background, and when the call is over."""
+    phases = _current.get()
+    return None if phases is None or phases.is_over else phases.label
 
 
 class phase:  # noqa: N801 - used like a function

@@ -9,21 +9,10 @@ from typing import NamedTuple
 
 import msgspec
 
-from serena_central.editing.plan import Difference, lines_of
+from serena_central.editing.plan import SURVIVES, Hunk, lines_of
 
 MATCHED_LINES = 400
 """Of larger hunks all lines count as made: comparing them takes too long."""
-
-_SURVIVES = ("utf-8", "surrogatepass")
-"""Texts may hold lone surrogates, for bytes that were no text."""
-
-
-class Hunk(msgspec.Struct, frozen=True, array_like=True):
-    """A stretch of lines with a few unchanged ones around it; `line0` is where `after` begins in the new text."""
-
-    line0: int
-    before: bytes
-    after: bytes
 
 
 class FilePatch(msgspec.Struct, frozen=True, kw_only=True):
@@ -52,10 +41,6 @@ class MovedOn(Exception):
     """The lines that a patch made are not there any more; the message says which."""
 
 
-def hunks_of(difference: Difference) -> list[Hunk]:
-    return [Hunk(line0, old.encode(*_SURVIVES), new.encode(*_SURVIVES)) for line0, old, new in difference.hunks]
-
-
 def reverted(text: str, hunks: list[Hunk]) -> str:
     """The text without what the hunks made of it.
 
@@ -74,7 +59,7 @@ def reverted_with_line(text: str, hunks: list[Hunk], line0: int | None) -> tuple
     lines = lines_of(text)
     moved = 0
     for hunk in hunks:
-        before, after = lines_of(hunk.before.decode(*_SURVIVES)), lines_of(hunk.after.decode(*_SURVIVES))
+        before, after = lines_of(hunk.before.decode(*SURVIVES)), lines_of(hunk.after.decode(*SURVIVES))
         start = _find(lines, after, hunk.line0 + moved)
         if line0 is not None and line0 >= start + len(after):
             line0 += len(before) - len(after)
@@ -98,7 +83,7 @@ def changed_lines(hunks: list[Hunk]) -> list[ChangedLines]:
     changed: list[ChangedLines] = []
     grown = 0
     for hunk in hunks:
-        before, after = lines_of(hunk.before.decode(*_SURVIVES)), lines_of(hunk.after.decode(*_SURVIVES))
+        before, after = lines_of(hunk.before.decode(*SURVIVES)), lines_of(hunk.after.decode(*SURVIVES))
         old0, new0 = hunk.line0 - grown, hunk.line0
         changed += [
             ChangedLines(old0 + start, old0 + end, new0 + new_start, new0 + new_end)
@@ -114,7 +99,7 @@ def lines_made(text: str, hunks: list[Hunk]) -> list[int]:
     lines = lines_of(text)
     made: list[int] = []
     for hunk in hunks:
-        before, after = (part.decode(*_SURVIVES) for part in (hunk.before, hunk.after))
+        before, after = (part.decode(*SURVIVES) for part in (hunk.before, hunk.after))
         try:
             start = _find(lines, lines_of(after), hunk.line0)
         except MovedOn:

@@ -12,6 +12,8 @@ from itertools import compress, groupby
 from operator import ne
 from typing import NamedTuple
 
+import msgspec
+
 from serena_central.core.errors import InvalidArguments
 from serena_central.core.quoting import escaped
 from serena_central.core.text import Range, Text
@@ -20,6 +22,9 @@ _LINE_END = re.compile(r"\r\n|\n|\r")
 
 DIFF_CONTEXT = 3
 """Unchanged lines shown before and after each change of a diff."""
+
+SURVIVES = ("utf-8", "surrogatepass")
+"""Texts may hold lone surrogates, for bytes that were no text."""
 
 
 class TextEdit(NamedTuple):
@@ -75,6 +80,14 @@ Change = tuple[str, int, int, int, int]
 """As difflib's opcodes: tag, lines of the old text, lines of the new one."""
 
 
+class Hunk(msgspec.Struct, frozen=True, array_like=True):
+    """A stretch of lines with a few unchanged ones around it; `line0` is where `after` begins in the new text."""
+
+    line0: int
+    before: bytes
+    after: bytes
+
+
 class Difference(NamedTuple):
     """The lines around all differences, from the 0-based line `first0` of both texts on, and what differs in them."""
 
@@ -94,13 +107,13 @@ class Difference(NamedTuple):
         return LineCounts(added, removed)
 
     @property
-    def hunks(self) -> list[tuple[int, str, str]]:
-        """Where the texts differ, with a few equal lines around: 0-based line in the new text, old lines, new lines."""
+    def hunks(self) -> list[Hunk]:
+        """Where the texts differ."""
         return [
-            (
+            Hunk(
                 self.first0 + group[0][3],
-                "".join(self.old[group[0][1] : group[-1][2]]),
-                "".join(self.new[group[0][3] : group[-1][4]]),
+                "".join(self.old[group[0][1] : group[-1][2]]).encode(*SURVIVES),
+                "".join(self.new[group[0][3] : group[-1][4]]).encode(*SURVIVES),
             )
             for group in _grouped(self.changes)
         ]

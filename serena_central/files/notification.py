@@ -1,9 +1,8 @@
 """The interface of a watch on folders, whatever the system: `inotify` implements it on Linux, `watch` hands it out."""
 
-from collections.abc import Iterable
 from typing import NamedTuple, Protocol
 
-from serena_central.files.walk import Folder, FolderWatch, TreeScan
+from serena_central.files.walk import Folder, FolderWatch
 
 
 class WatchUnavailable(Exception):
@@ -52,16 +51,3 @@ class Queue(Protocol):
     def close(self) -> None:
         """Its watches hear nothing from now on."""
         ...
-
-
-def follow(scan: TreeScan, heard: Iterable[Heard]) -> None:
-    """Makes the scan examine each entry with events, once, as it is now."""
-    entries: dict[tuple[str, str], None] = {}
-    for folder, name, _, moved_away in heard:
-        if moved_away:
-            scan.forget(f"{folder.path}{name}/")
-        entries[folder.path, name] = None
-    for path, name in entries:
-        folder = scan.folders.get(path)
-        if folder is not None:
-            scan.examine(folder, name)

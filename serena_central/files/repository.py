@@ -1,8 +1,9 @@
 """Reads git's metadata about a root: the repository around it, its excludes, the ignore files above.
 
-These files lie where the tree does not watch, so they are compared by stat whenever somebody asks (a few µs each). No
-git program is run; of git's configuration only `core.excludesFile` of the user is read. Symlinks are followed:
-these files are git's and the user's own (dotfiles), and nothing but patterns and places is taken from them.
+These files lie where the tree does not watch: whoever asks whether they have changed notices it by a watch of their
+paths, or compares them by stat (a few µs each). No git program is run; of git's configuration only `core.excludesFile`
+of the user is read. Symlinks are followed: these files are git's and the user's own (dotfiles), and nothing but
+patterns and places is taken from them.
 """
 
 import os
@@ -28,8 +29,13 @@ _SECTION = re.compile(r'^\s*\[\s*(\w+)\s*("[^"]*")?\s*\]')
 _EXCLUDES_FILE = re.compile(r'^\s*excludesfile\s*=\s*"?([^"#;]*?)"?\s*$', re.IGNORECASE)
 
 
+OuterState = tuple[str | None, list[Stamp | None]]
+
+
 class OuterRules:
-    """The rules that apply at a root before any ignore file in it. When `changed()`, make new ones and scan again.
+    """The rules that apply at a root before any ignore file in it. When `state()` is not `seen` any more, make new ones
+    and scan again. `paths` are the files that the state is of, there or not: those that were read, or were missing, and
+    what marks a repository.
 
     `stronger` rules come before the `.gitignore` files in the root, `weaker` ones behind them.
     """
@@ -43,11 +49,12 @@ class OuterRules:
         self.weaker: Rules = (Patterns(USUAL, where="the usual ignore rules"),)
         if self._marker is not None:
             self._read_git(Path(self._marker).parent)
-        self._stamps = [_stamp(file) for file in self._files]
+        self.paths = (*self._markers, *self._files)
+        self.seen = self.state()
 
-    def changed(self) -> bool:
-        """Whether a file that was read, or was missing, is another one now, or the repository came or went."""
-        return self._nearest_marker() != self._marker or [_stamp(file) for file in self._files] != self._stamps
+    def state(self) -> OuterState:
+        """What the files are now, and the repository's marker."""
+        return self._nearest_marker(), [_stamp(file) for file in self._files]
 
     def _nearest_marker(self) -> str | None:
         """The `.git` of the repository around the root."""

@@ -10,6 +10,7 @@ from pathlib import Path
 import anyio
 from anyio.abc import TaskGroup, TaskStatus
 
+from serena_central.files.path_watch import PathWatch
 from serena_central.files.tree import FileTree, Listener
 from serena_central.files.watch import Watches
 
@@ -37,8 +38,10 @@ class Following:
 class SharedTrees:
     """Belongs to the event loop's thread."""
 
-    def __init__(self, watches: Watches) -> None:
+    def __init__(self, watches: Watches, path_watch: PathWatch | None = None) -> None:
+        """`path_watch` as for `FileTree`."""
         self._watches = watches
+        self._path_watch = path_watch
         self._shared: dict[Path, _Shared] = {}
         self._tasks: TaskGroup | None = None
 
@@ -55,7 +58,7 @@ class SharedTrees:
         shared = self._shared.get(folder)
         if shared is None:
             # No await between get and set: single flight.
-            shared = self._shared[folder] = _Shared(FileTree(folder, self._watches))
+            shared = self._shared[folder] = _Shared(FileTree(folder, self._watches, path_watch=self._path_watch))
             self._tasks.start_soon(self._hold, folder, shared)
         shared.followers += 1
         unsubscribe = shared.tree.subscribe(listener)

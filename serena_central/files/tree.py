@@ -25,7 +25,8 @@ from anyio.abc import TaskStatus
 
 from serena_central.core.tracing import phase
 from serena_central.files.ignore import ignores
-from serena_central.files.notification import Heard, Watch, WatchUnavailable, follow
+from serena_central.files.notification import Heard, Watch, WatchUnavailable
+from serena_central.files.path_watch import PathWatch
 from serena_central.files.repository import IGNORE_FILE, OuterRules
 from serena_central.files.stamp import Stamp
 from serena_central.files.walk import Findings, TreeScan
@@ -73,8 +74,11 @@ class FileTree:
         ignored_paths: Sequence[str] = (),
         ignore_all_files_in_gitignore: bool = True,
         hidden: Callable[[str], bool] | None = None,
+        path_watch: PathWatch | None = None,
     ) -> None:
-        """`hidden` tells of a root-relative path whether rules keep it out of everything."""
+        """`hidden` tells of a root-relative path whether rules keep it out of everything. Without `path_watch` each
+        `fresh()` compares by stat the files outside of the root that it follows."""
+        self._path_watch = path_watch or PathWatch(watches=False)
         self._hidden = hidden
         self.root = root
         self._watches = watches
@@ -206,7 +210,9 @@ class FileTree:
     async def _catch_up(self, watch: Watch) -> None:
         """Applies the watch's events until there are no more."""
         assert self._scan is not None
-        if self._scan.root_is_another() or self._scan.outer.changed():
+        outer = self._scan.outer
+        state = self._path_watch.get(("ignore rules", outer.paths), lambda: outer.paths, outer.state)
+        if self._scan.root_is_another() or state != outer.seen:
             await self._rescan()
         for _ in range(MOST_ROUNDS):
             heard = watch.read()
@@ -221,9 +227,9 @@ class FileTree:
         assert self._scan is not None
         try:
             if len(heard) <= MOST_AT_ONCE and not any(_may_take_long(one) for one in heard):
-                follow(self._scan, heard)
+                _examine(self._scan, heard)
             else:
-                await _in_thread(partial(follow, self._scan, heard))
+                await _in_thread(partial(_examine, self._scan, heard))
         except WatchUnavailable as error:
             self._stop_watching(error)
             await self._rescan()
@@ -311,6 +317,19 @@ class FileTree:
                 listener(changes)
             except Exception:
                 logger.exception("a listener failed on %d changes in %s", len(changes), self.root)
+
+
+def _examine(scan: TreeScan, heard: Iterable[Heard]) -> None:
+    """Makes the scan examine each entry with events, once, as it is now."""
+    entries: dict[tuple[str, str], None] = {}
+    for folder, name, _, moved_away in heard:
+        if moved_away:
+            scan.forget(f"{folder.path}{name}/")
+        entries[folder.path, name] = None
+    for path, name in entries:
+        folder = scan.folders.get(path)
+        if folder is not None:
+            scan.examine(folder, name)
 
 
 def _look_everywhere(scan: TreeScan, make_outer: Callable[[], OuterRules]) -> None:

@@ -28,6 +28,9 @@ READ_BYTES = 100_000_000
 """Of files without a filter: filters of more take ten times as long as a search for one word, and a gigabyte of code
 would need 100 MB of them."""
 
+GONE_KEPT = 1000
+"""Filters of files that are gone, at most: 200 KB."""
+
 BATCH = 200
 """Files read in one turn of a thread: a tenth of a second, after which a cancelled call ends."""
 
@@ -50,6 +53,8 @@ class Vocabulary:
 
         A name without a word in it (an operator) stands, as far as can be told here, in all of them.
         """
+        if len(self._filters) > len(files) + GONE_KEPT:
+            self._filters = {path: known for path, known in self._filters.items() if path in files}
         asked, known = [path for path in paths if path in files], self._filters.get
         # Thousands of files: not a call of `_is_known` for each.
         unread = {path: files[path] for path in asked if (known(path) or _UNREAD)[0] != files[path]}
@@ -62,11 +67,6 @@ class Vocabulary:
             return found[0]
         either = {path for some in found for path in some}
         return [path for path in asked if path in either]
-
-    def forget(self, paths: Iterable[str]) -> None:
-        """Drops what is known of files that are gone."""
-        for path in paths:
-            self._filters.pop(path, None)
 
     def _is_known(self, path: str, stamp: Stamp) -> bool:
         known = self._filters.get(path)

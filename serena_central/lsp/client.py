@@ -222,7 +222,8 @@ class LanguageServer:
     @property
     def trouble(self) -> str:
         """Why a pattern of its entry is not used any more; empty while all are."""
-        return self._names.trouble or self._lsp_session.readiness.trouble
+        bounded = (*self._names.bounded, *self._lsp_session.readiness.bounded)
+        return next((matcher.trouble for matcher in bounded if matcher.trouble), "")
 
     async def enter(self, folder: Path) -> None:
         """Makes sure that a folder is one of the workspace's: questions about its files need more than each file."""

@@ -5,7 +5,7 @@ Pure data in and out; LSP 3.17, "Initialize Request".
 
 import os
 import re
-from collections.abc import Container, Sequence
+from collections.abc import Sequence
 from copy import deepcopy
 from pathlib import Path
 from typing import Any, cast
@@ -76,18 +76,13 @@ class _BuildInfo(msgspec.Struct):
     Version: str = ""
 
 
-class Offer(msgspec.Struct):
+class ServerOffer(msgspec.Struct):
     """What a server said of itself."""
 
     capabilities: dict[str, Any] = {}
     version: str = ""
     encoding: Encoding = "utf-16"
     sync_kind: int = 1
-
-    def has(self, feature: Feature, registered: Container[str]) -> bool:
-        """Whether it answers the feature's request, by its first word or by a registration since."""
-        method, capability = METHODS[feature]
-        return self.capabilities.get(capability) not in (None, False) or method in registered
 
 
 def initialize_params(spec: ServerSpec, folders: Sequence[Path]) -> dict[str, Any]:
@@ -108,14 +103,14 @@ def workspace_folders(folders: Sequence[Path]) -> list[dict[str, str]]:
     return [{"uri": uri_of(folder), "name": folder.name} for folder in folders]
 
 
-def offer_of(result: LspInitializeResult) -> Offer:
+def offer_of(result: LspInitializeResult) -> ServerOffer:
     said = result.capabilities
     chosen = said.get("positionEncoding", "utf-16")
     encoding: Encoding = chosen if chosen in ("utf-8", "utf-32") else "utf-16"
     sync: Any = said.get("textDocumentSync", 1)
     kind = cast("dict[str, Any]", sync).get("change", 0) if isinstance(sync, dict) else sync
     version = (result.server_info.version if result.server_info else None) or ""
-    return Offer(said, _plain_version(version), encoding, kind if isinstance(kind, int) else 1)
+    return ServerOffer(said, _plain_version(version), encoding, kind if isinstance(kind, int) else 1)
 
 
 def _plain_version(said: str) -> str:

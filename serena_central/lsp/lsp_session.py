@@ -26,7 +26,7 @@ from serena_central.lsp.catalogue.spec import Feature
 from serena_central.lsp.conversion import lsp_position, path_of, uri_of
 from serena_central.lsp.diagnostics_wait import Patience
 from serena_central.lsp.documents import Documents, Reading
-from serena_central.lsp.handshake import METHODS, Offer, initialize_params, merged, offer_of, workspace_folders
+from serena_central.lsp.handshake import METHODS, ServerOffer, initialize_params, merged, offer_of, workspace_folders
 from serena_central.lsp.readiness import ReadinessTracker, note_gap
 from serena_central.lsp.settling import Settling
 from serena_central.lsp.types import LspInitializeResult, LspPublishedDiagnostics
@@ -104,7 +104,7 @@ class LspSession:
         """The server says which version of a document its diagnostics are about."""
         self._diagnostics_moved = anyio.Event()
         self._patience = Patience()
-        self.offer = Offer()
+        self.offer = ServerOffer()
         self.proven = False
         """It has answered a question since its handshake."""
         self.readiness = ReadinessTracker(spec.readiness, spec.title)
@@ -257,7 +257,7 @@ class LspSession:
         return answers
 
     def pulls_diagnostics(self) -> bool:
-        return self.offer.has("diagnostics", self._callbacks.registered)
+        return self._is_offered("diagnostics")
 
     async def await_published(self, path: Path) -> tuple[Reading, LspPublishedDiagnostics] | None:
         """The diagnostics that the server sent by itself for the file as it is now.
@@ -401,11 +401,14 @@ class LspSession:
             params["position"] = lsp_position(text, question.position, self.offer.encoding)
         return params
 
+    def _is_offered(self, feature: Feature) -> bool:
+        """Whether the server answers the feature's request, by its first word or by a registration since."""
+        method, capability = METHODS[feature]
+        return self.offer.capabilities.get(capability) not in (None, False) or method in self._callbacks.registered
+
     def _check_offered(self, feature: Feature) -> None:
         spec = self._spec
-        if feature in spec.deny or not (
-            feature in spec.unadvertised or self.offer.has(feature, self._callbacks.registered)
-        ):
+        if feature in spec.deny or not (feature in spec.unadvertised or self._is_offered(feature)):
             raise Unsupported(spec.name, METHODS[feature][0])
 
     def _take_diagnostics(self, published: LspPublishedDiagnostics) -> None:

@@ -31,9 +31,7 @@ class NamePatterns:
         self.anonymous = matcher_of(f"{server} {_ANONYMOUS}", naming.anonymous)
         self.values = BoundedMatcher(f"{server} {_VALUES}", naming.values) if naming.values else None
 
-    @property
-    def trouble(self) -> str:
-        return _first(self.scoped, self.decorated, self.imports, self.anonymous, self.values)
+        self.bounded = _bounded(self.scoped, self.decorated, self.imports, self.anonymous, self.values)
 
 
 class LinePatterns:
@@ -44,9 +42,7 @@ class LinePatterns:
         self.ails = matcher_of(f"{server} readiness.trouble", readiness.trouble)
         self.cured = matcher_of(f"{server} readiness.cured", readiness.cured)
 
-    @property
-    def trouble(self) -> str:
-        return _first(self.ready, self.ails, self.cured)
+        self.bounded = _bounded(self.ready, self.ails, self.cured)
 
 
 def check(spec: ServerSpec) -> None:
@@ -90,5 +86,6 @@ def _patterns_of(spec: ServerSpec) -> Iterator[tuple[str, str]]:
             yield key, source
 
 
-def _first(*matchers: Matcher | None) -> str:
-    return next((matcher.trouble for matcher in matchers if matcher is not None and matcher.trouble), "")
+def _bounded(*matchers: Matcher | None) -> tuple[BoundedMatcher, ...]:
+    """Those that may get into trouble."""
+    return tuple(matcher for matcher in matchers if isinstance(matcher, BoundedMatcher))

@@ -35,6 +35,7 @@ class ReadinessTracker:
         self._server = server
         self._titles = re.compile("|".join(re.escape(title) for title in spec.titles), re.IGNORECASE)
         self._patterns = LinePatterns(spec, server)
+        self.bounded = self._patterns.bounded
         self._running: dict[int | str, str] = {}
         """Token → title, of every progress that has begun and not ended."""
         self._seen = False
@@ -82,11 +83,6 @@ class ReadinessTracker:
             self._ails = line
         elif cured and cured.search(line):
             self._ails = ""
-
-    @property
-    def trouble(self) -> str:
-        """Why a pattern of the entry is not used any more."""
-        return self._patterns.trouble
 
     @property
     def pending(self) -> bool:

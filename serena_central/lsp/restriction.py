@@ -3,11 +3,10 @@ not at all. Who is trusted is said elsewhere; here is what follows from it.
 """
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from serena_central.core.errors import ServerNotTrusted
-from serena_central.lsp.answers import FileEvent
 from serena_central.lsp.catalogue import ServerSpec, Untrusted
 from serena_central.processes.environment import outside, search_path
 
@@ -34,12 +33,6 @@ def restriction(spec: ServerSpec, root: Path, untrusted: Path) -> Untrusted:
         if found:
             raise ServerNotTrusted(spec.name, languages, f"what {folder / found} may name", str(untrusted))
     return how
-
-
-def forbidden(spec: ServerSpec, changes: Iterable[FileEvent]) -> Path | None:
-    """A file that has come or changed, with which the server can't be kept from executing."""
-    names = spec.untrusted.unless if spec.untrusted else ()
-    return next((change.path for change in changes if change.path.name in names and change.kind != "deleted"), None)
 
 
 def without(command: Sequence[str], options: Sequence[str]) -> list[str]:

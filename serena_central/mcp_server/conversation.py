@@ -21,8 +21,12 @@ from serena_central.mcp_server.sender import IN_SCOPE, ClientConnection, Sender
 
 ID_HEADER = b"mcp-session-id"
 
+RESUMED_WITHIN_S = 30.0
+"""How long a read continues after its connection broke, so that the client can reconnect for the answer; afterwards it
+is cancelled, as is one to which it cannot return. A client can cancel it at once by `notifications/cancelled`."""
 
-class Conversation(ClientConnection):
+
+class HandshakeConversation(ClientConnection):
     """One client's transport, and what this era lets us know about the client. Belongs to the event loop's thread."""
 
     def __init__(self, conversation_id: str, credential: str) -> None:
@@ -41,15 +45,10 @@ class Conversation(ClientConnection):
         self.had_stream = False
 
 
-RESUMED_WITHIN_S = 30.0
-"""How long a read continues after its connection broke, so that the client can reconnect for the answer; afterwards it
-is cancelled, as is one to which it cannot return. A client can cancel it at once by `notifications/cancelled`."""
-
-
 class Exchange:
     """One HTTP request of a conversation. Lets the call inside it end when the client hangs up and does not return."""
 
-    def __init__(self, conversation: Conversation) -> None:
+    def __init__(self, conversation: HandshakeConversation) -> None:
         self._conversation = conversation
         self._scope: anyio.CancelScope | None = None
         self._hung_up = False
@@ -97,7 +96,7 @@ class Exchange:
         return watched
 
 
-def begin_exchange(scope: Scope, conversation: Conversation) -> Exchange:
+def begin_exchange(scope: Scope, conversation: HandshakeConversation) -> Exchange:
     """Marks a request as part of a conversation."""
     exchange = Exchange(conversation)
     scope[IN_SCOPE] = replace(scope[IN_SCOPE], connection=conversation, while_connected=exchange.while_connected)
@@ -130,7 +129,7 @@ class Replay:
     `sender` is that client.
     """
 
-    def __init__(self, conversation: Conversation, body: bytes, sender: Sender) -> None:
+    def __init__(self, conversation: HandshakeConversation, body: bytes, sender: Sender) -> None:
         self.scope: Scope = {
             "type": "http",
             "method": "POST",
@@ -156,7 +155,7 @@ class Replay:
         """Drops the answer."""
 
 
-def note_stream(conversation: Conversation, send: Send) -> Send:
+def note_stream(conversation: HandshakeConversation, send: Send) -> Send:
     """Notices when a client's stream is open."""
 
     async def noted(message: Message) -> None:

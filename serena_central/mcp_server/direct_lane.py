@@ -35,7 +35,7 @@ from starlette.types import Receive, Scope, Send
 from serena_central.core import tracing
 from serena_central.core.errors import UnknownProject
 from serena_central.core.lru import Lru
-from serena_central.mcp_server.conversation import ID_HEADER, Conversation, Exchange
+from serena_central.mcp_server.conversation import ID_HEADER, Exchange, HandshakeConversation
 from serena_central.mcp_server.errors import failed_result, protocol_error
 from serena_central.mcp_server.request_bodies import Body
 from serena_central.mcp_server.resumption import RETRY_MS
@@ -62,6 +62,22 @@ Headers = Sequence[tuple[bytes, bytes]]
 
 RESUMABLE_SINCE = "2025-11-25"
 """Clients of earlier revisions cannot parse the event without data that tells them where to resume."""
+
+RESERVED = "io.modelcontextprotocol/"
+"""Prefix of the keys in `_meta` that the protocol defines."""
+
+ENVELOPE = frozenset((PROTOCOL_VERSION_META_KEY, CLIENT_INFO_META_KEY, CLIENT_CAPABILITIES_META_KEY))
+
+PROGRESS = "progressToken"
+
+MOST_CALLERS = 256
+"""Clients of the modern era say the same of themselves in each request; it is checked once."""
+
+ROUTING = (b"mcp-protocol-version", b"mcp-method", b"mcp-name")
+"""Headers that repeat what the message says."""
+
+PARAMETER = b"mcp-param-"
+"""Of headers that repeat arguments."""
 
 
 class Wire(Protocol):
@@ -165,7 +181,7 @@ class ModernWire:
 class HandshakeWire:
     """One request of a conversation. Its stream can be resumed, by clients that know how."""
 
-    def __init__(self, conversation: Conversation, exchange: Exchange, request: str, version: str) -> None:
+    def __init__(self, conversation: HandshakeConversation, exchange: Exchange, request: str, version: str) -> None:
         self.headers: Headers = [(ID_HEADER, conversation.id.encode("ascii"))]
         self._transport = conversation.transport
         self._exchange = exchange
@@ -202,23 +218,6 @@ def encoded(message: Message) -> bytes:
         return msgspec.json.encode(message)
     except UnicodeEncodeError:
         return json.dumps(message, separators=(",", ":")).encode("ascii")
-
-
-RESERVED = "io.modelcontextprotocol/"
-"""Prefix of the keys in `_meta` that the protocol defines."""
-
-ENVELOPE = frozenset((PROTOCOL_VERSION_META_KEY, CLIENT_INFO_META_KEY, CLIENT_CAPABILITIES_META_KEY))
-
-PROGRESS = "progressToken"
-
-MOST_CALLERS = 256
-"""Clients of the modern era say the same of themselves in each request; it is checked once."""
-
-ROUTING = (b"mcp-protocol-version", b"mcp-method", b"mcp-name")
-"""Headers that repeat what the message says."""
-
-PARAMETER = b"mcp-param-"
-"""Of headers that repeat arguments."""
 
 
 class _Params(msgspec.Struct, forbid_unknown_fields=True):
@@ -259,7 +258,7 @@ class DirectLane:
         self._callers: Lru[tuple[str, bytes, bytes], Caller] = Lru(MOST_CALLERS)
 
     async def serve_handshake(
-        self, conversation: Conversation, exchange: Exchange, scope: Scope, body: Body, send: Send
+        self, conversation: HandshakeConversation, exchange: Exchange, scope: Scope, body: Body, send: Send
     ) -> bool:
         """Serves a request of a conversation, or leaves it as it is and returns False."""
         version = conversation.version

@@ -49,6 +49,12 @@ _MOST_NAMES = 20
 
 _TRACE = frozenset((b"traceparent", b"tracestate", b"baggage"))
 
+_VERSION_HEADER = b"mcp-protocol-version"
+
+_VERSIONS = frozenset(version.encode("ascii") for version in SUPPORTED_PROTOCOL_VERSIONS)
+
+_HANDSHAKE_VERSIONS = frozenset(version.encode("ascii") for version in HANDSHAKE_PROTOCOL_VERSIONS)
+
 
 def sender_in(scope: Scope) -> Sender:
     """The sender of one HTTP request. Folders may hold any bytes, so undecodable ones survive."""
@@ -86,11 +92,6 @@ def _names_in(text: str) -> tuple[str, ...]:
 
 def _pid_in(text: str) -> int | None:
     return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else None
-
-
-_VERSION_HEADER = b"mcp-protocol-version"
-_VERSIONS = frozenset(version.encode("ascii") for version in SUPPORTED_PROTOCOL_VERSIONS)
-_HANDSHAKE_VERSIONS = frozenset(version.encode("ascii") for version in HANDSHAKE_PROTOCOL_VERSIONS)
 
 
 class McpEndpoint:

@@ -12,6 +12,8 @@ from starlette.types import Message, Receive
 MOST_MESSAGES = 100
 """Of a batch."""
 
+BAD_ID = "The id of a request is a string or an integer."
+
 
 class _Cancelled(msgspec.Struct):
     requestId: int | str  # noqa: N815 - the wire's name
@@ -44,8 +46,6 @@ class _Message(msgspec.Struct):
 
 _decode_message = msgspec.json.Decoder(_Message).decode
 _decode_parts = msgspec.json.Decoder(list[msgspec.Raw]).decode
-
-BAD_ID = "The id of a request is a string or an integer."
 
 
 class Body:

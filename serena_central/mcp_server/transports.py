@@ -25,8 +25,8 @@ from serena_central.core.periodic import repeat
 from serena_central.core.running_time import running_time
 from serena_central.mcp_server.batches import serve_batch
 from serena_central.mcp_server.conversation import (
-    Conversation,
     Exchange,
+    HandshakeConversation,
     Opening,
     Replay,
     begin_exchange,
@@ -41,6 +41,16 @@ from serena_central.sessions.manager import SessionManager
 from serena_central.sessions.session import new_session_id
 
 logger = logging.getLogger(__name__)
+
+_CHANGES = NotificationOptions(tools_changed=True, resources_changed=True)
+"""Capabilities announced to these clients: switching modes or projects changes the listed tools, writing memories the
+listed resources."""
+
+_LAST_EVENT = b"last-event-id"
+
+_HAS_BATCHES = "2025-03-26"
+
+_INITIALIZED = b'{"jsonrpc":"2.0","method":"notifications/initialized"}'
 
 
 class TransportPolicy(msgspec.Struct, frozen=True, kw_only=True):
@@ -77,7 +87,7 @@ class HandshakeTransports:
         self._sessions = sessions
         self._openings = openings
         self._policy = policy or TransportPolicy()
-        self._known: dict[str, Conversation] = {}
+        self._known: dict[str, HandshakeConversation] = {}
         self._taking_back = anyio.Lock()
         self._tasks: anyio.abc.TaskGroup | None = None
 
@@ -108,7 +118,7 @@ class HandshakeTransports:
                 self._openings.forget(conversation.id, conversation.session_id)  # who said goodbye is not taken back
             await self._end(conversation, "it sent DELETE", for_good=True)
 
-    def conversation(self, conversation_id: str) -> Conversation | None:
+    def conversation(self, conversation_id: str) -> HandshakeConversation | None:
         """The conversation of this id, while it lasts."""
         return self._known.get(conversation_id)
 
@@ -174,14 +184,14 @@ class HandshakeTransports:
         if established and self._openings is not None:
             self._openings.remember(conversation.id, conversation.session_id, opening.body)
 
-    async def _begin(self, conversation_id: str, credential: str) -> Conversation:
+    async def _begin(self, conversation_id: str, credential: str) -> HandshakeConversation:
         assert self._tasks is not None, "serve() needs run()"
-        conversation = Conversation(conversation_id, credential)
+        conversation = HandshakeConversation(conversation_id, credential)
         await self._tasks.start(self._drive, conversation)
         self._known[conversation_id] = conversation
         return conversation
 
-    async def _drive(self, conversation: Conversation, *, task_status: anyio.abc.TaskStatus[None]) -> None:
+    async def _drive(self, conversation: HandshakeConversation, *, task_status: anyio.abc.TaskStatus[None]) -> None:
         """Carries messages between one transport and the server's handlers until the transport ends."""
         async with conversation.transport.connect() as (incoming, outgoing):
             task_status.started()
@@ -199,7 +209,7 @@ class HandshakeTransports:
             finally:
                 self._known.pop(conversation.id, None)
 
-    async def _pass(self, conversation: Conversation, scope: Scope, receive: Receive, send: Send) -> None:
+    async def _pass(self, conversation: HandshakeConversation, scope: Scope, receive: Receive, send: Send) -> None:
         exchange = begin_exchange(scope, conversation)
         receive = exchange.watch(receive)
         conversation.requests += 1
@@ -215,7 +225,7 @@ class HandshakeTransports:
             conversation.requests -= 1
             conversation.quiet_since = running_time()
 
-    async def _get(self, conversation: Conversation, scope: Scope, receive: Receive, send: Send) -> None:
+    async def _get(self, conversation: HandshakeConversation, scope: Scope, receive: Receive, send: Send) -> None:
         """The stream outside of calls; with `Last-Event-ID` that one again, or the stream of a call."""
         event = next((value.decode("latin-1") for name, value in scope["headers"] if name == _LAST_EVENT), None)
         transport = conversation.transport
@@ -231,7 +241,7 @@ class HandshakeTransports:
             await transport.handle_request(scope, receive, note_stream(conversation, send))
 
     async def _post(
-        self, conversation: Conversation, exchange: Exchange, scope: Scope, receive: Receive, send: Send
+        self, conversation: HandshakeConversation, exchange: Exchange, scope: Scope, receive: Receive, send: Send
     ) -> None:
         body = await body_of(receive)
         direct = self._direct
@@ -247,13 +257,15 @@ class HandshakeTransports:
         else:
             await serve_batch(parts, scope, body.receive, send, partial(self._part, conversation))
 
-    async def _part(self, conversation: Conversation, scope: Scope, part: bytes, receive: Receive, send: Send) -> None:
+    async def _part(
+        self, conversation: HandshakeConversation, scope: Scope, part: bytes, receive: Receive, send: Send
+    ) -> None:
         body = Body([{"type": "http.request", "body": part, "more_body": False}], receive)
         receive = begin_exchange(scope, conversation).watch(body.receive)
         await self._message(conversation, scope, part, receive, send)
 
     async def _message(
-        self, conversation: Conversation, scope: Scope, content: bytes, receive: Receive, send: Send
+        self, conversation: HandshakeConversation, scope: Scope, content: bytes, receive: Receive, send: Send
     ) -> None:
         """A request that is sent again before it was answered waits until the transport is through with the first: one
         would take the other's answer away. What they ask for is done once; `tools/idempotency.py` knows that."""
@@ -267,7 +279,7 @@ class HandshakeTransports:
         async with conversation.turns.holding([] if head.request is None else [head.request]):
             await conversation.transport.handle_request(scope, receive, send)
 
-    def _holding(self, conversation: Conversation) -> AbstractContextManager[None]:
+    def _holding(self, conversation: HandshakeConversation) -> AbstractContextManager[None]:
         """An open stream shows that its client lives; one of a killed or forgotten session shows nothing."""
         try:
             session = self._sessions.get(conversation.session_id)
@@ -276,7 +288,7 @@ class HandshakeTransports:
             return nullcontext()
         return self._sessions.held(session)
 
-    async def _end(self, conversation: Conversation, reason: str | None, *, for_good: bool = False) -> None:
+    async def _end(self, conversation: HandshakeConversation, reason: str | None, *, for_good: bool = False) -> None:
         self._known.pop(conversation.id, None)
         if reason is not None:
             self._sessions.disconnect(conversation.session_id, reason, for_good=for_good)
@@ -285,7 +297,7 @@ class HandshakeTransports:
         if not conversation.transport.is_terminated:
             await conversation.transport.terminate()
 
-    async def _recreate(self, conversation_id: str, credential: str, scope: Scope) -> Conversation | None:
+    async def _recreate(self, conversation_id: str, credential: str, scope: Scope) -> HandshakeConversation | None:
         """Brings a conversation from before a restart back to life, by replaying how it began."""
         if self._openings is None:
             return None
@@ -301,14 +313,3 @@ class HandshakeTransports:
                 await self._pass(conversation, replay.scope, replay.receive, replay.send)
             logger.info("resumed an MCP session", extra={"session": conversation_id})
             return conversation
-
-
-_CHANGES = NotificationOptions(tools_changed=True, resources_changed=True)
-"""Capabilities announced to these clients: switching modes or projects changes the listed tools, writing memories the
-listed resources."""
-
-_LAST_EVENT = b"last-event-id"
-
-_HAS_BATCHES = "2025-03-26"
-
-_INITIALIZED = b'{"jsonrpc":"2.0","method":"notifications/initialized"}'

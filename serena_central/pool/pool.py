@@ -7,7 +7,7 @@ nor projects.
 import logging
 import math
 import time
-from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from functools import partial
 from pathlib import Path
@@ -28,12 +28,11 @@ from serena_central.core.events import EventBus, Severity
 from serena_central.core.periodic import repeat
 from serena_central.core.places import Places
 from serena_central.core.running_time import running_time
-from serena_central.core.tracing import phase
+from serena_central.core.tracing import measured_call, phase
 from serena_central.lsp.answers import FileEvent
 from serena_central.lsp.catalogue import ServerSpec
 from serena_central.lsp.client import LanguageServer
 from serena_central.lsp.locate import LEAST_MEMORY_MB, Launch, locate
-from serena_central.lsp.restriction import forbidden
 from serena_central.pool.breaker import BreakerState
 from serena_central.pool.budget import OtherProcess, machine_memory_bytes
 from serena_central.pool.interest import Interests
@@ -41,7 +40,7 @@ from serena_central.pool.key import ServerKey, WantedServer
 from serena_central.pool.key_history import KeyHistory
 from serena_central.pool.ledger import OWNER_VARIABLE, Ledger
 from serena_central.pool.reaper import Reaper
-from serena_central.pool.run import Run, lease_holder
+from serena_central.pool.run import BACKGROUND, Run
 from serena_central.pool.slot import NOT_RUNNING, Slot
 from serena_central.pool.snapshot import ServerSnapshot, of_slot
 from serena_central.pool.state import Cause
@@ -83,7 +82,7 @@ class Lease:
             with phase("start", slot.key.server):
                 run = await slot.acquire()
         self._run = run
-        run.holders[self] = lease_holder(), slot.now
+        run.holders[self] = measured_call() or BACKGROUND, slot.now
         return run.server
 
     async def __aexit__(
@@ -148,7 +147,7 @@ class LanguageServerPool:
             usage=usage,
             warn=self._warn,
         )
-        self._watching_moved = anyio.Event()
+        self._on_watching: list[Callable[[], None]] = []
         self._orders: MemoryObjectSendStream[Work] | None = None  # while the pool runs
         self._shield = anyio.CancelScope(shield=True)
         self._open = False
@@ -212,7 +211,7 @@ class LanguageServerPool:
         """
         for slot in self._slots.values():
             if slot.key.root == root:
-                if slot.key.untrusted and (file := forbidden(slot.wanted.spec, changes)):
+                if slot.key.untrusted and (file := _forbidden(slot.wanted.spec, changes)):
                     slot.expire(Cause.NOT_TRUSTED, f"{file.name} was added and may name programs")
                     continue
                 for run in slot.runs:
@@ -232,16 +231,17 @@ class LanguageServerPool:
         """Since when the servers of these roots may have read files, by the clock that those are stamped with."""
         return min((run.created_ns for run in self._runs_of(roots) if run.created_ns is not None), default=None)
 
-    async def watching_moved(self) -> None:
-        """Returns when a server asks to hear of other folders than before."""
-        await self._watching_moved.wait()
+    def on_watching(self, listener: Callable[[], None]) -> Callable[[], None]:
+        """Calls `listener` when a server asks to hear of other folders than before. Returns the way to end it."""
+        self._on_watching.append(listener)
+        return lambda: self._on_watching.remove(listener)
 
     def _runs_of(self, roots: Collection[Path]) -> Iterator[Run]:
         return (run for slot in self._slots.values() if slot.key.root in roots for run in slot.runs)
 
     def _watching(self) -> None:
-        self._watching_moved.set()
-        self._watching_moved = anyio.Event()
+        for listener in tuple(self._on_watching):
+            listener()
 
     def attach(self, root: Path) -> None:
         """One more session is interested in the root's servers."""
@@ -431,3 +431,9 @@ async def _at_the_border(work: Work) -> None:
         await work()
     except Exception:
         logger.exception("A task of the pool failed")
+
+
+def _forbidden(spec: ServerSpec, changes: Iterable[FileEvent]) -> Path | None:
+    """A file that has come or changed, with which a server can't be kept from executing (`lsp/restriction`)."""
+    names = spec.untrusted.unless if spec.untrusted else ()
+    return next((change.path for change in changes if change.path.name in names and change.kind != "deleted"), None)

@@ -12,7 +12,6 @@ import logging
 import math
 from collections.abc import Awaitable, Callable, Generator, Sequence
 from contextlib import contextmanager
-from contextvars import ContextVar
 from pathlib import Path
 
 import anyio
@@ -38,60 +37,16 @@ from serena_central.pool.key import WantedServer
 from serena_central.pool.state import Cause, Lifecycle, Move, RunState
 from serena_central.processes.usage import ProcessUsage, Usage
 
+logger = logging.getLogger(__name__)
+
 PROGRESS_S = 5.0
 """Interval at which a call is sent progress, in seconds."""
 
 FURTHER_S = 10.0
 """How long a call waits for a server that left another without an answer and has sent nothing since."""
 
-
 BACKGROUND = "background work: the index, an analysis run or a warm-up"
-
-
-class Holder(msgspec.Struct, frozen=True):
-    """A lease that is held now."""
-
-    label: str
-    held_s: float
-
-
-class Work:
-    """What leases. Tasks that it started may outlive it, and hold servers for themselves then."""
-
-    def __init__(self, label: str) -> None:
-        self._label = label
-        self._is_over = False
-
-    @property
-    def label(self) -> str:
-        return BACKGROUND if self._is_over else self._label
-
-    def end(self) -> None:
-        self._is_over = True
-
-
-_current: ContextVar[Work | None] = ContextVar("lease_holder", default=None)
-
-
-@contextmanager
-def leasing_for(label: str) -> Generator[None]:
-    """Leases taken inside are held by `label`."""
-    work = Work(label)
-    token = _current.set(work)
-    try:
-        yield
-    finally:
-        work.end()
-        _current.reset(token)
-
-
-def lease_holder() -> str:
-    """Who leases here."""
-    work = _current.get()
-    return work.label if work is not None else BACKGROUND
-
-
-logger = logging.getLogger(__name__)
+"""Holds the leases that no call holds."""
 
 ServerBuilder = Callable[[WantedServer], Awaitable[LanguageServer]]
 """Makes the server object, unstarted. Raises: ServerNotInstalled."""
@@ -104,6 +59,13 @@ IDLE_SHARE = 0.01
 
 _DRAINS = frozenset({Cause.MAX_CALLS, Cause.SETTINGS_CHANGED})
 """Causes after which the calls that still run may end; after all others the process is stopped at once."""
+
+
+class Holder(msgspec.Struct, frozen=True):
+    """A lease that is held now."""
+
+    label: str
+    held_s: float
 
 
 class Run:

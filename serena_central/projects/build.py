@@ -69,6 +69,7 @@ class ProjectBuilder:
             side_percent=settings.side_language_percent,
             syntax=self.syntax,
             installations=self.installer,
+            path_watch=self.settings.watch,
         )
         for key, text in languages.selection.problems:
             origins = found.origins.get(f"language_servers.{key}") or found.origins.get(key, (DEFAULT,))
@@ -87,6 +88,7 @@ class ProjectBuilder:
             corpora=self.corpora,
             indexing=INDEXING,
             access=access,
+            path_watch=self.settings.watch,
         )
         project.settings_stamp = seen
         held_back = [problem.key for problem in found.problems if problem.kind == "untrusted"]

@@ -21,8 +21,8 @@ from serena_central.files.glob import expand_braces
 from serena_central.lsp.catalogue import catalogue
 from serena_central.projects.project import Project
 from serena_central.projects.registry import ProjectRegistry, real_path
+from serena_central.projects.root_settings import SuperRepos
 from serena_central.projects.superrepo.configuration import SuperRepo
-from serena_central.projects.superrepo.lookup import SuperRepos
 from serena_central.projects.superrepo.path_policy import check_path
 
 OPENING_S = 0.005

@@ -25,6 +25,7 @@ from serena_central.core.quoting import as_name
 from serena_central.editing.transaction import Applier
 from serena_central.files.boundary import OPEN, Access, from_shown, relative, relative_or_none, resolve_inside, shown
 from serena_central.files.corpus import Corpora
+from serena_central.files.path_watch import PathWatch
 from serena_central.files.search import SearchRequest, SearchResult, Source, search
 from serena_central.files.shared_trees import SharedTrees
 from serena_central.files.text import FileText
@@ -86,6 +87,7 @@ class Project:
         corpora: Corpora | None = None,
         indexing: IndexingPolicy | None = None,
         access: Access = OPEN,
+        path_watch: PathWatch | None = None,
     ) -> None:
         """`applier` writes edits, and `edited` is called for each; it must neither wait nor raise. `amended` is called
         for one that a hook added to. Without `shared_trees` language servers are not notified of files outside the
@@ -102,6 +104,7 @@ class Project:
             ignored_paths=settings.ignored_paths,
             ignore_all_files_in_gitignore=settings.ignore_all_files_in_gitignore,
             hidden=access.hides if access.reading else None,
+            path_watch=path_watch,
         )
         self._external = ExternalFolders(root, self.tree, languages, shared_trees) if shared_trees else None
         self.index = SymbolIndex()
@@ -190,7 +193,6 @@ class Project:
         if by_builds and any(self.languages.is_marker(change.path) for change in changes):
             self.indexer.doubt(self.tree.files)  # how they are built may be known now
         self._finder.changed(changes)
-        self.navigation.possible.changed(changes)
 
     async def warm(self) -> list[Warmed]:
         """Starts the language servers, waits until they are ready, and fills the index; returns the outcome of each."""
@@ -219,7 +221,11 @@ class Project:
         self.last_used = time.time()
         await self.tree.fresh()
         if self._external is not None:
-            await self._external.fresh()
+            if self._external.behind:
+                await self._external.catch_up()
+            # Afterwards servers hear of all that was on disk there, too, before they are asked.
+            for tree in self._external.trees:
+                await tree.fresh()
         self.languages.look_at_environment()
 
     @property

@@ -9,6 +9,7 @@ is in its session and its arguments.
 """
 
 import hashlib
+import os
 import re
 import secrets
 from array import array
@@ -16,6 +17,8 @@ from bisect import bisect_left
 from collections import OrderedDict, deque
 from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import lru_cache
+from pathlib import Path
 from typing import Literal, NamedTuple
 
 import anyio
@@ -318,7 +321,7 @@ class Session:
         self.held_back_told: dict[str, tuple[str, ...]] = {}
         """Root → the note that it was given on what is held back there for lack of trust."""
         self.views: OrderedDict[SeenPlace, str] = OrderedDict()
-        """Hashes of what it last saw of symbols, the oldest first; kept by sessions/views.py."""
+        """Hashes of what it last saw of symbols, the oldest first; kept by tools/symbol_answers.py."""
         self.views_in_store = False
         """An earlier run of the server wrote views that were not read yet."""
         self.earlier = EarlierCalls()
@@ -326,7 +329,7 @@ class Session:
         self.calls_in_store_before: float | None = None
         """Calls until then (Unix time) were made in earlier runs of the server, and were not read yet."""
         self.secured = False
-        """Whether the store knows how it began and all that it saw, as far as sessions/views.py can tell."""
+        """Whether the store knows how it began and all that it saw, as far as tools/symbol_answers.py can tell."""
         self.log: deque[LogLine] = deque(maxlen=LOG_LINES)
 
     @property
@@ -356,6 +359,12 @@ class Session:
     def terminated(self, now: float) -> bool:
         killed = self.termination
         return killed is not None and (killed.until is None or now < killed.until)
+
+    @property
+    def rules_root(self) -> Path:
+        """Where the rules are looked for that it has to follow when a call names no project."""
+        folder = self.active_project.root if self.active_project else self.working_folder or os.environ.get("HOME")
+        return _path(folder) if folder else Path.home()
 
     def check_alive(self, now: float) -> None:
         """Raises SessionTerminated if a person killed this session."""
@@ -480,3 +489,9 @@ def snapshot(session: Session, now: float, idle_after_s: float) -> SessionSnapsh
             RunningView(call.id, call.tool, masked(call.about), call.started_at) for call in session.running.values()
         ],
     )
+
+
+@lru_cache(maxsize=256)
+def _path(folder: str) -> Path:
+    """Every call asks: `Path` takes ten times as long to make as to find again."""
+    return Path(folder)

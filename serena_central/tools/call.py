@@ -24,7 +24,6 @@ from serena_central.core.event_kinds import CallFinished
 from serena_central.core.events import Severity
 from serena_central.core.progress import Listener, reporting_to
 from serena_central.core.tracing import Phases, measuring, new_call_id
-from serena_central.pool.run import leasing_for
 from serena_central.sessions.session import RunningCall, Session, call_line
 from serena_central.store.rows import Row, ToolCallRow
 from serena_central.tools.answer import Answer
@@ -165,14 +164,13 @@ class ToolCaller:
         self._services.gating.check_halted(session)
         running = RunningCall(run.id, tool.name, time.time(), anyio.CancelScope(), main_argument(arguments))
         session.running[run.id] = running
-        phases = Phases()
+        phases = Phases(f"{tool.name}, call {run.id} of session {session.id}")
         try:
             check_refusal(self._services.offer.refusal(tool, session))
             run.arguments = tool.parse(arguments)
             words = run.arguments["semantic_context"] or ""
-            holder = f"{tool.name}, call {run.id} of session {session.id}"
             span = tracing.call_span(f"tool {tool.name}")
-            with running.scope, leasing_for(holder), reporting_to(on_progress), measuring(phases), span:
+            with running.scope, reporting_to(on_progress), measuring(phases), span:
                 return await self._host.run(tool, run, reply)
             raise CallCancelled(running.cancelled_because or "The call was cancelled.")
         except ClientInputRequired:  # the call was answered, by a question

@@ -17,28 +17,25 @@ from serena_central.core.quoting import escaped
 from serena_central.editing.change import Author
 from serena_central.lsp.installers.auto import AutoInstaller
 from serena_central.pool.pool import LanguageServerPool
-from serena_central.projects.claude_settings import ClaudeSettings
 from serena_central.projects.editing.edit_history import EditHistory
 from serena_central.projects.project import Project
 from serena_central.projects.registry import ProjectRegistry, opener_in
 from serena_central.projects.root_policy import Opener
-from serena_central.projects.root_settings import RootSettings
-from serena_central.projects.superrepo.lookup import SuperRepos
+from serena_central.projects.root_settings import ClaudeSettings, RootSettings, SuperRepos
 from serena_central.projects.trust.trust_decisions import Trust, note
 from serena_central.projects.warming.warm_up_jobs import WarmUp
 from serena_central.sessions.manager import SessionManager
 from serena_central.sessions.session import Session
-from serena_central.sessions.views import SymbolViews
 from serena_central.store.store import Store
 from serena_central.tools.answer import Answer, Page
 from serena_central.tools.baselines import Baselines
 from serena_central.tools.catalogue import Catalogue
 from serena_central.tools.gating import Gating
 from serena_central.tools.kept_answers import KeptAnswers
-from serena_central.tools.offer import Offer
+from serena_central.tools.offer import Offer, UpstreamOffer
 from serena_central.tools.passed_on import KeptResults
+from serena_central.tools.symbol_answers import SymbolViews
 from serena_central.tools.task_offer import TaskOffer
-from serena_central.tools.upstream_offer import UpstreamOffer
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,7 +1,6 @@
 """Tools that report the language servers' diagnostics."""
 
-from collections.abc import Mapping, Sequence
-from typing import Annotated, Any
+from typing import Annotated
 
 from msgspec import Meta
 
@@ -11,8 +10,7 @@ from serena_central.tools.answer import Listing
 from serena_central.tools.catalogue import tool
 from serena_central.tools.context import ToolCall
 from serena_central.tools.notes import note_answer, note_references
-
-SEVERITIES = {1: "Error", 2: "Warning", 3: "Information", 4: "Hint"}
+from serena_central.tools.symbol_answers import Grouped, grouped
 
 MinSeverity = Annotated[
     int, Meta(ge=1, le=4, description="Minimum severity: 1 error, 2 warning, 3 information, 4 hint")
@@ -20,8 +18,6 @@ MinSeverity = Annotated[
 
 DIAGNOSTIC_CHARS = 80
 """None of an answer is shorter."""
-
-Grouped = dict[str, dict[str, dict[str, list[dict[str, Any]]]]]
 
 
 @tool(
@@ -110,31 +106,3 @@ def _shape(call: ToolCall, found: dict[str, list[DiagnosticView]]) -> Listing:
         narrow="Give start_line and end_line, or a stricter min_severity.",
         per_file={path: len(views) for path, views in found.items()},
     )
-
-
-def grouped(found: Mapping[str, Sequence[DiagnosticView]]) -> Grouped:
-    """Diagnostics per file as answers show them: by severity and symbol."""
-    answer: Grouped = {}
-    for path, views in found.items():
-        by_severity = answer.setdefault(path, {})
-        for view in sorted(views, key=lambda view: (view.diagnostic.severity, view.diagnostic.range.start)):
-            severity = SEVERITIES.get(view.diagnostic.severity, "Error")
-            by_severity.setdefault(severity, {}).setdefault(view.name_path or "<file>", []).append(_as_json(view))
-    return answer
-
-
-def _as_json(view: DiagnosticView) -> dict[str, Any]:
-    found = view.diagnostic
-    start, end = found.range
-    answer: dict[str, Any] = {
-        "message": found.message,
-        "range": {
-            "start": {"line": start.line0, "column": start.column},
-            "end": {"line": end.line0, "column": end.column},
-        },
-    }
-    if found.code is not None:
-        answer["code"] = found.code
-    if found.source is not None:
-        answer["source"] = found.source
-    return answer

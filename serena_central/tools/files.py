@@ -25,8 +25,7 @@ from serena_central.tools.answer import Listing
 from serena_central.tools.catalogue import tool
 from serena_central.tools.context import ToolCall
 from serena_central.tools.notes import note_ignored, note_names
-from serena_central.tools.read_set import ReadSet
-from serena_central.tools.symbol_answers import NAME_CHARS, per_file
+from serena_central.tools.symbol_answers import NAME_CHARS, ReadSet, per_file
 
 _HAS_LINE_BREAK = re.compile(r"\n|\\n|\\r|\[\\s\\S\]|\[\\S\\s\]")
 

@@ -34,7 +34,7 @@ from serena_central.projects.project import Project
 from serena_central.tools.answer import PassedOn
 from serena_central.tools.catalogue import PATH_PARAMETERS, Tool
 from serena_central.tools.context import ToolCall
-from serena_central.tools.read_set import ReadSet
+from serena_central.tools.symbol_answers import ReadSet
 from serena_central.tools.tool_effects import SHELL, hook_names
 from serena_central.tools.upstream_tool import UpstreamTool
 

@@ -117,7 +117,8 @@ def note_python(call: ToolCall, project: Project) -> None:
 
 def note_instead(call: ToolCall, project: Project) -> None:
     """Adds a note on servers in whose place, or beside which, files are read by syntax; again if that changes."""
-    for server, note in read_by_syntax(project).items():
+    builds = project.languages.builds
+    for server, note in read_by_syntax(project).items() if builds.comparisons or builds.united else ():
         place = str(project.root), f"{server} instead"
         if call.session.dependencies_noted.get(place) != note:
             call.session.dependencies_noted[place] = note

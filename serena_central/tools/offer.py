@@ -2,25 +2,58 @@
 
 Settings and modes forbid tools; a context only shortens its client's list. An optional tool that only reads can be
 called without being listed, because old prompts know it; one that changes something has to be included first.
+
+Tools of upstreams are offered from a project's configuration, by way of the hub. The hub and all that it needs are
+imported when a file of the configuration has an MCP server, and not before.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Awaitable, Callable, Hashable, Iterable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast, get_args
+
+import anyio
+import anyio.abc
+import msgspec
 
 from serena_central.config.profiles import Context, Mode, Profiles
 from serena_central.config.settings import ServerSettings, SharedSettings
+from serena_central.core.client_channel import ClientChannel, ClientRequest, Method, client_channel
+from serena_central.core.errors import ClientCannotAnswer, UpstreamQuestionRefused, restart_command
+from serena_central.core.event_kinds import SessionDisconnected, SessionForgotten, SessionKilled
+from serena_central.core.events import EventBus
 from serena_central.core.lru import Lru
-from serena_central.projects.claude_settings import ClaudeSettings
+from serena_central.core.progress import listener, waiting_for
+from serena_central.core.quoting import escaped, quoted
 from serena_central.projects.registry import ProjectRegistry
+from serena_central.projects.root_settings import ClaudeSettings, SuperRepos
 from serena_central.projects.superrepo.configuration import SuperRepo
-from serena_central.projects.superrepo.lookup import SuperRepos
+from serena_central.projects.trust.trust_decisions import Trust
 from serena_central.sessions.session import Session
+from serena_central.tools.answer import PassedOn
 from serena_central.tools.catalogue import Catalogue, Tool
-from serena_central.tools.tool_effects import decision_on, rules_root, switched_off
+from serena_central.tools.suspended_calls import SuspendedCalls
+from serena_central.tools.tool_effects import decision_on, switched_off
+from serena_central.tools.upstream_tool import UpstreamTool, upstream_tool
 
 if TYPE_CHECKING:
+    from serena_central.hub.callers import Caller, Log
+    from serena_central.hub.hub import Hub
+    from serena_central.hub.search import ToolSearch
+    from serena_central.hub.snapshots import UpstreamSnapshot
+    from serena_central.hub.specs import UpstreamSpec
     from serena_central.tools.task_grants import TaskGrants
+
+
+LISTED_BYTES = 20_000
+"""Schemas of upstreams' tools beyond which a session is shown how to search for them instead."""
+
+SEARCHING = ("search_tools", "call_upstream_tool")
+"""Our tools that stand for those of upstreams."""
+
+MOST_SETS = 256
+"""Of upstreams whose tools are kept ready: projects with the same ones share theirs."""
+
 
 AnyTool = TypeVar("AnyTool", bound=Tool)
 
@@ -75,7 +108,7 @@ class Offer:
     def allowed(self, session: Session, tools: Iterable[AnyTool]) -> list[AnyTool]:
         """Those of some tools that a session is shown and may call; for those of upstreams, and what belongs to
         them."""
-        found = self._claude.of(rules_root(session))
+        found = self._claude.of(session.rules_root)
         shown = self._shown(session, tools)
         return [tool for tool in shown if found is None or decision_on(found, tool) is None]
 
@@ -97,7 +130,7 @@ class Offer:
 
     def switched_off(self, session: Session) -> frozenset[str]:
         """Tools that a permission rule of where the session works refuses altogether."""
-        root = rules_root(session)
+        root = session.rules_root
         found = self._claude.of(root)
         if found is None:
             return frozenset()
@@ -140,3 +173,259 @@ class Offer:
         """Settings of the active project, if it is open; else the server's."""
         project = self._projects.opened(session.active_project.root) if session.active_project else None
         return project.settings if project else self.settings
+
+
+class Offered(NamedTuple):
+    """The tools of a session's upstreams by name. `size`: of their schemas, in bytes."""
+
+    tools: Mapping[str, UpstreamTool]
+    size: int
+    version: Hashable
+    """What differs when the rest does."""
+
+
+_METHODS: Mapping[str, Method] = {method: method for method in get_args(Method)}
+
+NONE = Offered({}, 0, None)
+
+
+class UpstreamOffer:
+    """Belongs to the event loop's thread."""
+
+    def __init__(
+        self,
+        claude: ClaudeSettings,
+        trust: Trust,
+        settings: ServerSettings,
+        build: "Callable[[], Hub]",
+        taken: frozenset[str],
+        bus: EventBus,
+    ) -> None:
+        """`build` makes the hub; `taken` are the names of our own tools."""
+        self._claude = claude
+        self._trust = trust
+        self.settings = settings
+        self._build = build
+        self._taken = taken
+        self._wanted = anyio.Event()
+        self._runs = anyio.Event()
+        self._hub: Hub | None = None
+        self._bus = bus
+        self._suspended = SuspendedCalls()
+        self._known: Lru[Hashable, Offered] = Lru(MOST_SETS)
+        self._searches: Lru[Hashable, ToolSearch] = Lru(MOST_SETS)
+
+    async def run(self, *, task_status: anyio.abc.TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
+        """Runs the hub from the moment that it is needed, until it is cancelled."""
+        task_status.started()
+        await self._wanted.wait()
+        self._hub = await anyio.to_thread.run_sync(self._build)
+        async with anyio.create_task_group() as tasks:
+            await tasks.start(self._hub.run)
+            await tasks.start(self._suspended.run)
+            await tasks.start(self._end_with_sessions, self._hub)
+            self._runs.set()
+
+    async def _end_with_sessions(
+        self, hub: "Hub", *, task_status: anyio.abc.TaskStatus[None] = anyio.TASK_STATUS_IGNORED
+    ) -> None:
+        """What belonged to a session alone ends with it."""
+        with self._bus.subscribe() as news:
+            task_status.started()
+            async for event in news:
+                if isinstance(event, SessionForgotten | SessionKilled | SessionDisconnected) and event.session:
+                    hub.session_ended(event.session)
+
+    @property
+    def running(self) -> "Hub | None":
+        """The hub, if anybody has needed it yet."""
+        return self._hub if self._runs.is_set() else None
+
+    async def hub(self) -> "Hub":
+        """The hub, which is started if it does not run yet."""
+        self._wanted.set()
+        await self._runs.wait()
+        assert self._hub is not None
+        return self._hub
+
+    def are_configured(self, session: Session) -> bool:
+        """Whether any file that counts for a session has an MCP server. Some microseconds."""
+        return self.has_servers(session.rules_root)
+
+    def has_servers(self, root: Path) -> bool:
+        """Whether any file that counts for a root has an MCP server. Some microseconds."""
+        return self.settings.hub.enabled != "off" and self._claude.has_servers(root)
+
+    def version(self, session: Session) -> Hashable:
+        """What differs when other upstreams, or other tools of theirs, are offered to a session than before."""
+        if not self.are_configured(session):
+            return None
+        root = session.rules_root
+        servers = self._claude.servers(root, trusted=self._trust.is_trusted(root))
+        return tuple(servers.usable()), id(servers), self._hub.changes if self._hub is not None else 0
+
+    async def offered(self, session: Session, *, wait: bool = False) -> Offered:
+        """The tools of a session's upstreams, whatever rules say. With `wait` it waits a while for upstreams whose
+        tools are not known yet."""
+        if not self.are_configured(session):
+            return NONE
+        hub, caller = await self.hub(), self.caller(session)
+        specs = self.specs(hub, session)
+        known = await hub.known(specs, caller, hub.policy.learn_wait_s if wait else 0)
+        version = tuple((spec.name, spec.key, id(known.get(spec.name))) for spec in specs)
+        found = self._known.get(version)
+        if found is None:
+            found = self._known[version] = self._made(hub, specs, known, version)
+        return found
+
+    def specs(self, hub: "Hub", session: Session) -> "list[UpstreamSpec]":
+        """The upstreams of a session. One that came through a hub has none: see `hub/own_server`."""
+        from serena_central.hub.hub import is_read_by_client
+
+        if session.through_hub:
+            return []
+        found = list(hub.of(session.rules_root).specs.values())
+        if self.settings.hub.enabled == "auto":
+            found = [spec for spec in found if not is_read_by_client(spec, session.client_name)]
+        return found
+
+    def _made(self, hub: "Hub", specs: "list[UpstreamSpec]", known: Mapping[str, Any], version: Hashable) -> Offered:
+        from serena_central.hub.offered_tools import offered_tools
+
+        by_name = {spec.name: spec for spec in specs}
+        tools: dict[str, UpstreamTool] = {}
+        for name, one in offered_tools(known, self._taken, hub.policy.tools).items():
+            spec = by_name[one.server]
+            tools[name] = upstream_tool(
+                spec, name, one, partial(self._call, hub, spec, one.own_name), partial(hub.masked, spec)
+            )
+        size = sum(len(msgspec.json.encode(tool.wire)) for tool in tools.values())
+        return Offered(tools, size, version)
+
+    async def _call(
+        self, hub: "Hub", spec: "UpstreamSpec", tool: str, call: Any, arguments: dict[str, Any]
+    ) -> PassedOn:
+        with waiting_for(lambda: (f"{quoted(spec.name)} is answering {quoted(tool)}", None)):
+            return await self._passed_on(hub, spec, tool, call, arguments)
+
+    async def _passed_on(
+        self, hub: "Hub", spec: "UpstreamSpec", tool: str, call: Any, arguments: dict[str, Any]
+    ) -> PassedOn:
+        session, channel, masked = call.session, client_channel(), partial(hub.masked, spec)
+        may_be_asked = channel.offers("sampling/createMessage") or channel.offers("elicitation/create")
+        if session.era == "modern" and may_be_asked:
+
+            async def work(ask: Callable[[ClientRequest], Awaitable[dict[str, Any]]]) -> dict[str, Any]:
+                return await hub.call(spec, tool, arguments, self._caller(session, channel, ask))
+
+            return PassedOn(await self._suspended.call(channel, session.id, call.tool, arguments, work), masked)
+        return PassedOn(await hub.call(spec, tool, arguments, self.caller(session)), masked)
+
+    async def want_logs(self, session: Session, level: str) -> None:
+        """A session's client wants log messages of this level. What starts later is asked for them by its calls."""
+        if self.running is not None and self.are_configured(session):
+            await self.running.want_logs(self.specs(self.running, session), level, self.caller(session))
+
+    async def listed(self, session: Session) -> tuple[list[UpstreamTool], bool]:
+        """The tools to list for a session, before rules; with True none of them, but those of ours that find them."""
+        offered = await self.offered(session, wait=True)
+        way = self.settings.hub.listing
+        searched = bool(offered.tools) and (way == "search" or (way == "auto" and offered.size > LISTED_BYTES))
+        return ([] if searched else list(offered.tools.values())), searched
+
+    async def find(self, session: Session, name: str) -> UpstreamTool | None:
+        """The tool of an upstream of this name, if the session has it. The server that the name begins with is started
+        if its tools are not known yet.
+
+        Raises:
+            UpstreamUnavailable: it can't be started.
+        """
+        found = (await self.offered(session)).tools.get(name)
+        if found is None and self.are_configured(session):
+            from serena_central.hub.names import server_prefix
+
+            hub, caller = await self.hub(), self.caller(session)
+            specs = self.specs(hub, session)
+            unlisted = hub.unlisted(specs, caller)
+            named = [spec for spec in specs if spec.name in unlisted and name.startswith(server_prefix(spec.name))]
+            for spec in named:
+                await hub.start(spec, caller)
+            found = (await self.offered(session)).tools.get(name) if named else None
+        return found
+
+    async def unlisted(self, session: Session) -> list[str]:
+        """A sentence for each upstream of a session whose tools are not known: why, and what to do."""
+        if not self.are_configured(session):
+            return []
+        from serena_central.hub.names import server_prefix
+
+        hub = await self.hub()
+        found = hub.unlisted(self.specs(hub, session), self.caller(session))
+        return [_unlisted(one, server_prefix(name)) for name, one in found.items()]
+
+    async def servers(self, session: Session) -> list[str]:
+        """Names of a session's upstreams."""
+        return [spec.name for spec in self.specs(await self.hub(), session)] if self.are_configured(session) else []
+
+    async def search(self, session: Session, query: str, limit: int) -> list[UpstreamTool]:
+        """The tools that fit words best."""
+        from serena_central.hub.search import ToolSearch
+
+        offered = await self.offered(session, wait=True)
+        index = self._searches.get(offered.version)
+        if index is None:
+            index = ToolSearch({name: tool.wire for name, tool in offered.tools.items()})
+            self._searches[offered.version] = index
+        return [offered.tools[name] for name in index.find(query, limit)]
+
+    def caller(self, session: Session) -> "Caller":
+        """A session as the hub sees it, in the midst of a call."""
+        channel = client_channel()
+
+        async def ask(request: ClientRequest) -> dict[str, Any]:
+            return (await channel.ask({"upstream": request}))["upstream"]
+
+        return self._caller(session, channel, ask)
+
+    def _caller(
+        self, session: Session, channel: ClientChannel, ask: Callable[[ClientRequest], Awaitable[dict[str, Any]]]
+    ) -> "Caller":
+        from serena_central.hub.callers import Caller
+
+        root = session.rules_root
+        hears = listener()  # of this call: what its upstream reports is heard in another task
+
+        def progress(message: str, part: float | None) -> None:
+            if hears is not None:
+                hears(escaped(message), part)
+
+        async def question(method: str, params: Mapping[str, Any]) -> dict[str, Any]:
+            known = _METHODS.get(method)
+            if known is None or not channel.offers(known) or (known == "roots/list" and session.era == "modern"):
+                if known == "roots/list":
+                    return {"roots": [{"uri": root.as_uri(), "name": root.name}]}
+                raise UpstreamQuestionRefused(method, f"the client {session.client_name} does not support it")
+            try:
+                return await ask(ClientRequest(known, params))
+            except ClientCannotAnswer as error:
+                raise UpstreamQuestionRefused(method, str(error)) from error
+
+        return Caller(
+            session=session.id,
+            root=root,
+            client=session.client_name,
+            progress=progress,
+            ask=question,
+            log=cast("Log", channel.log),
+            log_level=channel.log_level(),
+        )
+
+
+def _unlisted(one: "UpstreamSnapshot", prefix: str) -> str:
+    why = one.why or ("it is starting" if one.state == "starting" else "it has not started yet")
+    remedy = (
+        f"It starts again after {restart_command(one.name)}"
+        if one.state == "failed"
+        else f"A call of any tool whose name begins with {prefix} starts it"
+    )
+    return f"The tools of {quoted(one.name)} are not known: {escaped(why)}. {remedy}."

@@ -28,7 +28,7 @@ from serena_central.tools.notes import (
     note_restrictions,
     note_side_languages,
 )
-from serena_central.tools.tool_effects import decision_on, rules_root
+from serena_central.tools.tool_effects import decision_on
 
 if TYPE_CHECKING:
     from serena_central.claude_config.effective import Effective
@@ -57,7 +57,9 @@ async def on_project(
     if gate is not None:
         parsed = await gate.before(parsed)
         watching = gate.watching()
-    learning = call.services.tasks.learning(call.session.id) if tool.journaled else nullcontext()
+    tasks, learning = call.services.tasks, nullcontext()
+    if tool.journaled and tasks.verifier is not None:
+        learning = tasks.learning(call.session.id)
     bound = until(call, min(timeout_of(tool, project.settings), most_s), tool.name)
     with bound, presence, forbidding, watching, learning:
         try:
@@ -79,7 +81,7 @@ async def on_project(
 
 async def on_no_project(tool: Tool, call: ToolCall, parsed: dict[str, Any], seconds: float) -> Any:
     """Runs a tool that is about no project, by the rules of the one that the session works on."""
-    root = rules_root(call.session)
+    root = call.session.rules_root
     gate = call.services.gating.gated(call, tool, root, None, checked_settings(call, tool, root))
     if gate is not None:
         parsed = await gate.before(parsed)

@@ -19,7 +19,8 @@ from serena_central.core.errors import PathError, SerenaCentralError, UndoRefuse
 from serena_central.core.quoting import escaped, quoted
 from serena_central.core.text import Position
 from serena_central.core.words import counted
-from serena_central.editing.patch import Hunk, lines_made
+from serena_central.editing.patch import lines_made
+from serena_central.editing.plan import Hunk
 from serena_central.projects.editing.undo import patches_of
 from serena_central.projects.project import Project
 from serena_central.store.rows import EditRow

@@ -23,8 +23,7 @@ from serena_central.tools.answer import Form, Listing
 from serena_central.tools.catalogue import tool
 from serena_central.tools.context import ToolCall
 from serena_central.tools.notes import note_references
-from serena_central.tools.read_set import ReadSet
-from serena_central.tools.symbol_answers import location
+from serena_central.tools.symbol_answers import ReadSet, location
 from serena_central.tools.symbols import InFile, Kinds, NamePath, NotKinds, find_declarations, is_wanted
 from serena_central.tools.unasked_modules import note_others, note_unasked
 

@@ -1,18 +1,240 @@
-"""Symbols as answers: their JSON, lists of them, and how they are shortened."""
+"""Symbols as answers: their JSON, lists of them, how they are shortened; and what each session has seen of them.
 
+That is kept as hashes of bodies, in memory, and written behind to the store, so that it survives a restart of the
+server; what an edit depends on is written before it, and each edit is checked against it. A hash counts only if text
+and symbols are of the same moment; where the symbols of a text that was shown are not known, what the session had read
+of that file before counts no more.
+"""
+
+import logging
+import time
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
-from serena_central.core.errors import LanguageServerError, PathNotFound, SymbolNotFound
+from serena_central.core.errors import LanguageServerError, PathError, PathNotFound, StoreError, SymbolNotFound
 from serena_central.core.text import Range
-from serena_central.projects.navigation.symbol_views import SymbolView
+from serena_central.files.text import FileText
+from serena_central.projects.editing.conflicts import WHOLE_FILE
+from serena_central.projects.editing.edits import Edited
+from serena_central.projects.navigation.symbol_views import DiagnosticView, ReferenceView, SymbolView
 from serena_central.projects.project import Project
+from serena_central.sessions.session import SeenPlace, Session
+from serena_central.store.rows import SymbolViewRow
+from serena_central.store.store import Store
 from serena_central.symbols.index import Hit, Hits
-from serena_central.symbols.symbol import kind_name
+from serena_central.symbols.symbol import body_hash, body_hashes, kind_name
 from serena_central.tools.answer import Form, Listing
-from serena_central.tools.context import ToolCall
-from serena_central.tools.read_set import ReadSet
+
+if TYPE_CHECKING:
+    from serena_central.tools.context import ToolCall
+
+
+logger = logging.getLogger(__name__)
+
+VIEWS_PER_SESSION = 2000
+"""Maximum of symbols remembered per session, the last seen ones: half a megabyte."""
+
+SEVERITIES = {1: "Error", 2: "Warning", 3: "Information", 4: "Hint"}
+
+Grouped = dict[str, dict[str, dict[str, list[dict[str, Any]]]]]
+"""File → severity → name path → diagnostics."""
+
+
+class SymbolViews:
+    """Keeps `Session.views`. Belongs to the event loop's thread."""
+
+    def __init__(self, store: Store, *, clock: Callable[[], float] = time.time) -> None:
+        self._store = store
+        self._clock = clock
+
+    async def secure(self, session: Session) -> None:
+        """What a session saw so far, and the session itself, survive a kill of the server from now on, unless the store
+        fails."""
+        if not session.secured:
+            session.secured = True
+            session.secured = await self._store.writer.survives_a_kill() and session.secured
+
+    def saw(self, session: Session, root: str, path: str, hashes: Mapping[str, str], *, in_full: bool = True) -> None:
+        """A session was shown symbols of a file: name path → hash. Those whose bodies it was not shown (`in_full`) are
+        remembered only if it knows nothing of them yet: it may still have an older body in mind."""
+        for name_path, seen in hashes.items():
+            place = SeenPlace(root, path, name_path)
+            if in_full or place not in session.views:
+                self._set(session, place, seen)
+        while len(session.views) > VIEWS_PER_SESSION:
+            self._remove(session, next(iter(session.views)))
+
+    def forget(self, session: Session, root: str, path: str) -> None:
+        """What a session saw of a file counts no more: it was shown something newer whose symbols are not known."""
+        for place in [place for place in session.views if place.path == path and place.root == root]:
+            self._remove(session, place)
+
+    async def seen(self, session: Session, root: str, path: str, name_path: str) -> str | None:
+        """The hash of what a session last saw of a symbol; None if it never did."""
+        await self.load(session)
+        return session.views.get(SeenPlace(root, path, name_path))
+
+    async def seen_within(self, session: Session, root: str, path: str, name_path: str) -> dict[str, str]:
+        """Name path → hash of what a session last saw of a symbol, and of those in it."""
+        await self.seen(session, root, path, name_path)
+        return {
+            place.name_path: seen
+            for place, seen in session.views.items()
+            if place.path == path
+            and place.root == root
+            and (place.name_path == name_path or place.name_path.startswith(f"{name_path}/"))
+        }
+
+    def known(self, session: Session, root: str, path: str, name_path: str) -> str | None:
+        """Like `seen`, for who has asked that in the same call."""
+        return session.views.get(SeenPlace(root, path, name_path))
+
+    def _set(self, session: Session, place: SeenPlace, seen: str) -> None:
+        changed = session.views.get(place) != seen
+        session.views[place] = seen
+        session.views.move_to_end(place)
+        if changed:
+            session.secured = False
+            self._store.writer.put(
+                SymbolViewRow(
+                    session=session.id,
+                    project_root=place.root,
+                    relative_path=place.path,
+                    name_path=place.name_path,
+                    body_hash=seen,
+                    seen_at=self._clock(),
+                )
+            )
+
+    def _remove(self, session: Session, place: SeenPlace) -> None:
+        del session.views[place]
+        session.secured = False
+        self._store.writer.remove(SymbolViewRow, session.id, *place)
+
+    async def load(self, session: Session) -> None:
+        """Reads what an earlier run of the server wrote, unless that is done; what was seen since then is newer."""
+        if not session.views_in_store:
+            return
+        try:
+            rows = await self._store.ask(lambda queries: queries.symbol_views(session.id))
+        except StoreError as error:
+            logger.warning("the read history of a session is not available: %s", error, extra={"session": session.id})
+            rows = []
+        for row in sorted(rows, key=lambda row: row.seen_at, reverse=True):
+            place = SeenPlace(row.project_root, row.relative_path, row.name_path)
+            if place not in session.views:
+                session.views[place] = row.body_hash
+                session.views.move_to_end(place, last=False)
+        session.views_in_store = False
+
+
+SHARED_SESSION = (
+    "Several clients may share this session, and what one of them read counts for all: an edit may overwrite "
+    "changes that another one made since."
+)
+
+
+class ReadSet:
+    """Of the session of one call. Paths are root-relative; hashes are those of symbols/symbol.py, by name path."""
+
+    def __init__(self, call: "ToolCall", target: Project) -> None:
+        self._call = call
+        self._target = target
+        self._views = call.services.views
+        self._session = call.session
+        self._root = str(target.root)
+
+    # --- around an edit ------------------------------------------------------------------------------------------
+
+    async def check(self, hit: Hit, *, within: bool = True) -> Mapping[str, str]:
+        """What the session last read of a symbol, and of those in it unless not `within`: what the edit's conflict
+        guard compares with.
+
+        Raises:
+            PathRefused: the file is not edited here.
+        """
+        self._check_editable(hit.path)
+        if within:
+            return await self._views.seen_within(self._session, self._root, hit.path, hit.name_path)
+        seen = await self._views.seen(self._session, self._root, hit.path, hit.name_path)
+        return {hit.name_path: seen} if seen is not None else {}
+
+    async def check_file(self, path: str) -> str | None:
+        """The digest of what the session last read of a whole file.
+
+        Raises:
+            PathRefused
+        """
+        self._check_editable(path)
+        return await self._views.seen(self._session, self._root, path, WHOLE_FILE)
+
+    def _check_editable(self, path: str) -> None:
+        self._target.edits.check_editable(path)
+        if self._session.shared:
+            self._call.note(SHARED_SESSION)
+
+    def record(self, edited: Edited, *, about: str | None = None) -> None:
+        """Records an edit (of the symbol `about`, if it was one): what the session wrote counts as read; what
+        contains it keeps its state."""
+        known = {
+            (body.path, body.name_path): body.after
+            for body in edited.consequences.bodies
+            if (about is not None and (body.name_path == about or body.name_path.startswith(f"{about}/")))
+            or body.before is None
+            or self._views.known(self._session, self._root, body.path, body.name_path) == body.before
+        }
+        for path in edited.consequences.unknown:
+            self._views.forget(self._session, self._root, path)
+        for (path, name_path), after in known.items():
+            self._record(path, {name_path: after})
+
+    # --- what was shown ------------------------------------------------------------------------------------------
+
+    def record_bodies(self, views: Iterable[SymbolView]) -> None:
+        """The session was shown these symbols' sources, as far as the views hold them."""
+        for view in views:
+            if view.hashes:
+                self._record(view.path, view.hashes)
+            if view.digest:
+                self._record_lines_known(view.path, view.digest)
+
+    async def record_names(self, path: str) -> None:
+        """The session was shown the names of all symbols of a file."""
+        try:
+            read = await self._target.read(path)
+        except PathError:  # gone since its symbols were told
+            return
+        symbols = self._target.symbols_in(path, read)
+        if symbols is not None:
+            self._record(path, body_hashes(read.text, symbols), in_full=False)
+            self._record_lines_known(path, read.digest)
+
+    def record_references(self, references: Iterable[ReferenceView]) -> None:
+        """The session was shown lines of the symbols that refer to another one."""
+        for one in references:
+            if one.holder is not None and one.holder.hashes:
+                self._record(one.path, one.holder.hashes, in_full=False)
+
+    def record_lines(self, path: str, read: FileText, first: int, last: int) -> None:
+        """The session was shown lines of a file: symbols that lie in them as a whole, others in part."""
+        symbols = self._target.symbols_in(path, read)
+        if symbols is None:
+            self._views.forget(self._session, self._root, path)
+        else:
+            for symbol, name_path in ((symbol, symbols.name_path(at)) for at, symbol in enumerate(symbols.symbols)):
+                if symbol.start_line <= last and first <= symbol.end_line:
+                    whole = first <= symbol.start_line and symbol.end_line <= last
+                    self._record(path, {name_path: body_hash(read.text, symbol)}, in_full=whole)
+        self._record(path, {WHOLE_FILE: read.digest})
+
+    def _record_lines_known(self, path: str, digest: str) -> None:
+        """The session was shown where symbols stand, so that it may edit the file by those lines."""
+        self._record(path, {WHOLE_FILE: digest}, in_full=False)
+
+    def _record(self, path: str, hashes: Mapping[str, str], *, in_full: bool = True) -> None:
+        self._views.saw(self._session, self._root, path, hashes, in_full=in_full)
+
 
 SYMBOL_CHARS = 100
 """No symbol of an answer is shorter: its keys alone are as long."""
@@ -53,7 +275,7 @@ def _children(views: Sequence[SymbolView]) -> dict[str, list[dict[str, Any]]]:
 
 
 async def listed_symbols(
-    call: ToolCall, target: Project, hits: Sequence[Hit], *, body: bool = False, info: bool = False, depth: int = 0
+    call: "ToolCall", target: Project, hits: Sequence[Hit], *, body: bool = False, info: bool = False, depth: int = 0
 ) -> Listing:
     """An answer of symbols. Those that this page can't show are counted, and not looked at."""
     window = call.page.window(len(hits), SYMBOL_CHARS)
@@ -90,7 +312,7 @@ async def listed_symbols(
     )
 
 
-async def _view(call: ToolCall, target: Project, hit: Hit, *, body: bool, info: bool, depth: int) -> SymbolView:
+async def _view(call: "ToolCall", target: Project, hit: Hit, *, body: bool, info: bool, depth: int) -> SymbolView:
     """The symbol, without its information where its language server can't tell it."""
     try:
         return await target.view(hit, body=body, info=info, depth=depth)
@@ -105,3 +327,31 @@ def per_file(entries: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
     for path, entry in entries:
         grouped.setdefault(path, []).append(entry)
     return grouped
+
+
+def grouped(found: Mapping[str, Sequence[DiagnosticView]]) -> Grouped:
+    """Diagnostics by file as answers show them: by severity and symbol."""
+    answer: Grouped = {}
+    for path, views in found.items():
+        by_severity = answer.setdefault(path, {})
+        for view in sorted(views, key=lambda view: (view.diagnostic.severity, view.diagnostic.range.start)):
+            severity = SEVERITIES.get(view.diagnostic.severity, "Error")
+            by_severity.setdefault(severity, {}).setdefault(view.name_path or "<file>", []).append(_diagnostic(view))
+    return answer
+
+
+def _diagnostic(view: DiagnosticView) -> dict[str, Any]:
+    found = view.diagnostic
+    start, end = found.range
+    answer: dict[str, Any] = {
+        "message": found.message,
+        "range": {
+            "start": {"line": start.line0, "column": start.column},
+            "end": {"line": end.line0, "column": end.column},
+        },
+    }
+    if found.code is not None:
+        answer["code"] = found.code
+    if found.source is not None:
+        answer["source"] = found.source
+    return answer

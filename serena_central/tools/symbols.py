@@ -31,8 +31,7 @@ from serena_central.tools.answer import Form, Listing, Shaped, shaped
 from serena_central.tools.catalogue import tool
 from serena_central.tools.context import ToolCall
 from serena_central.tools.notes import note_answer, note_data, note_gaps, note_references, note_tree, read_by_syntax
-from serena_central.tools.read_set import ReadSet
-from serena_central.tools.symbol_answers import NAME_CHARS, as_json, listed_symbols, per_file
+from serena_central.tools.symbol_answers import NAME_CHARS, ReadSet, as_json, listed_symbols, per_file
 from serena_central.tools.unasked_modules import note_alone, note_unasked
 
 NESTED_LANGUAGES = frozenset({"java", "kotlin"})

@@ -20,7 +20,7 @@ from serena_central.sessions.session import new_session_id
 
 if TYPE_CHECKING:
     from serena_central.agents.scheduler import Scheduler, Task
-    from serena_central.projects.claude_settings import ClaudeSettings
+    from serena_central.projects.root_settings import ClaudeSettings
     from serena_central.projects.trust.trust_decisions import Trust
     from serena_central.tools.task_verification import TaskVerifier
 

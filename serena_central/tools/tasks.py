@@ -9,7 +9,6 @@ from serena_central.core.errors import InvalidArguments
 from serena_central.tools.catalogue import tool
 from serena_central.tools.context import ToolCall
 from serena_central.tools.task_offer import TaskRequest
-from serena_central.tools.tool_effects import rules_root
 
 if TYPE_CHECKING:
     from serena_central.agents.tasks import TaskView
@@ -52,7 +51,7 @@ async def task(
 ) -> TaskAnswer:
     """Runs a sub-agent on an instruction and answers its final text. Several calls at once run side by side."""
     tasks = call.services.tasks
-    root = call.services.projects.find(project, call.opener) if project else rules_root(call.session)
+    root = call.services.projects.find(project, call.opener) if project else call.session.rules_root
     root = call.services.projects.check(root)
     scheduler = await tasks.scheduler()
     started = await tasks.submit(TaskRequest(instruction=instruction, agent=agent), root, call.session.id)

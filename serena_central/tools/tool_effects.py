@@ -1,12 +1,9 @@
 """Classifies the server's tools by their effect, in the terms of permission rules."""
 
-import os
 from collections.abc import Iterable
 from functools import lru_cache
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from serena_central.sessions.session import Session
 from serena_central.tools.catalogue import Tool
 from serena_central.tools.upstream_tool import UpstreamTool
 
@@ -58,19 +55,6 @@ def decision_on(found: "Effective", tool: Tool) -> "Decision | None":
         if decision is not None:
             return decision
     return found.permissions.tool(tool.name, *stands_for(tool))
-
-
-def rules_root(session: Session) -> Path:
-    """Where the rules are looked for that a session has to follow when a call names no project."""
-    active = session.active_project
-    folder = active.root if active else session.working_folder or os.environ.get("HOME")
-    return _path(folder) if folder else Path.home()
-
-
-@lru_cache(maxsize=256)
-def _path(folder: str) -> Path:
-    """Every call asks: `Path` takes ten times as long to make as to find again."""
-    return Path(folder)
 
 
 def hook_names(tool: Tool) -> "tuple[Effect, tuple[str, ...]]":

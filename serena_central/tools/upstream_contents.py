@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 import anyio
 
 from serena_central.core.errors import DeadlineExceeded
-from serena_central.projects.claude_settings import ClaudeSettings
+from serena_central.projects.root_settings import ClaudeSettings
 from serena_central.sessions.session import Session
-from serena_central.tools.tool_effects import rules_root
-from serena_central.tools.upstream_offer import UpstreamOffer
+from serena_central.tools.offer import UpstreamOffer
 
 if TYPE_CHECKING:
     from serena_central.hub.catalogs import Catalog
@@ -134,7 +133,7 @@ class UpstreamContents:
         if not self._offer.are_configured(session):
             return []
         hub = await self._offer.hub()
-        rules = self._claude.of(rules_root(session))
+        rules = self._claude.of(session.rules_root)
         specs = [
             spec
             for spec in self._offer.specs(hub, session)

@@ -10,7 +10,7 @@ from serena_central.access.auth import credential_of
 from serena_central.core.errors import InvalidArguments
 from serena_central.projects.coverage import coverage
 from serena_central.projects.registry import ProjectRegistry
-from serena_central.projects.superrepo.lookup import SuperRepos
+from serena_central.projects.root_settings import SuperRepos
 from serena_central.sessions.manager import SessionManager
 from serena_central.sessions.session import ClientIdentity
 from serena_central.web.responses import body_of

@@ -10,7 +10,7 @@ from starlette.requests import Request
 from serena_central.core.errors import InvalidArguments
 from serena_central.core.progress import Listener
 from serena_central.projects.registry import ProjectRegistry
-from serena_central.projects.superrepo.lookup import SuperRepos
+from serena_central.projects.root_settings import SuperRepos
 from serena_central.projects.warming.warm_up_jobs import WarmUp
 from serena_central.projects.warming.warm_up_roots import choose
 from serena_central.web.lines import Lines

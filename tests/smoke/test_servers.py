@@ -19,7 +19,7 @@ from serena_central.lsp.catalogue import catalogue
 from serena_central.lsp.client import LanguageServer
 from serena_central.lsp.installers.install import install, recipes_of
 from serena_central.lsp.locate import locate
-from serena_central.symbols.flat import is_flat
+from serena_central.projects.languages.syntax_access import is_flat
 from tests.smoke.samples import SAMPLES
 from tests.support.fakes import running
 

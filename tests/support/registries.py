@@ -17,7 +17,7 @@ from serena_central.pool.pool import LanguageServerPool
 from serena_central.projects.languages.project_languages import ProjectLanguages
 from serena_central.projects.project import Project
 from serena_central.projects.registry import KnownProject, ProjectRegistry
-from serena_central.projects.superrepo.lookup import SuperRepos
+from serena_central.projects.root_settings import SuperRepos
 from tests.support.central import sources_in
 
 

@@ -2,7 +2,6 @@
 
 from serena_central.lsp.roots.dependencies import ProjectDependencies
 from serena_central.lsp.roots.go import Manifests
-from serena_central.lsp.roots.markers import MarkerNames
 from serena_central.lsp.roots.neighbours import users_elsewhere
 from serena_central.lsp.roots.place import ServerRoot
 from serena_central.lsp.roots.project_python import ProjectPython
@@ -10,7 +9,6 @@ from serena_central.lsp.roots.resolve import has_marker, server_root
 
 __all__ = [
     "Manifests",
-    "MarkerNames",
     "ProjectDependencies",
     "ProjectPython",
     "ServerRoot",

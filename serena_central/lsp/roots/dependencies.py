@@ -90,15 +90,15 @@ class ProjectDependencies:
         self._root = root
         self._places: dict[tuple[str, str], _Place] = {}
         """(server, folder of a file) → what it belongs to."""
-        self._asked: set[_Place] = set()
-        """Since the last notes."""
+        self.asked_since: set[_Place] = set()
+        """Places of questions since the last look."""
+        self.notes: dict[tuple[str, Path], str] = {}
+        """(server, folder) → what answers about files below it lack, as of the last look."""
         self._known: dict[_Place, tuple[Found, tuple[int, ...]]] = {}
         """What was found, and the stamp of what is watched."""
 
     def asked(self, server: str, kind: Kind, path: str) -> None:
         """A server was asked about a root-relative path."""
-        if not kind:
-            return
         inside = path.rpartition("/")[0]
         place = self._places.get((server, inside))
         if place is None:
@@ -107,18 +107,16 @@ class ProjectDependencies:
                 (one for one in _within(self._root, folder) if (one / _MANIFEST[kind]).is_file()), self._root
             )
             place = self._places[server, inside] = _Place(server, kind, nearest)
-        self._asked.add(place)
+        self.asked_since.add(place)
 
     def forget(self) -> None:
         """A manifest may have come or gone."""
         self._places.clear()
 
-    def notes(self, arrived: Callable[[Path], None]) -> dict[tuple[str, Path], str]:
-        """(server, folder) → what answers about files below it lack, as of the last question about one.
-
-        `arrived` is called with the manifest of a folder where nothing is missing any more.
-        """
-        asked, self._asked = self._asked, set()
+    def look(self, arrived: Callable[[Path], None]) -> None:
+        """Looks again where was asked since the last look. `arrived` is called with the manifest of a folder where
+        nothing is missing any more."""
+        asked, self.asked_since = self.asked_since, set()
         for place in asked:
             before = self._known.get(place)
             if before is not None and before[1] == _stamp(before[0].watched):
@@ -128,7 +126,7 @@ class ProjectDependencies:
             if before is not None and before[0].note and not found.note:
                 arrived(place.folder / _MANIFEST[place.kind])
         known = self._known.items()
-        return {
+        self.notes = {
             (place.server, place.folder): f"{place.server}: {found.note}" for place, (found, _) in known if found.note
         }
 

@@ -1,5 +1,6 @@
 """The Python environment of a project: which one it is, its state, and what each server is passed about it."""
 
+import os
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -38,7 +39,9 @@ class ProjectPython:
         self._root = root
         self._near = near
         self._named = named
-        self._watched: Sequence[Path] | None = None
+        self.places: tuple[str, ...] | None = None
+        """What changes when another environment is there, or when packages come or go; those that end in `/` change
+        with all that lies right in them. None before it is looked for."""
         self._stamps: Sequence[int] = ()
         self._environment = PythonEnvironment(None, "")
         self.state = ""
@@ -49,12 +52,12 @@ class ProjectPython:
 
     def look(self) -> bool:
         """Whether it is another environment than at the last look, or packages came or went. Some stats, if not."""
-        if self._watched is not None and self._stamps == _stamps(self._watched):
+        if self.places is not None and self._stamps == _stamps(self.places):
             return False
         # The stamps come first: what changes while the environment is looked for is seen the next time.
         found = find_python(self._root, self._near, self._named)
-        self._watched = self._places(found)
-        self._stamps = _stamps(self._watched)
+        self.places = self._places(found)
+        self._stamps = _stamps(self.places)
         before, self.state = self.state, _state(found)
         if found == self._environment and self.state == before:
             return False
@@ -64,7 +67,7 @@ class ProjectPython:
 
     def forget(self) -> None:
         """Files that name an environment may have changed."""
-        self._watched = None
+        self.places = None
         self.notes = {}
 
     def tell(self, spec: ServerSpec, settings: dict[str, Any]) -> PythonLaunch:
@@ -90,15 +93,17 @@ class ProjectPython:
         own = configured_in(self._root, spec.environment_keys)
         return PythonEnvironment(None, own) if own else self._environment
 
-    def _places(self, found: PythonEnvironment) -> list[Path]:
-        """What changes when another environment is there, or when packages are installed or removed."""
-        places = [self._root / name for name in _NAMING]
+    def _places(self, found: PythonEnvironment) -> tuple[str, ...]:
+        files = (str(self._root / name) for name in _NAMING)
+        places: list[Path] = []
         for folder in self._folders():
             # An environment is made step by step: lib, then python3.12 in it, then site-packages.
             places += [folder, folder / "pyvenv.cfg", folder / "bin", folder / "lib", *folder.glob("lib/python3*")]
             if folder == found.folder:
                 break
-        return [*places, *(packages_of(found.folder) if found.folder else ())]
+        if found.folder:
+            places += packages_of(found.folder)
+        return *files, *(f"{place}/" for place in places)
 
     def _folders(self) -> Iterator[Path]:
         if self._named:
@@ -110,16 +115,16 @@ def _state(environment: PythonEnvironment) -> str:
     folder = environment.folder
     if folder is None:
         return "no environment"
-    stamps = _stamps([folder / "pyvenv.cfg", *packages_of(folder)])
+    stamps = _stamps(map(str, [folder / "pyvenv.cfg", *packages_of(folder)]))
     return f"{folder} {environment.interpreter} {' '.join(map(str, stamps))}"
 
 
-def _stamps(places: Iterable[Path]) -> list[int]:
-    return [_mtime(place) for place in places]
+def _stamps(places: Iterable[str]) -> list[int]:
+    return [_mtime(place.rstrip("/")) for place in places]
 
 
-def _mtime(path: Path) -> int:
+def _mtime(path: str) -> int:
     try:
-        return path.stat().st_mtime_ns
+        return os.stat(path).st_mtime_ns  # noqa: PTH116 - half of Path's time
     except OSError:
         return 0

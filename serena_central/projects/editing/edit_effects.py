@@ -24,8 +24,7 @@ from serena_central.editing.plan import changed_span
 from serena_central.editing.transaction import Written
 from serena_central.files.text import FileText
 from serena_central.projects.editing.conflicts import WHOLE_FILE, BodyChange
-from serena_central.projects.editing.declaration_changes import Redeclared, all_gone, redeclared
-from serena_central.projects.editing.positional_values import renumbered
+from serena_central.projects.editing.declaration_changes import Redeclared, all_gone, redeclared, renumbered
 from serena_central.projects.languages.project_languages import ProjectLanguages
 from serena_central.projects.navigation.navigation import Navigation
 from serena_central.projects.navigation.symbol_views import DiagnosticView

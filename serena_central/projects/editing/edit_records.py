@@ -11,7 +11,7 @@ import msgspec
 from serena_central.core.errors import PathRefused
 from serena_central.editing.change import Author, FileChange
 from serena_central.editing.journal import Past
-from serena_central.editing.patch import FilePatch, hunks_of
+from serena_central.editing.patch import FilePatch
 from serena_central.editing.plan import Difference, difference, unified_diff
 from serena_central.files.boundary import in_git
 from serena_central.files.walk import is_utf8
@@ -125,7 +125,7 @@ class Recorded(NamedTuple):
             bom=bool(read and read.bom),
             created=read is None,
             deleted=change.after is None,
-            hunks=hunks_of(found),
+            hunks=found.hunks,
         )
 
     def _shown(self, path: Path) -> str:

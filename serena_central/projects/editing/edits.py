@@ -9,7 +9,7 @@ sessions.
 import logging
 import threading
 import time
-from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
@@ -23,15 +23,13 @@ from serena_central.core.errors import (
     EditConflict,
     EditRefused,
     FileChanged,
-    PathError,
     PathNotFound,
     PathRefused,
     StoreError,
 )
 from serena_central.core.locks import Holder
-from serena_central.core.text import Range, Text
+from serena_central.core.text import Position, Range, Text
 from serena_central.editing.change import Author, FileChange
-from serena_central.editing.journal import Entry, Step
 from serena_central.editing.plan import TextEdit, apply_edits, with_newlines
 from serena_central.editing.replacing import Mode
 from serena_central.editing.transaction import Applier, Written
@@ -40,9 +38,8 @@ from serena_central.files.text import DEFAULT_ENCODING, MARK, FileText, read_tex
 from serena_central.files.tree import FileTree
 from serena_central.projects.editing.blame import Blame, edits_of
 from serena_central.projects.editing.bulk_replacement import Found, Occurrence, changes_of, check_count, find
-from serena_central.projects.editing.conflicts import WHOLE_FILE, ConflictGuard
-from serena_central.projects.editing.edit_effects import NO_EFFECT, Before, Consequences, EditEffects, Effect
-from serena_central.projects.editing.edit_queue import EditQueue
+from serena_central.projects.editing.conflicts import WHOLE_FILE, ConflictGuard, EditQueue
+from serena_central.projects.editing.edit_effects import NO_EFFECT, Consequences, EditEffects
 from serena_central.projects.editing.edit_records import (
     AppliedEdit,
     ChangedFile,
@@ -51,6 +48,7 @@ from serena_central.projects.editing.edit_records import (
     differs,
     new_edit_id,
 )
+from serena_central.projects.editing.following_changes import FollowingChanges, Made
 from serena_central.projects.editing.joint_edits import (
     check_allowed,
     check_approved,
@@ -59,13 +57,15 @@ from serena_central.projects.editing.joint_edits import (
     write_edit,
 )
 from serena_central.symbols.index import Hit
-from serena_central.symbols.symbol import Symbol
+from serena_central.symbols.symbol import Symbol, below, kind_numbers
 from serena_central.symbols.syntax.messages import Declared, SyntaxEdit
 
 logger = logging.getLogger(__name__)
 
 ATTEMPTS = 8
 """How often an edit is planned because somebody outside wrote the file meanwhile."""
+
+_VALUES = kind_numbers(["Constant", "EnumMember", "Field", "Property", "Variable"])
 
 NOTHING_SEEN: Mapping[str, str] = MappingProxyType({})
 
@@ -104,6 +104,20 @@ class Site(NamedTuple):
         is_end_open = end.column == 0 and bool(self.text.line(end.line0).strip())
         if symbol.flat and (before.strip() or is_name_alone or is_end_open):
             raise self.no_declaration()
+
+    def others_in(self, span: Range) -> Iterator[str]:
+        """Names that a range defines beside the symbol and what is inside of it."""
+        file, place, own = self.hit.file, self.hit.place, self.hit.symbol
+        inside = set(below(file, place))
+        for number, other in enumerate(file.symbols):
+            at = other.name_position
+            if number in inside or not span.start <= at < span.end or other.name == own.name:
+                continue
+            end = Position(at.line0, at.column + len(other.name))
+            if other.container in inside or self.text.slice(Range(at, end)) != other.name:
+                inside.add(number)  # what has no name in the text is a part of what has one
+            elif at < own.name_position or own.kind in _VALUES:
+                yield other.name
 
     def no_declaration(self) -> EditRefused:
         start = self.hit.symbol.range.start
@@ -175,13 +189,15 @@ class Edits:
         self._declared = declared
         self._damage = damage
         self._applied = applied
-        self._amended = amended
         self._written_outside = written_outside
         self._access = access
         self._refuses = refuses_conflicts
         self._encoding = encoding or DEFAULT_ENCODING
         self._guard = ConflictGuard()
         self._queue = EditQueue()
+        self._following = FollowingChanges(
+            root, tree, applier, effects, self._guard, self._queue, read=read, applied=applied, amended=amended
+        )
 
     async def change_symbol(
         self,
@@ -378,25 +394,25 @@ class Edits:
         if not dry_run:
             await self._effects.learn_errors([path for path in paths if not self.queued(path)])
         needed = frozenset(paths)
+        watch = edit_watch(self._root)
         intent = _Intent(author, dry_run=dry_run, undoes=undoes, wrote=wrote)
         while True:
             async with self._queue.turn(needed) as holder:
                 outcome = await self._attempts(holder, plan, intent)
-                if isinstance(outcome, _Made):
-                    outcome = await self._followed(outcome)
+                if isinstance(outcome, Made) and watch is not None and watch.follow_up is not None:
+                    outcome = await self._following.run(outcome, watch.follow_up)
             if isinstance(outcome, frozenset):
                 needed |= outcome
             elif isinstance(outcome, Edited):
                 return outcome
             else:
                 break
-        watch = edit_watch(self._root)
         if watch is not None and watch.later is not None:
             watch.later(outcome.edit, partial(self._follow_later, outcome))
         # No await between the end of an edit that was made and its being shielded again.
         return await self._told(outcome)
 
-    async def _attempts(self, holder: Holder, plan: Plan, intent: "_Intent") -> "Edited | _Made | frozenset[str]":
+    async def _attempts(self, holder: Holder, plan: Plan, intent: "_Intent") -> "Edited | Made | frozenset[str]":
         """Plans and writes while the holder's files are its own; or tells the files that it needs and others have."""
         path, files = "", frozenset[str]()
         for _ in range(ATTEMPTS):
@@ -446,7 +462,7 @@ class Edits:
         recorded = Recorded.of(self._root, changes)
         return Edited(id=None, files=recorded.files(), diff=recorded.diff())
 
-    async def _make(self, changes: Sequence[FileChange], intent: "_Intent") -> "_Made":
+    async def _make(self, changes: Sequence[FileChange], intent: "_Intent") -> Made:
         """Writes, and notifies those who plan on these files next of the result."""
         author = intent.author
         recorded = Recorded.of(self._root, changes)
@@ -468,103 +484,17 @@ class Edits:
             await self._tree.fresh()
             effect = await self._effects.effect(changes, before, written)
             self._guard.note(author, edit.at, effect.bodies)
-        return _Made(edit, effect, changes, before, written)
+        return Made(edit, effect, changes, before, written)
 
-    async def _followed(self, made: "_Made") -> "_Made":
-        """Runs what its caller has follow the edit, while its files are held; what that changes in them belongs to the
-        edit."""
-        watch = edit_watch(self._root)
-        if watch is None or watch.follow_up is None:
-            return made
-        with anyio.CancelScope(shield=True):  # bounded by the hooks' own deadlines
-            try:
-                await watch.follow_up(made.edit)
-            finally:
-                made = await self._adopted(made, self._amended)
-        return made
-
-    async def _follow_later(self, made: "_Made", work: Callable[[], Awaitable[None]]) -> Edited:
-        """Runs work that an edit left for later, while its files are held again. What it changes in them belongs to
-        that edit, or is an edit of its own where others have edited them meanwhile."""
-        paths = [change.moved_to or change.path for change in made.changes if change.after is not None]
-        async with self._queue.turn(map(self._shown, paths)):
-            await self._tree.fresh()
-            reads = {path: read for path in paths if (read := await self._if_there(path)) is not None}
-            done: Callable[[AppliedEdit], Awaitable[None]] = self._amended
-            if any(path not in reads or reads[path].digest != made.written[path].digest for path in paths):
-                made, done = self._restarted(made, reads), self._applied_later
-            try:
-                await work()
-            finally:
-                with anyio.CancelScope(shield=True):  # what was made is recorded
-                    made = await self._adopted(made, done)
+    async def _follow_later(self, made: Made, work: Callable[[], Awaitable[None]]) -> Edited:
+        made = await self._following.run_later(made, work)
         return Edited(
             id=made.edit.id,
             files=made.edit.files,
             consequences=Consequences(bodies=made.effect.bodies, unknown=made.effect.unknown),
         )
 
-    def _restarted(self, made: "_Made", reads: Mapping[Path, FileText]) -> "_Made":
-        """An edit of the same author that has changed nothing yet, of the files as they are now."""
-        changes = [FileChange(path, read, read.text.content) for path, read in reads.items()]
-        author = msgspec.structs.replace(made.edit.author, repeat=None)
-        edit = msgspec.structs.replace(made.edit, id=new_edit_id(), at=time.time(), author=author, wrote=None)
-        written = {path: Written(read.stamp, read.digest) for path, read in reads.items()}
-        return _Made(edit, NO_EFFECT, changes, self._effects.before(changes), written)
-
-    async def _applied_later(self, edit: AppliedEdit) -> None:
-        self._applied(edit)
-
-    async def _if_there(self, path: Path) -> FileText | None:
-        try:
-            return await self._read(self._shown(path))
-        except PathError:
-            return None
-
-    async def _adopted(self, made: "_Made", done: Callable[[AppliedEdit], Awaitable[None]]) -> "_Made":
-        """The edit, and what else became of its files since it wrote them, as one; `done` is told of it."""
-        later = await self._later_changes(made)
-        if not later:
-            return made
-        rest = Recorded.of(self._root, [change for change, _ in later])
-        author = msgspec.structs.replace(made.edit.author, repeat=None)
-        follower = msgspec.structs.replace(
-            made.edit,
-            id=new_edit_id(),
-            at=time.time(),
-            author=author,
-            files=rest.files(),
-            patches=rest.patches(),
-            wrote=None,
-            amends=made.edit.id,
-        )
-        steps = [Step(str(one.path), made.written[one.path].digest, now.digest, None, None) for one, now in later]
-        await self._applier.adopt(Entry(follower.id, steps, msgspec.msgpack.encode(follower)))
-        texts = {change.path: change.after for change, _ in later}
-        changes = [_with_text(change, texts) for change in made.changes]
-        recorded = Recorded.of(self._root, changes)
-        edit = msgspec.structs.replace(made.edit, files=recorded.files(), patches=recorded.patches())
-        await done(edit)
-        written = {**made.written, **{one.path: Written(now.stamp, now.digest) for one, now in later}}
-        effect = await self._effects.effect(changes, made.before, written)
-        self._guard.note(edit.author, edit.at, effect.bodies)
-        return _Made(edit, effect, changes, made.before, written)
-
-    async def _later_changes(self, made: "_Made") -> list[tuple[FileChange, FileText]]:
-        """How the files of an edit differ from what it wrote: changes of these, and the files as they are now."""
-        await self._tree.fresh()
-        later: list[tuple[FileChange, FileText]] = []
-        for change in made.changes:
-            path = change.moved_to or change.path
-            if change.after is None:
-                continue
-            now = await self._if_there(path)
-            if now is not None and now.digest != made.written[path].digest:
-                before = now._replace(text=Text(change.after), digest=made.written[path].digest)
-                later.append((FileChange(path, before, now.text.content), now))
-        return later
-
-    async def _told(self, made: "_Made") -> Edited:
+    async def _told(self, made: Made) -> Edited:
         """The answer to an edit that was made; only its author waits for it."""
         consequences = Consequences()
         with anyio.CancelScope(shield=True):  # bounded by the wait for diagnostics
@@ -582,18 +512,3 @@ class _Intent(NamedTuple):
     dry_run: bool
     undoes: str | None
     wrote: Callable[[], str | None]
-
-
-class _Made(NamedTuple):
-    """An edit that was written."""
-
-    edit: AppliedEdit
-    effect: Effect
-    changes: Sequence[FileChange]
-    before: dict[str, Before]
-    written: Mapping[Path, Written]
-
-
-def _with_text(change: FileChange, texts: Mapping[Path, str | None]) -> FileChange:
-    path = change.moved_to or change.path
-    return change._replace(after=texts[path]) if path in texts else change

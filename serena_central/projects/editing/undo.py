@@ -16,7 +16,8 @@ import msgspec
 from serena_central.core.errors import EditNotFound, PathError, PathNotFound, SerenaCentralError, UndoRefused
 from serena_central.core.tracing import new_call_id
 from serena_central.editing.change import Author, FileChange
-from serena_central.editing.patch import FilePatch, Hunk, MovedOn, reverted
+from serena_central.editing.patch import FilePatch, MovedOn, reverted
+from serena_central.editing.plan import Hunk
 from serena_central.files.text import MARK
 from serena_central.projects.editing.edit_history import PATCHES_KEPT_S, EditHistory
 from serena_central.projects.editing.edit_records import operation_of

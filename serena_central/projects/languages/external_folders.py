@@ -39,37 +39,50 @@ class ExternalFolders:
         """Of these, what should be followed and is not there."""
         self._followed: dict[Path, Following] = {}
         self._lock = anyio.Lock()
+        self._moves = self._moves_followed = 0
+        """How often servers may have come to read other folders, and how many of these were seen to."""
+        self._moved = anyio.Event()
+        self.behind = False
+        """Whether the barrier has to `catch_up`."""
+        self.trees: list[FileTree] = []
+        """Of the folders that are followed: the barrier passes theirs, too."""
 
     async def run(self) -> None:
         """Follows what servers come to read, before anybody asks them again. Until cancelled."""
+        end = self._languages.on_external_folders(self._move)
         try:
             while True:
-                await self._languages.external_folders_moved()
-                await self._catch_up()
+                await self._moved.wait()
+                self._moved = anyio.Event()
+                await self.catch_up()
         finally:
+            end()
             for following in self._followed.values():
                 following.end()
             self._followed.clear()
+            self.trees = []
 
-    async def fresh(self) -> None:
-        """The barrier: afterwards the servers hear of all that was on disk before this call, before they are asked."""
-        await self._catch_up()
-        for following in list(self._followed.values()):
-            if following.tree is not None:
-                await following.tree.fresh()
+    def _move(self) -> None:
+        self._moves += 1
+        self.behind = True
+        self._moved.set()
 
-    async def _catch_up(self) -> None:
+    async def catch_up(self) -> None:
         """Follows the folders that the servers read now. Those that they did read may come back, and stay."""
-        if self._languages.external_folders() == self._named and not any(map(Path.is_dir, self._missing)):
+        if self._moves_followed == self._moves and not any(map(Path.is_dir, self._missing)):
             return
         async with self._lock:
-            named = self._languages.external_folders()
-            wanted, missing = await anyio.to_thread.run_sync(partial(self._to_follow, named))
-            for folder in self._followed.keys() - wanted:
-                self._followed.pop(folder).end()
-            for folder in wanted - self._followed.keys():
-                await self._follow(folder)
-            self._named, self._missing = named, missing
+            moves, named = self._moves, self._languages.external_folders()
+            if named != self._named or any(map(Path.is_dir, self._missing)):
+                wanted, missing = await anyio.to_thread.run_sync(partial(self._to_follow, named))
+                for folder in self._followed.keys() - wanted:
+                    self._followed.pop(folder).end()
+                for folder in wanted - self._followed.keys():
+                    await self._follow(folder)
+                self._named, self._missing = named, missing
+            self._moves_followed = moves
+            self.trees = [one.tree for one in self._followed.values() if one.tree is not None]
+            self.behind = moves != self._moves or bool(self._missing)
 
     async def _follow(self, folder: Path) -> None:
         """Starts following; changes since the servers were started are reported at once."""

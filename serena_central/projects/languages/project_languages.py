@@ -16,6 +16,7 @@ from serena_central.core.nofollow import open_file, open_following
 from serena_central.core.places import Places
 from serena_central.core.text import Text
 from serena_central.files.boundary import OPEN, Access
+from serena_central.files.path_watch import PathWatch
 from serena_central.files.text import FileText, RecentTexts
 from serena_central.files.tree import Change
 from serena_central.lsp.answers import DocumentSymbol, FileEvent
@@ -31,9 +32,7 @@ from serena_central.projects.languages.server_availability import (
     ServerOrders,
     can_run,
 )
-from serena_central.projects.languages.syntax_access import SyntaxAccess
-from serena_central.projects.languages.unmarked_builds import UnmarkedBuilds
-from serena_central.symbols.flat import completed, is_flat
+from serena_central.projects.languages.syntax_access import SyntaxAccess, UnmarkedBuilds, completed, is_flat
 from serena_central.symbols.indexing import source_identity
 from serena_central.symbols.indexing.symbol_source import Outline
 from serena_central.symbols.syntax.reader import SyntaxReader
@@ -63,6 +62,7 @@ class ProjectLanguages:
         side_percent: float = 0,
         syntax: SyntaxReader | None = None,
         installations: Installations | None = None,
+        path_watch: PathWatch | None = None,
     ) -> None:
         """`languages` limits what is served (empty: all); `chosen` maps language → server name, or its options.
 
@@ -70,7 +70,8 @@ class ProjectLanguages:
         server that has to be fetched; `users` is `chosen` without them.
         `around` is the super-repo of the root: servers of its other modules hear of changes, too.
         `python` names the environment of the project, if it has to be named; `side_percent` is `SideLanguages`' bound.
-        Without `syntax` no file is read by syntax; without `installations` only a person gets what is missing.
+        Without `syntax` no file is read by syntax; without `installations` only a person gets what is missing; without
+        `path_watch` the environment is looked at by stat at each call.
         """
         self._root = root
         self._below = f"{root}/"
@@ -109,6 +110,8 @@ class ProjectLanguages:
         self.restricted: dict[str, str] = {}
         """Servers that were asked and run restricted because the project is not trusted → what answers lack for it."""
         self.python = ProjectPython(root, [around] if around and around != root else [], python)
+        self._path_watch = path_watch or PathWatch(watches=False)
+        self._environment_seen: object = None
         self.availability = ServerAvailability(
             root, places, self._choices, untrusted=self._untrusted, installations=installations
         )
@@ -133,7 +136,7 @@ class ProjectLanguages:
     def side_languages(self) -> dict[str, str]:
         """Titles of the side languages whose servers are left alone, or asked for in vain → what becomes of how many
         files."""
-        return self.selection.side_languages(self.availability.not_found)
+        return self.selection.side_languages(self.availability.not_found) if self.selection.side.exist else {}
 
     def identity(self, path: str) -> str | None:
         """Server, version and settings digest that answer for a path: what a cached answer must agree with."""
@@ -163,7 +166,15 @@ class ProjectLanguages:
 
     def look_at_environment(self) -> None:
         """Sees whether the Python environment has changed, if it is in use: what was started with it before ends."""
-        if self.python.state and self.python.look():
+        if not self.python.state:
+            return
+        if (places := self.python.places) is not None:
+            # Another object whenever something may have changed.
+            seen = self._path_watch.get(("python", places), lambda: places, object)
+            if seen is self._environment_seen:
+                return
+            self._environment_seen = seen
+        if self.python.look():
             self.changes += 1
             for key in self.orders.environment_changed():
                 self._pool.replace(key, "the Python environment has changed")
@@ -220,7 +231,8 @@ class ProjectLanguages:
         self.selection.asked_about(path)
         wanted = self._wanted_for(path)
 
-        self._dependencies.asked(wanted.spec.name, wanted.spec.dependencies, path)
+        if wanted.spec.dependencies:
+            self._dependencies.asked(wanted.spec.name, wanted.spec.dependencies, path)
 
         async def inside(server: LanguageServer) -> T:
             await server.enter(wanted.folder or wanted.root)
@@ -230,7 +242,9 @@ class ProjectLanguages:
 
     def lacking(self) -> dict[tuple[str, Path], str]:
         """(server that was asked, folder) → which packages of others answers lack there, and how to get them."""
-        return self._dependencies.notes(self._dependencies_arrived)
+        if self._dependencies.asked_since:
+            self._dependencies.look(self._dependencies_arrived)
+        return self._dependencies.notes
 
     def _dependencies_arrived(self, manifest: Path) -> None:
         """They lie where no tree looks: servers read the manifest again."""
@@ -391,9 +405,10 @@ class ProjectLanguages:
         """Folders that this project's servers read, as they or manifests say; also such as lie in the root."""
         return self._pool.watched_folders(self.orders.roots) | self.orders.named_folders
 
-    async def external_folders_moved(self) -> None:
-        """Returns when servers may read other folders than before."""
-        await self._pool.watching_moved()
+    def on_external_folders(self, listener: Callable[[], None]) -> Callable[[], None]:
+        """Calls `listener` when servers may read other folders than before. Returns the way to end it."""
+        self.orders.on_reached = listener
+        return self._pool.on_watching(listener)
 
     def changed_outside(self, changes: Sequence[FileEvent]) -> None:
         """Tells every server of this project what happened to files that are not the project's."""

@@ -10,11 +10,13 @@ no other server has more files, or once a file of it was asked about by name. So
 project of up to 100 such files, however few a language has.
 """
 
+import re
 from collections import Counter
 from collections.abc import Callable, Collection, Container, Iterable, Mapping, Sequence
 from contextlib import suppress
+from fnmatch import translate
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import anyio.to_thread
 
@@ -25,9 +27,29 @@ from serena_central.lsp.catalogue import ServerSpec, catalogue
 from serena_central.lsp.catalogue.choices import ChoiceProblem
 from serena_central.lsp.catalogue.permitted import Permitted
 from serena_central.lsp.detection import Detection
-from serena_central.lsp.roots import MarkerNames
 from serena_central.symbols.symbol import VALUES
 from serena_central.symbols.syntax.grammars import grammar_of
+
+_GLOB = re.compile(r"[*?\[]")
+
+
+class MarkerNames(NamedTuple):
+    """Files that mark the roots of servers, looked up among all files of a project. Most markers are plain names, which
+    a set finds in a tenth of a microsecond."""
+
+    plain: frozenset[str]
+    globs: re.Pattern[str] | None
+
+    @classmethod
+    def of(cls, markers: Iterable[str]) -> "MarkerNames":
+        """`markers` are patterns of `fnmatch`, perhaps with folders, which are left out."""
+        names = {marker.rpartition("/")[2] for marker in markers}
+        globs = sorted(name for name in names if _GLOB.search(name))
+        return cls(frozenset(names.difference(globs)), re.compile("|".join(map(translate, globs))) if globs else None)
+
+    def fit(self, name: str) -> bool:
+        """Whether a file of this name, without its folders, may be a marker."""
+        return name in self.plain or (self.globs is not None and self.globs.match(name) is not None)
 
 
 class SideLanguages:
@@ -41,18 +63,22 @@ class SideLanguages:
         self._files: Counter[str] = Counter()
         self._all = 0
         self._most = 0
+        self.exist = False
+        """Whether there is any, left alone or not."""
 
     def set(self, files: Counter[str]) -> None:
         """Takes how many files there are of each server, all in all."""
         self._files = Counter(files)
         self._all = files.total()
         self._most = max(files.values(), default=0)
+        self.exist = any(map(self.is_side, files))
 
     def count(self, server: str, by: int) -> None:
         """A file of a server came (1) or went (-1)."""
         self._files[server] += by
         self._all += by
         self._most = max(self._files.values())
+        self.exist = any(map(self.is_side, tuple(self._files)))
 
     def is_side(self, server: str) -> bool:
         """Whether a server's languages have so few files, whether or not somebody has asked about one."""
@@ -113,7 +139,7 @@ class LanguageSelection:
         """What of the settings has no effect, and why."""
         self._detection = Detection(root, catalogue(), [self._known(name) for name in languages])
         own = [key for key, value in chosen.items() if value != users.get(key)]
-        self._side = SideLanguages(side_percent, {*self._servers_named(languages), *self._servers_named(own)})
+        self.side = SideLanguages(side_percent, {*self._servers_named(languages), *self._servers_named(own)})
         self._has_syntax = has_syntax
         self.on_woken: Callable[[], None] = _nothing
         """Called when the servers of side languages may be asked from now on, or no longer."""
@@ -148,30 +174,30 @@ class LanguageSelection:
     def is_left_alone(self, path: str) -> bool:
         """Whether a root-relative path is of a side language: its server waits until such a file is asked about."""
         spec = self.spec_for(path)
-        return spec is not None and self._side.is_left_alone(spec.name)
+        return spec is not None and self.side.is_left_alone(spec.name)
 
     def is_side(self, path: str) -> bool:
         """Whether a root-relative path is of a side language, whether or not somebody has asked about it."""
         spec = self.spec_for(path)
-        return spec is not None and self._side.is_side(spec.name)
+        return spec is not None and self.side.is_side(spec.name)
 
     def side_languages(self, missing: Container[str]) -> dict[str, str]:
         """Titles of the side languages whose servers are left alone, or were asked for and are `missing` → what becomes
         of how many files."""
         found: dict[str, str] = {}
-        in_vain = (server for server in self._side.woken() if server in missing)
-        for server in (*self._side.left_alone(), *in_vain):
+        in_vain = (server for server in self.side.woken() if server in missing)
+        for server in (*self.side.left_alone(), *in_vain):
             languages = [catalogue().languages[name] for name in self.choices.spec(server).languages]
             title = "/".join(one.title for one in languages)
             read = any(grammar_of(identifier) for one in languages for identifier in one.files)
             how = "by syntax only" if read and self._has_syntax else "not searched"
-            found[title] = f"{title} {how} ({self._side.share(server)})"
+            found[title] = f"{title} {how} ({self.side.share(server)})"
         return found
 
     def asked_about(self, path: str) -> None:
         """Somebody asks about a root-relative file by its name: its language is no side language from now on."""
         spec = self.spec_for(path)
-        if spec is not None and self._side.wake(spec.name):
+        if spec is not None and self.side.wake(spec.name):
             self.on_woken()
 
     async def count(self, paths: Iterable[str]) -> None:
@@ -180,7 +206,7 @@ class LanguageSelection:
         async for path in paced(paths):
             if server := self._counted_with(path, self.language_of(path)):
                 files[server] += 1
-        self._side.set(files)
+        self.side.set(files)
 
     def _counted_with(self, path: str, language: str | None) -> str | None:
         """The server whose share of the project a file of a language adds to."""
@@ -189,17 +215,17 @@ class LanguageSelection:
 
     def changed(self, changes: Sequence[Change]) -> Mapping[str, str | None]:
         """Follows which languages there are; returns other files whose language may have changed, and what it was."""
-        before = self._side.left_alone().keys()
+        before = self.side.left_alone().keys()
         gone = [(one.path, self.language_of(one.path)) for one in changes if one.kind != "created"]
         moved = self._detection.changed([one.path for one in changes])
         come = [*(one.path for one in changes if one.kind != "deleted"), *moved]
         for path, language in (*gone, *moved.items()):
             if server := self._counted_with(path, language):
-                self._side.count(server, -1)
+                self.side.count(server, -1)
         for path in come:
             if server := self._counted_with(path, self.language_of(path)):
-                self._side.count(server, 1)
-        if self._side.left_alone().keys() != before:
+                self.side.count(server, 1)
+        if self.side.left_alone().keys() != before:
             self.on_woken()
         return moved
 
@@ -262,7 +288,7 @@ class LanguageSelection:
 
     def share(self, server: str) -> str | None:
         """How many files a side language's server has, for people; None for all others."""
-        return self._side.share(server) if self._side.is_left_alone(server) else None
+        return self.side.share(server) if self.side.is_left_alone(server) else None
 
 
 def _nothing() -> None:

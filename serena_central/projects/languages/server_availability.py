@@ -180,6 +180,10 @@ def can_run(identity: str) -> bool:
     return MISSING not in identity and NOT_RUN not in identity
 
 
+def _nothing() -> None:
+    """What there is to do where nobody follows."""
+
+
 class ServerOrders:
     """Belongs to the event loop's thread."""
 
@@ -205,6 +209,8 @@ class ServerOrders:
         """Roots of the servers that were ordered."""
         self.named_folders: set[Path] = set()
         """Folders that the manifests behind the orders lead to."""
+        self.on_reached: Callable[[], None] = _nothing
+        """Called when one comes to either."""
         self._orders: dict[tuple[str, str], WantedServer] = {}
         """(server, folder of a file) → the order."""
         self._manifests = Manifests()
@@ -223,8 +229,10 @@ class ServerOrders:
         known = self._orders.get(place)
         if known is None:
             found = server_root(spec, self._root, self._root / path, self._manifests)
-            self.roots.add(found.root)
-            self.named_folders |= found.reads
+            if found.root not in self.roots or not found.reads <= self.named_folders:
+                self.roots.add(found.root)
+                self.named_folders |= found.reads
+                self.on_reached()
             state = self._state(spec)
             python = self._python.tell(spec, self._choices.settings_of(spec.name))
             known = self._orders[place] = WantedServer(

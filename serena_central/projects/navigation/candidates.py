@@ -17,7 +17,7 @@ from serena_central.core.pacing import paced
 from serena_central.core.text import Range, whole_word
 from serena_central.files.search import files_containing, find_containing
 from serena_central.files.text import FileText
-from serena_central.files.tree import Change, FileTree
+from serena_central.files.tree import FileTree
 from serena_central.files.vocabulary import Vocabulary
 from serena_central.projects.languages.project_languages import ProjectLanguages
 from serena_central.symbols.index import Hit
@@ -49,13 +49,10 @@ class CandidateSearch:
         self._languages = languages
         self._vocabulary = Vocabulary(root, languages.encoding)
         self._served: dict[str | None, tuple[list[str], list[str]]] = {}
-        """Server → the files that it reads, and the others; until some file changes."""
+        """Server → the files that it reads, and the others."""
+        self._served_after = languages.changes
+        """That is as of so many changes."""
         self._tokens = RecentTokens()
-
-    def changed(self, changes: Iterable[Change]) -> None:
-        """Forgets files that are gone, and which server reads which."""
-        self._served = {}
-        self._vocabulary.forget(change.path for change in changes if change.kind == "deleted")
 
     async def places_of(self, hit: Hit) -> Candidates:
         """Every place of the name of `hit` as a whole word, its definition included; none for an operator's."""
@@ -81,6 +78,8 @@ class CandidateSearch:
 
     async def _files_by_server(self, path: str) -> tuple[list[str], list[str]]:
         """The files that the server for `path` reads, and the others."""
+        if self._served_after != self._languages.changes:
+            self._served, self._served_after = {}, self._languages.changes
         spec = self._languages.spec_for(path)
         key = None if spec is None else spec.name
         known = self._served.get(key)

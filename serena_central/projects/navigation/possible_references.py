@@ -18,7 +18,7 @@ import msgspec
 
 from serena_central.core.errors import LanguageServerError, PathError
 from serena_central.core.text import Position, Range
-from serena_central.files.tree import Change, FileTree
+from serena_central.files.tree import FileTree
 from serena_central.lsp.answers import Location
 from serena_central.lsp.client import LanguageServer
 from serena_central.projects.languages.project_languages import ProjectLanguages
@@ -106,10 +106,6 @@ class Possible:
         self._index = index
         self._languages = languages
         self._search = CandidateSearch(root, tree, languages)
-
-    def changed(self, changes: Iterable[Change]) -> None:
-        """Forgets what these changes made wrong."""
-        self._search.changed(changes)
 
     async def candidates(self, hit: Hit) -> Candidates:
         """Every place of the name of `hit`; may be asked for while the server is asked for the references."""

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from serena_central.core.errors import InvalidArguments, UnknownProject, listed
 from serena_central.core.quoting import as_name, quoted
 from serena_central.projects.registry import ProjectRegistry, real_path
-from serena_central.projects.superrepo.lookup import SuperRepos
+from serena_central.projects.root_settings import SuperRepos
 
 
 class Chosen(NamedTuple):

@@ -23,7 +23,8 @@ class CacheSync:
     def __init__(self, index: SymbolIndex, cache: IndexCache | None) -> None:
         self._index = index
         self._cache = cache
-        self._unsaved: set[str] = set()
+        self.unsaved: set[str] = set()
+        """Files that the cache knows otherwise, or not at all: whoever changes the index adds them."""
         self._saved_at = time.monotonic()
         self._one_at_a_time = anyio.Lock()
 
@@ -31,14 +32,6 @@ class CacheSync:
     def seconds_since_save(self) -> float:
         """Since the last save began, or since the index was opened."""
         return time.monotonic() - self._saved_at
-
-    @property
-    def unsaved(self) -> int:
-        """Files that the cache knows otherwise, or not at all."""
-        return len(self._unsaved)
-
-    def changed(self, *paths: str) -> None:
-        self._unsaved.update(paths)
 
     async def restore(
         self,
@@ -60,8 +53,8 @@ class CacheSync:
                 self._index.restore(path, entry, file.names)
                 restored(path, source)
             else:
-                self.changed(path)
-        self._unsaved.update(cached)
+                self.unsaved.add(path)
+        self.unsaved.update(cached)
 
     def _load(self) -> dict[str, CachedFile]:
         return {file.path: file for file in self._cache.load()} if self._cache else {}
@@ -69,9 +62,9 @@ class CacheSync:
     async def save(self) -> None:
         """Writes what changed since the last time. What a cancelled save has not written stays unsaved."""
         self._saved_at = time.monotonic()
-        if self._cache is None or not self._unsaved:
+        if self._cache is None or not self.unsaved:
             return
-        paths, self._unsaved = self._unsaved, set()
+        paths, self.unsaved = self.unsaved, set()
         entries = [(path, entry) for path in paths if (entry := self._index.entry(path)) is not None]
         deletes = [path for path in paths if path not in self._index]
         # Names are read out of the blobs in the thread, while the batch is written.
@@ -79,7 +72,7 @@ class CacheSync:
             async with self._one_at_a_time:
                 await anyio.to_thread.run_sync(self._cache.save, starmap(_to_save, entries), deletes)
         except BaseException:
-            self._unsaved |= paths
+            self.unsaved |= paths
             raise
 
 

@@ -193,7 +193,7 @@ class FileStates:
                 flight.outdate()
         if path in self._index:
             self._index.drop(path)
-            self._cache_sync.changed(path)
+            self._cache_sync.unsaved.add(path)
         self.pending.pop(path, None)
         self._unread.discard(path)
         self.on_demand.discard(path)
@@ -206,7 +206,7 @@ class FileStates:
         for flight in self._flights.values():
             flight.outdate()
         self._flights.clear()
-        self._cache_sync.changed(*self._index.paths())
+        self._cache_sync.unsaved.update(self._index.paths())
         self._index.clear()
         self.pending.clear()
         self.on_demand.clear()
@@ -277,7 +277,7 @@ class FileStates:
         self.pending.pop(path, None)
         self._unread.discard(path)
         self.failures.succeeded(path)
-        self._cache_sync.changed(path)
+        self._cache_sync.unsaved.add(path)
 
     def _note_source(self, path: str, source: str, reason: str | None) -> None:
         grammar = self._source.grammar(path) if source_identity.is_by_syntax(source) else None

@@ -296,7 +296,7 @@ class Indexer:
                 await self._reader.read(some, in_background=True, is_patient=is_patient)
                 if not is_patient:
                     slow |= self._states.unanswered(some)
-                if self._cache_sync.unsaved >= batch:
+                if len(self._cache_sync.unsaved) >= batch:
                     await self.save()
         if slow:
             self._states.ask_servers_soon()
@@ -311,7 +311,7 @@ class Indexer:
                 return
             await self._reader.ask_servers(paths[start : start + IMPROVED_AT_ONCE], in_background=True)
             is_last = start + IMPROVED_AT_ONCE >= len(paths)
-            if self._cache_sync.unsaved >= (1 if is_last else self.policy.save_every_files):
+            if len(self._cache_sync.unsaved) >= (1 if is_last else self.policy.save_every_files):
                 await self.save()
 
     async def _save_when_quiet(self) -> None:

@@ -10,6 +10,15 @@ from serena_central.lsp.answers import DocumentSymbol
 
 Kind = Literal["code", "string", "comment"]
 
+PARSED_BYTES = 5_000_000
+"""The longest text that is parsed: half a second's work. Longer ones are data."""
+
+SKIMMED_BYTES = 32_000_000
+"""The longest text of a language whose texts may lose that much: generated headers of macros have 25 MB."""
+
+SKIMMED = frozenset({"c"})
+"""LSP identifiers of languages of whose texts bodies and macros are left out before they are parsed (`skimming`)."""
+
 
 class Claimed(msgspec.Struct, frozen=True, array_like=True):
     """What a language server says of a symbol, in code points."""
@@ -95,3 +104,8 @@ def framed(messages: Sequence[Request] | Sequence[Answer]) -> bytes:
     """One batch: a length (4 bytes, big-endian), then msgpack."""
     body = msgspec.msgpack.encode(messages)
     return len(body).to_bytes(4) + body
+
+
+def longest(identifier: str) -> int:
+    """How many bytes a text in the language of an LSP identifier may have to be read by syntax."""
+    return SKIMMED_BYTES if identifier in SKIMMED else PARSED_BYTES

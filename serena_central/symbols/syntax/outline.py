@@ -18,8 +18,9 @@ from serena_central.symbols.syntax import unparsed_variables
 from serena_central.symbols.syntax.attributes import without_attributes
 from serena_central.symbols.syntax.jsdoc import declared_types
 from serena_central.symbols.syntax.macros import without_macros
+from serena_central.symbols.syntax.messages import PARSED_BYTES
 from serena_central.symbols.syntax.names import Name, name_of
-from serena_central.symbols.syntax.skimming import PARSED_BYTES, is_too_long, skimmed
+from serena_central.symbols.syntax.skimming import is_too_long, skimmed
 from serena_central.symbols.syntax.trees import parsed, settings_of, tools, tree_of
 
 KINDS: Mapping[str, SymbolKind] = {

@@ -30,8 +30,8 @@ from serena_central.symbols.syntax.messages import (
     Request,
     SyntaxEdit,
     framed,
+    longest,
 )
-from serena_central.symbols.syntax.skimming import longest
 
 logger = logging.getLogger(__name__)
 

@@ -7,6 +7,8 @@ the Linux kernel's text is `#define`. Runs in the worker's process, like `outlin
 
 import re
 
+from serena_central.symbols.syntax.messages import PARSED_BYTES, SKIMMED
+
 _BODY = re.compile(
     rb"(?:\)[ \t]*(?:[\w \t]*)(?:/\*[^*\n]*\*/[ \t]*)?(?P<break>\n|(?<=[ \t)]))|(?P<value>=)[ \t]*\n?)"
     rb"\{(?=\n)(?P<body>.*?)\n\}",
@@ -27,19 +29,6 @@ _DEFINE_LINE = rb"[ \t]*\#[ \t]*define\b(?:[^\n\\/]++|/(?!\*)|/\*(?:[^*\n\\]++|\
 _MACROS = re.compile(rb"\n%b(?:\n%b)*+" % (_DEFINE_LINE, _DEFINE_LINE), re.MULTILINE)
 """Each with the line break before it: a search for a byte is ten times as fast as one for the beginning of a line."""
 
-_SKIMMED = {"c": _BODY}
-
-PARSED_BYTES = 5_000_000
-"""The longest text that is parsed: half a second's work. Longer ones are data."""
-
-SKIMMED_BYTES = 32_000_000
-"""The longest text of a language whose texts may lose that much: generated headers of macros have 25 MB."""
-
-
-def longest(identifier: str) -> int:
-    """How many bytes a text in the language of an LSP identifier may have to be read by syntax."""
-    return SKIMMED_BYTES if identifier in _SKIMMED else PARSED_BYTES
-
 
 def is_too_long(skim: bytes) -> bool:
     """Whether what is left of a text is too long to be parsed."""
@@ -48,13 +37,12 @@ def is_too_long(skim: bytes) -> bool:
 
 def skimmed(identifier: str, source: bytes) -> bytes:
     """A text (in the language of an LSP identifier) with blanks in place of macros, and of bodies of functions."""
-    body = _SKIMMED.get(identifier)
-    if body is None:
+    if identifier not in SKIMMED:
         return source
     source = _MACROS.sub(blank_line, source)
     parts: list[bytes] = []
     kept = at = 0
-    while match := body.search(source, at):
+    while match := _BODY.search(source, at):
         start, end = match.span("body")
         if (comment := _comment_around(source, kept, match.start())) is not None:
             at = comment

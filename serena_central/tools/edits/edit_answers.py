@@ -8,8 +8,7 @@ from serena_central.projects.editing.edits import Edited
 from serena_central.projects.project import Project
 from serena_central.projects.superrepo.sibling_definitions import SiblingPlace
 from serena_central.tools.context import ToolCall
-from serena_central.tools.diagnostics import grouped
-from serena_central.tools.read_set import ReadSet
+from serena_central.tools.symbol_answers import ReadSet, grouped
 
 UNRESOLVED_LISTED = 20
 """Places that one answer names of each project."""

@@ -17,7 +17,7 @@ from serena_central.tools.catalogue import tool
 from serena_central.tools.context import ToolCall
 from serena_central.tools.edits.edit_answers import EDIT_ANSWER, answer
 from serena_central.tools.edits.symbol_edits import DryRun
-from serena_central.tools.read_set import ReadSet
+from serena_central.tools.symbol_answers import ReadSet
 from serena_central.tools.symbols import InFile, NamePath
 
 LISTED = 20

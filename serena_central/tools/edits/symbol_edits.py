@@ -12,12 +12,11 @@ from serena_central.editing.placement import Style, inserted_after, inserted_bef
 from serena_central.editing.plan import TextEdit
 from serena_central.projects.editing.edits import Meant, Site
 from serena_central.projects.project import Project
-from serena_central.projects.refactoring.deletion import others_in
 from serena_central.symbols.symbol import kind_numbers
 from serena_central.tools.catalogue import tool
 from serena_central.tools.context import ToolCall
 from serena_central.tools.edits.edit_answers import EDIT_ANSWER, answer
-from serena_central.tools.read_set import ReadSet
+from serena_central.tools.symbol_answers import ReadSet
 from serena_central.tools.symbols import InFile, NamePath
 
 DryRun = Annotated[bool, Meta(description="Only return the diff")]
@@ -136,7 +135,7 @@ def _replacement(target: Project, site: Site, body: str) -> TextEdit:
     own = site.hit.symbol
     span = widened(site.text, own.range, _statement(site), own.name, body)
     words = set(re.findall(r"\w+", body))
-    lost = sorted({name for name in others_in(site, span) if words.isdisjoint(re.findall(r"\w+", name))})
+    lost = sorted({name for name in site.others_in(span) if words.isdisjoint(re.findall(r"\w+", name))})
     if lost:
         raise EditRefused(
             f"Nothing was changed: the definition of {site.hit.name_path} in {site.hit.path}:{span.start.line0} also "

@@ -27,7 +27,7 @@ from serena_central.tools.edits.edit_answers import EDIT_ANSWER, answer
 from serena_central.tools.edits.symbol_edits import DryRun
 from serena_central.tools.files import paths_below
 from serena_central.tools.notes import note_names
-from serena_central.tools.read_set import ReadSet
+from serena_central.tools.symbol_answers import ReadSet
 
 FilePath = Annotated[str, Meta(description="File in the project")]
 Needle = Annotated[str, Meta(description="Text or pattern to replace")]

@@ -11,7 +11,8 @@ import msgspec
 from serena_central.core.errors import UndoRefused
 from serena_central.core.event_kinds import EditApplied
 from serena_central.core.words import counted
-from serena_central.editing.patch import FilePatch, Hunk
+from serena_central.editing.patch import FilePatch
+from serena_central.editing.plan import Hunk
 from serena_central.projects.editing.undo import patches_of
 from serena_central.store.rows import EditRow
 from serena_central.web.pages.edits import EditLine, others_of

@@ -20,7 +20,7 @@ from starlette.types import Receive, Scope, Send
 from serena_central.access.browsers import Login
 from serena_central.core.errors import SerenaCentralError
 from serena_central.core.event_kinds import SessionKilled, SessionRevived
-from serena_central.core.events import Event
+from serena_central.core.events import Event, EventBus
 from serena_central.web.pages.page import Page, Visit
 
 logger = logging.getLogger(__name__)
@@ -63,8 +63,11 @@ Render = Callable[[str, msgspec.Struct], str]
 class Live:
     """All open streams. Belongs to the event loop's thread."""
 
-    def __init__(self) -> None:
+    def __init__(self, bus: EventBus) -> None:
+        self._bus = bus
         self._streams: list[Stream] = []
+        self._end_tap: Callable[[], None] | None = None
+        """None while nobody looks: then events cost nothing here."""
         self._closed = False
 
     @property
@@ -72,8 +75,7 @@ class Live:
         """Streams that are open."""
         return len(self._streams)
 
-    def take(self, event: Event) -> None:
-        """A tap of the bus."""
+    def _take(self, event: Event) -> None:
         for stream in self._streams:
             stream.hear(event)
 
@@ -101,9 +103,14 @@ class Live:
         if len(own) >= STREAMS_PER_BROWSER:
             own[0].scope.cancel()
         self._streams.append(stream)
+        if self._end_tap is None:
+            self._end_tap = self._bus.tap(self._take)
 
     def part(self, stream: "Stream") -> None:
         self._streams.remove(stream)
+        if not self._streams and self._end_tap is not None:
+            self._end_tap()
+            self._end_tap = None
 
     def pause_s(self, spent_s: float) -> float:
         """How long a stream waits after an update that took `spent_s` of CPU time."""

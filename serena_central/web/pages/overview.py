@@ -23,9 +23,9 @@ from serena_central.core.words import counted
 from serena_central.pool.breaker import REFUSING, BreakerState
 from serena_central.pool.snapshot import ServerSnapshot
 from serena_central.pool.state import RunState
-from serena_central.projects.claude_settings import ClaudeSettings
 from serena_central.projects.new_servers import needed
 from serena_central.projects.project import Project
+from serena_central.projects.root_settings import ClaudeSettings
 from serena_central.projects.trust.trust_decisions import State, Trust
 from serena_central.sessions.session import Minute, SessionSnapshot
 from serena_central.web.pages.configuration import PATH as CONFIGURATION

@@ -113,7 +113,7 @@ class Dashboard:
 
     def __init__(self, parts: WebServices) -> None:
         self.parts = parts
-        self.live = Live()
+        self.live = Live(parts.bus)
         assets = Assets()
         self._assets = assets
         self._endpoints = Endpoints(parts, self.live, PAGES, assets.digest)

@@ -8,7 +8,7 @@ import anyio
 import pytest
 
 from serena_central.projects import project
-from serena_central.projects.languages import unmarked_builds
+from serena_central.projects.languages import syntax_access
 from serena_central.projects.navigation.possible_references import Limits
 from serena_central.projects.navigation.symbol_views import Uses
 from tests.support.languages import Asker, asker
@@ -158,7 +158,7 @@ async def test_the_server_is_asked_again_when_it_can_know_the_build(tmp_path: Pa
 async def test_of_many_files_none_waits_for_the_server_and_the_sample_decides(
     tmp_path: Path, kernel: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(unmarked_builds, "MANY_FILES", 12)
+    monkeypatch.setattr(syntax_access, "MANY_FILES", 12)
     monkeypatch.setattr(project, "COMPARED_AFTER_S", 0)
     async with asker(tmp_path, kernel) as asked:
         found, notes = await names(asked, "driver3.c")

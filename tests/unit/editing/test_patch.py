@@ -4,15 +4,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from serena_central.editing.patch import Hunk, MovedOn, hunks_of, lines_made, reverted
-from serena_central.editing.plan import difference
+from serena_central.editing.patch import MovedOn, lines_made, reverted
+from serena_central.editing.plan import Hunk, difference
 
 TEXTS = st.lists(st.sampled_from(["a\n", "b\r\n", "c\r", "d", "\udcff\n", "𝒳\n"]), max_size=30).map("".join)
 
 
 @given(TEXTS, TEXTS)
 def test_a_patch_taken_back_gives_the_old_text(before: str, after: str) -> None:
-    assert reverted(after, hunks_of(difference(before, after))) == before
+    assert reverted(after, difference(before, after).hunks) == before
 
 
 @given(TEXTS.filter(lambda text: text.endswith("\n")))
@@ -20,24 +20,24 @@ def test_it_is_found_where_other_changes_have_moved_it(above: str) -> None:
     before = "one\ntwo\nthree\nfour\nfive\n"
     after = before.replace("three", "3")
 
-    assert reverted(above + after, hunks_of(difference(before, after))) == above + before
+    assert reverted(above + after, difference(before, after).hunks) == above + before
 
 
 def test_it_is_refused_where_its_lines_changed_or_stand_twice() -> None:
     before = "one\ntwo\nthree\nfour\nfive\n"
     after = before.replace("three", "3")
-    hunks = hunks_of(difference(before, after))
+    hunks = difference(before, after).hunks
 
     with pytest.raises(MovedOn, match="changed since"):
         reverted(after.replace("3", "III"), hunks)
     with pytest.raises(MovedOn, match="occurs several times"):
         reverted("new\n" + after + after, hunks)
     with pytest.raises(MovedOn, match="emptied"):
-        reverted("something\n", hunks_of(difference("old\n", "")))
+        reverted("something\n", difference("old\n", "").hunks)
 
 
 def test_a_refusal_names_a_line_that_says_something() -> None:
-    hunks = hunks_of(difference("old()\n\n\n\nrest()\n", "new()\n\n\n\nrest()\n"))
+    hunks = difference("old()\n\n\n\nrest()\n", "new()\n\n\n\nrest()\n").hunks
     with pytest.raises(MovedOn, match=r"the lines around 'new\(\)' changed since"):
         reverted("newer()\n\n\n\nrest()\n", hunks)
 

@@ -97,7 +97,7 @@ def test_lines_that_were_changed_in_place_are_told_one_by_one() -> None:
     new = [line.replace("old", "new") for line in old]
     told = difference("".join(old), "".join(new))
     assert told.counts == (500, 500)
-    assert [line0 for line0, _, _ in told.hunks][:3] == [0, 37, 77]
+    assert [hunk.line0 for hunk in told.hunks][:3] == [0, 37, 77]
 
 
 def test_a_missing_line_end_a_new_file_and_a_move_are_told() -> None:
@@ -114,6 +114,6 @@ def test_a_missing_line_end_a_new_file_and_a_move_are_told() -> None:
 @given(st.lists(st.sampled_from(["a\n", "b\n", "c\r\n", "d\r"]), max_size=30).map("".join), TEXTS, TEXTS)
 def test_line_numbers_are_those_of_the_whole_texts(shared: str, before: str, after: str) -> None:
     old, new = shared + "\n" + before, shared + "\n" + after
-    for line0, _, new_lines in difference(old, new).hunks:
-        lines = lines_of(new_lines)
-        assert lines_of(new)[line0 : line0 + len(lines)] == lines
+    for hunk in difference(old, new).hunks:
+        lines = lines_of(hunk.after.decode())
+        assert lines_of(new)[hunk.line0 : hunk.line0 + len(lines)] == lines

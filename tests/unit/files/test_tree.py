@@ -8,7 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, closing
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ import pytest
 
 from serena_central.files.inotify import InotifyWatch
 from serena_central.files.notification import WatchUnavailable
+from serena_central.files.path_watch import PathWatch
 from serena_central.files.stamp import Stamp
 from serena_central.files.tree import Change, FileTree
 from serena_central.files.watch import Watches
@@ -240,6 +241,33 @@ async def test_ignored_folders_are_not_watched_and_ignore_files_are_obeyed_as_th
         other("shutil.rmtree('.git'); os.unlink('src/.gitignore'); open('.gitignore', 'w').close()")
         await tree.fresh()
         assert set(tree.files) == {".gitignore", "src/a.py", "src/a.log"}
+
+
+@pytest.mark.parametrize("path_watch", [PathWatch(), PathWatch(watches=False)], ids=["notified", "by stat"])
+async def test_rules_above_the_root_are_obeyed_as_they_change_and_go(tmp_path: Path, path_watch: PathWatch) -> None:
+    above, root = tmp_path / "above", tmp_path / "above/part"
+    root.mkdir(parents=True)
+    (root / "a.py").touch()
+    (root / "a.log").touch()
+    tree = FileTree(root, Watches(), path_watch=path_watch)
+    with closing(path_watch):
+        async with running(tree):
+            (above / ".gitignore").write_text("*.log\n")
+            await tree.fresh()
+            assert set(tree.files) == {"a.py", "a.log"}  # no repository
+            await anyio.run_process(["git", "init", "-q"], cwd=above)
+            for rules, files in (("*.log\n", {"a.py"}), ("*.py\n", {"a.log"}), ("*.py\n*.log\n", set[str]())):
+                (above / ".gitignore").write_text(rules)
+                await tree.fresh()
+                assert set(tree.files) == files
+            (above / "new").write_text("")
+            (above / "new").replace(above / ".gitignore")
+            (above / ".git/info/exclude").write_text("*.log\n")
+            await tree.fresh()
+            assert set(tree.files) == {"a.py"}
+            shutil.rmtree(above / ".git")
+            await tree.fresh()
+            assert set(tree.files) == {"a.py", "a.log"}
 
 
 async def test_ignored_and_nested_folders_are_neither_listed_nor_watched(

@@ -87,6 +87,6 @@ def test_secrets_are_masked_as_text_and_as_json(tmp_path_factory: pytest.TempPat
 def test_nothing_of_the_hub_is_imported_by_the_server() -> None:
     code = "import sys, serena_central.app, serena_central.tools.families; print(sorted(sys.modules))"
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
-    assert "serena_central.tools.upstream_offer" in found
+    assert "serena_central.tools.offer" in found
     assert "serena_central.hub" not in found
     assert "'jsonschema" not in found

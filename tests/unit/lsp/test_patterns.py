@@ -27,7 +27,8 @@ def test_imports_are_looked_for_in_hostile_files() -> None:
     assert names.imports is not None
     assert names.imports.spans("import { a } from 'b';\nconst c = 1;\nimport d = require('e')\n") == [(0, 21), (36, 59)]
     assert names.imports.spans("\nimport" * 200_000) == []
-    assert "typescript naming.imports is disabled" in names.trouble
+    assert "typescript naming.imports is disabled" in names.imports.trouble
+    assert names.imports in names.bounded
 
 
 @pytest.mark.parametrize(
@@ -53,7 +54,7 @@ def test_lines_of_a_server_end_no_pattern_of_ours(caplog: pytest.LogCaptureFixtu
     tracker = ReadinessTracker(Readiness(trouble=r"((\w|\w\w)+)[0-9]"), "S")
     line = b'{"type": 3, "message": "' + b"a" * 200 + b'"}'
     tracker.hear("window/logMessage", msgspec.Raw(line))
-    assert "S readiness.trouble is disabled" in tracker.trouble
+    assert "S readiness.trouble is disabled" in tracker.bounded[0].trouble
     assert "S readiness.trouble" in caplog.text
 
 

@@ -226,6 +226,8 @@ async def test_a_server_that_left_a_call_without_an_answer_is_waited_for_shortly
     monkeypatch.setattr("serena_central.pool.run.FURTHER_S", 0.1)
     async with pool_box(tmp_path) as box:
         box.scripts["a"] = {"hang_on": [HOVER]}
+        async with box.pool.lease(box.wanted("a")):
+            pass  # it has started: the time below is spent on waiting for its answer
         with anyio.move_on_after(0.5):
             await box.pool.read(box.wanted("a"), hover)
         for _ in range(2):

@@ -9,9 +9,10 @@ import msgspec
 import pytest
 
 from serena_central.core.errors import ServerUnavailable
+from serena_central.core.tracing import Phases, measuring
 from serena_central.lsp.catalogue import ServerSpec
 from serena_central.pool.reaper import Reaper
-from serena_central.pool.run import BACKGROUND, Run, leasing_for
+from serena_central.pool.run import BACKGROUND, Run
 from serena_central.pool.state import RunState
 from tests.support.fakes import FAKE_SPEC, logged
 from tests.support.pools import PATIENCE_S, PoolBox, hover, pool_box
@@ -238,7 +239,7 @@ async def test_servers_in_use_beyond_the_budget_are_told_once_with_their_holders
 
     async with pool_box(tmp_path, memory_budget_mb=100) as box:
         box.memory_mb["a"] = 190
-        with leasing_for("find_referencing_symbols, call c-1"):
+        with measuring(Phases("find_referencing_symbols, call c-1")):
             lease = box.pool.lease(box.wanted())
             async with lease:
                 for _ in range(2):
@@ -267,7 +268,7 @@ async def test_what_outlives_a_call_holds_servers_for_itself(tmp_path: Path) -> 
             async with box.pool.lease(box.wanted()):
                 assert [held.label for held in box.shown(box.wanted()).holders] == [BACKGROUND]
 
-        with leasing_for("activate_project, call c-1"):
+        with measuring(Phases("activate_project, call c-1")):
             tasks.start_soon(later)
         over.set()
 

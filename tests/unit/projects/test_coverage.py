@@ -11,7 +11,7 @@ from serena_central.hook.search import Search
 from serena_central.hook.suggestions import SearchPlace, calls_instead
 from serena_central.projects.coverage import Coverage, coverage
 from serena_central.projects.registry import KnownProject
-from serena_central.projects.superrepo.lookup import SuperRepos
+from serena_central.projects.root_settings import SuperRepos
 from tests.support.central import running_parts, session_of
 
 pytestmark = pytest.mark.anyio

@@ -131,11 +131,14 @@ def test_what_was_missing_is_looked_for_again_when_a_folder_changed_and_its_mani
     (root / "src").mkdir()
     dependencies, arrived = ProjectDependencies(root), list[Path]()
     dependencies.asked("typescript", "npm", "src/a.ts")
-    assert list(dependencies.notes(arrived.append)) == [("typescript", root)]
+    dependencies.look(arrived.append)
+    assert list(dependencies.notes) == [("typescript", root)]
     (root / "node_modules" / "zod").mkdir(parents=True)
-    assert list(dependencies.notes(arrived.append)) == [("typescript", root)]  # nothing was asked since
+    dependencies.look(arrived.append)
+    assert list(dependencies.notes) == [("typescript", root)]  # nothing was asked since
     dependencies.asked("typescript", "npm", "src/b.ts")
-    assert dependencies.notes(arrived.append) == {}
+    dependencies.look(arrived.append)
+    assert dependencies.notes == {}
     assert arrived == [root / "package.json"]
 
 

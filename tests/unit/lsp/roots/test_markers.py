@@ -5,7 +5,7 @@ from fnmatch import fnmatchcase
 import pytest
 
 from serena_central.lsp.catalogue import catalogue
-from serena_central.lsp.roots import MarkerNames
+from serena_central.projects.languages.selection import MarkerNames
 
 
 @pytest.mark.parametrize("server", sorted(catalogue().servers))

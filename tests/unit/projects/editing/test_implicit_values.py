@@ -2,7 +2,7 @@
 
 import pytest
 
-from serena_central.projects.editing.positional_values import Counted, counted, renumbered
+from serena_central.projects.editing.declaration_changes import Counted, counted, renumbered
 
 GO = """\
 package p

@@ -6,14 +6,14 @@ import zlib
 import msgspec
 import pytest
 
-from serena_central.editing.patch import FilePatch, hunks_of
+from serena_central.editing.patch import FilePatch
 from serena_central.editing.plan import difference
 from serena_central.projects.editing.line_blame import edit_of_line
 from serena_central.store.edit_log import LoggedEdit
 
 
 def edited(number: int, before: str, after: str, undoes: str | None = None) -> LoggedEdit:
-    patch = FilePatch(path="a.txt", hunks=hunks_of(difference(before, after)))
+    patch = FilePatch(path="a.txt", hunks=difference(before, after).hunks)
     patches = zlib.compress(msgspec.msgpack.encode([patch]))
     return LoggedEdit(f"e-{number}", float(number), "t", "s", "c", "/r", ["a.txt"], undoes, "", patches)
 

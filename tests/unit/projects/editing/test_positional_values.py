@@ -4,7 +4,7 @@ import pytest
 
 from serena_central.core.text import Position, Range, Text
 from serena_central.lsp.answers import DocumentSymbol, SymbolKind
-from serena_central.projects.editing.positional_values import called_as, is_by_position, is_moved, values
+from serena_central.projects.editing.declaration_changes import called_as, is_by_position, is_moved, values
 from serena_central.symbols.symbol import flatten
 
 

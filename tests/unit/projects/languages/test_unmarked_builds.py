@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from serena_central.lsp.catalogue import catalogue
-from serena_central.projects.languages.unmarked_builds import UnmarkedBuilds
+from serena_central.projects.languages.syntax_access import UnmarkedBuilds
 
 
 def written(path: Path) -> None:

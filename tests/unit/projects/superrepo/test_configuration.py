@@ -3,8 +3,8 @@
 from pathlib import Path
 
 from serena_central.config.load import load_project_config, load_server_config
+from serena_central.projects.root_settings import SuperRepos
 from serena_central.projects.superrepo.configuration import SuperRepo, super_repo_of
-from serena_central.projects.superrepo.lookup import SuperRepos
 from tests.support.central import sources_in
 
 GOOD = """\

@@ -14,10 +14,9 @@ from serena_central.processes.usage import Usage
 from serena_central.symbols.symbol import FileSymbols
 from serena_central.symbols.syntax import reader as reader_module
 from serena_central.symbols.syntax.grammars import GRAMMARS, SHORTHANDS
-from serena_central.symbols.syntax.messages import Packed
+from serena_central.symbols.syntax.messages import PARSED_BYTES, Packed
 from serena_central.symbols.syntax.occurrences import _INITIALIZERS, _PATTERNS
 from serena_central.symbols.syntax.reader import SyntaxReader
-from serena_central.symbols.syntax.skimming import PARSED_BYTES
 from serena_central.symbols.syntax.trees import tools
 from tests.support.pools import until_gone
 

@@ -12,7 +12,8 @@ import pytest
 from serena_central.app import Application
 from serena_central.core.errors import SessionNotFound
 from serena_central.core.events import Severity
-from serena_central.editing.patch import FilePatch, Hunk
+from serena_central.editing.patch import FilePatch
+from serena_central.editing.plan import Hunk
 from serena_central.pool.key import ServerKey
 from serena_central.pool.snapshot import BreakerSnapshot, ServerSnapshot
 from serena_central.pool.state import RunState

@@ -106,8 +106,8 @@ def _at_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 async def test_what_a_page_shows_is_sent_first_and_then_what_changed() -> None:
-    live, bus, words, browser = Live(), EventBus(), Words(), Browser()
-    bus.tap(live.take)
+    bus = EventBus()
+    live, words, browser = Live(bus), Words(), Browser()
     async with streaming(live, words, browser):
         await browser.until(b"event: words\ndata: <p>first</p>\n\n")
         assert browser.read[0] == b"retry: 1000\nevent: version\ndata: v1\n\n"
@@ -120,8 +120,8 @@ async def test_what_a_person_did_is_shown_at_once_although_others_have_to_wait(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(Live, "pause_s", lambda _live, _spent_s: NEVER)
-    live, bus, words, browser = Live(), EventBus(), Words(), Browser()
-    bus.tap(live.take)
+    bus = EventBus()
+    live, words, browser = Live(bus), Words(), Browser()
     async with streaming(live, words, browser, hears=(CallFinished, SessionEvent)):
         await browser.until(b"first")
         words.now = "second"
@@ -133,8 +133,8 @@ async def test_what_a_person_did_is_shown_at_once_although_others_have_to_wait(
 
 
 async def test_what_is_the_same_is_not_sent_again_and_other_events_make_nothing() -> None:
-    live, bus, words, browser = Live(), EventBus(), Words(), Browser()
-    bus.tap(live.take)
+    bus = EventBus()
+    live, words, browser = Live(bus), Words(), Browser()
     async with streaming(live, words, browser):
         await browser.until(b"first")
         bus.publish(server_moved())
@@ -147,8 +147,8 @@ async def test_what_is_the_same_is_not_sent_again_and_other_events_make_nothing(
 
 
 async def test_a_sleeping_browser_costs_nothing_and_sees_what_is_true_when_it_wakes() -> None:
-    live, bus, words, browser = Live(), EventBus(), Words(), Browser()
-    bus.tap(live.take)
+    bus = EventBus()
+    live, words, browser = Live(bus), Words(), Browser()
     async with streaming(live, words, browser):
         await browser.until(b"first")
         browser.awake = anyio.Event()
@@ -163,8 +163,8 @@ async def test_a_sleeping_browser_costs_nothing_and_sees_what_is_true_when_it_wa
 
 
 async def test_a_page_about_a_session_hears_of_no_other() -> None:
-    live, bus = Live(), EventBus()
-    bus.tap(live.take)
+    bus = EventBus()
+    live = Live(bus)
     (mine, own), (all_of, every) = ((Words(), Browser()) for _ in range(2))
     async with streaming(live, mine, own, path={"session": "mine"}), streaming(live, all_of, every):
         await own.until(b"first")
@@ -188,7 +188,7 @@ class Behind:
 
 
 async def test_what_is_written_after_the_last_news_of_a_flood_is_shown_all_the_same() -> None:
-    live, words, browser, writer = Live(), Words(), Browser(), Behind()
+    live, words, browser, writer = Live(EventBus()), Words(), Browser(), Behind()
     async with streaming(live, words, browser, writer=writer):
         await browser.until(b"first")
         words.now = "written now"
@@ -202,7 +202,7 @@ async def test_what_is_written_after_the_last_news_of_a_flood_is_shown_all_the_s
 
 
 async def test_what_hears_of_nothing_is_not_made_again_because_of_a_flood() -> None:
-    live, words, browser = Live(), Words(), Browser()
+    live, words, browser = Live(EventBus()), Words(), Browser()
     async with streaming(live, words, browser, writer=Behind(), hears=()):
         await browser.until(b"first")
         await anyio.wait_all_tasks_blocked()
@@ -210,8 +210,8 @@ async def test_what_hears_of_nothing_is_not_made_again_because_of_a_flood() -> N
 
 
 async def test_a_page_whose_subject_is_gone_is_told_to_load_anew() -> None:
-    live, bus, words, browser = Live(), EventBus(), Words(), Browser()
-    bus.tap(live.take)
+    bus = EventBus()
+    live, words, browser = Live(bus), Words(), Browser()
     async with streaming(live, words, browser):
         await browser.until(b"first")
         words.now = "gone"
@@ -221,7 +221,7 @@ async def test_a_page_whose_subject_is_gone_is_told_to_load_anew() -> None:
 
 
 async def test_streams_end_with_their_browser_the_login_and_the_server() -> None:
-    live = Live()
+    live = Live(EventBus())
     for end in ("left", "sign out", "expired", "stop"):
         words, browser = Words(), Browser()
         async with streaming(live, words, browser, expires_at=0.2 if end == "expired" else NEVER):
@@ -242,7 +242,7 @@ async def test_streams_end_with_their_browser_the_login_and_the_server() -> None
 
 
 async def test_a_browser_has_so_many_streams_and_then_the_oldest_ends() -> None:
-    live = Live()
+    live = Live(EventBus())
     browsers = [Browser() for _ in range(STREAMS_PER_BROWSER + 1)]
     async with anyio.create_task_group() as tasks:
 
@@ -264,7 +264,7 @@ async def test_a_browser_has_so_many_streams_and_then_the_oldest_ends() -> None:
 
 def test_all_streams_together_take_a_small_share_of_the_time(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(live_module, "LEAST_S", 0.25)
-    live = Live()
+    live = Live(EventBus())
     assert live.pause_s(0.0) == 0.25
     for _ in range(4):
         live.join(cast("Any", _Stream()))
