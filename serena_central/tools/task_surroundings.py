@@ -10,7 +10,7 @@ from serena_central.agents.runners.surroundings import Server, Surroundings, mem
 from serena_central.agents.tasks import Usage
 from serena_central.config.settings import ServerSettings
 from serena_central.core.places import Places
-from serena_central.projects.claude_settings import ClaudeSettings
+from serena_central.projects.root_settings import ClaudeSettings
 from serena_central.projects.trust.trust_decisions import Trust
 
 
