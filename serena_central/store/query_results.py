@@ -125,14 +125,19 @@ class CallBin(msgspec.Struct, frozen=True, kw_only=True):
     p95_ms: float
 
 
-class ToolStatistics(msgspec.Struct, frozen=True, kw_only=True):
-    """Calls of one tool in a window of time, with their durations in milliseconds."""
+class ToolStatistics(msgspec.Struct, frozen=True):
+    """Calls of one tool in a window of time, with their durations in milliseconds, `duration_ms` all together;
+    percentiles only where they were asked for."""
 
     tool: str
     calls: int
     errors: int
-    average_ms: float
-    p50_ms: float
-    p95_ms: float
-    max_ms: float
+    duration_ms: float
     answer_chars: int
+    max_ms: float
+    p50_ms: float = 0.0
+    p95_ms: float = 0.0
+
+    @property
+    def average_ms(self) -> float:
+        return self.duration_ms / self.calls

@@ -15,8 +15,11 @@ MINUTES_KEPT_S = 2 * 86_400.0
 _LONGEST_S = (3 * 3600.0, 3 * 86_400.0)
 """Of a range that is read in minutes, and in quarters of an hour."""
 
-MOST_BINS = 60
-"""Of a plot: so many bars can be told from each other, and pointed at."""
+MOST_BINS = 48
+"""Of a plot: so many bars can be told from each other, and pointed at; a page has four plots, within its 50 KB."""
+
+BINS_S = (60, 120, 300, 600, 900, 3600, 7200, 21_600, 43_200, 86_400, 172_800, 604_800, 1_209_600)
+"""Round lengths of bins: those from a span's own on are multiples of it."""
 
 
 def totals_kept_since(before: float, now: float) -> dict[int, float]:
@@ -70,4 +73,5 @@ def time_range(since: float, until: float, now: float) -> TimeRange:
     length = until - since
     finest = 0 if length <= _LONGEST_S[0] and since >= now - MINUTES_KEPT_S else 1 if length <= _LONGEST_S[1] else 2
     span = SPANS_S[finest]
-    return TimeRange(since, until, span, span * max(1, math.ceil(length / span / MOST_BINS)))
+    fitting = (one for one in BINS_S if one >= span and length / one <= MOST_BINS)
+    return TimeRange(since, until, span, next(fitting, BINS_S[-1]))

@@ -1,12 +1,13 @@
 """The named questions about ranges of time: calls, memory and edits, from totals that are kept as rows are written."""
 
 import math
-import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import groupby
+from operator import itemgetter
 from typing import Any
 
-from sqlalchemy import ColumnElement, Integer, cast, func, literal, select, union_all
+import msgspec
+from sqlalchemy import ColumnElement, Integer, Select, cast, func, literal, select
 from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.compiler import SQLCompiler
 from sqlalchemy.sql.functions import FunctionElement
@@ -14,7 +15,7 @@ from sqlalchemy.sql.functions import FunctionElement
 from serena_central.store.database import Database
 from serena_central.store.query_results import CallBin, DayTotal, ToolStatistics
 from serena_central.store.rows import CallTotalRow, DailyTotalRow, EditRow, MemoryTotalRow
-from serena_central.store.spans import TimeRange
+from serena_central.store.spans import SPANS_S, TimeRange
 from serena_central.store.tables import METADATA
 
 _CALLS, _MEMORY, _EDITS, _DAYS = (
@@ -35,45 +36,66 @@ class TotalQueries:
 
         Percentiles are means of the calls that took about as long: off by at most a tenth, and exact for few calls.
         """
+        return self.with_percentiles_of_tools(wanted, self.tool_totals(wanted, project=project), project=project)
+
+    def tool_totals(self, wanted: TimeRange, *, project: str = "") -> list[ToolStatistics]:
+        """As `tool_statistics`, without percentiles, which are several times as much to read."""
         columns = _CALLS.columns
-        days = _DAYS.columns
         # By name, since the tool stands before the time in the key.
-        called = select(days.tool).where(days.day >= _day(wanted.since), days.day <= _day(wanted.until)).distinct()
-        found = self._statistics(wanted, columns.tool, columns.project == project, columns.tool.in_(called))
-        return sorted(found, key=lambda one: (-one.calls, one.tool))
+        names = self._names(columns.tool, columns.project == project)
+        return self._totals(wanted, columns.tool, columns.project == project, columns.tool.in_(names))
+
+    def with_percentiles_of_tools(
+        self, wanted: TimeRange, totals: Sequence[ToolStatistics], *, project: str = ""
+    ) -> list[ToolStatistics]:
+        """These entries of `tool_totals`, in their order."""
+        columns = _CALLS.columns
+        own = columns.tool.in_([one.tool for one in totals])
+        return self._with_percentiles(wanted, totals, columns.tool, columns.project == project, own)
 
     def project_statistics(self, wanted: TimeRange, *, tool: str = "") -> list[ToolStatistics]:
         """As `tool_statistics`, one entry per project, which stands as `tool`."""
+        return self.with_percentiles_of_projects(wanted, self.project_totals(wanted, tool=tool), tool=tool)
+
+    def project_totals(self, wanted: TimeRange, *, tool: str = "") -> list[ToolStatistics]:
+        """As `tool_totals`, one entry per project, which stands as `tool`: those with the most calls."""
         columns = _CALLS.columns
-        projects = self.projects_called(wanted)
-        found = self._statistics(wanted, columns.project, columns.project.in_(projects), columns.tool == tool)
-        return sorted(found, key=lambda one: (-one.calls, one.tool))
+        names = self._names(columns.project)
+        found = self._totals(wanted, columns.project, columns.project.in_(names), columns.tool == tool)
+        return found[:MOST_PROJECTS]
+
+    def with_percentiles_of_projects(
+        self, wanted: TimeRange, totals: Sequence[ToolStatistics], *, tool: str = ""
+    ) -> list[ToolStatistics]:
+        """These entries of `project_totals`, in their order."""
+        columns = _CALLS.columns
+        own = columns.project.in_([one.tool for one in totals])
+        return self._with_percentiles(wanted, totals, columns.project, own, columns.tool == tool)
 
     def projects_called(self, wanted: TimeRange) -> list[str]:
         """Projects with calls on the days of the range, those with the most first."""
-        columns = _DAYS.columns
-        calls = func.sum(columns.calls)
-        chosen = select(columns.project).where(columns.project != "", columns.day >= _day(wanted.since))
-        chosen = chosen.where(columns.day <= _day(wanted.until)).group_by(columns.project)
-        chosen = chosen.order_by(calls.desc()).limit(MOST_PROJECTS)
-        return self._database.read(lambda connection: list(connection.execute(chosen).scalars()))
+        columns = _CALLS.columns
+        days = columns.span == SPANS_S[-1], columns.since > wanted.since - SPANS_S[-1], columns.since < wanted.until
+        chosen = select(columns.project).where(
+            *days, columns.tool == "", columns.project.in_(self._names(columns.project))
+        )
+        chosen = chosen.group_by(columns.project).order_by(func.sum(columns.calls).desc()).limit(MOST_PROJECTS)
+        return [str(project) for (project,) in self._database.read_at_once([chosen])]
 
     def calls_over_time(self, wanted: TimeRange, *, tool: str = "", project: str = "") -> list[CallBin]:
         """One entry for each bin in which calls ended, in order."""
         columns = _CALLS.columns
         start = _bin_of(columns.since, wanted)
-        whole = [(wanted.span_s, wanted.start, math.ceil(wanted.until))]
-        of_bins = self._grouped(whole, start, columns.project == project, columns.tool == tool)
-        return [
-            CallBin(
-                at=int(at),
-                calls=one.calls,
-                errors=one.errors,
-                p50_ms=one.p50_ms,
-                p95_ms=one.p95_ms,
-            )
-            for at, one in of_bins
-        ]
+        of_range = columns.since >= wanted.start, columns.since < math.ceil(wanted.until)
+        own = columns.span == wanted.span_s, columns.project == project, columns.tool == tool
+        steps = self._database.read_at_once([_by_step(start, *own, *of_range)])
+        bins: list[CallBin] = []
+        for at, found in groupby(sorted(steps), key=itemgetter(0)):
+            of_bin = list(found)
+            p50_ms, p95_ms = _percentiles(of_bin)
+            calls, errors = (sum(step[field] for step in of_bin) for field in (2, 4))
+            bins.append(CallBin(at=int(at), calls=calls, errors=errors, p50_ms=p50_ms, p95_ms=p95_ms))
+        return bins
 
     def memory_over_time(self, wanted: TimeRange, *, root: str = "") -> list[tuple[int, int]]:
         """When a bin began and the most bytes that language servers took in it, for bins in which one ran."""
@@ -116,34 +138,61 @@ class TotalQueries:
             ]
         )
 
-    def _statistics(
-        self, wanted: TimeRange, by: ColumnElement[str], *conditions: ColumnElement[bool]
-    ) -> list[ToolStatistics]:
-        return [one for _, one in self._grouped(wanted.stretches(), by, *conditions)]
-
-    def _grouped(
-        self, stretches: Sequence[tuple[int, int, int]], by: ColumnElement[Any], *conditions: ColumnElement[bool]
-    ) -> list[tuple[Any, ToolStatistics]]:
+    def _names(self, name: ColumnElement[str], *own: ColumnElement[bool]) -> list[str]:
+        """The tools or projects of which there are totals: one step in the key for each, not one for each row."""
         columns = _CALLS.columns
-        added = [columns[name] for name in ("calls", "errors", "duration_ms", "answer_chars")]
-        read = select(by.label("of"), columns.step, *added, columns.longest_ms).where(*conditions)
-        parts = union_all(
-            *(
-                read.where(columns.span == span, columns.since >= start, columns.since < end)
-                for span, start, end in stretches
-            )
-        ).subquery()
-        sums = [_sum(parts.columns[one.name]).label(one.name) for one in added]
-        chosen = select(
-            parts.columns.of, parts.columns.step, *sums, func.max(parts.columns.longest_ms).label("longest_ms")
-        )
-        chosen = chosen.group_by(parts.columns.of, parts.columns.step).order_by(parts.columns.of, parts.columns.step)
-        steps = self._database.read(lambda connection: connection.execute(chosen).all())
-        return [(of, _of_steps(str(of), list(found))) for of, found in groupby(steps, key=lambda step: step.of)]
+        first = select(func.min(name).label("name")).where(columns.span == SPANS_S[-1], name > "", *own)
+        names = first.cte("names", recursive=True)
+        following = select(func.min(name)).where(columns.span == SPANS_S[-1], name > names.columns.name, *own)
+        names = names.union_all(select(following.scalar_subquery()).where(names.columns.name.is_not(None)))
+        chosen = select(names.columns.name).where(names.columns.name.is_not(None))
+        return [str(name) for (name,) in self._database.read_at_once([chosen])]
 
-    def _pairs(self, chosen: Any) -> list[tuple[int, int]]:
-        rows: Any = self._database.read(lambda connection: connection.execute(chosen).all())
-        return [(int(row[0]), int(row[1])) for row in rows]
+    def _totals(self, wanted: TimeRange, by: ColumnElement[str], *own: ColumnElement[bool]) -> list[ToolStatistics]:
+        """Without percentiles; the most called first."""
+        columns = _CALLS.columns
+        sums = [_sum(columns[name]) for name in ("calls", "errors", "duration_ms", "answer_chars")]
+
+        def chosen(*of_stretch: ColumnElement[bool]) -> Select[*tuple[Any, ...]]:
+            return select(by, *sums, func.max(columns.longest_ms)).where(*own, *of_stretch).group_by(by)
+
+        found: dict[str, ToolStatistics] = {}
+        for of, calls, errors, duration_ms, answer_chars, longest_ms in self._of_stretches(wanted, chosen):
+            before = found.get(of) or ToolStatistics(of, 0, 0, 0.0, 0, 0.0)
+            found[of] = ToolStatistics(
+                of,
+                before.calls + calls,
+                before.errors + errors,
+                before.duration_ms + duration_ms,
+                before.answer_chars + answer_chars,
+                max(before.max_ms, longest_ms),
+            )
+        return sorted(found.values(), key=lambda one: (-one.calls, one.tool))
+
+    def _with_percentiles(
+        self, wanted: TimeRange, totals: Sequence[ToolStatistics], by: ColumnElement[str], *own: ColumnElement[bool]
+    ) -> list[ToolStatistics]:
+        steps: dict[str, list[Sequence[Any]]] = {one.tool: [] for one in totals}
+        for step in self._of_stretches(wanted, lambda *of_stretch: _by_step(by, *own, *of_stretch)):
+            steps[step[0]].append(step)
+        found = {of: _percentiles(of_one) for of, of_one in steps.items()}
+        return [msgspec.structs.replace(one, p50_ms=found[one.tool][0], p95_ms=found[one.tool][1]) for one in totals]
+
+    def _of_stretches(
+        self, wanted: TimeRange, chosen: Callable[..., Select[*tuple[Any, ...]]]
+    ) -> Sequence[Sequence[Any]]:
+        """What `chosen` finds in each of the longest spans that cover the range, by the conditions that it is given:
+        each in the order of the key, which the database would sort again if it were to put them together."""
+        columns = _CALLS.columns
+        return self._database.read_at_once(
+            [
+                chosen(columns.span == span, columns.since >= start, columns.since < end)
+                for span, start, end in wanted.stretches()
+            ]
+        )
+
+    def _pairs(self, chosen: Select[*tuple[Any, ...]]) -> list[tuple[int, int]]:
+        return [(int(at), int(count)) for at, count in self._database.read_at_once([chosen])]
 
 
 def _bin_of(since: ColumnElement[int], wanted: TimeRange) -> ColumnElement[int]:
@@ -174,29 +223,28 @@ def _sum(column: ColumnElement[Any]) -> ColumnElement[Any]:
     return cast(func.sum(column), column.type)
 
 
-def _day(at: float) -> str:
-    return time.strftime("%Y-%m-%d", time.gmtime(at))
+def _by_step(of: ColumnElement[Any], *own: ColumnElement[bool]) -> Select[*tuple[Any, ...]]:
+    """For each value of `of`, and for calls that took about as long: the step, calls, duration and errors."""
+    columns = _CALLS.columns
+    sums = [_sum(columns[name]) for name in ("calls", "duration_ms", "errors")]
+    return select(of, columns.step, *sums).where(*own).group_by(of, columns.step)
 
 
-def _of_steps(tool: str, steps: Sequence[Any]) -> ToolStatistics:
-    """`steps`: sums of the calls that took about as long, the quickest first."""
-    calls = sum(step.calls for step in steps)
+def _percentiles(steps: Sequence[Sequence[Any]]) -> tuple[float, float]:
+    """The 50th and the 95th of rows of `_by_step`, of one stretch of time or of several."""
+    together: dict[int, tuple[int, float]] = {}
+    for _, step, calls, duration_ms, _ in steps:
+        before = together.get(step, (0, 0.0))
+        together[step] = before[0] + calls, before[1] + duration_ms
+    quickest_first = [together[step] for step in sorted(together)]
+    calls = sum(count for count, _ in quickest_first)
 
     def percentile(percent: int) -> float:
         wanted, passed = calls * percent / 100, 0
-        for step in steps:
-            passed += step.calls
+        for count, duration_ms in quickest_first:
+            passed += count
             if passed >= wanted:
-                return step.duration_ms / step.calls
+                return duration_ms / count
         return 0.0
 
-    return ToolStatistics(
-        tool=tool,
-        calls=calls,
-        errors=sum(step.errors for step in steps),
-        average_ms=sum(step.duration_ms for step in steps) / calls,
-        p50_ms=percentile(50),
-        p95_ms=percentile(95),
-        max_ms=max(step.longest_ms for step in steps),
-        answer_chars=sum(step.answer_chars for step in steps),
-    )
+    return percentile(50), percentile(95)

@@ -7,7 +7,7 @@ transcripts pays nothing. What looks like a secret is masked.
 import json
 import os
 import threading
-from collections.abc import Generator, Iterable
+from collections.abc import Callable, Generator, Iterable
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -114,9 +114,17 @@ def read_usage(parts: WebServices) -> "Generator[UsageStore]":
 
 
 def list_transcripts(
-    parts: WebServices, *, client: str = "", project: str = "", text: str = "", start: int = 0, limit: int = 100
+    parts: WebServices,
+    *,
+    client: str = "",
+    project: str = "",
+    text: str = "",
+    start: int = 0,
+    limit: int = 100,
+    arranged: "Callable[[list[SessionUsage]], list[SessionUsage]]" = list,
 ) -> TranscriptList:
-    """Sessions of a client and a project (root, or its folder's name) that hold a text. Blocks."""
+    """Sessions of a client and a project (root, or its folder's name) that hold a text, in the order that `arranged`
+    gives them. Blocks."""
     from serena_central.transcripts.reports import session_usage
     from serena_central.transcripts.roots import roots_of
     from serena_central.transcripts.search import search
@@ -130,13 +138,15 @@ def list_transcripts(
         left = hits.left
         for hit in hits.hits:
             matches.setdefault((hit.client, hit.session), hit.text)
-    chosen = [
-        one
-        for one in found
-        if client in ("", one.client)
-        and project in ("", one.project, Path(one.project).name)
-        and (not text or (one.client, one.session) in matches)
-    ]
+    chosen = arranged(
+        [
+            one
+            for one in found
+            if client in ("", one.client)
+            and project in ("", one.project, Path(one.project).name)
+            and (not text or (one.client, one.session) in matches)
+        ]
+    )
     shown = [transcript_line(one, matches.get((one.client, one.session), "")) for one in chosen[start : start + limit]]
     return TranscriptList(sessions=shown, total=len(chosen), not_searched=left)
 

@@ -111,6 +111,7 @@ async def test_the_form_shows_what_was_chosen(central: RunningCentral) -> None:
         session="",
         project="a&b",
         export="/dashboard/events/export?kind=server.moved&project=a%26b&severity=error&range=day",
+        log_url="/dashboard/events/log?project=a%26b&severity=error&range=day",
         ranges=None,  # type: ignore[arg-type]  # compared above
         range={"range": "day"},
     )

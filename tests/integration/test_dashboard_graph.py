@@ -89,7 +89,7 @@ async def test_the_page_says_that_nobody_has_looked_yet(central: RunningCentral,
     )
     assert await graph.shown(asked) == graph.Shown(False, None, "", 0, 0, [], "", [])
     assert await graph.cycles(asked) == graph.Cycles(False, [], 0)
-    assert await graph.spots(asked) == graph.Spots(False, [], [])
+    assert await graph.spots(asked) == graph.Spots(False, [])
     empty = Pager(0, 0, 0, "", "")
     found = await findings.table(asked)
     assert found == findings.FindingsTable(False, found.columns, [], empty, 0, 0, 0, 0, [])
@@ -157,11 +157,16 @@ async def test_what_uses_what_is_shown_exactly(central: RunningCentral, visitor:
         0,
     )
     cart, line, main = "shop/cart.py", "shop/line.py", "main.py"
-    assert await graph.spots(asked) == graph.Spots(
-        True,
-        [graph.Spot(cart, of(cart), 2, 3), graph.Spot(line, of(line), 1, 2)],
-        [graph.Spot(main, of(main), 1, 2), graph.Spot(cart, of(cart), 1, 2), graph.Spot(line, of(line), 1, 1)],
-    )
+    spots = await graph.spots(asked)
+    assert [(one.title, one.spots) for one in spots.rankings] == [
+        ("Most referenced", [graph.Spot(cart, of(cart), 2, 3), graph.Spot(line, of(line), 1, 2)]),
+        (
+            "Most dependencies",
+            [graph.Spot(main, of(main), 1, 2), graph.Spot(cart, of(cart), 1, 2), graph.Spot(line, of(line), 1, 1)],
+        ),
+    ]
+    by_name = await graph.spots(visit(central, root, used="-node"))
+    assert [one.node for one in by_name.rankings[0].spots] == sorted((cart, line), reverse=True)
 
 
 async def test_folders_are_folded_and_looked_at_by_the_address_alone(
@@ -211,6 +216,8 @@ async def test_an_edge_leads_to_its_uses_with_their_lines(
         more_used=0,
         source="main.py",
         target="shop",
+        users_columns=shown.users_columns,
+        used_columns=shown.used_columns,
         columns=shown.columns,
         rows=[
             uses.Use("main.py", 1, "from shop.cart import Cart", "Cart", "shop/cart.py"),

@@ -77,6 +77,7 @@ async def test_a_super_repo_shows_its_modules_and_where_words_lead(central: Runn
     assert shown == project.Routing(
         root=str(repo),
         is_super_repo=True,
+        columns=shown.columns,
         modules=[
             project.ModuleRow(
                 "web", "web", "python", "html pages", True, False, link("/projects/one", root=f"{repo}/web")
@@ -86,6 +87,7 @@ async def test_a_super_repo_shows_its_modules_and_where_words_lead(central: Runn
             ),
         ],
         words="the SQL query of the store",
+        scores_columns=shown.scores_columns,
         scores=[project.Points("store", 33, 100.0, ["name store +20", "hint query +10", "language sql +3"])],
         module="store",
         certain=True,

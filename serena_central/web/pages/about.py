@@ -14,6 +14,7 @@ import msgspec
 from serena_central.core.event_kinds import StoreEvent
 from serena_central.core.places import Places
 from serena_central.core.resources import dashboard_folder
+from serena_central.web.pages.listing import Column, Columns, Heading
 from serena_central.web.pages.page import Page, Section, Visit
 
 DISTRIBUTION = "serena-central"
@@ -60,7 +61,19 @@ class Licence(msgspec.Struct, frozen=True):
 
 
 class Licences(msgspec.Struct, frozen=True):
+    columns: list[Heading]
     licences: list[Licence]
+
+
+PATH = "/about"
+
+COLUMNS = Columns[Licence](
+    {
+        "name": Column("Name", lambda one: one.name.lower()),
+        "version": Column("Version", lambda one: one.version, "minor"),
+        "licence": Column("Licence", lambda one: one.licence),
+    },
+)
 
 
 async def health(visit: Visit) -> Health:
@@ -102,17 +115,18 @@ def _size(file: Path) -> int:
         return 0
 
 
-async def licences(_visit: Visit) -> Licences:
-    return await anyio.to_thread.run_sync(all_licences)
+async def licences(visit: Visit) -> Licences:
+    found = await anyio.to_thread.run_sync(all_licences)
+    return Licences(COLUMNS.headings(visit, PATH), COLUMNS.arranged(found, visit))
 
 
 @cache
-def all_licences() -> Licences:
+def all_licences() -> tuple[Licence, ...]:
     """Ours, of what lies in our own files, and of every library that is installed for us."""
     vendored = dashboard_folder() / "static" / "vendor"
     parts = [_part(file) for file in sorted(vendored.glob("*.LICENSE"))]
     own, *libraries = _installed()
-    return Licences([own, *parts, *sorted(libraries, key=lambda one: one.name.lower())])
+    return (own, *parts, *sorted(libraries, key=lambda one: one.name.lower()))
 
 
 def _part(file: Path) -> Licence:
@@ -155,7 +169,7 @@ def _licence(facts: metadata.PackageMetadata) -> str:
 
 
 PAGE = Page(
-    path="/about",
+    path=PATH,
     title="About",
     template="about.html",
     sections={

@@ -14,6 +14,7 @@ from serena_central.core.errors import StoreError
 from serena_central.core.masking import masked
 from serena_central.sessions.session import RunningCall, Session
 from serena_central.store.query_results import EditFilter, RecordedCall
+from serena_central.web.pages.listing import Column, Columns, Heading
 from serena_central.web.pages.page import Page, Section, Visit
 from serena_central.web.pages.references import PageLink, edit_page, project_page, session_page, tool_page
 from serena_central.web.pages.rendering import bounded, percent
@@ -73,9 +74,20 @@ class CallShown(msgspec.Struct, frozen=True, kw_only=True):
     error: str
     error_text: str
     notes: list[str]
+    columns: list[Heading]
     phases: list[PhaseTime]
     edits: list[PageLink]
     note: str = ""
+
+
+COLUMNS = Columns[PhaseTime](
+    {
+        "phase": Column("Phase"),
+        "time": Column("Time", lambda one: one.spent_ms, "number"),
+        "share": Column("Share"),
+    },
+)
+"""Without a choice in the order of a call."""
 
 
 async def call(visit: Visit) -> CallShown:
@@ -115,6 +127,7 @@ def _running(session: Session, one: RunningCall) -> CallShown:
         error="",
         error_text="",
         notes=[],
+        columns=[],
         phases=[],
         edits=[],
     )
@@ -146,7 +159,8 @@ async def _ended(found: RecordedCall, visit: Visit) -> CallShown:
         error=row.error or "",
         error_text=detail.error if detail else "",
         notes=detail.notes if detail else [],
-        phases=_phases(detail.phases_ms, row.duration_ms) if detail else [],
+        columns=COLUMNS.headings(visit, f"/calls/{row.id}"),
+        phases=COLUMNS.arranged(_phases(detail.phases_ms, row.duration_ms), visit) if detail else [],
         edits=[PageLink(_names(one.files) or one.id, edit_page(one.id)) for one in edits],
         note="" if detail else "Its arguments and answer were not kept.",
     )

@@ -13,6 +13,7 @@ import msgspec
 
 from serena_central.claude_config.locations import Locations
 from serena_central.core.masking import MASK, is_secret_name
+from serena_central.web.pages.listing import Column, Columns, Heading
 from serena_central.web.pages.page import Page, Section, Visit, link
 from serena_central.web.pages.projects import known
 from serena_central.web.pages.references import project_page
@@ -72,12 +73,42 @@ class Configuration(msgspec.Struct, frozen=True, kw_only=True):
     trust: str = ""
     trust_url: str = ""
     files: list[str] = []
+    settings_columns: list[Heading] = []
+    servers_columns: list[Heading] = []
+    memory_columns: list[Heading] = []
     settings: list[Setting] = []
     more_settings: int = 0
     notes: list[Note] = []
     servers: list[ServerRow] = []
     memory: list[MemoryRow] = []
     memory_size: int = 0
+
+
+SETTING_COLUMNS = Columns[Setting](
+    {
+        "key": Column("Setting", lambda one: one.key),
+        "value": Column("Value", lambda one: one.value),
+        "from": Column("From", lambda one: (one.tier, one.place), "origin"),
+    },
+    parameter="settings",
+)
+SERVER_COLUMNS = Columns[ServerRow](
+    {
+        "name": Column("Name", lambda one: one.name.lower()),
+        "state": Column("State", lambda one: one.state),
+        "target": Column("Reached by", lambda one: (one.kind, one.target)),
+        "from": Column("From", lambda one: (one.source, one.place)),
+    },
+    parameter="servers",
+)
+MEMORY_COLUMNS = Columns[MemoryRow](
+    {
+        "file": Column("File", lambda one: one.path),
+        "origin": Column("Origin", lambda one: one.origin),
+        "bytes": Column("Size", lambda one: one.size, "number"),
+    },
+    parameter="memory",
+)
 
 
 class _Read(msgspec.Struct, frozen=True):
@@ -113,11 +144,14 @@ async def configuration(visit: Visit) -> Configuration:
         trust=str(standing.state),
         trust_url=project_page(one.root),
         files=read.files,
-        settings=read.settings[:MOST_ROWS],
+        settings_columns=SETTING_COLUMNS.headings(visit, PATH),
+        servers_columns=SERVER_COLUMNS.headings(visit, PATH),
+        memory_columns=MEMORY_COLUMNS.headings(visit, PATH),
+        settings=SETTING_COLUMNS.arranged(read.settings, visit)[:MOST_ROWS],
         more_settings=max(len(read.settings) - MOST_ROWS, 0),
         notes=read.notes,
-        servers=read.servers,
-        memory=read.memory,
+        servers=SERVER_COLUMNS.arranged(read.servers, visit),
+        memory=MEMORY_COLUMNS.arranged(read.memory, visit),
         memory_size=sum(part.size for part in read.memory),
     )
 

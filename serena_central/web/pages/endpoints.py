@@ -79,8 +79,9 @@ class Endpoints:
         if any(section.recorded for section in page.sections.values()):
             with anyio.move_on_after(CAUGHT_UP_S):
                 await self.parts.store.writer.caught_up()
+        contexts = await _made(page, visit)
         sections = {
-            name: render(section.template, page=frame, section=await section.make(visit))
+            name: render(section.template, page=frame, section=contexts[name])
             for name, section in page.sections.items()
         }
         return HTMLResponse(render(page.template, page=frame, sections=sections))
@@ -191,6 +192,30 @@ class Endpoints:
                 Link(one.title, BELOW + one.path, _leads_to(one, path)) for one in self.navigation if one.in_navigation
             ],
         )
+
+
+async def _made(page: Page, visit: Visit) -> dict[str, msgspec.Struct]:
+    """The sections' contexts, made beside each other: those that read the store wait for a worker thread.
+
+    Raises:
+        SerenaCentralError: of the first section that failed; other errors as they come.
+    """
+    made: dict[str, msgspec.Struct] = {}
+    failed: dict[str, SerenaCentralError] = {}
+
+    async def make(name: str) -> None:
+        try:
+            made[name] = await page.sections[name].make(visit)
+        except SerenaCentralError as error:
+            failed[name] = error
+
+    async with anyio.create_task_group() as tasks:
+        for name in page.sections:
+            tasks.start_soon(make, name)
+    for name in page.sections:
+        if name in failed:
+            raise failed[name]
+    return made
 
 
 def _chosen(request: Request) -> dict[str, str]:

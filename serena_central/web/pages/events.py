@@ -16,6 +16,7 @@ from serena_central.core.event_kinds import (
 )
 from serena_central.core.events import Severity
 from serena_central.store.rows import EventRow
+from serena_central.web.pages import server_log
 from serena_central.web.pages.listing import ROWS, Option, options
 from serena_central.web.pages.page import Page, Section, Visit, link
 from serena_central.web.pages.references import PageLink, PageLinks
@@ -49,6 +50,7 @@ class EventsFilters(msgspec.Struct, frozen=True):
     session: str
     project: str
     export: str
+    log_url: str
     ranges: Ranges
     range: dict[str, str]
 
@@ -86,6 +88,7 @@ async def filters(visit: Visit) -> EventsFilters:
         session=query.get("session", ""),
         project=query.get("project", ""),
         export=link(EXPORT, **_chosen(visit)),
+        log_url=link(server_log.PATH, **{name: value for name, value in _chosen(visit).items() if name != "kind"}),
         ranges=ranges(visit, PATH, all_times=True),
         range={name: query[name] for name in QUERY if query.get(name)},
     )
@@ -174,5 +177,6 @@ PAGE = Page(
     sections={
         "filters": Section("events/_filters.html", filters, every_s=3600),
         "table": Section("events/_table.html", table, _HEARD, every_s=60, recorded=True),
+        "log": Section("log/_brief.html", server_log.brief, every_s=60),
     },
 )

@@ -47,7 +47,6 @@ COLUMNS = Columns[Finding](
         "what": Column("What", lambda one: (one.kind, one.what)),
         "confidence": Column("Confidence", lambda one: (one.confidence, one.kind), "minor"),
     },
-    keeps=("root", "q", "kind"),
 )
 
 

@@ -22,7 +22,7 @@ from serena_central.web.pages.graph_view import (
     uses_url,
     view_of,
 )
-from serena_central.web.pages.listing import Option, options
+from serena_central.web.pages.listing import Column, Columns, Heading, Option, options
 from serena_central.web.pages.page import Page, Section, Visit, link
 from serena_central.web.pages.projects import ONE, known
 from serena_central.web.pages.references import project_named
@@ -108,10 +108,17 @@ class Spot(msgspec.Struct, frozen=True):
     uses: int
 
 
+class Ranking(msgspec.Struct, frozen=True):
+    title: str
+    columns: list[Heading]
+    spots: list[Spot]
+
+
 class Spots(msgspec.Struct, frozen=True):
+    """What most depends on, and what has the most dependencies; nothing where there are none."""
+
     analyzed: bool
-    most_used: list[Spot]
-    most_using: list[Spot]
+    rankings: list[Ranking]
 
 
 async def looking(visit: Visit) -> Looking:
@@ -195,13 +202,35 @@ def _edge_link(view: View, edge: GraphEdge) -> EdgeLink:
     return EdgeLink(edge.source, edge.target, edge.count, url, f"{sample.path}:{sample.line + 1}")
 
 
+def _ranking(parameter: str, of: str) -> Columns[Ranked]:
+    columns: dict[str, Column[Ranked]] = {
+        "node": Column("Node", lambda one: one.node),
+        "nodes": Column(of, lambda one: one.nodes, "number"),
+        "uses": Column("Uses", lambda one: one.uses, "number"),
+    }
+    return Columns(columns, parameter=parameter)
+
+
+USED_COLUMNS, USING_COLUMNS = _ranking("used", "Referenced by"), _ranking("using", "References")
+
+
 async def spots(visit: Visit) -> Spots:
     view = await view_of(visit)
     if view is None:
-        return Spots(False, [], [])
+        return Spots(False, [])
     found = view.report.analysis
-    used, using = ([_spot(view, one) for one in ranked[:SPOTS]] for ranked in (found.most_used, found.most_using))
-    return Spots(True, used, using)
+    rankings = [
+        Ranking(
+            title,
+            columns.headings(visit, GRAPH),
+            [_spot(view, one) for one in columns.arranged(ranked[:SPOTS], visit)],
+        )
+        for title, columns, ranked in (
+            ("Most referenced", USED_COLUMNS, found.most_used),
+            ("Most dependencies", USING_COLUMNS, found.most_using),
+        )
+    ]
+    return Spots(True, rankings if found.most_used else [])
 
 
 def _spot(view: View, one: Ranked) -> Spot:

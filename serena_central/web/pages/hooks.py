@@ -12,6 +12,7 @@ from serena_central.core.event_kinds import CallFinished, ProjectTrust, SessionH
 from serena_central.core.quoting import quoted
 from serena_central.web.pages.endpoints import Action
 from serena_central.web.pages.forms import Form
+from serena_central.web.pages.listing import Column, Columns, Heading
 from serena_central.web.pages.page import Page, Section, Visit, link
 from serena_central.web.pages.projects import known, one_value
 from serena_central.web.pages.references import project_page, session_page
@@ -34,6 +35,7 @@ class HaltedRow(msgspec.Struct, frozen=True):
 
 
 class HaltedSessions(msgspec.Struct, frozen=True):
+    columns: list[Heading]
     rows: list[HaltedRow]
 
 
@@ -63,6 +65,7 @@ class HookTable(msgspec.Struct, frozen=True, kw_only=True):
 
     projects: list[ProjectLink]
     name: str = ""
+    columns: list[Heading] = []
     rows: list[HookRow] = []
     held_back: int = 0
     trust: str = ""
@@ -85,17 +88,51 @@ class RunTable(msgspec.Struct, frozen=True):
     """`name` is empty where no project is chosen."""
 
     name: str
+    columns: list[Heading]
     rows: list[RunRow]
+
+
+HALTED_COLUMNS = Columns[HaltedRow](
+    {
+        "session": Column("Session", lambda one: one.session),
+        "reason": Column("Reason", lambda one: one.reason.lower()),
+        "project": Column("Project", lambda one: one.root),
+        "since": Column("Since", lambda one: -one.at),
+        "action": Column("Resume", css="unseen"),
+    },
+    parameter="halted",
+)
+HOOK_COLUMNS = Columns[HookRow](
+    {
+        "event": Column("Event", lambda one: one.event),
+        "rule": Column("Rule", lambda one: one.rule),
+        "runs": Column("Runs", lambda one: (one.type, one.runs)),
+        "state": Column("State", lambda one: one.active),
+        "from": Column("From", lambda one: (one.tier, one.place), "origin"),
+    },
+    parameter="hooks",
+)
+RUN_COLUMNS = Columns[RunRow](
+    {
+        "time": Column("Time", lambda one: one.time),
+        "event": Column("Event", lambda one: one.event),
+        "tool": Column("Tool", lambda one: one.tool),
+        "outcome": Column("Outcome", lambda one: one.outcome),
+        "code": Column("Exit code", lambda one: -1 if one.exit_code is None else one.exit_code, "number"),
+        "duration": Column("Duration", lambda one: one.duration_ms, "number"),
+        "hook": Column("Hook and output", lambda one: one.hook),
+    },
+    default="-time",
+    parameter="runs",
+)
 
 
 async def halted(visit: Visit) -> HaltedSessions:
     found = visit.parts.gating.halted()
-    return HaltedSessions(
-        [
-            HaltedRow(session, session_page(session), one.reason, one.root, round(one.at))
-            for session, one in found.items()
-        ]
-    )
+    rows = [
+        HaltedRow(session, session_page(session), one.reason, one.root, round(one.at)) for session, one in found.items()
+    ]
+    return HaltedSessions(HALTED_COLUMNS.headings(visit, PATH), HALTED_COLUMNS.arranged(rows, visit))
 
 
 async def hooks(visit: Visit) -> HookTable:
@@ -130,7 +167,8 @@ async def hooks(visit: Visit) -> HookTable:
     return HookTable(
         projects=links,
         name=one.name,
-        rows=rows,
+        columns=HOOK_COLUMNS.headings(visit, PATH),
+        rows=HOOK_COLUMNS.arranged(rows, visit),
         held_back=sum(not row.active for row in rows),
         trust=str(standing.state),
         trust_url=project_page(one.root),
@@ -140,7 +178,7 @@ async def hooks(visit: Visit) -> HookTable:
 async def runs(visit: Visit) -> RunTable:
     asked = visit.query.get("root", "")
     if not asked:
-        return RunTable("", [])
+        return RunTable("", [], [])
     one = known(visit, asked)
     from serena_central.gates import log
 
@@ -159,7 +197,7 @@ async def runs(visit: Visit) -> RunTable:
         )
         for line in lines
     ]
-    return RunTable(one.name, rows)
+    return RunTable(one.name, RUN_COLUMNS.headings(visit, PATH), RUN_COLUMNS.arranged(rows, visit))
 
 
 async def _resume(visit: Visit, form: Form) -> str:

@@ -60,14 +60,15 @@ class Columns(Generic[Row]):
         self,
         columns: Mapping[str, Column[Row]],
         *,
-        keeps: Sequence[str] = (),
         default: str = "",
         parameter: str = "sort",
+        keeps: Sequence[str] | None = None,
     ) -> None:
-        """`keeps` names what else of the query stays when the order changes. `default` is the order without a query,
-        "" for the one in which rows come; `parameter` is its name in the query: tables beside each other differ."""
-        self._columns = columns
+        """`default` is the order without a query, "" for the one in which rows come; `parameter` is its name in the
+        query: tables beside each other differ. `keeps` names what else of the query stays when the order changes:
+        without it all but which rows are shown."""
         self._keeps = keeps
+        self._columns = columns
         self._default = default
         self._parameter = parameter
 
@@ -79,13 +80,19 @@ class Columns(Generic[Row]):
             arranged.sort(key=key, reverse=falling)
         return arranged
 
-    def headings(self, visit: Visit, path: str) -> list[Heading]:
-        """For the page at `path`."""
-        kept = {name: visit.query[name] for name in self._keeps if name in visit.query and name != self._parameter}
+    def sorts_by(self, visit: Visit, *names: str) -> bool:
+        """Whether the query sorts by one of these columns."""
+        return self._chosen(visit)[0] in names
+
+    def headings(self, visit: Visit, path: str, *, of: str = "") -> list[Heading]:
+        """For the page at `path`, whose rows begin with the first again. `of` tells tables that are sorted together
+        from each other."""
+        names = [name for name in visit.query if not _is_place(name)] if self._keeps is None else self._keeps
+        kept = {name: visit.query[name] for name in names if name in visit.query and name != self._parameter}
         chosen, falling = self._chosen(visit)
         return [
             Heading(
-                id=f"{self._parameter}-{name}",
+                id="-".join(filter(None, (self._parameter, of, name))),
                 title=column.title,
                 css=column.css,
                 order=("descending" if falling else "ascending") if name == chosen else "none",
@@ -107,6 +114,11 @@ class Columns(Generic[Row]):
     def _next(self, name: str, chosen: str, *, falling: bool) -> str:
         greatest_first = not falling if name == chosen else "number" in self._columns[name].css.split()
         return f"-{name}" if greatest_first else name
+
+
+def _is_place(name: str) -> bool:
+    """Whether this part of a query says which rows of a list are shown."""
+    return name in ("page", "before", "from") or name.endswith("-page")
 
 
 def options(values: Sequence[str], chosen: str, *, shown: Callable[[str], str] = str) -> list[Option]:

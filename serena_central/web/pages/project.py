@@ -15,6 +15,7 @@ from serena_central.projects.superrepo.router import is_certain
 from serena_central.store.index_cache import IndexCache
 from serena_central.web.pages import memory, project_activity, project_needs, statistics, trust_section
 from serena_central.web.pages.analysis_status import GRAPH, WORK
+from serena_central.web.pages.listing import Column, Columns, Heading
 from serena_central.web.pages.page import Page, Section, Visit, link
 from serena_central.web.pages.projects import ONE, ProjectRow, known, project_row
 from serena_central.web.pages.references import project_named, project_page, server_page
@@ -86,12 +87,34 @@ class Routing(msgspec.Struct, frozen=True):
 
     root: str
     is_super_repo: bool
+    columns: list[Heading]
     modules: list[ModuleRow]
     words: str
+    scores_columns: list[Heading]
     scores: list[Points]
     module: str
     certain: bool
     problems: list[str]
+
+
+MODULE_COLUMNS = Columns[ModuleRow](
+    {
+        "name": Column("Module", lambda one: one.name.lower()),
+        "languages": Column("Languages", lambda one: one.languages, "minor"),
+        "concerns": Column("Concerns", lambda one: one.concerns, "minor"),
+        "state": Column("State", lambda one: not one.open),
+    },
+    parameter="modules",
+)
+POINTS_COLUMNS = Columns[Points](
+    {
+        "module": Column("Module", lambda one: one.module.lower()),
+        "points": Column("Points", lambda one: one.points, "number"),
+        "for": Column("For"),
+    },
+    default="-points",
+    parameter="points",
+)
 
 
 async def about(visit: Visit) -> About:
@@ -129,20 +152,23 @@ async def routing(visit: Visit) -> Routing:
     try:
         repo = visit.parts.super_repos.at(Path(root))
     except ConfigError as error:
-        return Routing(root, False, [], "", [], "", False, [str(error)])
+        return Routing(root, False, [], [], "", [], [], "", False, [str(error)])
     if repo is None:
-        return Routing(root, False, [], "", [], "", False, [])
+        return Routing(root, False, [], [], "", [], [], "", False, [])
     scores = repo.scores(words)
     default = repo.default_module.name if repo.default_module else ""
+    points = [
+        Points(one.module, one.points, round(100 * one.points / scores[0].points, 1), list(one.reasons))
+        for one in scores
+    ]
     return Routing(
         root=root,
         is_super_repo=True,
-        modules=_modules(visit, repo),
+        columns=MODULE_COLUMNS.headings(visit, ONE),
+        modules=MODULE_COLUMNS.arranged(_modules(visit, repo), visit),
         words=words,
-        scores=[
-            Points(one.module, one.points, round(100 * one.points / scores[0].points, 1), list(one.reasons))
-            for one in scores
-        ],
+        scores_columns=POINTS_COLUMNS.headings(visit, ONE),
+        scores=POINTS_COLUMNS.arranged(points, visit),
         module=scores[0].module if scores else default,
         certain=is_certain(scores),
         problems=[str(problem) for problem in repo.problems],

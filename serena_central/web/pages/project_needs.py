@@ -11,8 +11,9 @@ from serena_central.lsp.catalogue import ServerSpec, catalogue
 from serena_central.lsp.installers.install import recipes_of
 from serena_central.web.pages.endpoints import Action
 from serena_central.web.pages.forms import Form, one_value
+from serena_central.web.pages.listing import Column, Columns, Heading
 from serena_central.web.pages.page import Section, Visit, link
-from serena_central.web.pages.projects import known
+from serena_central.web.pages.projects import ONE, known
 from serena_central.web.responses import NotFound
 
 
@@ -45,9 +46,20 @@ class OwnSetting(msgspec.Struct, frozen=True):
 class OwnSettings(msgspec.Struct, frozen=True):
     """Those of the project whose values are not the defaults. `problems` have no effect, and why."""
 
+    columns: list[Heading]
     settings: list[OwnSetting]
     problems: list[str]
     change_url: str
+
+
+COLUMNS = Columns[OwnSetting](
+    {
+        "key": Column("Setting", lambda one: one.key),
+        "value": Column("Value", lambda one: one.value),
+        "from": Column("From", lambda one: one.origin, "origin"),
+    },
+    parameter="settings",
+)
 
 
 async def missing(visit: Visit) -> MissingServers:
@@ -88,9 +100,14 @@ async def settings(visit: Visit) -> OwnSettings:
     root = visit.query.get("root", "")
     one = known(visit, root)
     loaded = await anyio.to_thread.run_sync(visit.parts.root_settings.read, Path(one.root))
-    rows = [row for row in describe(loaded) if row.origin != "default"]
+    rows = [
+        OwnSetting(row.key, row.value, row.origin, row.description)
+        for row in describe(loaded)
+        if row.origin != "default"
+    ]
     return OwnSettings(
-        [OwnSetting(row.key, row.value, row.origin, row.description) for row in rows],
+        COLUMNS.headings(visit, ONE),
+        COLUMNS.arranged(rows, visit),
         [str(problem) for problem in loaded.problems],
         link("/projects/one/settings", root=root),
     )

@@ -31,7 +31,6 @@ COLUMNS = Columns[ProjectSnapshot](
         "sessions": Column("Sessions", lambda one: one.sessions, "number minor"),
         "used": Column("Last used", lambda one: -(one.last_used or 0), "minor"),
     },
-    keeps=("q", "state"),
 )
 """Without a choice open ones come first, those with the most sessions before the others."""
 

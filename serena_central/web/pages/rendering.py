@@ -40,6 +40,10 @@ _BETWEEN_ROWS = re.compile(r"\s+(?=</?(?:li|ol|ul|tr|tbody|table)\b)")
 """Space that nobody sees, but that is a node of its own: where rows come in front, those merged into an open page would
 be taken out and put back because of it, and lose what is marked in them."""
 
+LONG_COUNT = 10_000
+"""From here on counts on axes have units."""
+
+_THOUSANDS = ((1e9, "G"), (1e6, "M"), (1e3, "k"))
 _STEPS = ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB"))
 
 
@@ -93,7 +97,10 @@ def number(value: int) -> str:
 
 
 def count(value: float) -> str:
-    """A count on an axis; small shares have their digits."""
+    """A count on an axis: short, so that it has room; small shares have their digits."""
+    for step, unit in _THOUSANDS:
+        if value >= max(step, LONG_COUNT):
+            return f"{value / step:.3g} {unit}" if value < 1000 * step else f"{value / step:.0f} {unit}"
     return f"{value:,.0f}" if value >= 10 or value == int(value) else f"{value:.2g}"
 
 

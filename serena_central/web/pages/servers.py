@@ -38,7 +38,6 @@ COLUMNS = Columns[ServerSnapshot](
         "restarts": Column("Restarts", lambda one: one.restarts, "number"),
         "started": Column("Started", lambda one: one.age_s),
     },
-    keeps=("q", "state", "language"),
 )
 """Without a choice those that run come first, the largest of them before the others."""
 

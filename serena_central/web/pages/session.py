@@ -18,15 +18,15 @@ from serena_central.web.pages.references import call_page, project_page, session
 from serena_central.web.pages.rendering import milliseconds
 from serena_central.web.views import WORDS_CHARS, has_words, tool_statistics
 
-LINES = 50
+LINES = 35
 """Of the log on one page."""
 
-CALLS = 80
+CALLS = 50
 """In the strip, the newest."""
 
-EDITS = 20
+EDITS = 15
 
-TOOLS = 15
+TOOLS = 10
 """On one page of their table."""
 
 LEVELS = ("info", "warning")
@@ -103,7 +103,6 @@ COLUMNS = Columns[ToolUse](
         "p50": Column("p50", lambda one: one.p50_ms, "number minor"),
         "p95": Column("p95", lambda one: one.p95_ms, "number"),
     },
-    keeps=("level", "q"),
 )
 
 

@@ -24,7 +24,6 @@ COLUMNS = Columns[SessionSnapshot](
         "errors": Column("Failed", lambda one: one.error_count, "number"),
         "edits": Column("Edits", lambda one: one.edit_count, "number"),
     },
-    keeps=("q", "state", "project"),
     default="activity",
 )
 """Times sort as ages do: the shortest first."""

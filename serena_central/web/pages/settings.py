@@ -14,9 +14,12 @@ from serena_central.core.event_kinds import SettingChanged
 from serena_central.store.query_results import EventFilter
 from serena_central.web.pages.endpoints import Action
 from serena_central.web.pages.forms import Form, one_value
+from serena_central.web.pages.listing import Column, Columns, Heading
 from serena_central.web.pages.page import Page, Section, Visit
 from serena_central.web.pages.setting_forms import as_text, checked, choices_of
 from serena_central.web.responses import NotFound
+
+PATH = "/settings"
 
 CHANGES = 20
 
@@ -39,9 +42,10 @@ class Value(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Group(msgspec.Struct, frozen=True):
-    """`name` is "" for keys that belong to none."""
+    """`name` is "" for keys that belong to none; a sorted table is one group of all."""
 
     name: str
+    columns: list[Heading]
     values: list[Value]
 
 
@@ -70,11 +74,27 @@ class Changes(msgspec.Struct, frozen=True):
     note: str
 
 
+COLUMNS = Columns[Row](
+    {
+        "key": Column("Setting", lambda one: one.key),
+        "value": Column("Value", lambda one: one.value),
+        # What somebody has set comes first.
+        "from": Column("From", lambda one: (one.origin == "default", one.origin), "origin"),
+    },
+    keeps=(),
+)
+
+
 async def settings(visit: Visit) -> Settings:
     loaded = visit.parts.loaded
+    rows = describe(loaded)
+    if "sort" in visit.query:
+        named = [("All", COLUMNS.arranged(rows, visit))]
+    else:
+        named = [(name, list(found)) for name, found in groupby(rows, lambda row: row.key.rpartition(".")[0])]
     groups = [
-        Group(name, [_value(row, visit) for row in rows])
-        for name, rows in groupby(describe(loaded), lambda row: row.key.rpartition(".")[0])
+        Group(name, COLUMNS.headings(visit, PATH, of=name), [_value(row, visit) for row in found])
+        for name, found in named
     ]
     return Settings(groups, [str(problem) for problem in loaded.problems], str(loaded.own_file or ""))
 
@@ -156,7 +176,7 @@ def _key(form: Form) -> str:
 ACTIONS: dict[str, Action] = {"/settings/change": _change, "/settings/undo": _undo}
 
 PAGE = Page(
-    path="/settings",
+    path=PATH,
     title="Settings",
     template="settings.html",
     sections={

@@ -94,8 +94,6 @@ class Projects(msgspec.Struct, frozen=True):
     pager: Pager
 
 
-_KEPT = (*QUERY, "tool", "project", "tools", "projects")
-
 TOOL_COLUMNS = Columns[ToolStatistics](
     {
         "name": Column("Tool", lambda one: one.tool),
@@ -108,7 +106,6 @@ TOOL_COLUMNS = Columns[ToolStatistics](
         "each": Column("Characters per answer", lambda one: one.answer_chars / one.calls, "number minor"),
         "chars": Column("Characters in total", lambda one: one.answer_chars, "number minor"),
     },
-    keeps=_KEPT,
     default="-calls",
     parameter="tools",
 )
@@ -120,10 +117,13 @@ PROJECT_COLUMNS = Columns[ToolStatistics](
         "p50": Column("p50", lambda one: one.p50_ms, "number minor"),
         "p95": Column("p95", lambda one: one.p95_ms, "number"),
     },
-    keeps=_KEPT,
     default="-calls",
     parameter="projects",
 )
+
+
+PERCENTILES = ("p50", "p95")
+"""Columns that are read of the rows shown alone, unless they are sorted by."""
 
 
 class RangedPlots(msgspec.Struct, frozen=True):
@@ -235,11 +235,17 @@ def _axis(wanted: TimeRange, times: Sequence[int]) -> Timeline:
 
 async def tools(visit: Visit) -> Tools:
     wanted, project = chosen(visit), visit.query.get("project", "")
-    found = await visit.parts.store.ask(lambda queries: queries.tool_statistics(wanted, project=project))
-    if only := visit.query.get("tool"):
-        found = [one for one in found if one.tool == only]
+    only = visit.query.get("tool", "")
+
+    def ask(queries: "Queries") -> tuple[list[ToolStatistics], list[ToolStatistics], Pager]:
+        found = [one for one in queries.tool_totals(wanted, project=project) if only in ("", one.tool)]
+        if TOOL_COLUMNS.sorts_by(visit, *PERCENTILES):
+            found = queries.with_percentiles_of_tools(wanted, found, project=project)
+        rows, pager = paged(TOOL_COLUMNS.arranged(found, visit), visit, PATH, size=ROWS, parameter="tools-page")
+        return found, queries.with_percentiles_of_tools(wanted, rows, project=project), pager
+
+    found, rows, pager = await visit.parts.store.ask(ask)
     most = max((one.calls for one in found), default=0)
-    rows, pager = paged(TOOL_COLUMNS.arranged(found, visit), visit, PATH, size=ROWS, parameter="tools-page")
     return Tools(
         columns=TOOL_COLUMNS.headings(visit, PATH),
         rows=[_row(one, most) for one in rows],
@@ -251,10 +257,17 @@ async def tools(visit: Visit) -> Tools:
 
 async def projects(visit: Visit) -> Projects:
     wanted, tool = chosen(visit), visit.query.get("tool", "")
-    found = await visit.parts.store.ask(lambda queries: queries.project_statistics(wanted, tool=tool))
+
+    def ask(queries: "Queries") -> tuple[list[ToolStatistics], list[ToolStatistics], Pager]:
+        found = queries.project_totals(wanted, tool=tool)
+        if PROJECT_COLUMNS.sorts_by(visit, *PERCENTILES):
+            found = queries.with_percentiles_of_projects(wanted, found, tool=tool)
+        rows, pager = paged(PROJECT_COLUMNS.arranged(found, visit), visit, PATH, size=ROWS, parameter="projects-page")
+        return found, queries.with_percentiles_of_projects(wanted, rows, tool=tool), pager
+
+    found, rows, pager = await visit.parts.store.ask(ask)
     most = max((one.calls for one in found), default=0)
     kept = {name: visit.query[name] for name in (*QUERY, "tool") if name in visit.query}
-    rows, pager = paged(PROJECT_COLUMNS.arranged(found, visit), visit, PATH, size=ROWS, parameter="projects-page")
     return Projects(
         columns=PROJECT_COLUMNS.headings(visit, PATH),
         pager=pager,

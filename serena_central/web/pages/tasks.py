@@ -12,6 +12,7 @@ from serena_central.store.query_results import TaskFilter
 from serena_central.web.pages.actions import BY
 from serena_central.web.pages.endpoints import Action
 from serena_central.web.pages.forms import Form, one_value
+from serena_central.web.pages.listing import Column, Columns, Heading
 from serena_central.web.pages.page import Page, Section, Visit, link
 from serena_central.web.pages.references import project_page
 from serena_central.web.responses import NotFound
@@ -25,6 +26,19 @@ LINES = 200
 """Of the end of the output."""
 
 INSTRUCTION_CHARS = 120
+
+COLUMNS = Columns[TaskView](
+    {
+        "task": Column("Task", lambda one: one.instruction.lower()),
+        "state": Column("State", lambda one: one.state),
+        "agent": Column("Agent", lambda one: one.agent or ""),
+        "runner": Column("Runner", lambda one: one.runner),
+        "started": Column("Started", lambda one: -(one.started_at or one.created_at)),
+        "cost": Column("Cost", lambda one: one.cost_usd or 0.0, "number"),
+        "cancel": Column("Cancel", css="unseen"),
+    },
+    default="started",
+)
 
 
 FINDINGS = {
@@ -50,8 +64,10 @@ class TaskLine(msgspec.Struct, frozen=True):
 
 
 class TaskTree(msgspec.Struct, frozen=True):
-    """The newest tasks, each followed by those that it started. `cost_usd` is of all of them."""
+    """The newest tasks, each followed by those that it started; what stands beside each other is sorted. `cost_usd` is
+    of all of them."""
 
+    columns: list[Heading]
     lines: list[TaskLine]
     note: str
     cost_usd: float
@@ -85,8 +101,9 @@ async def tree(visit: Visit) -> TaskTree:
     try:
         found = await scheduler.listed(TaskFilter(limit=ROWS))
     except StoreError as error:
-        return TaskTree([], f"Tasks are not available: {error}", 0.0)
-    return TaskTree(list(_lines(found)), "", sum(one.cost_usd or 0.0 for one in found))
+        return TaskTree([], [], f"Tasks are not available: {error}", 0.0)
+    lines = list(_lines(COLUMNS.arranged(found, visit)))
+    return TaskTree(COLUMNS.headings(visit, PATH), lines, "", sum(one.cost_usd or 0.0 for one in found))
 
 
 def _lines(found: list[TaskView]) -> Iterable[TaskLine]:
@@ -98,7 +115,7 @@ def _lines(found: list[TaskView]) -> Iterable[TaskLine]:
     while waiting:
         one, level = waiting.pop()
         yield _line(one, level)
-        waiting += [(child, level + 1) for child in below.get(one.id, [])]
+        waiting += [(child, level + 1) for child in reversed(below.get(one.id, []))]
 
 
 def _line(one: TaskView, level: int) -> TaskLine:

@@ -28,7 +28,6 @@ COLUMNS = Columns[ToolRow](
         "summary": Column("What it does"),
         "effect": Column("Effect", lambda one: one.effect, "minor"),
     },
-    keeps=("q",),
 )
 
 

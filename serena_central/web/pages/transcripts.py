@@ -1,9 +1,11 @@
 """The list of clients' sessions with a search over their text, and one transcript with tool calls folded."""
 
+from typing import TYPE_CHECKING
+
 import anyio.to_thread
 import msgspec
 
-from serena_central.web.pages.listing import Option, options
+from serena_central.web.pages.listing import Column, Columns, Heading, Option, options
 from serena_central.web.pages.page import Page, Section, Visit, link
 from serena_central.web.transcripts import (
     TranscriptEntry,
@@ -13,6 +15,9 @@ from serena_central.web.transcripts import (
     list_transcripts,
     show_transcript,
 )
+
+if TYPE_CHECKING:
+    from serena_central.transcripts.reports import SessionUsage
 
 PATH = "/usage/transcripts"
 
@@ -24,12 +29,26 @@ ENTRIES = 100
 """On one page of a transcript."""
 
 
+COLUMNS: "Columns[SessionUsage]" = Columns(
+    {
+        "when": Column("When", lambda one: -one.last_at),
+        "prompt": Column("Prompt"),
+        "project": Column("Project", lambda one: one.project),
+        "client": Column("Client", lambda one: one.client),
+        "requests": Column("Requests", lambda one: one.requests, "number"),
+        "cost": Column("Cost", lambda one: one.cost, "number"),
+    },
+    default="when",
+)
+
+
 class Filters(msgspec.Struct, frozen=True):
     """The form above the table."""
 
     clients: list[Option]
     project: str
     text: str
+    sort: str
 
 
 class Row(msgspec.Struct, frozen=True):
@@ -40,6 +59,7 @@ class Row(msgspec.Struct, frozen=True):
 class Table(msgspec.Struct, frozen=True):
     """Sessions from number `first` on of `total`; `later` and `earlier` are the pages beside, "" for none."""
 
+    columns: list[Heading]
     rows: list[Row]
     total: int
     first: int
@@ -68,12 +88,13 @@ def transcript_page(client: str, session: str) -> str:
 
 async def filters(visit: Visit) -> Filters:
     query = visit.query
-    return Filters(options(CLIENTS, query.get("client", "")), query.get("project", ""), query.get("q", ""))
+    clients = options(CLIENTS, query.get("client", ""))
+    return Filters(clients, query.get("project", ""), query.get("q", ""), query.get("sort", ""))
 
 
 async def table(visit: Visit) -> Table:
     query = visit.query
-    chosen = {name: query[name] for name in ("client", "project", "q") if query.get(name)}
+    chosen = {name: query[name] for name in ("client", "project", "q", "sort") if query.get(name)}
     start = _number(query.get("from", ""))
 
     def read() -> TranscriptList:
@@ -84,17 +105,19 @@ async def table(visit: Visit) -> Table:
             text=chosen.get("q", ""),
             start=start,
             limit=ROWS,
+            arranged=lambda found: COLUMNS.arranged(found, visit),
         )
 
     found = await anyio.to_thread.run_sync(read)
     return Table(
+        columns=COLUMNS.headings(visit, PATH),
         rows=[Row(one, transcript_page(one.client, one.session)) for one in found.sessions],
         total=found.total,
         first=start + 1,
         later=_at(PATH, start - ROWS, **chosen) if start else "",
         earlier=_at(PATH, start + ROWS, **chosen) if start + ROWS < found.total else "",
         not_searched=found.not_searched,
-        filtered=bool(chosen),
+        filtered=bool(chosen.keys() - {"sort"}),
     )
 
 

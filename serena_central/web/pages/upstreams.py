@@ -8,10 +8,18 @@ import msgspec
 from serena_central.core.event_kinds import UpstreamListed, UpstreamMoved
 from serena_central.web.pages.endpoints import Action
 from serena_central.web.pages.forms import Form
-from serena_central.web.pages.listing import Option, Pager, options, paged
+from serena_central.web.pages.listing import Column, Columns, Heading, Option, Pager, options, paged
 from serena_central.web.pages.page import Page, Section, Visit, link
 from serena_central.web.pages.references import project_page, session_page
-from serena_central.web.upstreams import UpstreamView, hub_with, known_roots, no_such_upstream, tools_of, views
+from serena_central.web.upstreams import (
+    UpstreamTool,
+    UpstreamView,
+    hub_with,
+    known_roots,
+    no_such_upstream,
+    tools_of,
+    views,
+)
 from serena_central.web.views import has_words
 
 PATH = "/upstreams"
@@ -23,6 +31,27 @@ TOOL_CHARS = 300
 """Shown of a tool's description."""
 
 STATES = ("ready", "starting", "paused", "failed", "stopped")
+
+COLUMNS = Columns[UpstreamView](
+    {
+        "name": Column("Upstream", lambda one: one.name.lower()),
+        "state": Column("State", lambda one: one.state),
+        "scope": Column("Belongs to", lambda one: one.scope),
+        "pid": Column("PID", lambda one: one.pid or 0, "number"),
+        "memory": Column("Memory", lambda one: one.memory_bytes, "number"),
+        "tools": Column("Tools", lambda one: one.tools, "number"),
+        "calls": Column("Calls", lambda one: one.calls, "number"),
+        "errors": Column("Failed", lambda one: one.errors, "number"),
+        "users": Column("Used by", lambda one: -len(one.users)),
+        "used": Column("Last used", lambda one: -(one.last_used_at or 0)),
+    },
+)
+TOOL_COLUMNS = Columns[UpstreamTool](
+    {
+        "name": Column("Name", lambda one: one.offered_as.lower()),
+        "description": Column("Description", lambda one: one.description.lower()),
+    },
+)
 
 
 class UpstreamRow(msgspec.Struct, frozen=True):
@@ -40,11 +69,13 @@ class UpstreamsFilters(msgspec.Struct, frozen=True):
 
     words: str
     states: list[Option]
+    sort: str
 
 
 class UpstreamsTable(msgspec.Struct, frozen=True):
     """One page of those that match; `running` and `memory_bytes` are of all."""
 
+    columns: list[Heading]
     rows: list[UpstreamRow]
     pager: Pager
     total: int
@@ -66,6 +97,7 @@ class ShownTool(msgspec.Struct, frozen=True):
 class UpstreamTools(msgspec.Struct, frozen=True):
     """`why` there are none: the state of its runs."""
 
+    columns: list[Heading]
     tools: list[ShownTool]
     why: str
 
@@ -78,15 +110,17 @@ class UpstreamLog(msgspec.Struct, frozen=True):
 
 
 async def filters(visit: Visit) -> UpstreamsFilters:
-    return UpstreamsFilters(visit.query.get("q", ""), options(STATES, visit.query.get("state", "")))
+    query = visit.query
+    return UpstreamsFilters(query.get("q", ""), options(STATES, query.get("state", "")), query.get("sort", ""))
 
 
 async def table(visit: Visit) -> UpstreamsTable:
     found = await views(visit.parts, known_roots(visit.parts))
     words, state = visit.query.get("q", ""), visit.query.get("state", "")
     chosen = [one for one in found if state in ("", one.state) and has_words(words, one.name, one.target, one.scope)]
-    rows, pager = paged(chosen, visit, PATH)
+    rows, pager = paged(COLUMNS.arranged(chosen, visit), visit, PATH)
     return UpstreamsTable(
+        columns=COLUMNS.headings(visit, PATH),
         rows=[_row(one) for one in rows],
         pager=pager,
         total=len(found),
@@ -118,10 +152,13 @@ async def state(visit: Visit) -> UpstreamState:
 
 async def tools(visit: Visit) -> UpstreamTools:
     name, roots = visit.path["upstream"], known_roots(visit.parts)
-    found = await tools_of(visit.parts, name, roots)
+    found = TOOL_COLUMNS.arranged(await tools_of(visit.parts, name, roots), visit)
     runs = [] if found else [one for one in await views(visit.parts, roots) if one.name == name]
-    why = "; ".join(dict.fromkeys(one.why or one.state for one in runs))
-    return UpstreamTools([ShownTool(one.offered_as, one.description.strip()[:TOOL_CHARS]) for one in found], why)
+    return UpstreamTools(
+        columns=TOOL_COLUMNS.headings(visit, f"{PATH}/{name}"),
+        tools=[ShownTool(one.offered_as, one.description.strip()[:TOOL_CHARS]) for one in found],
+        why="; ".join(dict.fromkeys(one.why or one.state for one in runs)),
+    )
 
 
 async def log(visit: Visit) -> UpstreamLog:

@@ -12,7 +12,7 @@ import anyio.to_thread
 import msgspec
 
 from serena_central.core.words import counted
-from serena_central.web.pages.listing import Option
+from serena_central.web.pages.listing import Column, Columns, Heading, Option
 from serena_central.web.pages.page import Page, Section, Visit, link
 from serena_central.web.pages.plot import Plot
 from serena_central.web.pages.references import edit_page
@@ -68,6 +68,7 @@ class Groups(msgspec.Struct, frozen=True):
     """Usage by what was chosen, the first rows of all. `calls` and `failed` are the heads of these columns where rows
     have them alone (tools, symbols), else ""; `edits` stand in place of rows."""
 
+    columns: list[Heading]
     by: list[Option]
     windows: list[Option]
     head: str
@@ -113,7 +114,7 @@ async def groups(visit: Visit) -> Groups:
         # Late: as all that reads transcripts.
         from serena_central.web.edit_usage import edits_used
 
-        return _of_edits(named, window, await edits_used(visit.parts, since))
+        return _of_edits(visit, named, window, await edits_used(visit.parts, since))
     by: By = "project"
     for one in GROUPS:
         by = one if one == named else by
@@ -167,19 +168,16 @@ def _groups(visit: Visit, by: "By", window: str, since: datetime | None) -> Grou
 
     with read_usage(visit.parts) as store:
         found = report(store, by, since=since, zone=UTC, now=datetime.fromtimestamp(visit.now, UTC))
-    rows = sorted(
-        found.rows, key=lambda row: (row.key if by in ("day", "block") else "", row.cost, row.calls), reverse=True
-    )
     heads = ("Calls", "Failed") if by in ("tool", "upstream") else ("", "")
-    return _shown(by, window, heads, rows, found.total)
+    return _shown(visit, by, window, heads, found.rows, found.total)
 
 
-def _of_edits(by: str, window: str, found: "Sequence[EditUsage]") -> Groups:
+def _of_edits(visit: Visit, by: str, window: str, found: "Sequence[EditUsage]") -> Groups:
     from serena_central.transcripts.edit_usage import by_symbol, total_of
 
     if by == "symbol":
-        return _shown(by, window, ("Edits", "Undone"), by_symbol(found), total_of(found))
-    shown = _shown(by, window, ("Edits", "Undone"), [], total_of(found))
+        return _shown(visit, by, window, ("Edits", "Undone"), by_symbol(found), total_of(found))
+    shown = _shown(visit, by, window, ("Edits", "Undone"), [], total_of(found))
     edits = [
         Edit(
             url=edit_page(one.key),
@@ -192,15 +190,21 @@ def _of_edits(by: str, window: str, found: "Sequence[EditUsage]") -> Groups:
             transcript=transcript_page(one.client, one.session) if one.session else "",
             undone_url=edit_page(one.undone_by) if one.undone_by else "",
         )
-        for one in found[:ROWS]
+        for one in EDIT_COLUMNS.arranged(found, visit)[:ROWS]
     ]
-    return msgspec.structs.replace(shown, edits=edits, left_out=max(len(found) - ROWS, 0))
+    columns = EDIT_COLUMNS.headings(visit, PATH)
+    return msgspec.structs.replace(shown, columns=columns, edits=edits, left_out=max(len(found) - ROWS, 0))
 
 
-def _shown(by: str, window: str, heads: tuple[str, str], rows: "Sequence[UsageRow]", total: "UsageRow") -> Groups:
+def _shown(
+    visit: Visit, by: str, window: str, heads: tuple[str, str], found: "Sequence[UsageRow]", total: "UsageRow"
+) -> Groups:
+    columns = _columns(by, heads)
+    rows = columns.arranged(sorted(found, key=lambda row: row.calls, reverse=True), visit)
     most = max((row.cost for row in rows), default=0)
     chosen = (*GROUPS, *EDIT_GROUPS)
     return Groups(
+        columns=columns.headings(visit, PATH),
         by=[Option(link(PATH, by=one, window=window), one, one == by) for one in chosen],
         windows=[Option(link(PATH, by=by, window=one), one, one == window) for one in WINDOWS_D],
         head=by.capitalize(),
@@ -211,6 +215,40 @@ def _shown(by: str, window: str, heads: tuple[str, str], rows: "Sequence[UsageRo
         total=_row(total, most),
         left_out=max(len(rows) - ROWS, 0),
     )
+
+
+EDIT_COLUMNS: "Columns[EditUsage]" = Columns(
+    {
+        "when": Column("When", lambda one: -one.at),
+        "edit": Column("Edit", lambda one: one.symbol or ", ".join(one.files)),
+        "tool": Column("Tool", lambda one: one.tool),
+        "session": Column("Conversation", lambda one: one.session),
+        "undone": Column("Undone", lambda one: not one.undone_by),
+        "cost": Column("Cost", lambda one: one.cost, "number"),
+    },
+    default="when",
+)
+
+
+def _columns(by: str, heads: tuple[str, str]) -> "Columns[UsageRow]":
+    """Those of the group `by`; `heads` as `Groups` has them."""
+    key: Column[UsageRow] = Column(by.capitalize(), lambda row: row.key)
+    cost: Column[UsageRow] = Column("Cost of requests" if heads[0] else "Cost", lambda row: row.cost, "number")
+    between: dict[str, Column[UsageRow]] = (
+        {
+            "calls": Column(heads[0], lambda row: row.calls, "number"),
+            "failed": Column(heads[1], lambda row: row.failed, "number"),
+        }
+        if heads[0]
+        else {
+            "requests": Column("Requests", lambda row: row.requests, "number minor"),
+            "input": Column("Input", lambda row: row.input, "number minor"),
+            "output": Column("Output", lambda row: row.output, "number"),
+            "written": Column("Cache write", lambda row: row.cache_write, "number minor"),
+            "read": Column("Cache read", lambda row: row.cache_read, "number minor"),
+        }
+    )
+    return Columns({"key": key, **between, "cost": cost}, default="-key" if by in ("day", "block") else "-cost")
 
 
 def _row(row: "UsageRow", most: float) -> Cost:

@@ -48,8 +48,18 @@ COLUMNS = Columns[Reference](
         "line": Column("Line"),
         "uses": Column("Uses", lambda one: (one.name_path, one.defined_in)),
     },
-    keeps=("root", "source", "target"),
 )
+
+
+def _neighbour_columns(parameter: str) -> Columns[Neighbour]:
+    columns: dict[str, Column[Neighbour]] = {
+        "file": Column("File", lambda one: one.path),
+        "uses": Column("Uses", lambda one: one.count, "number"),
+    }
+    return Columns(columns, default="-uses", parameter=parameter)
+
+
+USERS_COLUMNS, USED_COLUMNS = _neighbour_columns("users"), _neighbour_columns("used")
 
 
 class Uses(msgspec.Struct, frozen=True, kw_only=True):
@@ -67,6 +77,8 @@ class Uses(msgspec.Struct, frozen=True, kw_only=True):
     more_used: int
     source: str
     target: str
+    users_columns: list[Heading]
+    used_columns: list[Heading]
     columns: list[Heading]
     rows: list[Use]
     pager: Pager
@@ -96,9 +108,11 @@ async def uses(visit: Visit) -> Uses:
         analyzed=analysis_run is not None,
         changed=await visit.parts.analysis_runs.changed_since(analysis_run) if analysis_run else None,
         of=of,
-        users=listed(users, users=True),
+        users_columns=USERS_COLUMNS.headings(visit, USES),
+        used_columns=USED_COLUMNS.headings(visit, USES),
+        users=USERS_COLUMNS.arranged(listed(users, users=True), visit),
         more_users=max(0, len(users) - MOST_NEIGHBOURS),
-        used=listed(used, users=False),
+        used=USED_COLUMNS.arranged(listed(used, users=False), visit),
         more_used=max(0, len(used) - MOST_NEIGHBOURS),
         source=source,
         target=target,

@@ -148,7 +148,7 @@ def test_memory_and_edits_of_a_range_are_by_its_bins_and_have_gaps(database: Dat
         EditRow(id=f"e-{ago}", at=now - ago, call="c", tool="t", session="s", project_root="/p") for ago in (5, 6, 900)
     ]
     database.write(edits)
-    wanted, queries = time_range(now - 3600, now, now), Queries(database)
+    wanted, queries = time_range(now - 2400, now, now), Queries(database)
     assert queries.memory_over_time(wanted) == [(now - 600, 7), (now - 60, 9)]
     assert queries.memory_over_time(wanted, root="/other") == []
     assert queries.edits_over_time(wanted) == [(now - 900, 1), (now - 60, 2)]

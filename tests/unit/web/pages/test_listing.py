@@ -15,7 +15,6 @@ COLUMNS = Columns[tuple[str, int]](
         "size": Column("Size", lambda one: one[1], "number minor"),
         "what": Column("What"),
     },
-    keeps=("q",),
 )
 
 
@@ -46,7 +45,8 @@ def test_a_heading_sorts_the_greatest_numbers_first_and_reverses_when_chosen_aga
         return [(one.order, one.url) for one in COLUMNS.headings(visit(**query), "/x")]
 
     base = "/dashboard/x?q=w&sort="
-    assert links(q="w", page="7", other="x") == [("none", f"{base}name"), ("none", f"{base}-size"), ("none", "")]
+    elsewhere = {"page": "7", "before": "3", "others-page": "2"}
+    assert links(q="w", **elsewhere) == [("none", f"{base}name"), ("none", f"{base}-size"), ("none", "")]
     assert links(q="w", sort="name")[0] == ("ascending", f"{base}-name")
     assert links(q="w", sort="-name")[0] == ("descending", f"{base}name")
     assert links(q="w", sort="-size")[1] == ("descending", f"{base}size")

@@ -310,7 +310,7 @@ def test_what_it_takes_on_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 
 def test_licences_of_all_that_is_shipped_and_of_all_that_is_installed() -> None:
     shown = about.all_licences()
-    own, *rest = shown.licences
+    own, *rest = shown
     vendored = [one for one in rest if one.kind == "part"]
     libraries = [one for one in rest if one.kind == "library"]
     assert own == about.Licence("serena-central", metadata.version("serena-central"), "MIT", "library")
