@@ -90,7 +90,7 @@ async def test_the_page_and_the_api_show_edits_with_the_conversations_that_asked
         by_edit = await visitor.see("/usage?by=edit&window=all")
         assert "/dashboard/usage/transcripts/claude-code/s-1" in by_edit
         assert "$1.50</b> for 1 edit, 0 undone" in by_edit
-        assert '<th scope="col" class="number">Undone</th>' in await visitor.see("/usage?by=symbol&window=all")
+        assert ">Undone</a></th>" in await visitor.see("/usage?by=symbol&window=all")
         [row] = (await http.get("/api/v1/usage", params={"by": "edit"})).json()["rows"]
         assert (row["session"], row["tool"], row["files"], row["cost"]) == (
             "s-1",
