@@ -23,6 +23,7 @@ from serena_central.agents.output import TaskOutput, newest_output, read_output,
 from serena_central.agents.slots import Slots
 from serena_central.agents.tasks import (
     Budget,
+    Compacts,
     Emission,
     OutputLine,
     Runner,
@@ -359,6 +360,22 @@ class Scheduler:
                 await one.over.wait()
         return await self.find(task_id)
 
+    async def compact(self, task_id: str) -> TaskView:
+        """Has the conversation of a running task compacted before its next request.
+
+        Raises:
+            TaskNotFound, StoreError
+            TaskRefused: it does not run, or its runner compacts by itself.
+        """
+        found = await self.find(task_id)
+        task = self._live.get(task_id)
+        if task is None or task.state is not TaskState.RUNNING:
+            raise TaskRefused(f"Task {task_id} is {found.state}; only a running one is compacted.")
+        runner = self.runners[task.spec.runner]
+        if not isinstance(runner, Compacts) or not runner.compact(task_id):
+            raise TaskRefused(f"The runner {runner.name} compacts conversations by itself, and can't be asked to.")
+        return found
+
     def abandon(self, task_id: str) -> None:
         """Whoever waited for a task is gone: it is cancelled if it still runs."""
         task = self._live.get(task_id)
@@ -446,6 +463,8 @@ class Scheduler:
         if one.usage is None and one.cost_usd is None:
             return
         spent = self._spent(task, one.usage, one.cost_usd)
+        if one.estimated and one.cost_usd is not None:
+            spent["cost_source"] = "estimated"
         task.row = replace(task.row, **spent)
         if one.cost_usd is not None:
             self._has_spent.set()

@@ -7,7 +7,7 @@ A queued task may be cancelled; what is over stays as it is.
 
 from collections.abc import Callable
 from enum import StrEnum
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, runtime_checkable
 
 import msgspec
 
@@ -38,6 +38,14 @@ class Usage(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def total(self) -> int:
         return self.input + self.output + self.cache_write + self.cache_read
+
+    def plus(self, other: "Usage") -> "Usage":
+        return Usage(
+            input=self.input + other.input,
+            output=self.output + other.output,
+            cache_write=self.cache_write + other.cache_write,
+            cache_read=self.cache_read + other.cache_read,
+        )
 
 
 class Budget(msgspec.Struct, frozen=True, kw_only=True):
@@ -74,7 +82,8 @@ CostSource = Literal["runner", "estimated", ""]
 
 
 class Emission(msgspec.Struct, frozen=True, kw_only=True):
-    """Something that a running task wrote or did. `usage` and `cost_usd` are totals so far, where they are known.
+    """Something that a running task wrote or did. `usage` and `cost_usd` are totals so far, where they are known;
+    `estimated`: the cost is by the rates of models.
     `command` is a command line that has ended, by the runner's own means, with `exit_code` (None: not known)."""
 
     kind: Literal["text", "tool", "note", "usage"]
@@ -83,6 +92,7 @@ class Emission(msgspec.Struct, frozen=True, kw_only=True):
     exit_code: int | None = None
     usage: Usage | None = None
     cost_usd: float | None = None
+    estimated: bool = False
 
 
 Emit = Callable[[Emission], None]
@@ -113,6 +123,15 @@ class Runner(Protocol):
 
     async def run(self, spec: TaskSpec, emit: Emit) -> TaskResult:
         """Runs a task to its end. `emit` takes what it does on the way, and never waits."""
+        ...
+
+
+@runtime_checkable
+class Compacts(Protocol):
+    """A runner that can be asked to compact a conversation."""
+
+    def compact(self, task: str) -> bool:
+        """Before its next request; whether it runs this task."""
         ...
 
 

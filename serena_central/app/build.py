@@ -317,6 +317,7 @@ def _scheduler(services: Services, caller: ToolCaller, token: Token) -> "Schedul
     from serena_central.agents.runners.claude_code import ClaudeCode
     from serena_central.agents.runners.codex import Codex
     from serena_central.agents.runners.gemini import Gemini
+    from serena_central.agents.runners.messages_api import MessagesApi
     from serena_central.agents.runners.scripted import ScriptedRunner
     from serena_central.agents.scheduler import Scheduler
     from serena_central.tools.task_calls import TaskCalls
@@ -326,13 +327,14 @@ def _scheduler(services: Services, caller: ToolCaller, token: Token) -> "Schedul
 
     policy = services.settings.agents
     services.offer.task_grants = TaskGrants()
-    calls = TaskCalls(services.sessions, caller, token.credential)
+    calls = TaskCalls(services, caller, token.credential)
     verifier = services.tasks.verifier = TaskVerifier(services.projects, services.history, services.sessions)
     around = surroundings_of(services.settings, services.places, services.claude, services.trust)
     runners: list[Runner] = [
         ClaudeCode(policy, around),
         Codex(policy, around),
         Gemini(policy, around),
+        MessagesApi(policy, around, calls),
         ScriptedRunner(policy.script_file, calls.call),
     ]
     return Scheduler(

@@ -33,7 +33,7 @@ def command() -> None:
 @click.argument("instruction")
 @click.option("--agent", default="", help="An agent of `serena-central agents list`.")
 @click.option("--project", default="", help="Name or root; else the folder you are in.")
-@click.option("--runner", default="", help="claude-code, codex or gemini; else as the settings say.")
+@click.option("--runner", default="", help="claude-code, codex, gemini or messages; else as the settings say.")
 @click.option("--model", default="", help="As the runner names it.")
 @click.option("--timeout", "timeout_s", type=float, help="Seconds that it may run.")
 @click.option("--max-tokens", type=int, help="Tokens that it may use.")
@@ -166,6 +166,18 @@ def cancel(task: str, *, as_json: bool) -> None:
         print_json(found)
     else:
         say(f"{found['id']}: {found['state']}")
+
+
+@command.command(epilog="Example: serena-central task compact t-1f2e3d4c5b6a")
+@click.argument("task")
+@json_option
+def compact(task: str, *, as_json: bool) -> None:
+    """Have a running task's conversation summarised before its next request (runner messages)."""
+    found = Remote().post(f"{_path(task)}/compact")
+    if as_json:
+        print_json(found)
+    else:
+        say(f"{found['id']}: will be compacted before its next request")
 
 
 @command.command(

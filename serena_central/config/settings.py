@@ -334,7 +334,7 @@ class AgentPolicy(msgspec.Struct, kw_only=True, frozen=True):
     """Tasks: runs of sub-agents."""
 
     runner: Annotated[
-        Literal["auto", "claude-code", "codex", "gemini", "scripted"],
+        Literal["auto", "claude-code", "codex", "gemini", "messages", "scripted"],
         Meta(description="What carries tasks out; auto: what is installed; scripted: agents.script_file, for tests."),
     ] = "auto"
     runner_paths: Annotated[
@@ -359,6 +359,28 @@ class AgentPolicy(msgspec.Struct, kw_only=True, frozen=True):
         list[str],
         Meta(description="Further variables that runners get."),
     ] = []
+    messages_base_url: Annotated[
+        Url | None,
+        Meta(
+            description="Address of the messages API. Unset: ANTHROPIC_BASE_URL of the environment, else Anthropic's."
+        ),
+    ] = None
+    model_names: Annotated[
+        dict[str, str],
+        Meta(description="Models of the messages API by the names that agents give them."),
+    ] = msgspec.field(
+        default_factory=lambda: {
+            "sonnet": "claude-sonnet-5-5",
+            "opus": "claude-opus-5-5",
+            "haiku": "claude-haiku-5-5",
+        }
+    )
+    compact_at_tokens: Annotated[
+        int,
+        Meta(
+            ge=1000, le=190_000, description="Tokens of a conversation on the messages API at which it is summarised."
+        ),
+    ] = 160_000
     script_file: Annotated[Folder | None, Meta(description="For tests: what the scripted runner does, as JSON.")] = None
 
 

@@ -1,18 +1,26 @@
 """The sessions of tasks, and calls of tools in them, for runners that are part of this server."""
 
+from pathlib import Path
 from typing import Any
 
+from serena_central.agents.runners.messages_api import OfferedTool, ToolAnswer
 from serena_central.agents.tasks import TaskSpec
-from serena_central.sessions.manager import SessionManager
+from serena_central.gates.engine import matching
+from serena_central.gates.events import GateEvent
 from serena_central.sessions.session import ClientIdentity, Session
 from serena_central.tools.call import ToolCaller
+from serena_central.tools.context import Services
+from serena_central.tools.event_gate import EventGate
+
+PRE_COMPACT = "PreCompact"
 
 
 class TaskCalls:
     """The same way as an agent's call."""
 
-    def __init__(self, sessions: SessionManager, caller: ToolCaller, credential: str) -> None:
-        self._sessions = sessions
+    def __init__(self, services: Services, caller: ToolCaller, credential: str) -> None:
+        self._services = services
+        self._sessions = services.sessions
         self._caller = caller
         self._credential = credential
 
@@ -39,3 +47,32 @@ class TaskCalls:
         """
         answer = await self._caller.call(self.session(spec), tool, arguments)
         return answer.blocks[0]
+
+    async def tools(self, spec: TaskSpec) -> list[OfferedTool]:
+        """What is listed for the task's session, of this server and its hub."""
+        session = self.session(spec)
+        found = [*self._caller.tools_for(session), *await self._caller.upstreams_tools_for(session)]
+        return [OfferedTool(one.name, one.description, one.schema) for one in found]
+
+    async def answer(self, spec: TaskSpec, tool: str, arguments: dict[str, Any]) -> ToolAnswer:
+        """The answer of a call with its notes.
+
+        Raises:
+            SerenaCentralError
+        """
+        answer = await self._caller.call(self.session(spec), tool, arguments)
+        return ToolAnswer("\n".join(answer.blocks), answer.failed)
+
+    async def compacting(self, spec: TaskSpec, trigger: str) -> str | None:
+        """Runs the hooks for PreCompact; why one of them stops it, else None."""
+        root = Path(spec.root)
+        found = self._services.claude.of(root)
+        if found is None:
+            return None
+        more = {"trigger": trigger, "custom_instructions": ""}
+        event = GateEvent(PRE_COMPACT, spec.session, root, why=trigger, client="messages", more=more)
+        matched = matching(self._services.gating.rules(root, found).of(PRE_COMPACT), event)
+        if not matched:
+            return None
+        answer = await EventGate(self._services, found, event).run(matched, ())
+        return answer.reason if answer.decision == "deny" else None

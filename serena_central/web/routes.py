@@ -253,6 +253,7 @@ def operations(
             ),
         ),
         _post("/tasks/{task}/cancel", tasks.cancel_task, "Cancels a task", TaskView, BY),
+        _post("/tasks/{task}/compact", tasks.compact_task, "Compacts a task's conversation", TaskView),
         _get(
             "/tasks/{task}/output",
             tasks.show_output,

@@ -88,6 +88,10 @@ class Tasks:
         by = shortened(request.query_params.get("by") or "a person")
         return await (await self.parts.tasks.scheduler()).cancel(request.path_params["task"], by)
 
+    async def compact_task(self, request: Request) -> TaskView:
+        """Before its next request to the model."""
+        return await (await self.parts.tasks.scheduler()).compact(request.path_params["task"])
+
     async def show_output(self, request: Request) -> TaskOutputLines:
         """Lines of its output behind the number `after`."""
         after = int(request.query_params.get("after", 0))

@@ -117,13 +117,7 @@ class ClaudeCode(CommandRunner):
         if message.get("id") in reading.counted:
             return  # one message comes in several events
         reading.counted.add(str(message.get("id")))
-        before, now = reading.usage or Usage(), _usage(mapping(message.get("usage")))
-        reading.usage = Usage(
-            input=before.input + now.input,
-            output=before.output + now.output,
-            cache_write=before.cache_write + now.cache_write,
-            cache_read=before.cache_read + now.cache_read,
-        )
+        reading.usage = (reading.usage or Usage()).plus(_usage(mapping(message.get("usage"))))
         emit(Emission(kind="usage", usage=reading.usage))
 
     def _end(self, event: Mapping[str, Any], reading: Reading, emit: Emit) -> None:

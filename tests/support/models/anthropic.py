@@ -55,7 +55,7 @@ def whole(request: Request, reply: Reply) -> Body:
             for part in reply
         ],
         "stop_reason": _stop_reason(reply),
-        "usage": {"input_tokens": 1, "output_tokens": 1},
+        "usage": {"input_tokens": request.input_tokens, "output_tokens": 1},
     }
 
 
@@ -92,7 +92,7 @@ def _head(request: Request) -> dict[str, Any]:
         "content": [],
         "stop_reason": None,
         "stop_sequence": None,
-        "usage": {"input_tokens": 1, "output_tokens": 0},
+        "usage": {"input_tokens": request.input_tokens, "output_tokens": 0},
     }
 
 

@@ -9,7 +9,7 @@
 """
 
 import json
-from collections.abc import AsyncGenerator, Iterator, Mapping
+from collections.abc import AsyncGenerator, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from types import ModuleType
@@ -48,6 +48,7 @@ class ScriptedModel:
 
     script: Script
     aside: Step = OK
+    input_tokens: Callable[[Request], int] = lambda _request: 1
     url: str = ""
     requests: list[Request] = field(default_factory=list)
     asides: list[Request] = field(default_factory=list)
@@ -64,16 +65,19 @@ class ScriptedModel:
         if isinstance(reply, Refusal):
             return _refused(reply)
         form = FORMATS[request.format]
+        request = replace(request, input_tokens=self.input_tokens(request))
         if not request.streamed:
             return JSONResponse(form.whole(request, reply))
         return StreamingResponse(_stream(request, form.events(request, reply)), media_type="text/event-stream")
 
 
 @asynccontextmanager
-async def scripted_model(script: Script, *, aside: Step = OK) -> AsyncGenerator[ScriptedModel]:
+async def scripted_model(
+    script: Script, *, aside: Step = OK, input_tokens: Callable[[Request], int] = lambda _request: 1
+) -> AsyncGenerator[ScriptedModel]:
     """Serves until the block ends. Raises then what a step of the script raised, or ScriptEnded if the model was asked
     for more turns than its script has."""
-    model = ScriptedModel(script, aside)
+    model = ScriptedModel(script, aside, input_tokens)
     config = uvicorn.Config(_app(model), log_config=None, lifespan="off", timeout_graceful_shutdown=1)
     async with serving(uvicorn.Server(config)) as model.url:
         yield model

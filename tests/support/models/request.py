@@ -36,6 +36,8 @@ class Request:
     turns: int
     body: Mapping[str, Any]
     headers: Mapping[str, str] = field(default_factory=dict)
+    input_tokens: int = 1
+    """What the model counts for it (Anthropic's format)."""
 
 
 def texts_of(content: Any) -> str:
