@@ -272,7 +272,7 @@ class Upstream:
                 self._move(UpstreamState.STOPPED, "")
             await self._needed.wait()
             await self._pause()
-            self._needed, self._end, self._run_over = anyio.Event(), anyio.Event(), anyio.Event()
+            self._end, self._run_over = anyio.Event(), anyio.Event()
             self._move(UpstreamState.STARTING, f"its last run failed: {self._lost}" if self._lost else "")
             lost = ""
             try:
@@ -295,6 +295,7 @@ class Upstream:
         self._started_at = None
         attempt, self._attempt = self._attempt, _Attempt()
         self._lost = lost
+        self._needed = anyio.Event()  # who came during the start has its outcome, and no need of another one
         if lost:
             self.crashes += 1
             failed = self.crashes > self._around.policy.restarts

@@ -3,11 +3,13 @@
 import os
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import anyio
 import pytest
 
+from serena_central.hub.snapshots import UpstreamState
 from tests.support.central import RunningCentral, running_central
 from tests.support.mcp import text_of
 from tests.support.upstreams import QUICK, events_in, scripted, settings_of_user
@@ -29,6 +31,7 @@ async def until(condition: Callable[[], bool]) -> None:
 
 
 async def test_one_that_nobody_calls_is_stopped_and_starts_again(tmp_path: Path, user: Path) -> None:
+    """REQ-MCP-008"""
     log = tmp_path / "log.jsonl"
     settings_of_user(user, {"one": scripted(log=str(log))})
     async with running_central(tmp_path, QUICK | {"hub.idle_stop_s": 1}) as running, running.raw("modern") as client:
@@ -39,6 +42,7 @@ async def test_one_that_nobody_calls_is_stopped_and_starts_again(tmp_path: Path,
 
 
 async def test_one_that_answers_no_health_check_is_replaced(tmp_path: Path, user: Path) -> None:
+    """REQ-MCP-008"""
     log = tmp_path / "log.jsonl"
     settings_of_user(user, {"one": scripted(log=str(log), silent_pings=True)})
     quick = QUICK | {"hub.health_interval_s": 0.2, "hub.health_timeout_s": 0.3}
@@ -72,6 +76,7 @@ async def end(running: RunningCentral, session: str) -> None:
 async def test_a_child_gets_what_the_configuration_says_and_no_secret_is_seen(
     tmp_path: Path, user: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """REQ-MCP-007, REQ-INTEGRATION-001"""
     log = tmp_path / "log.jsonl"
     monkeypatch.setenv("OWN_SECRET", "canary-of-the-server")
     monkeypatch.setenv("NAMED", "canary-that-is-named")
@@ -107,3 +112,22 @@ async def test_none_is_left_when_the_server_ends(tmp_path: Path, user: Path) -> 
         os.kill(pid, 0)
     with pytest.raises(ProcessLookupError):
         os.kill(pid, 0)
+
+
+async def test_one_that_was_stopped_stays_stopped_however_many_waited_for_its_start(tmp_path: Path, user: Path) -> None:
+    log = tmp_path / "log.jsonl"
+    settings_of_user(user, {"one": scripted(log=str(log)), "bad": scripted(log=str(tmp_path / "bad"), exit_at_start=3)})
+    async with running_central(tmp_path, QUICK) as running, running.raw("modern") as client:
+        async with anyio.create_task_group() as tasks:
+            for number in range(5):
+                tasks.start_soon(partial(client.call, "one__echo", text=str(number)))
+        hub = await running.central.upstreams.hub()
+        assert await hub.stop("one") == 1
+        async with running.raw("modern") as other, anyio.create_task_group() as tasks:
+            for name in ("bad__x", "bad__y"):
+                tasks.start_soon(partial(other.call, name))
+        for _ in range(20):  # what was started by mistake would have its turn
+            await anyio.sleep(0.01)
+        assert hub.state("one") is UpstreamState.STOPPED
+        assert len(events_in(log, "started")) == 1
+        assert hub.state("bad") is UpstreamState.PAUSED
