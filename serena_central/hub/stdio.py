@@ -1,10 +1,11 @@
 """The stdio transport of an upstream: newline-delimited JSON-RPC with a program below our own supervisor.
 
 What a program writes that is not a message (a banner, a log line, half a line of ten megabytes) is counted and logged,
-and costs nothing else. Its stderr is read to the end and its last part kept.
+and costs nothing else. Its stderr is read to the end, logged, and its last part kept.
 """
 
 import logging
+import time
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -19,9 +20,9 @@ from pydantic import ValidationError
 from serena_central.core.errors import UpstreamUnavailable
 from serena_central.hub.specs import UpstreamSpec
 from serena_central.hub.wire_log import WireLog
-from serena_central.processes.child import ChildProcess, Limits, supervised
+from serena_central.processes.child import STDERR_TAIL_BYTES, ChildProcess, Limits, supervised
 from serena_central.processes.ladder import POLITE, Ladder, stop
-from serena_central.processes.output import Nothing, drain
+from serena_central.processes.output import Lines, Nothing, Tail, drain
 
 logger = logging.getLogger(__name__)
 
@@ -30,6 +31,9 @@ MAX_MESSAGE_BYTES = 64 * 1024 * 1024
 
 STOPPING = Ladder(closed_s=5.0, term_s=5.0)
 """For a server that is stopped while this one runs on. At the end of this one it is `POLITE`."""
+
+STDERR_LINES_PER_S = 200
+"""Logged: a flood must not rotate all else out of the log, nor hold up the server."""
 
 LEFT_S = 0.5
 """How long what an ended program has written is read."""
@@ -51,6 +55,42 @@ class StdioWire:
         """Set before the block is left to give the program its full time to end."""
 
 
+class _Stderr(Tail):
+    """Keeps the last part, and logs the lines; of a flood some of each second."""
+
+    def __init__(self, log: WireLog) -> None:
+        super().__init__(STDERR_TAIL_BYTES)
+        self._log = log
+        self._lines = Lines(self._line)
+        self._second = 0
+        self._logged = 0
+        self._left_out = 0
+
+    def take(self, chunk: bytes) -> None:
+        super().take(chunk)
+        self._lines.take(chunk)
+
+    def finish(self) -> None:
+        """What stands after the last line, and what was left out."""
+        self._lines.finish()
+        self._begin_second(0)
+
+    def _line(self, line: bytes) -> None:
+        second = int(time.monotonic())
+        if second != self._second:
+            self._begin_second(second)
+        if self._logged < STDERR_LINES_PER_S:
+            self._logged += 1
+            self._log.stderr(line.decode("utf-8", "replace"))
+        else:
+            self._left_out += 1
+
+    def _begin_second(self, second: int) -> None:
+        if self._left_out:
+            self._log.note(f"{self._left_out} further lines of stderr are not shown")
+        self._second, self._logged, self._left_out = second, 0, 0
+
+
 @asynccontextmanager
 async def stdio_wire(
     spec: UpstreamSpec, environment: Mapping[str, str], temporary: Path, log: WireLog, *, memory_bytes: int = 0
@@ -62,10 +102,17 @@ async def stdio_wire(
     """
     if not spec.folder.is_dir():
         raise UpstreamUnavailable(spec.name, f"its folder {str(spec.folder)!r} does not exist")
+    stderr = _Stderr(log)
     limits = Limits(memory_bytes=memory_bytes, keeps_privileges=False)
     try:
         async with supervised(
-            spec.command, spec.folder, environment=environment, ladder=POLITE, temporary=temporary, limits=limits
+            spec.command,
+            spec.folder,
+            environment=environment,
+            ladder=POLITE,
+            temporary=temporary,
+            limits=limits,
+            stderr=stderr,
         ) as process:
             received, incoming = anyio.create_memory_object_stream[SessionMessage | Exception](0)
             outgoing, to_send = anyio.create_memory_object_stream[SessionMessage](0)
@@ -84,6 +131,8 @@ async def stdio_wire(
                     tasks.cancel_scope.cancel()
     except OSError as error:
         raise UpstreamUnavailable(spec.name, f"it can't be started: {error.strerror or error}") from error
+    finally:
+        stderr.finish()
 
 
 async def _read(wire: StdioWire, received: MemoryObjectSendStream[SessionMessage | Exception], log: WireLog) -> None:

@@ -1,4 +1,4 @@
-"""The wire log of an upstream: what is sent and received, a line each, rotated, secrets masked, long messages cut."""
+"""The wire log of an upstream: what is sent and received, and its stderr; rotated, secrets masked, long lines cut."""
 
 import logging
 import time
@@ -47,6 +47,9 @@ class WireLog:
 
     def received(self, message: str) -> None:
         self._write("←", message)
+
+    def stderr(self, line: str) -> None:
+        self._write("!", line)
 
     def note(self, message: str) -> None:
         self._write("·", message)

@@ -11,6 +11,7 @@ import psutil
 import pytest
 
 from serena_central import sdk
+from tests.support import upstreams
 from tests.support.browser import shown, visiting
 from tests.support.central import RunningCentral, running_central
 from tests.support.child import PATIENCE_S, serving_child
@@ -138,6 +139,29 @@ async def test_a_task_may_call_the_tools_of_its_agent_alone_and_its_children_no_
         assert running.central.caller.tools_for(session) == []  # its task is over
         written = await over(http, (await start(http, "write", project, agent="writer"))["id"])
         assert (written["state"], (project / "x.py").exists()) == ("done", True)
+
+
+async def test_tasks_share_the_mcp_servers_of_their_project_within_what_their_agents_allow(
+    tmp_path: Path, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """REQ-INTEGRATION-003"""
+    monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(tmp_path / "claude"))
+    log = tmp_path / "log.jsonl"
+    upstreams.settings_of_user(tmp_path / "claude", {"one": upstreams.scripted(log=str(log))})
+    agent(project, "reader", "Read, mcp__one__echo")
+    scripts = {
+        "echo": [{"call": "one__echo", "arguments": {"text": "hello"}}, {"text": "${last}"}],
+        "who": [{"call": "one__who", "arguments": {}}, {"text": "${last}"}],
+    }
+    settings = {**scripted(tmp_path, scripts), **upstreams.QUICK}
+    async with running_central(tmp_path, settings) as running, running.http() as http:
+        allowed = await over(http, (await start(http, "echo", project, agent="reader"))["id"])
+        assert (allowed["state"], allowed["text"]) == ("done", "hello")
+        refused = await over(http, (await start(http, "who", project, agent="reader"))["id"])
+        assert "one__who is not among the tools of the agent 'reader'" in refused["error"]
+        inherited = await over(http, (await start(http, "who", project))["id"])
+        assert inherited["text"].isdigit()
+    assert len(upstreams.events_in(log, "started")) == 1
 
 
 async def test_a_parent_gives_its_place_to_its_children_and_depth_is_bounded(tmp_path: Path, project: Path) -> None:

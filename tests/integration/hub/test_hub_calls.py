@@ -57,6 +57,7 @@ async def test_all_kinds_of_content_pass_as_they_are(tmp_path: Path, user: Path,
 
 
 async def test_arguments_are_checked_before_anything_is_sent(tmp_path: Path, user: Path) -> None:
+    """REQ-MCP-006"""
     log = tmp_path / "log.jsonl"
     settings_of_user(user, {"one": scripted(log=str(log))})
     async with running_central(tmp_path, QUICK) as running, running.raw("modern") as client:
@@ -71,6 +72,7 @@ async def test_arguments_are_checked_before_anything_is_sent(tmp_path: Path, use
 
 
 async def test_listing_starts_nothing_after_the_first_time(tmp_path: Path, user: Path) -> None:
+    """REQ-MCP-005"""
     log = tmp_path / "log.jsonl"
     settings_of_user(user, {"one": scripted(log=str(log))})
     async with running_central(tmp_path, QUICK) as running, running.raw("modern") as client:
@@ -84,6 +86,7 @@ async def test_listing_starts_nothing_after_the_first_time(tmp_path: Path, user:
 
 
 async def test_an_upstream_that_is_killed_starts_again_at_the_next_call(tmp_path: Path, user: Path) -> None:
+    """REL-004"""
     settings_of_user(user, {"one": scripted(), "two": scripted()})
     async with running_central(tmp_path, QUICK) as running, running.raw("modern") as client:
         before = text_of(await client.call("one__who"))
@@ -97,6 +100,7 @@ async def test_an_upstream_that_is_killed_starts_again_at_the_next_call(tmp_path
 
 
 async def test_after_the_fourth_crash_it_stays_down_until_a_person_restarts_it(tmp_path: Path, user: Path) -> None:
+    """REQ-MCP-008, REL-004"""
     log = tmp_path / "log.jsonl"
     settings_of_user(user, {"one": scripted(log=str(log))})
     async with running_central(tmp_path, QUICK) as running, running.raw("modern") as client:
@@ -133,12 +137,14 @@ async def test_one_that_does_not_start_says_why(tmp_path: Path, user: Path, bad:
 
 @pytest.mark.parametrize("script", [{"banner": "Welcome to the server!"}, {"stderr_bytes": 10_000_000}, {"fork": True}])
 async def test_garbage_floods_and_forks_cost_nothing(tmp_path: Path, user: Path, script: dict) -> None:
+    """REQ-MCP-002"""
     settings_of_user(user, {"one": scripted(**script)})
     async with running_central(tmp_path, QUICK) as running, running.raw("modern") as client:
         assert text_of(await client.call("one__echo", text="x")) == "x"
 
 
 async def test_a_call_that_is_never_answered_ends_at_its_deadline(tmp_path: Path, user: Path) -> None:
+    """REQ-MCP-006"""
     log = tmp_path / "log.jsonl"
     settings_of_user(user, {"one": scripted(log=str(log)) | {"timeout": 500}})
     async with running_central(tmp_path, QUICK) as running, running.raw("modern") as client:
@@ -232,6 +238,7 @@ async def test_a_denied_tool_is_neither_listed_nor_called(tmp_path: Path, user: 
 
 
 async def test_a_changed_configuration_counts_at_the_next_call(tmp_path: Path, user: Path) -> None:
+    """REQ-INTEGRATION-001"""
     settings_of_user(user, {"one": scripted()})
     async with running_central(tmp_path, QUICK) as running, running.raw("modern") as client:
         assert "one__echo" in await listed(client)
@@ -241,6 +248,7 @@ async def test_a_changed_configuration_counts_at_the_next_call(tmp_path: Path, u
 
 
 async def test_servers_of_a_repository_wait_for_trust(tmp_path: Path, user: Path) -> None:
+    """REQ-INTEGRATION-001"""
     root = tmp_path / "shop"
     (root / ".git").mkdir(parents=True)
     (root / ".mcp.json").write_text(json.dumps({"mcpServers": {"own": scripted()}}))

@@ -44,6 +44,7 @@ async def test_kill_9_of_the_server_leaves_no_upstream_alive(tmp_path: Path, use
 
 
 async def test_kill_9_of_an_upstream_is_not_noticed_by_built_in_tools(tmp_path: Path, user: Path) -> None:
+    """REL-001"""
     log = tmp_path / "log.jsonl"
     settings_of_user(user, {"one": scripted(log=str(log)), "two": scripted()})
     root = tmp_path / "shop"

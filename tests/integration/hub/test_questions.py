@@ -147,6 +147,7 @@ async def remote(kind: str, forgetting: set[bytes] | None = None) -> AsyncGenera
 
 @pytest.mark.parametrize("kind", ["http", "sse"])
 async def test_a_remote_server_is_called(tmp_path: Path, user: Path, kind: str) -> None:
+    """REQ-MCP-003, REQ-MCP-004"""
     async with remote(kind) as url:
         settings_of_user(user, {"far": {"type": kind, "url": url}})
         async with running_central(tmp_path, QUICK) as running, person(running, "ann", "handshake") as ann:

@@ -61,6 +61,7 @@ def user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 async def test_no_secret_of_an_upstream_is_kept_or_shown(
     tmp_path: Path, user: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
+    """REQ-MCP-007"""
     caplog.set_level(logging.DEBUG)
     root = tmp_path / "shop"
     (root / ".git").mkdir(parents=True)
