@@ -55,6 +55,9 @@ async def test_the_page_plots_cost_and_tokens_by_day_model_and_project_and_the_r
     assert titles == ["Burn rate of the 5-hour block", *days]
     assert re.findall(r'class="key s\d">([^<]*)', page)[-5:] == ["p5", "p4", "p3", "p2", "others"]
     assert "$15.00" in page  # today, of five requests
+    labels = re.findall(r'<text class="y"[^>]*>([^<]*)', page)
+    assert any(label.endswith(("M", "k")) for label in labels)
+    assert max(map(len, labels)) <= len("$20.00")  # no more fits beside the axis
     yesterday = f"{now - timedelta(days=1):%b %d}: $3.00"
     assert yesterday in page
 

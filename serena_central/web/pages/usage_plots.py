@@ -32,12 +32,12 @@ def by_day(totals: Sequence[Total], today: float) -> list[Plot]:
     plots: list[Plot] = []
     for title, key, kind in (("", _all, "bars"), (" by model", _model, "line"), (" by project", _project, "line")):
         names = _names([one for one, _ in shown], key)
-        for what, unit, measure, show in (
-            ("Cost", "dollars per day (UTC)", _cost, _dollars),
-            ("Tokens", "per day (UTC)", _tokens, count),
+        for what, unit, measure, show, tell in (
+            ("Cost", "dollars per day (UTC)", _cost, _dollars, _dollars),
+            ("Tokens", "per day (UTC)", _tokens, _short, count),
         ):
             series = [Series(name, _values(shown, key, names, name, measure), kind) for name in names]  # type: ignore[arg-type]
-            plots.append(plot(f"{what}{title}", unit, series, axis, show=show, says_of=_teller(series, show)))
+            plots.append(plot(f"{what}{title}", unit, series, axis, show=show, says_of=_teller(series, tell)))
     return plots
 
 
@@ -114,3 +114,11 @@ def _tokens(one: Total) -> float:
 
 def _dollars(value: float) -> str:
     return f"${value:,.2f}"
+
+
+def _short(value: float) -> str:
+    """A number that fits beside an axis: 1.5M."""
+    for unit, size in (("G", 1e9), ("M", 1e6), ("k", 1e3)):
+        if value >= 0.9995 * size:
+            return f"{value / size:.3g}{unit}"
+    return f"{value:.0f}"
