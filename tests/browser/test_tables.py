@@ -10,7 +10,9 @@ import pytest
 from playwright.async_api import expect
 
 from serena_central.store.rows import MemoryTotalRow, ToolCallRow
+from serena_central.web.pages.table import PAGES
 from tests.browser.conftest import OpenPage
+from tests.browser.life import busy_server
 from tests.support.central import RunningCentral, running_central
 
 pytestmark = pytest.mark.anyio
@@ -109,3 +111,38 @@ async def test_time_without_values_is_as_long_as_it_was_and_durations_have_units
         shown = await page.locator("#plots").inner_html()
         assert re.search(r"p50 2\.3\d s, p95 2\.3\d s", shown)
         assert "e+0" not in shown
+
+
+async def test_every_table_of_every_page_is_sorted_by_links(tmp_path: Path, person: OpenPage) -> None:
+    async with busy_server(tmp_path) as life, person(life.central, java_script_enabled=False) as page:
+        log = life.central.central.dashboard.parts.places.log_file
+        log.write_text("2026-09-21T12:00:00.000Z WARNING serena_central.pool: a slow disk [session=s-1]\n")
+        sorted_tables: dict[str, int] = {}
+        fixed: dict[str, list[str]] = {}
+        for one in PAGES:
+            await page.goto(life.address(one))
+            tables = page.locator("main table:has(thead:not(.unseen))")
+            for number in range(await tables.count()):
+                table = tables.nth(number)
+                if await table.locator("thead a[href]").count():
+                    sorted_tables[one.path] = sorted_tables.get(one.path, 0) + 1
+                else:
+                    fixed.setdefault(one.path, []).append(await table.locator("thead").inner_text())
+        # The newest stand first, and filters choose among many: a page of the database can't be sorted by itself.
+        assert fixed.keys() <= {"/edits", "/events"}, fixed
+        new = {"/upstreams", "/usage", "/settings", "/tasks", "/usage/transcripts", "/configuration", "/events/log"}
+        assert new <= sorted_tables.keys()
+        await page.goto(f"{life.central.url}/dashboard/settings")
+        await page.locator("thead a", has_text="From").first.click()
+        await page.wait_for_url("**/settings?sort=from")
+        origins = await page.locator("tbody td.origin").all_inner_texts()
+        assert origins == sorted(origins, key=lambda origin: (origin == "default", origin))
+        assert len(set(origins)) > 1
+        # A search over events has what the server's log has, too.
+        await page.goto(f"{life.central.url}/dashboard/events?q=slow+disk")
+        await expect(page.locator("#log")).to_contain_text("a slow disk")
+        await page.get_by_role("link", name="Search the server log").click()
+        await expect(page.locator("#table tbody tr")).to_have_count(1)
+        await page.get_by_label("Session").fill("s-2")
+        await page.get_by_role("button", name="Search").click()
+        await expect(page.locator("#table")).to_contain_text("No record matches")
