@@ -34,7 +34,7 @@ from serena_central.agents.tasks import (
     Usage,
     view,
 )
-from serena_central.config.settings import AgentPolicy
+from serena_central.config.policies import AgentPolicy
 from serena_central.core.errors import NoRunner, SerenaCentralError, TaskNotFound, TaskRefused
 from serena_central.core.event_kinds import TaskMoved, TaskWrote
 from serena_central.core.events import EventBus, Severity

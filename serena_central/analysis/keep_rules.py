@@ -9,7 +9,7 @@ from fnmatch import fnmatchcase
 from pathlib import PurePosixPath
 from typing import NamedTuple
 
-from serena_central.config.settings import ValidationPolicy
+from serena_central.config.policies import ValidationPolicy
 from serena_central.core.text import Text
 from serena_central.lsp.answers import SymbolKind
 from serena_central.projects.navigation.common_names import is_common

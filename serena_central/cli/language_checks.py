@@ -13,7 +13,7 @@ import click
 from serena_central.cli.exits import Unsuccessful
 from serena_central.cli.output import json_option, print_json, print_table
 from serena_central.config.load import load_server_config
-from serena_central.config.settings import PoolPolicy
+from serena_central.config.policies import PoolPolicy
 from serena_central.core.errors import ServerNotInstalled, ServerNotTrusted, ServerStartFailed
 from serena_central.core.events import EventBus
 from serena_central.core.places import Places

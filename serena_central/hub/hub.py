@@ -14,7 +14,7 @@ import anyio.abc
 
 from serena_central.claude_config.effective import Effective
 from serena_central.claude_config.sources import Servers
-from serena_central.config.settings import HubPolicy
+from serena_central.config.policies import HubPolicy
 from serena_central.core.errors import SerenaCentralError
 from serena_central.core.event_kinds import UpstreamListed, UpstreamMoved, UpstreamResourceUpdated
 from serena_central.core.events import EventBus, Severity

@@ -9,7 +9,7 @@ import logging
 from collections.abc import Collection, Mapping
 from typing import Any, NamedTuple, cast
 
-from serena_central.config.settings import ToolOverride
+from serena_central.config.policies import ToolOverride
 from serena_central.hub.catalogs import Catalog
 from serena_central.hub.names import upstream_names
 

@@ -14,7 +14,7 @@ import msgspec
 from serena_central.claude_config.effective import Effective
 from serena_central.claude_config.sources import Server, Source
 from serena_central.claude_config.substitution import Resolved, revealed
-from serena_central.config.settings import HubPolicy
+from serena_central.config.policies import HubPolicy
 from serena_central.hub.sharing import Sharing, sharing_of
 
 Kind = Literal["stdio", "http", "sse"]

@@ -19,7 +19,7 @@ from mcp.shared.exceptions import MCPError
 from mcp_types import CONNECTION_CLOSED, ServerNotification
 from msgspec import structs
 
-from serena_central.config.settings import HubPolicy
+from serena_central.config.policies import HubPolicy
 from serena_central.core.errors import SerenaCentralError, UpstreamCallFailed, UpstreamUnavailable
 from serena_central.core.groups import only_cause
 from serena_central.hub.callers import Caller

@@ -8,7 +8,7 @@ weigh more than crashes, which one question may cause again and again.
 from collections.abc import Callable
 from enum import StrEnum
 
-from serena_central.config.settings import PoolPolicy
+from serena_central.config.policies import PoolPolicy
 from serena_central.standalone.backoff import backoff_s
 
 MENDED = "it is restarted (restart_language_server or the dashboard) or its configuration changes"

@@ -21,7 +21,7 @@ from anyio import TASK_STATUS_IGNORED
 from anyio.abc import TaskStatus
 from anyio.streams.memory import MemoryObjectSendStream
 
-from serena_central.config.settings import PoolPolicy
+from serena_central.config.policies import PoolPolicy
 from serena_central.core.errors import ServerCrashed, ServerUnavailable
 from serena_central.core.event_kinds import ServerLeftover, ServerMemory
 from serena_central.core.events import EventBus, Severity

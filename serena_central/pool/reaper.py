@@ -12,7 +12,7 @@ from functools import partial
 import anyio
 import anyio.to_thread
 
-from serena_central.config.settings import PoolPolicy
+from serena_central.config.policies import PoolPolicy
 from serena_central.core.quoting import quoted
 from serena_central.lsp.client import LanguageServer
 from serena_central.pool.budget import SETTLED_S, Holder, OtherProcess, holders_of, make_room

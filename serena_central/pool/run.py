@@ -19,7 +19,7 @@ import anyio.to_thread
 import msgspec
 from anyio.abc import TaskGroup, TaskStatus
 
-from serena_central.config.settings import PoolPolicy
+from serena_central.config.policies import PoolPolicy
 from serena_central.core import progress
 from serena_central.core.errors import (
     STDERR_SHOWN,

@@ -10,7 +10,7 @@ from typing import TypedDict
 
 import anyio
 
-from serena_central.config.settings import PoolPolicy
+from serena_central.config.policies import PoolPolicy
 from serena_central.core import progress
 from serena_central.core.errors import (
     DeadlineExceeded,

@@ -13,7 +13,7 @@ from typing import Protocol
 import anyio
 from anyio.abc import TaskStatus
 
-from serena_central.config.settings import SessionPolicy
+from serena_central.config.policies import SessionPolicy
 from serena_central.core.clock import utc
 from serena_central.core.errors import SessionNotFound, SessionTerminated, TooManySessions
 from serena_central.core.event_kinds import (

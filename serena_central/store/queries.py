@@ -21,7 +21,7 @@ from sqlalchemy import (
     update,
 )
 
-from serena_central.config.settings import RetentionPolicy
+from serena_central.config.policies import RetentionPolicy
 from serena_central.store.query_results import (
     EDIT_PATCHES_KEPT_S,
     BriefCall,

@@ -14,7 +14,7 @@ import anyio
 import anyio.from_thread
 from anyio.abc import TaskStatus
 
-from serena_central.config.settings import RetentionPolicy
+from serena_central.config.policies import RetentionPolicy
 from serena_central.core.clock import UnhurriedClock
 from serena_central.core.errors import StoreError
 from serena_central.core.event_kinds import StoreFailed, StoreReplaced

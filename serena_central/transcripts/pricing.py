@@ -13,7 +13,7 @@ from typing import Any
 
 import msgspec
 
-from serena_central.config.settings import ModelPrice
+from serena_central.config.policies import ModelPrice
 from serena_central.transcripts.requests import Request
 
 PER = 1_000_000

@@ -3,7 +3,8 @@
 import anyio
 from anyio.abc import TaskStatus
 
-from serena_central.config.settings import AlertPolicy, ServerSettings
+from serena_central.config.policies import AlertPolicy
+from serena_central.config.settings import ServerSettings
 from serena_central.core.events import EventBus
 
 

@@ -16,7 +16,7 @@ import anyio
 import httpx
 from anyio.abc import TaskStatus
 
-from serena_central.config.settings import AlertPolicy
+from serena_central.config.policies import AlertPolicy
 from serena_central.core.events import Event, EventBus, Severity
 from serena_central.core.masking import masked
 from serena_central.core.quoting import escaped

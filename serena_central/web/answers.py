@@ -9,7 +9,7 @@ import msgspec
 from msgspec import Meta
 
 from serena_central.agents.tasks import OutputLine, TaskView
-from serena_central.config.settings import PoolPolicy
+from serena_central.config.policies import PoolPolicy
 from serena_central.pool.snapshot import ServerSnapshot
 from serena_central.projects.editing.edit_records import ChangedFile
 from serena_central.projects.registry import ProjectSnapshot

@@ -8,7 +8,7 @@ from typing import Any
 
 import anyio
 
-from serena_central.config.settings import PoolPolicy
+from serena_central.config.policies import PoolPolicy
 from serena_central.core.events import Event, EventBus, Subscription
 from serena_central.core.places import Places
 from serena_central.core.text import Position

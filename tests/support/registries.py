@@ -7,7 +7,8 @@ from pathlib import Path
 import anyio
 
 from serena_central.config.load import load_project_config, load_server_config
-from serena_central.config.settings import PoolPolicy, ProjectSettings
+from serena_central.config.policies import PoolPolicy
+from serena_central.config.settings import ProjectSettings
 from serena_central.core.events import EventBus
 from serena_central.core.places import Places
 from serena_central.editing.journal import Journal

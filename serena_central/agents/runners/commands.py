@@ -19,7 +19,7 @@ import anyio.to_thread
 
 from serena_central.agents.runners.surroundings import Server, Surroundings
 from serena_central.agents.tasks import CostSource, Emission, Emit, TaskResult, TaskSpec, Usage
-from serena_central.config.settings import AgentPolicy
+from serena_central.config.policies import AgentPolicy
 from serena_central.core.masking import masked
 from serena_central.processes.child import run
 from serena_central.processes.environment import HARMLESS, allowed, inherited, outside

@@ -18,7 +18,7 @@ from serena_central.agents.provider_limits import ProviderLimits
 from serena_central.agents.runners.commands import called
 from serena_central.agents.runners.surroundings import Surroundings
 from serena_central.agents.tasks import Emission, Emit, TaskResult, TaskSpec, Usage
-from serena_central.config.settings import AgentPolicy
+from serena_central.config.policies import AgentPolicy
 from serena_central.core.errors import SerenaCentralError
 from serena_central.core.masking import masked
 

@@ -13,7 +13,8 @@ from typing import Any
 import msgspec
 
 from serena_central.config.layers import Loaded, Problem
-from serena_central.config.settings import ModuleSettings, ProjectSettings
+from serena_central.config.policies import ModuleSettings
+from serena_central.config.settings import ProjectSettings
 from serena_central.core.quoting import as_name
 from serena_central.files.boundary import in_git
 from serena_central.lsp.catalogue import catalogue

@@ -10,7 +10,7 @@ from typing import Any
 import anyio
 import pytest
 
-from serena_central.config.settings import PoolPolicy
+from serena_central.config.policies import PoolPolicy
 from serena_central.core.events import EventBus
 from serena_central.core.places import Places
 from serena_central.core.text import Position

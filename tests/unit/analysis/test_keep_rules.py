@@ -3,7 +3,7 @@
 import pytest
 
 from serena_central.analysis.keep_rules import LanguageFacts, is_test, kept
-from serena_central.config.settings import ValidationPolicy
+from serena_central.config.policies import ValidationPolicy
 from serena_central.core.text import Position, Range, Text
 from serena_central.lsp.answers import DocumentSymbol, SymbolKind
 from serena_central.symbols.index import Hit

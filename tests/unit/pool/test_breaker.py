@@ -2,7 +2,7 @@
 
 import pytest
 
-from serena_central.config.settings import PoolPolicy
+from serena_central.config.policies import PoolPolicy
 from serena_central.pool.breaker import BreakerState, CircuitBreaker
 from tests.support.pools import FakeClock
 

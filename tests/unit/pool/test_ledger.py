@@ -12,7 +12,7 @@ import msgspec
 import psutil
 import pytest
 
-from serena_central.config.settings import PoolPolicy
+from serena_central.config.policies import PoolPolicy
 from serena_central.core.events import EventBus, Severity
 from serena_central.core.places import Places
 from serena_central.pool.ledger import OWNER_VARIABLE, Child, Ledger

@@ -8,7 +8,7 @@ import anyio
 import msgspec
 import pytest
 
-from serena_central.config.settings import PoolPolicy
+from serena_central.config.policies import PoolPolicy
 from serena_central.core import progress
 from serena_central.core.errors import ServerNotInstalled, ServerStartFailed, ServerUnavailable
 from serena_central.core.events import EventBus

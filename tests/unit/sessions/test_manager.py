@@ -5,7 +5,7 @@ from collections import Counter
 import anyio
 import pytest
 
-from serena_central.config.settings import SessionPolicy
+from serena_central.config.policies import SessionPolicy
 from serena_central.core.errors import InvalidArguments, SessionNotFound, SessionTerminated, TooManySessions
 from serena_central.core.events import EventBus
 from serena_central.sessions.manager import TOMBSTONES_KEPT_S, SessionManager

@@ -1,6 +1,6 @@
 """Pauses double up to their cap, however often something fails."""
 
-from serena_central.config.settings import PoolPolicy
+from serena_central.config.policies import PoolPolicy
 from serena_central.pool.breaker import CircuitBreaker
 from serena_central.standalone.backoff import Backoff, backoff_s
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from serena_central.config.settings import RetentionPolicy
+from serena_central.config.policies import RetentionPolicy
 from serena_central.store import EventFilter
 from serena_central.store.database import Database
 from serena_central.store.queries import DAY_S, SWEEP_ROWS, Queries

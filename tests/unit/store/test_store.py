@@ -9,7 +9,7 @@ from pathlib import Path
 import anyio
 import pytest
 
-from serena_central.config.settings import RetentionPolicy
+from serena_central.config.policies import RetentionPolicy
 from serena_central.core.errors import StoreError
 from serena_central.core.events import EventBus
 from serena_central.store import EventFilter, Store

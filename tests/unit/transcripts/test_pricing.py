@@ -5,7 +5,7 @@ from genai_prices import Usage, calc_price
 from hypothesis import given
 from hypothesis import strategies as st
 
-from serena_central.config.settings import ModelPrice
+from serena_central.config.policies import ModelPrice
 from serena_central.transcripts.pricing import Prices
 from serena_central.transcripts.requests import Origin, Request
 
