@@ -28,6 +28,7 @@ from benchmarks.scaling import crowded, grown
 from benchmarks.settings import reading_settings
 from benchmarks.starting import starting
 from benchmarks.table import Row, as_json, as_markdown
+from benchmarks.tasks import running_tasks
 from benchmarks.upstreams import joining
 from benchmarks.usage import using
 
@@ -38,6 +39,7 @@ ROWS: dict[str, Callable[[Bench], Iterator[Row]]] = {
     "hook": hooking,
     "hub": joining,
     "gates": gating,
+    "tasks": running_tasks,
     "settings": reading_settings,
     "find": finding,
     "search": searching,

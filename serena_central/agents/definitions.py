@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Mapping
 from enum import StrEnum
 from pathlib import Path
-from typing import Any, NamedTuple, cast
+from typing import Any, Literal, NamedTuple, cast
 
 import msgspec
 
@@ -23,11 +23,11 @@ MOST_DEFINITIONS = 500
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
 
-READ_HERE = frozenset({"name", "description", "tools", "disallowedTools", "model", "runner", "maxTurns"})
+READ_HERE = frozenset({"name", "description", "tools", "disallowedTools", "model", "runner", "maxTurns", "isolation"})
 
 OF_OTHERS = frozenset(
     {
-        *("permissionMode", "skills", "mcpServers", "hooks", "memory", "background", "effort", "isolation", "color"),
+        *("permissionMode", "skills", "mcpServers", "hooks", "memory", "background", "effort", "color"),
         *("initialPrompt", "license", "version", "metadata"),
     }
 )
@@ -53,6 +53,7 @@ class Definition(msgspec.Struct, frozen=True, kw_only=True):
     disallowed_tools: tuple[str, ...] = ()
     model: str | None = None
     runner: str | None = None
+    isolation: Literal["none", "worktree"] = "none"
     max_turns: int | None = None
     prompt: str
     origin: Origin
@@ -155,6 +156,10 @@ def parse_definition(text: str, file: str, origin: Origin, problems: list[Proble
     if not prompt:
         reading.report("", "the file has no system prompt", "write it after the front matter", Severity.NOTE)
     model = reading.text("model")
+    isolation = reading.text("isolation")
+    if isolation not in (None, "none", "worktree"):
+        reading.report("isolation", f"{brief(isolation)} is not known", "isolation: worktree")
+        return None  # it must not work where it was meant not to
     return Definition(
         name=name,
         description=description,
@@ -162,6 +167,7 @@ def parse_definition(text: str, file: str, origin: Origin, problems: list[Proble
         disallowed_tools=refused or (),
         model=None if model == "inherit" else model,
         runner=reading.text("runner"),
+        isolation="worktree" if isolation == "worktree" else "none",
         max_turns=turns,
         prompt=prompt,
         origin=origin,

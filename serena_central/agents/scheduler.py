@@ -74,6 +74,22 @@ class Grants(Protocol):
     def end(self, session: str) -> None: ...
 
 
+class Isolation(Protocol):
+    """Folders of their own for tasks."""
+
+    async def enter(self, spec: TaskSpec) -> tuple[TaskSpec, Any]:
+        """The task in its folder, and what `leave` gets.
+
+        Raises:
+            SerenaCentralError: it can't have one.
+        """
+        ...
+
+    async def leave(self, entered: Any, *, stopping: bool) -> dict[str, Any]:
+        """What became of it. `stopping`: it is left as it is."""
+        ...
+
+
 class Verifier(Protocol):
     """What the server itself sees of a task's work."""
 
@@ -94,6 +110,8 @@ class Task:
         self.cancelled_because: str | None = None
         self.over_budget: str | None = None
         self.has_slot = False
+        self.isolated: Any = None
+        """What `Isolation.enter` gave."""
         self.waits_for = 0
         """Calls of its session that wait for children."""
 
@@ -115,6 +133,7 @@ class Scheduler:
         folder: Path,
         grants: Grants,
         begin: Callable[[TaskSpec], object],
+        isolation: Isolation,
         verifier: Verifier | None = None,
         budgets: "DayBudgets | None" = None,
         clock: Callable[[], float] = time.time,
@@ -128,6 +147,7 @@ class Scheduler:
         self._folder = folder
         self._grants = grants
         self._begin = begin
+        self._isolation = isolation
         self._verifier = verifier
         self._budgets = budgets
         self._has_spent = anyio.Event()
@@ -252,13 +272,13 @@ class Scheduler:
             with anyio.move_on_after(BUDGET_CHECK_S):
                 await self._has_spent.wait()
             self._has_spent = anyio.Event()
-            for root in {task.spec.root for task in self._live.values()}:
+            for root in {task.row.project_root for task in self._live.values()}:
                 try:
                     verdict = await budgets.verdict(root, self._costs())
                 except SerenaCentralError as error:
                     logger.warning("budgets of %s are not checked: %s", root, error)
                     continue
-                for task in [one for one in self._live.values() if one.spec.root == root]:
+                for task in [one for one in self._live.values() if one.row.project_root == root]:
                     if verdict.state == "stop" and task.over_budget is None:
                         task.over_budget = " ".join(verdict.reasons)
                         task.scope.cancel()
@@ -401,6 +421,8 @@ class Scheduler:
             with task.scope:
                 await self._slots.take(task.spec.id)
                 task.has_slot = True
+                if task.spec.isolation != "none":
+                    task.spec, task.isolated = await self._isolation.enter(task.spec)
                 self._begin(task.spec)
                 self._move(task, state=TaskState.RUNNING, started_at=self._clock())
                 if self._verifier is not None:
@@ -427,15 +449,7 @@ class Scheduler:
         if task.has_slot:
             task.has_slot = False
             self._slots.give()
-        verified: dict[str, Any] = {}
-        if self._tasks is None:
-            verified = {"notes": ["What it did is not determined: the server stopped."]}
-        elif self._verifier is not None and task.row.started_at is not None:
-            try:
-                verified = await self._verifier.after(task.spec, seen)
-            except Exception:
-                logger.exception("what task %s did is not determined", task.spec.id)
-                verified = {"notes": ["What it did is not determined: see the server's log."]}
+        verified = await self._verified(task, seen)
         if result is not None:
             # Some runners know only at their end what they took.
             task.over_budget = task.over_budget or _exceeded(task.spec.budget, result.usage, result.cost_usd)
@@ -453,6 +467,25 @@ class Scheduler:
         self._move(task, **changes)
         task.output.lines.clear()
         task.over.set()
+
+    async def _verified(self, task: Task, seen: Any) -> dict[str, Any]:
+        """What the server saw of a task, and what became of its worktree."""
+        verified: dict[str, Any] = {}
+        if self._tasks is None:
+            verified = {"notes": ["What it did is not determined: the server stopped."]}
+        elif self._verifier is not None and task.row.started_at is not None:
+            try:
+                verified = await self._verifier.after(task.spec, seen)
+            except Exception:
+                logger.exception("what task %s did is not determined", task.spec.id)
+                verified = {"notes": ["What it did is not determined: see the server's log."]}
+        if task.isolated is None:
+            return verified
+        try:
+            left = await self._isolation.leave(task.isolated, stopping=self._tasks is None)
+        except SerenaCentralError as error:
+            left = {"kept": True, "note": str(error)}
+        return {**verified, "worktree": left}
 
     def _take(self, task: Task, one: Emission) -> None:
         if one.command and self._verifier is not None:

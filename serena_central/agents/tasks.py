@@ -76,6 +76,8 @@ class TaskSpec(msgspec.Struct, frozen=True, kw_only=True):
     parent: str | None = None
     depth: int = 1
     called_by: str = ""
+    isolation: Literal["none", "worktree"] = "none"
+    """worktree: `root` is that of a git worktree of the project from the task's start on."""
 
 
 CostSource = Literal["runner", "estimated", ""]

@@ -324,6 +324,7 @@ def _scheduler(services: Services, caller: ToolCaller, token: Token) -> "Schedul
     from serena_central.tools.task_grants import TaskGrants
     from serena_central.tools.task_surroundings import surroundings_of
     from serena_central.tools.task_verification import TaskVerifier
+    from serena_central.tools.task_worktrees import TaskWorktrees
 
     policy = services.settings.agents
     services.offer.task_grants = TaskGrants()
@@ -345,6 +346,7 @@ def _scheduler(services: Services, caller: ToolCaller, token: Token) -> "Schedul
         folder=services.places.tasks,
         grants=services.offer.task_grants,
         begin=calls.session,
+        isolation=TaskWorktrees(services.projects, services.places.worktrees),
         verifier=verifier,
         budgets=_day_budgets(services),
     )

@@ -35,6 +35,9 @@ def command() -> None:
 @click.option("--project", default="", help="Name or root; else the folder you are in.")
 @click.option("--runner", default="", help="claude-code, codex, gemini or messages; else as the settings say.")
 @click.option("--model", default="", help="As the runner names it.")
+@click.option(
+    "--isolation", type=click.Choice(["none", "worktree"]), default=None, help="worktree: in a git worktree of its own."
+)
 @click.option("--timeout", "timeout_s", type=float, help="Seconds that it may run.")
 @click.option("--max-tokens", type=int, help="Tokens that it may use.")
 @click.option("--max-usd", type=float, help="Dollars that it may cost.")

@@ -148,6 +148,11 @@ class Places:
         return self.wire_logs / wire_log_name(server)
 
     @property
+    def worktrees(self) -> Path:
+        """Git worktrees of tasks, by their ids."""
+        return self.home / "worktrees"
+
+    @property
     def tasks(self) -> Path:
         """What tasks wrote while they ran: a file of JSON lines each."""
         return self.home / "tasks"

@@ -76,6 +76,7 @@ class RootPolicy:
             *(RefusedFolder(place.path.replace("~", str(home), 1), place.why) for place in PLACES),
         ]
         self._worktrees = WORKTREES.replace("~", str(home), 1)
+        self._of_tasks = [f"{folder}/worktrees/*" for folder in own]
 
     def check(self, root: Path) -> None:
         """Raises ProjectRefused for folders that must never become a project."""
@@ -88,6 +89,8 @@ class RootPolicy:
             raise ProjectRefused(
                 f"{quoted(root)} can't be a project: it is the home folder or above it. Name a folder inside it."
             )
+        if any(_below(root, pattern) is not None for pattern in self._of_tasks):
+            return  # made by this server, of a project that is allowed
         refused = self._refused(root)
         if refused is not None and not self._names(refused, root):
             raise ProjectRefused(

@@ -40,6 +40,7 @@ class TaskRequest(msgspec.Struct, frozen=True, kw_only=True):
     agent: str = ""
     runner: str = ""
     model: str = ""
+    isolation: str = ""
     timeout_s: float | None = None
     max_tokens: int | None = None
     max_usd: float | None = None
@@ -144,6 +145,9 @@ class TaskOffer:
                 parent=parent.spec.id if parent else None,
                 depth=parent.spec.depth + 1 if parent else 1,
                 called_by=called_by,
+                isolation="worktree"
+                if "worktree" in (asked.isolation or (definition.isolation if definition else ""),)
+                else "none",
             )
         )
 
@@ -153,6 +157,8 @@ def _check(asked: TaskRequest) -> None:
         raise InvalidArguments("A task needs an instruction.")
     if len(asked.instruction) > MAX_INSTRUCTION:
         raise InvalidArguments(f"An instruction has at most {MAX_INSTRUCTION} characters.")
+    if asked.isolation not in ("", "none", "worktree"):
+        raise InvalidArguments("isolation is none or worktree.")
     for name in ("timeout_s", "max_tokens", "max_usd"):
         value = getattr(asked, name)
         if value is not None and not 0 < value < float("inf"):

@@ -179,6 +179,10 @@ async def test_every_answer_has_the_documented_shape(
     await go("GET", f"{V1}/tasks/{{task}}", query={"wait_s": "30"}, task=started)
     await go("GET", f"{V1}/tasks/{{task}}/output", task=started)
     await go("POST", f"{V1}/tasks/{{task}}/cancel", task=started)
+    # Only a task on the messages API takes it (test_messages_runner.py).
+    refused = await http.post(f"{V1}/tasks/{started}/compact")
+    assert refused.status_code == 409
+    walk.done.add(("POST", f"{V1}/tasks/{{task}}/compact"))
     await go("GET", f"{V1}/stats")
     for entry in (await go("GET", f"{V1}/schemas"))["schemas"]:
         await go("GET", f"{V1}/schemas/{{name}}", name=entry["name"])

@@ -1,19 +1,24 @@
 """Tasks over /api, with the scripted runner: queue, depth, budgets, cancelling, grants, and a server that is killed."""
 
 import asyncio
+import gc
 import json
+import os
+import re
 import signal
+import sys
 from pathlib import Path
 from typing import Any
 
 import anyio
+import httpx
 import psutil
 import pytest
 
 from serena_central import sdk
 from tests.support import upstreams
 from tests.support.browser import shown, visiting
-from tests.support.central import RunningCentral, running_central
+from tests.support.central import TESTS, RunningCentral, running_central
 from tests.support.child import PATIENCE_S, serving_child
 from tests.support.tasks import over, scripted, start, until
 
@@ -90,6 +95,37 @@ async def test_gather_runs_tasks_side_by_side_and_one_failure_keeps_the_others(
         assert isinstance(results[2], sdk.TaskFailed)
         assert "C is broken" in str(results[2])
         assert running.central.tasks.running is not None
+
+
+async def test_the_example_of_the_documentation_runs_as_written(
+    tmp_path: Path, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = (TESTS.parent / "docs" / "agents.md").read_text("utf-8")
+    (example,) = [one for one in re.findall(r"```python\n(.*?)```", text, re.DOTALL) if "Analyze module A" in one]
+    settings = scripted(tmp_path, {"module": [{"text": "${instruction}: done"}]})
+    async with running_central(tmp_path, settings) as running:
+        announce(running, tmp_path, monkeypatch)
+        ran = await anyio.run_process([sys.executable, "-c", example], cwd=project, env=dict(os.environ), check=False)
+    assert ran.stdout.decode() == f"{[f'Analyze module {name}: done' for name in 'ABC']}\n", ran.stderr.decode()
+
+
+@pytest.mark.slow
+async def test_a_thousand_tasks_leave_memory_as_it_was(tmp_path: Path, project: Path) -> None:
+    listing = {"call": "list_dir", "arguments": {"relative_path": ".", "recursive": False}}
+    settings = scripted(tmp_path, {"": [listing, {"text": "${last}"}]})
+
+    async def run(http: httpx.AsyncClient, count: int) -> int:
+        """Resident bytes after so many tasks."""
+        for _ in range(count // 50):
+            begun = [await start(http, "look", project) for _ in range(50)]
+            assert [(await over(http, one["id"]))["state"] for one in begun] == ["done"] * 50
+        gc.collect()
+        return psutil.Process().memory_info().rss
+
+    async with running_central(tmp_path, settings) as running, running.http() as http:
+        before = await run(http, 500)
+        after = await run(http, 1000)
+    assert after - before < 30_000_000, f"{(after - before) / 1e6:.1f} MB more"
 
 
 async def test_a_cancelled_await_cancels_the_task(

@@ -1,0 +1,34 @@
+"""Git worktrees in which tasks work; each is a project of its own while the task runs."""
+
+from pathlib import Path
+from typing import Any
+
+import anyio.to_thread
+from msgspec.structs import replace
+
+from serena_central.agents.tasks import TaskSpec
+from serena_central.agents.worktrees import Worktree, end_worktree, make_worktree
+from serena_central.projects.registry import ProjectRegistry
+
+
+class TaskWorktrees:
+    """See `scheduler.Isolation`."""
+
+    def __init__(self, projects: ProjectRegistry, folder: Path) -> None:
+        """`folder` is where they are made."""
+        self._projects = projects
+        self._folder = folder
+
+    async def enter(self, spec: TaskSpec) -> tuple[TaskSpec, Worktree]:
+        tree = await anyio.to_thread.run_sync(make_worktree, Path(spec.root), self._folder, spec.id)
+        return replace(spec, root=str(tree.root)), tree
+
+    async def leave(self, entered: Worktree, *, stopping: bool) -> dict[str, Any]:
+        """`diff` is against `base`, with what was committed; without changes the worktree is removed."""
+        found: dict[str, Any] = {"path": str(entered.top), "branch": entered.branch, "base": entered.base}
+        if stopping:
+            return {**found, "kept": True}
+        self._projects.forget(entered.root)
+        changes = await anyio.to_thread.run_sync(end_worktree, entered)
+        found |= {"kept": changes.kept, "files": changes.files, "diff": changes.diff}
+        return {**found, "note": "The diff is cut; the worktree has all."} if changes.cut else found

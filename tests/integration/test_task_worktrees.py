@@ -1,0 +1,83 @@
+"""Tasks in git worktrees of their own: the diff is in the result, the project untouched, and nothing left behind."""
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.support.central import running_central
+from tests.support.tasks import over, scripted, start
+
+pytestmark = pytest.mark.anyio
+
+LIST = {"call": "list_dir", "arguments": {"relative_path": ".", "recursive": False}}
+
+
+def git(root: Path, *words: str) -> str:
+    """Its output; it blocks for some milliseconds."""
+    return subprocess.run(["git", *words], cwd=root, check=True, capture_output=True, text=True).stdout
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Path:
+    root = tmp_path / "app"
+    (root / "part").mkdir(parents=True)
+    git(root, "init", "-q")
+    git(root, "config", "user.email", "a@example.org")
+    git(root, "config", "user.name", "A")
+    (root / "part" / "shop.py").write_text("def total():\n    return 1\n")
+    git(root, "add", ".")
+    git(root, "commit", "-qm", "first")
+    hook = root / ".git" / "hooks" / "post-checkout"
+    hook.write_text("#!/bin/sh\ntouch ../../hooked\n")
+    hook.chmod(0o755)
+    return root
+
+
+async def test_a_task_changes_its_own_worktree_which_is_kept_with_its_diff(tmp_path: Path, repository: Path) -> None:
+    steps = [
+        {"call": "create_text_file", "arguments": {"relative_path": "new.py", "content": "x = 1\n"}},
+        {"run": ["python3", "-c", "open('shop.py', 'a').write('y = 2')"]},
+        {"text": "Done."},
+    ]
+    async with running_central(tmp_path, scripted(tmp_path, {"": steps})) as running, running.http() as http:
+        found = await over(http, (await start(http, "x", repository / "part", isolation="worktree"))["id"])
+        assert found["state"] == "done", found
+        assert found["project_root"] == str(repository / "part")
+        left = found["verified"]["worktree"]
+        assert (left["kept"], left["files"]) == (True, ["part/new.py", "part/shop.py"])
+        assert "+x = 1" in left["diff"]
+        assert "+y = 2" in left["diff"]
+        assert found["verified"]["files"] == ["new.py"]
+        assert found["verified"]["changed_otherwise"] == ["shop.py"]
+    assert git(repository, "status", "--porcelain") == ""
+    assert (Path(left["path"]) / "part" / "new.py").read_text() == "x = 1\n"
+    assert left["branch"] in git(repository, "branch", "--list", "serena/*")
+    assert not list(tmp_path.rglob("hooked"))
+    patch = tmp_path / "patch"
+    patch.write_text(left["diff"])
+    git(repository, "apply", str(patch))
+    assert (repository / "part" / "shop.py").read_text().endswith("y = 2")
+
+
+async def test_a_worktree_without_changes_is_removed(tmp_path: Path, repository: Path) -> None:
+    settings = scripted(tmp_path, {"": [LIST, {"text": "${last}"}]})
+    async with running_central(tmp_path, settings) as running, running.http() as http:
+        found = await over(http, (await start(http, "x", repository, isolation="worktree"))["id"])
+        assert "part" in found["text"], found
+        assert found["verified"]["worktree"]["kept"] is False
+        assert not Path(found["verified"]["worktree"]["path"]).exists()
+    assert len(git(repository, "worktree", "list").splitlines()) == 1
+    assert git(repository, "branch", "--list", "serena/*") == ""
+
+
+async def test_without_a_commit_the_task_fails_and_a_wrong_isolation_is_refused(tmp_path: Path) -> None:
+    root = tmp_path / "app"
+    root.mkdir()
+    git(root, "init", "-q")
+    async with running_central(tmp_path, scripted(tmp_path, {"": [{"text": "x"}]})) as running, running.http() as http:
+        found = await over(http, (await start(http, "x", root, isolation="worktree"))["id"])
+        assert found["state"] == "failed"
+        assert "a git repository with a commit" in found["error"]
+        body = {"instruction": "x", "project": str(root), "isolation": "moon"}
+        assert (await http.post("/api/v1/tasks", json=body)).status_code == 400
