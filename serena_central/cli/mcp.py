@@ -23,6 +23,7 @@ from serena_central.cli.trust import project_root
 from serena_central.config.load import load_server_config
 from serena_central.core.errors import SerenaCentralError
 from serena_central.core.places import Places
+from serena_central.hub.names import server_prefix
 from serena_central.projects.root_settings import RootSettings
 
 LOG_LINES = 50
@@ -115,7 +116,11 @@ def _list_tools(root: Path, *, as_json: bool) -> None:
         for one in found
         for tool in one["tools"]
     ]
-    print_table(["SERVER", "TOOL", "DESCRIPTION"], rows, empty="No tools: no MCP server of this project can be used.")
+    print_table(
+        ["SERVER", "TOOL", "DESCRIPTION"],
+        rows,
+        empty="No tools are known." if names else "No tools: no MCP server of this project can be used.",
+    )
     for one in found:
         if not one["tools"]:
             say(f"serena-central: {one['name']}: {_states(one['runs'])}", err=True)
@@ -192,7 +197,7 @@ def login(name: str, *, no_browser: bool, timeout_s: float, folder: Path | None,
     """Log in at a remote server that wants it (OAuth), in a browser on this machine."""
     from serena_central.cli.mcp_login import log_in
 
-    log_in(name, edits.remote_url(name, folder), browser=not no_browser, timeout_s=timeout_s, as_json=as_json)
+    log_in(name, *edits.remote_server(name, folder), browser=not no_browser, timeout_s=timeout_s, as_json=as_json)
     with suppress(NoServer, Refused):
         Remote().post(f"{UPSTREAMS}/{quote(name, safe='')}/restart")
 
@@ -205,7 +210,7 @@ def logout(name: str, *, folder: Path | None, as_json: bool) -> None:
     """Forget the login at a remote server."""
     from serena_central.cli.mcp_login import log_out
 
-    log_out(name, edits.remote_url(name, folder), as_json=as_json)
+    log_out(name, edits.remote_server(name, folder)[0], as_json=as_json)
     with suppress(NoServer, Refused):
         Remote().post(f"{UPSTREAMS}/{quote(name, safe='')}/restart")
 
@@ -260,11 +265,13 @@ def call(server: str, tool: str, *, given: Sequence[str], arguments: str, folder
     tools = found["tools"]
     chosen = next((one for one in tools if tool in (one["tool"], one["name"])), None)
     if chosen is None:
-        if not tools:
-            raise SerenaCentralError(f"The tools of {server} are not known: {_states(found['runs'])}.")
-        names = ", ".join(one["name"] for one in tools)
-        raise click.BadParameter(f"{server} has no tool {tool!r}. It has {names}.")
-    answer = remote.post(f"/api/v1/tools/{chosen['offered_as']}", {"arguments": _arguments(arguments, given)})
+        if tools:
+            names = ", ".join(one["name"] for one in tools)
+            raise click.BadParameter(f"{server} has no tool {tool!r}. It has {names}.")
+        name = server_prefix(server) + tool  # the call starts it, or says why it can't be started
+    else:
+        name = chosen["offered_as"]
+    answer = remote.post(f"/api/v1/tools/{quote(name, safe='')}", {"arguments": _arguments(arguments, given)})
     if as_json:
         print_json(answer)
     else:

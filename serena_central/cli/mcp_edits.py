@@ -214,8 +214,8 @@ def _edited(file: Path, edit: Callable[[], str]) -> str:
         raise ConfigError(SERVERS, str(error), file=str(file), line=error.line) from error
 
 
-def remote_url(name: str, folder: Path | None) -> str:
-    """The URL of a remote server that may be used.
+def remote_server(name: str, folder: Path | None) -> tuple[str, str]:
+    """The URL of a remote server that may be used, and its kind (`http` or `sse`).
 
     Raises:
         InvalidArguments: no such server, or it is a program.
@@ -227,7 +227,7 @@ def remote_url(name: str, folder: Path | None) -> str:
         raise InvalidArguments(f"{name} is not used ({server.state}): {server.why}.")
     if server.kind == "stdio":
         raise InvalidArguments(f"{name} is a program, not a remote server: there is nothing to log in at.")
-    return revealed(server.entry["url"])
+    return revealed(server.entry["url"]), server.kind
 
 
 def unless_ourselves(server: Server) -> Server:

@@ -13,7 +13,7 @@ from serena_central.core.places import Places
 from serena_central.hub.oauth import TokenFile, log_in_at
 
 
-def log_in(name: str, url: str, *, browser: bool, timeout_s: float, as_json: bool) -> None:
+def log_in(name: str, url: str, kind: str, *, browser: bool, timeout_s: float, as_json: bool) -> None:
     """Waits for the person; prints what came of it.
 
     Raises:
@@ -27,7 +27,7 @@ def log_in(name: str, url: str, *, browser: bool, timeout_s: float, as_json: boo
 
     tokens = TokenFile(Places.of_user().logins, url)
     before = tokens.kept()
-    anyio.run(partial(log_in_at, name, url, tokens, show, timeout_s))
+    anyio.run(partial(log_in_at, name, url, kind, tokens, show, timeout_s))
     if as_json:
         print_json({"name": name, "logged_in": tokens.kept() not in (None, before), "file": str(tokens.path)})
     elif tokens.kept() in (None, before):

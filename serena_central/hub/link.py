@@ -90,8 +90,8 @@ class Link:
                 tokens = TokenFile(self._logins, self._spec.url)
                 login = token_login(tokens)
                 self._masks.add(tokens.secrets())
-            async with remote_wire(self._spec, headers, self._log, login) as wire:
-                self._remote = wire
+            self._remote = RemoteWire()
+            async with remote_wire(self._remote, self._spec, headers, self._log, login) as wire:
                 yield wire.incoming, wire.outgoing
 
     async def _headers(self, temporary: Path) -> dict[str, str]:
@@ -115,7 +115,7 @@ class Link:
         if isinstance(error, UpstreamUnavailable):
             return self._masks.masked(error.why)
         if isinstance(error, TimeoutError):
-            lost = f"it did not start within {self._spec.start_timeout_s:.0f} s"
+            lost = f"it did not start within {self._spec.start_timeout_s:.0f} s (hub.start_timeout_s, or MCP_TIMEOUT)"
         elif isinstance(error, MCPError) and error.error.code != CONNECTION_CLOSED:
             lost = f"it refused the connection: {error.error.message}"
         elif isinstance(error, UpstreamCallFailed):

@@ -8,7 +8,7 @@ import logging
 import os
 import time
 from collections.abc import Awaitable, Callable
-from contextlib import suppress
+from contextlib import AsyncExitStack, suppress
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
@@ -19,6 +19,7 @@ import httpx2
 import msgspec
 from mcp.client.auth import AuthorizationCodeResult, OAuthClientProvider, OAuthFlowError
 from mcp.client.session import ClientSession
+from mcp.client.sse import sse_client
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.auth import OAuthClientInformationFull, OAuthClientMetadata, OAuthMetadata, OAuthToken
 from mcp.shared.exceptions import MCPError
@@ -208,19 +209,24 @@ class PersonalLogin:
                     )
 
 
-async def log_in_at(name: str, url: str, tokens: TokenFile, show: Callable[[str], None], timeout_s: float) -> None:
-    """Connects to a server, and has a person log in where it wants that. The tokens are kept then.
+async def log_in_at(
+    name: str, url: str, kind: str, tokens: TokenFile, show: Callable[[str], None], timeout_s: float
+) -> None:
+    """Connects to a server (`kind` is `http` or `sse`), and has a person log in where it wants that. The tokens are
+    kept then.
 
     Raises:
         SerenaCentralError: nobody logged in, or the server refused it.
     """
 
     async def use(provider: OAuthClientProvider) -> None:
-        async with (
-            httpx2.AsyncClient(auth=provider, timeout=REQUEST_S) as http,
-            streamable_http_client(url, http_client=http) as streams,
-            ClientSession(*streams[:2]) as session,
-        ):
+        async with AsyncExitStack() as stack:
+            if kind == "sse":
+                streams = await stack.enter_async_context(sse_client(url, timeout=REQUEST_S, auth=provider))
+            else:
+                http = await stack.enter_async_context(httpx2.AsyncClient(auth=provider, timeout=REQUEST_S))
+                streams = await stack.enter_async_context(streamable_http_client(url, http_client=http))
+            session = await stack.enter_async_context(ClientSession(*streams[:2]))
             await session.initialize()
 
     try:

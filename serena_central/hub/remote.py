@@ -53,16 +53,34 @@ class RemoteWire:
 
 @asynccontextmanager
 async def remote_wire(
-    spec: UpstreamSpec, headers: Mapping[str, str], log: WireLog, login: httpx2.Auth | None = None
+    wire: RemoteWire, spec: UpstreamSpec, headers: Mapping[str, str], log: WireLog, login: httpx2.Auth | None = None
 ) -> AsyncGenerator[RemoteWire]:
-    """Connects while the block is open; `headers` are all that the configuration says."""
+    """Connects `wire` while the block is open; `headers` are all that the configuration says. What the server answered
+    is in `wire` also where no connection came about."""
     sent = {**headers, HOPS_HEADER: HOPS}
     timeout = httpx2.Timeout(CONNECT_S, read=QUIET_S)
-    wire = RemoteWire()
     async with AsyncExitStack() as stack:
         if spec.kind == "sse":
+
+            def client_for_sse(
+                headers: dict[str, str] | None = None,
+                timeout: httpx2.Timeout | None = None,
+                auth: httpx2.Auth | None = None,
+            ) -> httpx2.AsyncClient:
+                hooks = {"response": [wire.notice]}
+                return httpx2.AsyncClient(
+                    headers=headers, timeout=timeout, auth=auth, limits=CONNECTIONS, event_hooks=hooks
+                )
+
             streams = await stack.enter_async_context(
-                sse_client(spec.url, headers=sent, timeout=CONNECT_S, sse_read_timeout=QUIET_S, auth=login)
+                sse_client(
+                    spec.url,
+                    headers=sent,
+                    timeout=CONNECT_S,
+                    sse_read_timeout=QUIET_S,
+                    httpx_client_factory=client_for_sse,
+                    auth=login,
+                )
             )
         else:
             client = await stack.enter_async_context(

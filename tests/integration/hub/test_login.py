@@ -96,13 +96,13 @@ class Authorities:
 
 
 @asynccontextmanager
-async def closed_server(authorities: Authorities) -> AsyncGenerator[str]:
+async def closed_server(authorities: Authorities, kind: str) -> AsyncGenerator[str]:
     """An MCP server that answers to nobody without a token; the URL."""
     port = free_port()
-    url = f"http://127.0.0.1:{port}"
+    url, path = f"http://127.0.0.1:{port}", "/mcp" if kind == "http" else "/sse"
     settings = AuthSettings(
         issuer_url=AnyHttpUrl(url),
-        resource_server_url=AnyHttpUrl(f"{url}/mcp"),
+        resource_server_url=AnyHttpUrl(url + path),
         client_registration_options=ClientRegistrationOptions(enabled=True),
     )
     server = MCPServer("closed", auth_server_provider=authorities, auth=settings)
@@ -112,10 +112,10 @@ async def closed_server(authorities: Authorities) -> AsyncGenerator[str]:
         """Echoes."""
         return text
 
-    app = server.streamable_http_app()
+    app = server.streamable_http_app() if kind == "http" else server.sse_app()
     config = uvicorn.Config(app, log_config=None, timeout_graceful_shutdown=1, port=port)
     async with serving(uvicorn.Server(config), port):
-        yield f"{url}/mcp"
+        yield url + path
 
 
 def project(folder: Path) -> Path:
@@ -149,10 +149,11 @@ def user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
-async def test_a_person_logs_in_once_and_the_server_refreshes_the_tokens(tmp_path: Path, user: Path) -> None:
+@pytest.mark.parametrize("kind", ["http", "sse"])
+async def test_a_person_logs_in_once_and_the_server_refreshes_the_tokens(tmp_path: Path, user: Path, kind: str) -> None:
     authorities = Authorities()
-    async with closed_server(authorities) as url:
-        settings_of_user(user, {"far": {"type": "http", "url": url}})
+    async with closed_server(authorities, kind) as url:
+        settings_of_user(user, {"far": {"type": kind, "url": url}})
         async with running_central(tmp_path, QUICK) as running, running.raw("modern") as client:
             await client.call("far__echo", text="x")
             hub = await running.central.upstreams.hub()
