@@ -10,7 +10,7 @@ import anyio
 import pytest
 
 from serena_central.app import Application
-from serena_central.files import search
+from serena_central.files import corpus
 from serena_central.symbols.indexing.file_states import IndexProgress
 from serena_central.tools import heartbeat
 from serena_central.tools.heartbeat import standing
@@ -94,14 +94,14 @@ async def test_a_search_tells_how_many_files_it_has_read(tmp_path: Path, monkeyp
     root = scripted_project(tmp_path)
     for number in range(5):
         (root / f"note{number}.txt").write_text("hello\n")
-    real, go_on = search._read, threading.Event()
+    real, go_on = corpus._read, threading.Event()
 
     def slow(file: str, *rest: object) -> bytes | None:
         if file.endswith("note3.txt"):
             go_on.wait(20)
         return real(file, *rest)
 
-    monkeypatch.setattr(search, "_read", slow)
+    monkeypatch.setattr(corpus, "_read", slow)
     async with running_parts(tmp_path) as parts:
         arguments = {"substring_pattern": "hello", "relative_path": "", "project": str(root)}
         said = await heard_from(parts, "search_for_pattern", arguments, "files searched", go_on.set)
@@ -138,14 +138,14 @@ async def test_several_projects_tell_which_have_not_answered(tmp_path: Path, mon
     quick.mkdir()
     (quick / "note.txt").write_text("hello\n")
     (slow / "note3.txt").write_text("hello\n")
-    real, go_on = search._read, threading.Event()
+    real, go_on = corpus._read, threading.Event()
 
     def blocked(file: str, *rest: object) -> bytes | None:
         if file.endswith("note3.txt"):
             go_on.wait(20)
         return real(file, *rest)
 
-    monkeypatch.setattr(search, "_read", blocked)
+    monkeypatch.setattr(corpus, "_read", blocked)
     async with running_parts(tmp_path) as parts:
         arguments = {"substring_pattern": "hello", "project": [str(slow), str(quick)]}
         said = await heard_from(parts, "search_for_pattern", arguments, "1 of 2 projects", go_on.set)
