@@ -128,6 +128,33 @@ async def test_a_task_calls_our_tools_as_its_agent_and_inherits_memory_alone(
 
 
 @pytest.mark.parametrize("agent", RUNNERS, ids=lambda agent: agent.name)
+async def test_a_task_runs_nothing_that_a_repository_brings_which_is_not_trusted(
+    agent: Agent, tmp_path: Path, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ran = tmp_path / "ran"
+    hooks = {"SessionStart": [{"hooks": [{"type": "command", "command": f"touch {ran}"}]}]}
+    (project / ".claude" / "settings.json").write_text(json.dumps({"hooks": hooks}))
+    for folder in (".codex", ".gemini"):
+        (project / folder).mkdir()
+    beside = {"command": "touch", "args": [str(ran)]}
+    (project / ".gemini" / "settings.json").write_text(json.dumps({"hooks": hooks, "mcpServers": {"x": beside}}))
+    (project / ".codex" / "config.toml").write_text(f"[mcp_servers.x]\ncommand = 'touch'\nargs = ['{ran}']\n")
+    async with scripted_model([Text("Done.")]) as model:
+        settings = {**prepared(agent, tmp_path, model.url, monkeypatch), "trusted_roots": []}
+        async with running_central(tmp_path, settings) as running, running.http() as http:
+            announced = {"url": f"{running.url}/mcp", "pid": 1}
+            (tmp_path / "home" / "server.json").write_text(json.dumps(announced))
+            found = await over(http, (await start(http, "Where is the cart?", project))["id"], AGENT_S)
+    assert not ran.exists()
+    if agent is GEMINI:
+        assert (found["state"], model.requests) == ("failed", [])
+        assert f"serena-central trust {project}" in found["error"]
+    else:
+        assert (found["state"], found["text"]) == ("done", "Done."), found
+        assert PASSWORD in json.dumps(model.requests[-1].body)
+
+
+@pytest.mark.parametrize("agent", RUNNERS, ids=lambda agent: agent.name)
 async def test_a_runner_that_is_not_installed_is_an_error_with_how_to_get_it(
     agent: Agent, tmp_path: Path, project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -361,6 +361,39 @@ async def test_a_killed_server_leaves_no_process_and_its_tasks_are_failed_afterw
         assert (await over(http, (await start(http, "again", project))["id"]))["state"] == "done"
 
 
+async def test_a_killed_program_fails_its_task_and_leaves_nothing_behind(tmp_path: Path, project: Path) -> None:
+    program = tmp_path / "claude"
+    program.write_text("#!/bin/sh\nsleep 600 &\necho $! > child\necho $$ > pid\nwait\n")
+    program.chmod(0o755)
+    settings = {"agents.runner": "claude-code", "agents.runner_paths": {"claude-code": str(program)}}
+    async with running_central(tmp_path, settings) as running, running.http() as http:
+        (tmp_path / "home" / "server.json").write_text(json.dumps({"url": f"{running.url}/mcp", "pid": 1}))
+        begun = await start(http, "x", project)
+        with anyio.fail_after(PATIENCE_S):
+            while not (project / "pid").exists() or not (project / "pid").read_text():
+                await anyio.sleep(0.01)
+        os.kill(int((project / "pid").read_text()), signal.SIGKILL)
+        found = await over(http, begun["id"])
+        assert found["state"] == "failed"
+        assert "Claude Code ended with exit code" in found["error"]
+        assert not psutil.pid_exists(int((project / "child").read_text()))
+
+
+async def test_a_server_that_stops_ends_its_tasks_and_says_so(tmp_path: Path, project: Path) -> None:
+    hold = "import os,time\nopen('pid','w').write(str(os.getpid()))\ntime.sleep(60)"
+    settings = scripted(tmp_path, {"hold": [{"run": [*PYTHON, hold]}]})
+    async with running_central(tmp_path, settings) as running, running.http() as http:
+        held = await start(http, "hold", project)
+        with anyio.fail_after(PATIENCE_S):
+            while not (project / "pid").exists() or not (project / "pid").read_text():
+                await anyio.sleep(0.01)
+    assert not psutil.pid_exists(int((project / "pid").read_text()))
+    async with running_central(tmp_path, settings) as running, running.http() as http:
+        found = (await http.get(f"/api/v1/tasks/{held['id']}")).json()
+        assert (found["state"], found["error"]) == ("cancelled", "The server stopped.")
+        assert found["verified"]["notes"] == ["What it did is not determined: the server stopped."]
+
+
 async def test_a_result_has_what_the_server_saw_and_its_edits_can_be_undone(tmp_path: Path, project: Path) -> None:
     edit = {"call": "create_text_file", "arguments": {"relative_path": "new.py", "content": "x = 1\n"}}
     steps = [edit, {"run": [*PYTHON, "open('beside.txt', 'w').write('x')"]}, {"text": "I changed nothing."}]
