@@ -72,6 +72,13 @@ class ErrorBaseline:
             if path not in project.tree.files:
                 self.known.setdefault(path, [])  # it is made now
 
+    def add(self, other: "ErrorBaseline") -> None:
+        """Takes over what is known of files that are not known here."""
+        for path, errors in other.known.items():
+            if path not in self.known:
+                self.known[path] = errors
+                self.names.setdefault(path, other.names.get(path, set()))
+
     async def look(self, project: Project, paths: Iterable[str]) -> None:
         """Notes the errors of files that are not known yet."""
         await _errors_of(project, [path for path in paths if path not in self.known], self.known, {})

@@ -85,6 +85,7 @@ from serena_central.web.hooks import Hooks
 from serena_central.web.memory_record import MemoryRecord
 from serena_central.web.metrics import Metrics
 from serena_central.web.pages.table import Dashboard
+from serena_central.web.plans import Plans
 from serena_central.web.presence import Presence
 from serena_central.web.recall import Recall
 from serena_central.web.responses import no_such_route
@@ -98,6 +99,7 @@ from serena_central.web.web_services import WebServices
 
 if TYPE_CHECKING:
     from serena_central.agents.day_budgets import DayBudgets
+    from serena_central.agents.plans.plan_runs import PlanRuns
     from serena_central.agents.scheduler import Scheduler
     from serena_central.agents.tasks import Runner
     from serena_central.hub.hub import Hub
@@ -172,6 +174,7 @@ def build(
     if places.begun_file.exists():
         runs.append(services.gating.session_hooks(services).run)
     services.tasks.build = partial(_scheduler, services, caller, token)
+    services.tasks.build_plans = partial(_plans, services)
     runs.append(services.tasks.run)
     return _faces(runs, services, caller, endpoint, token, stop, live_settings)
 
@@ -366,6 +369,16 @@ def _day_budgets(services: Services) -> "DayBudgets | None":
     return DayBudgets(check, services.store)
 
 
+def _plans(services: Services, scheduler: "Scheduler") -> "PlanRuns":
+    """Runs plans: waves of tasks. Made with the scheduler."""
+    from serena_central.agents.plans.plan_runs import PlanRuns
+    from serena_central.tools.plan_ground import PlanGround
+
+    assert services.tasks.verifier is not None
+    ground = PlanGround(services, scheduler, services.tasks.verifier)
+    return PlanRuns(ground=ground, bus=services.bus, store=services.store, folder=services.places.plans)
+
+
 def _warming_on_start(runs: list[Run], services: Services) -> None:
     when = services.settings.warm_on_session_start
     if when == "off":
@@ -468,6 +481,7 @@ def _faces(
                 gates=Gates(parts, parts.caller.transcript),
                 upstreams=Upstreams(parts),
                 tasks=Tasks(parts),
+                plans=Plans(parts),
                 transcripts=Transcripts(parts),
                 warming=Warming(services.warm_up, projects, repos),
                 calls=Calls(parts),

@@ -44,6 +44,7 @@ COMMANDS = {
     "config": "Show or create the settings.",
     "claude": "Show, check and change settings, rules and memory in Claude Code's format.",
     "task": "Run sub-agents, and list, show and cancel their tasks.",
+    "waves": "Check, run, show, resume and undo plans: waves of tasks.",
     "agents": "List, show and check definitions of agents.",
     "mcp": "List, add, see and call the MCP servers of all configuration files.",
     "languages": "List languages and their language servers.",

@@ -27,6 +27,9 @@ _Loader: type[yaml.SafeLoader] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _DEPTH = 4
 """Of keys whose lines are known: group, setting, entry, field."""
 
+_ITEMS_DEPTH = 8
+"""The same where list items count."""
+
 
 class DocumentError(Exception):
     """The file can't be used as a whole. `line` is 1-based, None where there is none."""
@@ -57,8 +60,12 @@ def read_document(path: Path, within: Path | None = None) -> Document | None:
     return None if text is None else parse_document(text)
 
 
-def parse_document(text: str) -> Document:
-    """Raises: DocumentError."""
+def parse_document(text: str, *, items: bool = False) -> Document:
+    """`items`: the lines of list items, too, `key.0`, and of all keys in them.
+
+    Raises:
+        DocumentError
+    """
     try:
         _check_events(text)
         loader = _Loader(text)
@@ -69,7 +76,7 @@ def parse_document(text: str) -> Document:
             if not isinstance(node, yaml.MappingNode):
                 raise DocumentError("must be a mapping of keys to values", node.start_mark.line + 1)
             # Before construction: merge keys (`<<`) expand their aliases in place.
-            lines, repeated = _lines(node)
+            lines, repeated = _lines(node, items=items)
             _expanded_size(node, {}, 0)
             construct = cast("Callable[[yaml.Node], dict[Any, Any]]", loader.construct_document)
             return Document(construct(node), lines, repeated)
@@ -154,7 +161,7 @@ def _children(node: yaml.CollectionNode) -> list[yaml.Node]:
     return list(node.value)
 
 
-def _lines(root: yaml.MappingNode) -> tuple[dict[str, int], list[str]]:
+def _lines(root: yaml.MappingNode, *, items: bool) -> tuple[dict[str, int], list[str]]:
     lines: dict[str, int] = {}
     repeated: list[str] = []
 
@@ -166,6 +173,14 @@ def _lines(root: yaml.MappingNode) -> tuple[dict[str, int], list[str]]:
             lines[name] = key.start_mark.line + 1
             if depth > 1 and isinstance(value, yaml.MappingNode):
                 note(value, f"{name}.", depth - 1)
+            elif items and depth > 1 and isinstance(value, yaml.SequenceNode):
+                note_items(value, name, depth - 1)
 
-    note(root, "", _DEPTH)
+    def note_items(sequence: yaml.SequenceNode, name: str, depth: int) -> None:
+        for number, item in enumerate(sequence.value):
+            lines[f"{name}.{number}"] = item.start_mark.line + 1
+            if depth > 1 and isinstance(item, yaml.MappingNode):
+                note(item, f"{name}.{number}.", depth - 1)
+
+    note(root, "", _ITEMS_DEPTH if items else _DEPTH)
     return lines, repeated

@@ -120,6 +120,15 @@ class TaskWrote(Event, frozen=True, kw_only=True):
     task: str
 
 
+class PlanMoved(Event, frozen=True, kw_only=True):
+    """A plan, or a wave of it, has another state."""
+
+    kind: ClassVar[str] = "plan.moved"
+    plan: str
+    state: str
+    wave: str = ""
+
+
 class ProjectEvent(Event, frozen=True, kw_only=True):
     """`project` is the project's name."""
 

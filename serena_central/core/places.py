@@ -153,6 +153,11 @@ class Places:
         return self.home / "worktrees"
 
     @property
+    def plans(self) -> Path:
+        """A folder for each plan that was run: its state, and the results of its waves."""
+        return self.home / "plans"
+
+    @property
     def tasks(self) -> Path:
         """What tasks wrote while they ran: a file of JSON lines each."""
         return self.home / "tasks"

@@ -12,3 +12,6 @@ from serena_central.sdk.transcripts import messages as messages
 from serena_central.sdk.transcripts import resume as resume
 from serena_central.sdk.transcripts import sessions as sessions
 from serena_central.sdk.transcripts import usage as usage
+from serena_central.sdk.waves import WaveFailed as WaveFailed
+from serena_central.sdk.waves import WaveResult as WaveResult
+from serena_central.sdk.waves import execute_wave as execute_wave

@@ -41,6 +41,7 @@ from serena_central.store.rows import (
     EditRow,
     EventRow,
     MemoryTotalRow,
+    PlanRow,
     ProjectRow,
     Row,
     ServerRunRow,
@@ -74,11 +75,11 @@ WORDS_SEARCHED = 8
 IDS_ASKED = 500
 """In one statement: databases bound the number of its parameters."""
 
-_SESSION, _VIEW, _CALL, _DETAIL, _EDIT, _EVENT, _PROJECT, _RUN, _CALL_TOTAL, _MEMORY_TOTAL, _DAILY, _TASK = (
+_SESSION, _VIEW, _CALL, _DETAIL, _EDIT, _EVENT, _PROJECT, _RUN, _CALL_TOTAL, _MEMORY_TOTAL, _DAILY, _TASK, _PLAN = (
     METADATA.tables[kind.table]
     for kind in (
         SessionRow, SymbolViewRow, ToolCallRow, CallDetailRow, EditRow, EventRow, ProjectRow, ServerRunRow,
-        CallTotalRow, MemoryTotalRow, DailyTotalRow, TaskRow,
+        CallTotalRow, MemoryTotalRow, DailyTotalRow, TaskRow, PlanRow,
     )
 )  # fmt: skip
 
@@ -303,6 +304,22 @@ class Queries(TotalQueries):
             chosen = chosen.where(_behind(columns, wanted.behind))
         return self._rows(TaskRow, chosen)
 
+    def plan(self, plan_id: str) -> PlanRow | None:
+        found = self._rows(PlanRow, select(_PLAN).where(_PLAN.columns.id == plan_id))
+        return found[0] if found else None
+
+    def plans(self, wanted: TaskFilter) -> list[PlanRow]:
+        """The newest first."""
+        columns = _PLAN.columns
+        chosen = select(_PLAN).order_by(columns.at.desc(), columns.id.desc()).limit(wanted.limit)
+        if wanted.state is not None:
+            chosen = chosen.where(columns.state == wanted.state)
+        if wanted.project is not None:
+            chosen = chosen.where(columns.project_root == wanted.project)
+        if wanted.behind is not None:
+            chosen = chosen.where(_behind(columns, wanted.behind))
+        return self._rows(PlanRow, chosen)
+
     def task_cost_since(self, at: float) -> float:
         """Dollars of the tasks that began since then, as far as it is known."""
         chosen = select(func.sum(_TASK.columns.cost_usd)).where(_TASK.columns.at >= at)
@@ -350,6 +367,7 @@ class Queries(TotalQueries):
             _VIEW: _VIEW.columns.seen_at < calls_before,
             _SESSION: _SESSION.columns.last_activity < calls_before,
             _TASK: _TASK.columns.at < calls_before,
+            _PLAN: _PLAN.columns.at < calls_before,
             _RUN: and_(_RUN.columns.started_at < calls_before, _RUN.columns.ended_at.is_not(None)),
         }
         expired = _EDIT.columns.at < now - EDIT_PATCHES_KEPT_S, _EDIT.columns.patches.is_not(None)

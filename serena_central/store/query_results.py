@@ -59,7 +59,7 @@ class EditFilter(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TaskFilter(msgspec.Struct, frozen=True, kw_only=True):
-    """Which tasks. `project` is a root; `behind` is the time and id of the entry before the first."""
+    """Which tasks or plans. `project` is a root; `behind` is the time and id of the entry before the first."""
 
     state: str | None = None
     project: str | None = None

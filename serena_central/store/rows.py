@@ -283,6 +283,30 @@ class TaskRow(Row, kw_only=True):
         return {**own, **{name: masked(own[name]) for name in ("instruction", "text", "error")}}
 
 
+class PlanRow(Row, kw_only=True):
+    """One plan that was run. `waves` is the state of each with its tasks, as `agents.plans.run_state` has it; `folder`
+    holds its results. Secrets are masked as it is written."""
+
+    table = "plan"
+    indexes = (("at",),)
+    id: str
+    at: float
+    ended_at: float | None = None
+    state: str
+    name: str
+    project_root: str
+    file: str = ""
+    folder: str = ""
+    called_by: str = ""
+    says: str = ""
+    cost_usd: float = 0.0
+    waves: list[dict[str, Any]] = []
+
+    def values(self) -> dict[str, Any]:
+        own = msgspec.structs.asdict(self)
+        return {**own, "says": masked(self.says), "waves": masked_value(self.waves)}
+
+
 TABLES: tuple[type[Row], ...] = (
     SessionRow,
     SymbolViewRow,
@@ -296,6 +320,7 @@ TABLES: tuple[type[Row], ...] = (
     CallTotalRow,
     MemoryTotalRow,
     TaskRow,
+    PlanRow,
 )
 """All of them."""
 

@@ -17,8 +17,10 @@ from anyio.abc import TaskStatus
 from serena_central.core.errors import InvalidArguments, TaskRefused
 from serena_central.core.quoting import quoted
 from serena_central.sessions.session import new_session_id
+from serena_central.tools.symbol_leases import SymbolLeases
 
 if TYPE_CHECKING:
+    from serena_central.agents.plans.plan_runs import PlanRuns
     from serena_central.agents.scheduler import Scheduler, Task
     from serena_central.projects.root_settings import ClaudeSettings
     from serena_central.projects.trust.trust_decisions import Trust
@@ -56,11 +58,14 @@ class TaskOffer:
         """Makes the scheduler; set by the composition root."""
         self.verifier: TaskVerifier | None = None
         """Set with the scheduler."""
+        self.build_plans: Callable[[Scheduler], PlanRuns] | None = None
+        self.leases = SymbolLeases()
         self._wanted = anyio.Event()
         self._runs = anyio.Event()
         self.closing = anyio.Event()
         """Set when the server stops: whoever waits for a task gets its state."""
         self._scheduler: Scheduler | None = None
+        self._plans: PlanRuns | None = None
 
     async def run(self, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
         """Runs the scheduler from the moment that it is needed, until it is cancelled."""
@@ -70,6 +75,9 @@ class TaskOffer:
         self._scheduler = await anyio.to_thread.run_sync(self.build)
         async with anyio.create_task_group() as tasks:
             await tasks.start(self._scheduler.run)
+            assert self.build_plans is not None
+            self._plans = self.build_plans(self._scheduler)
+            await tasks.start(self._plans.run)
             self._runs.set()
 
     def learning(self, session: str) -> AbstractContextManager[None]:
@@ -94,6 +102,12 @@ class TaskOffer:
         await self._runs.wait()
         assert self._scheduler is not None
         return self._scheduler
+
+    async def plans(self) -> "PlanRuns":
+        """Runs plans; made with the scheduler."""
+        await self.scheduler()
+        assert self._plans is not None
+        return self._plans
 
     async def submit(self, asked: TaskRequest, root: Path, called_by: str) -> "Task":
         """Accepts a task in the project at a real root. `called_by` is the session that asks.

@@ -54,6 +54,8 @@ class Seen:
         default_factory=lambda: defaultdict[Path, ErrorBaseline](ErrorBaseline)
     )
     tests: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
+    shared: dict[Path, ErrorBaseline] | None = None
+    """Errors before the wave of a plan that it belongs to."""
 
 
 class TaskVerifier:
@@ -65,10 +67,21 @@ class TaskVerifier:
         self._sessions = sessions
         self._seen: dict[str, Seen] = {}
         """By the sessions of tasks that run."""
+        self._shared: dict[str, dict[Path, ErrorBaseline]] = {}
+        """By plans that run."""
 
     async def before(self, spec: TaskSpec) -> Seen:
-        seen = self._seen[spec.session] = Seen(await self._files(spec))
+        parent = self._seen.get(spec.called_by)
+        shared = parent.shared if parent is not None else self._shared.get(spec.called_by)
+        seen = self._seen[spec.session] = Seen(await self._files(spec), shared=shared)
         return seen
+
+    def share(self, plan: str) -> dict[Path, ErrorBaseline]:
+        """The errors before a wave of a plan, to which its tasks add those of files that they are about to change."""
+        return self._shared.setdefault(plan, defaultdict(ErrorBaseline))
+
+    def forget(self, plan: str) -> None:
+        self._shared.pop(plan, None)
 
     def ran(self, session: str, command: str, exit_code: int | None) -> None:
         """A command of a task's session has ended."""
@@ -91,7 +104,10 @@ class TaskVerifier:
         async def learn(root: Path, files: Collection[str]) -> None:
             try:
                 project = await self._projects.open(root)
-                await seen.baselines[root].learn(project, files, LEARN_S)
+                baseline = seen.baselines[root]
+                await baseline.learn(project, files, LEARN_S)
+                if seen.shared is not None:
+                    seen.shared[root].add(baseline)
             except SerenaCentralError as error:
                 logger.info("errors in %s before an edit of a task are not known: %s", root, error)
 
@@ -112,12 +128,12 @@ class TaskVerifier:
                 edits = await self._history.edits(EditFilter(session=spec.session, limit=MOST_EDITS))
                 undone = await self._history.undone([edit.id for edit in edits])
             kept = [edit for edit in edits if edit.id not in undone and edit.undoes is None]
-            files = set(_files_of(edits))
+            files = set(files_of(edits))
             found["edits"] = [edit.id for edit in kept]
-            found["files"] = sorted(set(_files_of(kept)))
+            found["files"] = sorted(set(files_of(kept)))
             found["symbols"] = sorted({edit.symbol for edit in kept if edit.symbol})
             for edit in kept:
-                changed[Path(edit.project_root)].update(_files_of([edit]))
+                changed[Path(edit.project_root)].update(files_of([edit]))
         except (SerenaCentralError, TimeoutError) as error:
             notes.append("edits are " + INCOMPLETE.format(error or "the history did not answer in time"))
         now = await self._files(spec) if seen is not None and seen.files is not None else None
@@ -183,5 +199,6 @@ def _shorten(found: dict[str, Any], notes: list[str]) -> None:
             found[name] = value[:MOST_LISTED]
 
 
-def _files_of(edits: Iterable[EditRow]) -> list[str]:
+def files_of(edits: Iterable[EditRow]) -> list[str]:
+    """Root-relative paths of all files that edits changed."""
     return [str(file[name]) for edit in edits for file in edit.files for name in ("path", "moved_to") if file.get(name)]

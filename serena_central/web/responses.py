@@ -52,6 +52,8 @@ _STATUS: tuple[tuple[type[errors.SerenaCentralError], int], ...] = (
     (errors.EditError, 409),
     (errors.TaskNotFound, 404),
     (errors.NoRunner, 503),
+    (errors.PlanNotFound, 404),
+    (errors.InvalidPlan, 400),
     (errors.TaskError, 409),
     (errors.TrustRefused, 409),
     (errors.ToolRefused, 403),

@@ -5,6 +5,7 @@ from typing import Any
 from starlette.requests import Request
 from starlette.routing import BaseRoute
 
+from serena_central.agents.plans.run_state import PlanView
 from serena_central.agents.tasks import TaskState, TaskView
 from serena_central.core.events import Severity
 from serena_central.pool.state import RunState
@@ -19,6 +20,7 @@ from serena_central.web.hooks import CloseConversation, Hooks
 from serena_central.web.metrics import Metrics
 from serena_central.web.operation import Operation
 from serena_central.web.pages.table import Dashboard
+from serena_central.web.plans import Decision, MoreWaves, PlanCheck, PlanList, Plans, PlanText, PlanUndone
 from serena_central.web.presence import Presence
 from serena_central.web.query import CURSOR, LIMIT, SECONDS, Query, choice, limit_of
 from serena_central.web.responses import Handler
@@ -45,6 +47,7 @@ def routes(
     gates: Gates,
     upstreams: Upstreams,
     tasks: Tasks,
+    plans: Plans,
     transcripts: Transcripts,
     dashboard: Dashboard,
 ) -> list[BaseRoute]:
@@ -58,6 +61,7 @@ def routes(
         gates=gates,
         upstreams=upstreams,
         tasks=tasks,
+        plans=plans,
         transcripts=transcripts,
         dashboard=dashboard,
     )
@@ -75,6 +79,7 @@ def operations(
     gates: Gates,
     upstreams: Upstreams,
     tasks: Tasks,
+    plans: Plans,
     transcripts: Transcripts,
     dashboard: Dashboard,
 ) -> list[Operation]:
@@ -261,6 +266,54 @@ def operations(
             answers.TaskOutputLines,
             Query("after", "Lines behind this number.", {"type": "integer", "minimum": 0, "maximum": 2**31}),
             LIMIT,
+        ),
+        _get(
+            "/plans",
+            plans.list_plans,
+            "Plans: waves of tasks",
+            PlanList,
+            Query("project", "Plans in the project of this name or root."),
+            *LIST,
+        ),
+        _post("/plans", plans.run_plan, "Runs a plan", PlanView, body=PlanText, status=202),
+        _post(
+            "/plans/check",
+            plans.check_plan,
+            "Checks a plan, and shows the order of its tasks",
+            PlanCheck,
+            body=PlanText,
+        ),
+        _get("/plan-schema", plans.show_plan_schema, "The JSON schema of plan files", dict[str, Any]),
+        _get(
+            "/plans/{plan}",
+            plans.show_plan,
+            "One plan, with its waves and tasks",
+            PlanView,
+            Query(
+                "wait_s",
+                "Wait until it is over or waits for a person, 60 seconds at most.",
+                {"type": "integer", "minimum": 0, "maximum": 86_400},
+            ),
+        ),
+        _post(
+            "/plans/{plan}/waves",
+            plans.add_waves,
+            "Adds waves to a plan that is done",
+            PlanView,
+            body=MoreWaves,
+            status=202,
+        ),
+        _post("/plans/{plan}/resume", plans.resume_plan, "Goes on with what is not done", PlanView, BY, status=202),
+        _post("/plans/{plan}/decision", plans.decide_plan, "Approves or declines", PlanView, BY, body=Decision),
+        _post("/plans/{plan}/cancel", plans.cancel_plan, "Cancels a plan and its tasks", PlanView, BY),
+        _post(
+            "/plans/{plan}/undo",
+            plans.undo_plan,
+            "Undoes the edits of a plan",
+            PlanUndone,
+            BY,
+            Query("wave", "Those of this wave alone."),
+            Query("task", "Those of this task alone."),
         ),
         _get(
             "/usage",

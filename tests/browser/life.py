@@ -15,7 +15,7 @@ from serena_central.analysis.analysis_run import Kind
 from serena_central.web.pages.page import BELOW, Page
 from tests.support.central import RunningCentral, running_central
 from tests.support.example_project import TOTAL, example_project, page_queries
-from tests.support.tasks import past_task
+from tests.support.tasks import past_plan, past_task
 from tests.support.transcripts import claude, written
 from tests.support.upstreams import QUICK, scripted, settings_of_user
 
@@ -79,6 +79,7 @@ async def _busy(home: Path, shop: Path, billing: Path, settings: dict[str, Any])
         await _analysis_run(central, shop)
         (made, *_) = (await http.get("/api/v1/calls", params={"tool": "replace_symbol_body"})).json()["calls"]
         central.central.store.writer.put(past_task(shop))
+        central.central.store.writer.put(past_plan(shop))
         await central.central.store.writer.flush()
         paths = {
             "session": claude,
@@ -90,6 +91,7 @@ async def _busy(home: Path, shop: Path, billing: Path, settings: dict[str, Any])
             "client": "claude-code",
             "conversation": "s-1",
             "task": "t-past",
+            "plan": "p-past",
         }
         yield Life(central, paths, page_queries(shop))
 

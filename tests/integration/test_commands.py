@@ -45,6 +45,12 @@ NEEDS_SERVER: dict[tuple[str, ...], list[str]] = {
     ("warm",): [],
     ("hooks", "replay"): ["Bash(git push:*)"],
     ("task", "run"): ["Look around"],
+    ("waves", "resume"): ["p-000000000000"],
+    ("waves", "approve"): ["p-000000000000"],
+    ("waves", "cancel"): ["p-000000000000"],
+    ("waves", "undo"): ["p-000000000000"],
+    ("waves", "show"): ["p-000000000000"],
+    ("waves", "list"): [],
     ("task", "list"): [],
     ("task", "show"): ["t-1"],
     ("task", "cancel"): ["t-1"],
@@ -82,6 +88,7 @@ DONE: dict[tuple[str, ...], list[str]] = {
     ("claude", "import"): ["--dry-run"],
     ("agents", "list"): [],
     ("agents", "check"): [],
+    ("waves", "schema"): [],
     ("mcp", "list"): [],
     ("mcp", "add"): ["files", "--force", "--url", "http://localhost:9/mcp"],
     ("mcp", "add-json"): ["more", '{"command": "true"}', "--force"],
@@ -119,9 +126,12 @@ ELSEWHERE = {
     ("transcripts", "resume"),
     ("blame",),
     ("agents", "show"),
+    ("waves", "check"),
+    ("waves", "run"),
 }
 """Start servers, ask registries, read stdin or need an entry or a transcript: tested by what they do (test_background,
-test_serving, lsp/test_installers, hub/test_login, test_claude_commands, test_agents_command)."""
+test_serving, lsp/test_installers, hub/test_login, test_claude_commands, test_agents_command,
+test_waves_command)."""
 
 WRONG: dict[tuple[str, ...], list[str]] = {
     ("serve",): ["--json"],
@@ -139,6 +149,8 @@ WRONG: dict[tuple[str, ...], list[str]] = {
     ("transcripts", "pin"): ["nobody"],
     ("transcripts", "resume"): ["nobody"],
     ("agents", "show"): ["nobody"],
+    ("waves", "check"): ["nowhere.yml"],
+    ("waves", "run"): ["nowhere.yml"],
 }
 
 

@@ -24,7 +24,7 @@ from serena_central.web.pages.table import PAGES
 from tests.support.browser import Visitor, shown
 from tests.support.central import RunningCentral, running_central, session_of
 from tests.support.events import Happened
-from tests.support.tasks import past_task
+from tests.support.tasks import past_plan, past_task
 
 pytestmark = pytest.mark.anyio
 
@@ -263,8 +263,10 @@ async def test_words_of_clients_files_and_logs_stay_words_on_every_page(
         "server": server["id"],
         "tool": "find_symbol",
         "task": "t-past",
+        "plan": "p-past",
     }
     central.central.store.writer.put(past_task(root, HOSTILE))
+    central.central.store.writer.put(past_plan(root, HOSTILE))
     await central.central.store.writer.flush()
     for page in PAGES:
         if "{upstream}" in page.path or "{conversation}" in page.path:  # none is here: their own tests look at them

@@ -183,6 +183,19 @@ async def test_every_answer_has_the_documented_shape(
     refused = await http.post(f"{V1}/tasks/{started}/compact")
     assert refused.status_code == 409
     walk.done.add(("POST", f"{V1}/tasks/{{task}}/compact"))
+    wave = {"tasks": [{"instruction": "x"}], "checks": [{"approval": "Well?"}]}
+    asked = {"plan": {"name": "x", "waves": [wave]}, "project": str(project)}
+    await go("POST", f"{V1}/plans/check", body=asked)
+    plan = (await go("POST", f"{V1}/plans", body=asked))["id"]
+    await go("GET", f"{V1}/plans/{{plan}}", query={"wait_s": "30"}, plan=plan)
+    await go("GET", f"{V1}/plans")
+    await go("GET", f"{V1}/plan-schema")
+    await go("POST", f"{V1}/plans/{{plan}}/decision", body={"approved": True}, plan=plan)
+    await go("GET", f"{V1}/plans/{{plan}}", query={"wait_s": "30"}, plan=plan)
+    await go("POST", f"{V1}/plans/{{plan}}/waves", body={"waves": [wave]}, plan=plan)
+    await go("POST", f"{V1}/plans/{{plan}}/cancel", plan=plan)
+    await go("POST", f"{V1}/plans/{{plan}}/undo", plan=plan)
+    await go("POST", f"{V1}/plans/{{plan}}/resume", plan=plan)
     await go("GET", f"{V1}/stats")
     for entry in (await go("GET", f"{V1}/schemas"))["schemas"]:
         await go("GET", f"{V1}/schemas/{{name}}", name=entry["name"])

@@ -20,7 +20,7 @@ from tests.support import upstreams
 from tests.support.browser import shown, visiting
 from tests.support.central import TESTS, RunningCentral, running_central
 from tests.support.child import PATIENCE_S, serving_child
-from tests.support.tasks import over, scripted, start, until
+from tests.support.tasks import announce, over, scripted, start, until
 
 pytestmark = pytest.mark.anyio
 
@@ -66,12 +66,6 @@ async def test_only_so_many_run_at_once_and_the_others_have_positions(tmp_path: 
         assert [(await over(http, one["id"]))["state"] for one in queued] == ["done", "done"]
         for one in held[1:]:
             await http.post(f"/api/v1/tasks/{one['id']}/cancel")
-
-
-def announce(running: RunningCentral, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As the command line does that starts a server."""
-    (folder / "home" / "server.json").write_text(json.dumps({"url": f"{running.url}/mcp", "pid": 1}))
-    monkeypatch.setenv("SERENA_CENTRAL_HOME", str(folder / "home"))
 
 
 async def test_gather_runs_tasks_side_by_side_and_one_failure_keeps_the_others(

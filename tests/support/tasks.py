@@ -7,8 +7,10 @@ from typing import Any
 
 import anyio
 import httpx
+import pytest
 
-from serena_central.store.rows import TaskRow
+from serena_central.store.rows import PlanRow, TaskRow
+from tests.support.central import RunningCentral
 from tests.support.child import PATIENCE_S
 
 
@@ -42,6 +44,28 @@ async def until(http: httpx.AsyncClient, task: str, state: str) -> dict[str, Any
         return found
 
 
+async def start_plan(http: httpx.AsyncClient, plan: dict[str, Any], project: Path) -> str:
+    """The id of a plan that runs."""
+    answer = await http.post("/api/v1/plans", json={"plan": plan, "project": str(project)})
+    assert answer.status_code == 202, answer.text
+    return answer.json()["id"]
+
+
+async def over_plan(http: httpx.AsyncClient, plan: str) -> dict[str, Any]:
+    """The plan when it is over, or waits for a person."""
+    with anyio.fail_after(PATIENCE_S):
+        while True:
+            found = (await http.get(f"/api/v1/plans/{plan}", params={"wait_s": 5})).json()
+            if found["state"] != "running":
+                return found
+
+
+def announce(running: RunningCentral, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Has commands and the Python API find a server, as the command line does that starts one."""
+    (folder / "home" / "server.json").write_text(json.dumps({"url": f"{running.url}/mcp", "pid": 1}))
+    monkeypatch.setenv("SERENA_CENTRAL_HOME", str(folder / "home"))
+
+
 def past_task(root: Path, text: str = "It is in cart.py.") -> TaskRow:
     """A task that was carried out, with this text wherever others write one."""
     return TaskRow(
@@ -71,4 +95,43 @@ def past_task(root: Path, text: str = "It is in cart.py.") -> TaskRow:
             "tests": [{"command": text, "exit_code": 1}],
             "notes": [text],
         },
+    )
+
+
+def past_plan(root: Path, text: str = "It is in cart.py.") -> PlanRow:
+    """A plan that stopped, with this text wherever others write one."""
+    error = {"path": text, "line": 3, "message": text, "reference": True}
+    done = {"name": "map", "task": "t-past", "state": "done", "text": text, "verified": {"edits": ["e-none"]}}
+    failed = {"name": text, "state": "failed", "error": text, "after": {"map": text}, "undone": ["e-none"]}
+    wave = {
+        "name": "discovery",
+        "state": "failed",
+        "transaction": True,
+        "tasks": [done, failed],
+        "checks": [{"name": text, "state": "failed", "says": text}],
+        "verified": {
+            "files": [text],
+            "changed_otherwise": [text],
+            "new_errors": [error],
+            "tests": [{"command": text, "exit_code": 1}],
+            "undetermined": [text],
+        },
+        "undone": ["e-none"],
+        "not_undone": {"e-other": text},
+        "says": text,
+        "notes": [text],
+        "results_file": text,
+    }
+    return PlanRow(
+        id="p-past",
+        at=time.time() - 600,
+        ended_at=time.time() - 590,
+        state="stopped",
+        name="pricing",
+        project_root=str(root),
+        file=text,
+        folder=str(root / "none"),
+        says=text,
+        cost_usd=0.0123,
+        waves=[wave],
     )

@@ -28,7 +28,10 @@ the package.
     ├── TaskError
     │   ├── TaskRefused          its depth, its budget, or a name in it that is not known
     │   ├── NoRunner             nothing on this machine can carry it out; how to get what can
-    │   └── TaskNotFound
+    │   ├── TaskNotFound
+    │   ├── PlanRefused          what it brings is not allowed, or its state does not permit it
+    │   ├── InvalidPlan          its errors, each with file and line
+    │   └── PlanNotFound
     ├── UpstreamQuestionRefused  what an MCP server asks back can't be put to the client
     ├── MemoryNotFound           lists the names there are
     ├── MemoryChanged            not what the session has seen: what it is now
@@ -150,7 +153,15 @@ from serena_central.core.errors.project_errors import (
     UnknownProject,
 )
 from serena_central.core.errors.server_errors import KEY_SHOWN, AlreadyRunning, ConfigError, NotReady, StoreError
-from serena_central.core.errors.task_errors import NoRunner, TaskError, TaskNotFound, TaskRefused
+from serena_central.core.errors.task_errors import (
+    InvalidPlan,
+    NoRunner,
+    PlanNotFound,
+    PlanRefused,
+    TaskError,
+    TaskNotFound,
+    TaskRefused,
+)
 from serena_central.core.errors.upstream_errors import (
     UpstreamCallFailed,
     UpstreamError,
@@ -187,6 +198,7 @@ __all__ = [
     "Inapplicable",
     "InstallFailed",
     "InvalidArguments",
+    "InvalidPlan",
     "JointEditRefused",
     "LanguageServerError",
     "MemoryChanged",
@@ -201,6 +213,8 @@ __all__ = [
     "PathNotFound",
     "PathOutsideProject",
     "PathRefused",
+    "PlanNotFound",
+    "PlanRefused",
     "ProjectRefused",
     "ReferencesUnknown",
     "RequestFailed",

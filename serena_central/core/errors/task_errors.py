@@ -24,3 +24,21 @@ class NoRunner(TaskError):
 class TaskNotFound(TaskError):
     def __init__(self, task: str) -> None:
         super().__init__(f"There is no task {quoted(task)}. `serena-central task list` lists them.")
+
+
+class PlanRefused(TaskError):
+    """A plan is not run, resumed or undone: what it brings is not allowed, or its state does not permit it."""
+
+
+class InvalidPlan(TaskError):
+    """A plan has errors, each with its place."""
+
+    several_lines = True
+
+    def __init__(self, problems: Iterable[str]) -> None:
+        super().__init__("\n".join(problems))
+
+
+class PlanNotFound(TaskError):
+    def __init__(self, plan: str) -> None:
+        super().__init__(f"There is no plan {quoted(plan)}. `serena-central waves list` lists them.")

@@ -26,6 +26,8 @@ async def answer(call: ToolCall, target: Project, edited: Edited, *, about: str 
         call.note(note)
     if edited.id is None:
         return edited.diff or "Nothing to change: the text is already identical."
+    for warning in call.services.tasks.leases.warnings(target.root, call.session.id, edited):
+        call.note(warning)
     call.session.edits += 1
     ReadSet(call, target).record(edited, about=about)
     files: dict[str, Any] = {}

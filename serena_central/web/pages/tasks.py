@@ -142,10 +142,15 @@ async def state(visit: Visit) -> TaskState:
         edits=[(edit, link(f"/edits/{edit}")) for edit in seen.get("edits", [])],
         files=seen.get("files", []),
         changed_otherwise=seen.get("changed_otherwise", []),
-        findings=[(title, list(map(_place, seen[name]))) for name, title in FINDINGS.items() if seen.get(name)],
+        findings=findings(seen),
         tests=[(one["command"], exit_words(one["exit_code"])) for one in seen.get("tests", [])],
         notes=seen.get("notes", []),
     )
+
+
+def findings(seen: dict[str, Any]) -> list[tuple[str, list[str]]]:
+    """What a verified result says of errors, by kind."""
+    return [(title, list(map(_place, seen[name]))) for name, title in FINDINGS.items() if seen.get(name)]
 
 
 def _place(error: dict[str, Any]) -> str:

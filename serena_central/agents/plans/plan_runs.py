@@ -1,0 +1,359 @@
+"""Runs plans: one wave after another, what must hold between them, and what is undone where it does not.
+
+What is needed to resume a plan after the server's end is in its folder before anything follows from it. It knows
+sessions by their ids.
+"""
+
+import logging
+import secrets
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import anyio
+import anyio.to_thread
+import msgspec
+from anyio.abc import TaskGroup, TaskStatus
+
+from serena_central.agents.plans.ground import Ground, Undoing
+from serena_central.agents.plans.plan import Approval, BadPlan, Plan, Wave, checks_of, read_plan, task_name, wave_index
+from serena_central.agents.plans.results import Stored, load, store
+from serena_central.agents.plans.run_state import CheckRun, PlanState, PlanView, TaskRun, WaveRun, WaveState
+from serena_central.agents.plans.waves import Stopped, WaveRunner
+from serena_central.core.errors import InvalidPlan, PlanNotFound, PlanRefused
+from serena_central.core.event_kinds import PlanMoved
+from serena_central.core.events import EventBus, Severity
+from serena_central.store.query_results import TaskFilter
+from serena_central.store.rows import PlanRow
+from serena_central.store.store import Store
+
+logger = logging.getLogger(__name__)
+
+MOST_RUNNING = 20
+
+
+def new_plan_id() -> str:
+    """As a task's."""
+    return "p-" + secrets.token_hex(6)
+
+
+class PlanRun:
+    """A plan of this run of the server."""
+
+    def __init__(self, plan: Plan, view: PlanView) -> None:
+        self.plan = plan
+        self.view = view
+        self.scope = anyio.CancelScope()
+        self.over = anyio.Event()
+        self.moved = anyio.Event()
+        self.decision: anyio.Event | None = None
+        """Set while it waits for a person, and when one has decided."""
+        self.approved_by = ""
+        self.declined_by = ""
+        self.cancelled_by = ""
+
+
+class PlanRuns:
+    """Belongs to the event loop's thread."""
+
+    def __init__(
+        self, *, ground: Ground, bus: EventBus, store: Store, folder: Path, clock: Callable[[], float] = time.time
+    ) -> None:
+        self.ground = ground
+        self._bus = bus
+        self._store = store
+        self._folder = folder
+        self._clock = clock
+        self._live: dict[str, PlanRun] = {}
+        self._tasks: TaskGroup | None = None
+
+    async def run(self, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
+        """Owns the plans until it is cancelled; those that run then can be resumed."""
+        async with anyio.create_task_group() as tasks:
+            self._tasks = tasks
+            task_status.started()
+            try:
+                await anyio.sleep_forever()
+            finally:
+                self._tasks = None
+                tasks.cancel_scope.cancel()
+
+    # --- asking ------------------------------------------------------------------------------------------------------
+
+    async def find(self, plan_id: str) -> PlanView:
+        """Raises PlanNotFound, StoreError."""
+        if plan_id in self._live:
+            return self._live[plan_id].view
+        await self._store.writer.flush()
+        row = await self._store.ask(lambda queries: queries.plan(plan_id))
+        if row is None:
+            raise PlanNotFound(plan_id)
+        return self._view(row)
+
+    async def listed(self, wanted: TaskFilter) -> list[PlanView]:
+        """The newest first.
+
+        Raises:
+            StoreError
+        """
+        await self._store.writer.flush()
+        rows = await self._store.ask(lambda queries: queries.plans(wanted))
+        return [self._live[row.id].view if row.id in self._live else self._view(row) for row in rows]
+
+    async def wait(self, plan_id: str, seconds: float) -> PlanView:
+        """Waits until a plan is over or waits for a person, or that long.
+
+        Raises:
+            PlanNotFound, StoreError
+        """
+        run = self._live.get(plan_id)
+        if run is not None:
+            with anyio.move_on_after(seconds):
+                while not run.over.is_set() and run.view.state is PlanState.RUNNING:
+                    await run.moved.wait()
+        return await self.find(plan_id)
+
+    # --- doing -------------------------------------------------------------------------------------------------------
+
+    async def start(self, plan: Plan, root: Path, file: str, by: str) -> PlanView:
+        """Runs a plan, whose commands a person has allowed.
+
+        Raises:
+            PlanRefused
+        """
+        plan_id = new_plan_id()
+        view = PlanView(
+            id=plan_id,
+            name=plan.name,
+            state=PlanState.RUNNING,
+            project_root=str(root),
+            file=file,
+            folder=str(self._folder / plan_id),
+            created_at=self._clock(),
+            ended_at=None,
+            called_by=by,
+            says="",
+            cost_usd=0.0,
+            waves=[_new_wave(plan, wave, number) for number, wave in enumerate(plan.waves, 1)],
+        )
+        return await self._begin(PlanRun(plan, view))
+
+    async def extend(self, plan_id: str, waves: list[dict[str, object]]) -> PlanView:
+        """Adds waves to a plan that is done, and runs them.
+
+        Raises:
+            PlanNotFound, PlanRefused, InvalidPlan
+        """
+        run = await self._still_live(plan_id)
+        stored = await self._stored(plan_id)
+        state = run.view.state if run is not None else stored.view.state
+        if state is not PlanState.DONE:
+            raise PlanRefused(f"{plan_id} is {state}: waves are added to a plan that is done.")
+        values = msgspec.to_builtins(stored.plan)
+        values["waves"] = [*values["waves"], *waves]
+        try:
+            plan = read_plan(values)
+        except BadPlan as error:
+            raise InvalidPlan(map(str, error.problems)) from error
+        number = len(stored.plan.waves)
+        stored.view.waves += [_new_wave(plan, wave, at) for at, wave in enumerate(plan.waves[number:], number + 1)]
+        return await self._begin(PlanRun(plan, stored.view))
+
+    async def resume(self, plan_id: str) -> PlanView:
+        """Goes on with what is not done.
+
+        Raises:
+            PlanNotFound, PlanRefused, StoreError
+        """
+        if (run := await self._still_live(plan_id)) is not None:
+            raise PlanRefused(f"{plan_id} is {run.view.state} already.")
+        stored = await self._stored(plan_id)
+        if stored.view.state is PlanState.DONE:
+            raise PlanRefused(f"{plan_id} is done.")
+        return await self._begin(PlanRun(stored.plan, stored.view))
+
+    async def decide(self, plan_id: str, by: str, *, approved: bool) -> PlanView:
+        """A person's decision, for which the plan waits; also after a restart.
+
+        Raises:
+            PlanNotFound, PlanRefused, StoreError
+        """
+        if plan_id not in self._live and (await self.find(plan_id)).state is PlanState.WAITING:
+            await self.resume(plan_id)
+            await self._until_waiting(plan_id)
+        run = self._live.get(plan_id)
+        if run is None or run.decision is None:
+            raise PlanRefused(f"{plan_id} waits for no approval: it is {(await self.find(plan_id)).state}.")
+        run.approved_by, run.declined_by = (by, "") if approved else ("", by)
+        run.view.state, run.view.says = PlanState.RUNNING, ""
+        run.decision.set()
+        run.decision = None
+        return run.view
+
+    async def cancel(self, plan_id: str, by: str) -> PlanView:
+        """Cancels a plan and its tasks, and waits for their end; what they edited stays.
+
+        Raises:
+            PlanNotFound, StoreError
+        """
+        run = self._live.get(plan_id)
+        if run is not None:
+            run.cancelled_by = by
+            run.scope.cancel()
+            await run.over.wait()
+        return await self.find(plan_id)
+
+    async def undo(self, plan_id: str, by: str, wave: str = "", task: str = "") -> Undoing:
+        """Undoes the edits of a plan, of one of its waves, or of one task of that.
+
+        Raises:
+            PlanNotFound, PlanRefused, StoreError
+        """
+        if (run := await self._still_live(plan_id)) is not None:
+            raise PlanRefused(f"{plan_id} is {run.view.state}; cancel it first.")
+        stored = await self._stored(plan_id)
+        chosen = stored.view.waves
+        if wave:
+            index = wave_index(wave, stored.plan.waves)
+            if index is None:
+                raise PlanRefused(f"{plan_id} has no wave {wave!r}: {', '.join(one.name for one in chosen)}.")
+            chosen = [chosen[index]]
+        tasks = [one for found in chosen for one in found.tasks if one.task and (not task or one.name == task)]
+        if task and len({one.task for one in tasks}) != 1:
+            raise PlanRefused(f"{len(tasks)} tasks of {plan_id} that ran are named {task!r}; name the wave as well.")
+        done = await self.ground.undo(tasks, by)
+        for found in chosen:
+            of_wave = [one for one in found.tasks if one in tasks]
+            undone = [edit for edit in done.undone if any(edit in one.verified.get("edits", ()) for one in of_wave)]
+            found.undone += undone
+            for one in of_wave:
+                one.undone += [edit for edit in undone if edit in one.verified.get("edits", ())]
+        await self._keep(stored.plan, stored.view)
+        return done
+
+    async def _still_live(self, plan_id: str) -> PlanRun | None:
+        """A plan that goes on; one that is about to end is waited for."""
+        run = self._live.get(plan_id)
+        if run is None or run.view.state in (PlanState.RUNNING, PlanState.WAITING):
+            return run
+        await run.over.wait()
+        return None
+
+    async def _stored(self, plan_id: str) -> Stored:
+        view = await self.find(plan_id)
+        found = await anyio.to_thread.run_sync(load, Path(view.folder))
+        if found is None or found.view.id != plan_id:
+            raise PlanRefused(f"The state of {plan_id} is not in {view.folder} any more; run the plan again.")
+        return found
+
+    async def _until_waiting(self, plan_id: str) -> None:
+        run = self._live.get(plan_id)
+        while run is not None and run.decision is None and not run.over.is_set():
+            await run.moved.wait()
+
+    # --- running -----------------------------------------------------------------------------------------------------
+
+    async def _begin(self, run: PlanRun) -> PlanView:
+        if self._tasks is None:
+            raise PlanRefused("The server is stopping.")
+        if len(self._live) >= MOST_RUNNING:
+            raise PlanRefused(f"{MOST_RUNNING} plans are running, which is the maximum.")
+        run.view.state, run.view.says, run.view.ended_at = PlanState.RUNNING, "", None
+        self._live[run.view.id] = run
+        try:
+            await self.save(run)
+        except OSError as error:
+            del self._live[run.view.id]
+            raise PlanRefused(f"{run.view.folder} can't be written: {error.strerror}.") from error
+        self._tasks.start_soon(self._carry_out, run)
+        return run.view
+
+    async def _carry_out(self, run: PlanRun) -> None:
+        ended = False
+        try:
+            with run.scope:
+                runner = WaveRunner(run, self.ground, lambda wave="": self.save(run, wave), self._approved)
+                for number in range(len(run.plan.waves)):
+                    await runner.run(number)
+                run.view.state, ended = PlanState.DONE, True
+        except Stopped as stopped:
+            run.view.state, run.view.says, ended = PlanState.STOPPED, stopped.says, True
+        except Exception as error:
+            logger.exception("plan %s failed", run.view.id)
+            run.view.state, ended = PlanState.STOPPED, True
+            run.view.says = f"Internal error: {type(error).__name__}. See the server's log."
+        finally:
+            if run.cancelled_by and not ended:
+                run.view.state, run.view.says = PlanState.CANCELLED, f"Cancelled by {run.cancelled_by}."
+                ended = True
+            with anyio.CancelScope(shield=True):
+                if ended:
+                    run.view.ended_at = self._clock()
+                await self._end(run)
+
+    async def _end(self, run: PlanRun) -> None:
+        self.ground.end(run.view.id)
+        try:
+            await self.save(run)
+        except OSError as error:
+            logger.warning("the state of plan %s is not kept: %s", run.view.id, error)
+        del self._live[run.view.id]
+        run.over.set()
+        run.moved.set()
+
+    async def _approved(self, run: PlanRun, check: Approval) -> str:
+        """Waits for a person's decision; "" if it is a yes, else who declined."""
+        run.view.state, run.view.says = PlanState.WAITING, f"Waits for approval: {check.approval}"
+        run.decision = decision = anyio.Event()
+        await self.save(run)
+        await decision.wait()
+        return f"declined by {run.declined_by}" if run.declined_by else ""
+
+    async def save(self, run: PlanRun, wave: str = "") -> None:
+        """Keeps the state, and tells of it. Raises OSError."""
+        view = run.view
+        view.cost_usd = sum(task.cost_usd or 0.0 for one in view.waves for task in one.tasks)
+        await self._keep(run.plan, view)
+        stopped = view.state is PlanState.STOPPED
+        self._bus.publish(
+            PlanMoved(
+                plan=view.id,
+                state=view.state,
+                wave=wave,
+                project=Path(view.project_root).name,
+                message=view.says,
+                severity=Severity.WARNING if stopped else Severity.INFO,
+            )
+        )
+        moved, run.moved = run.moved, anyio.Event()
+        moved.set()
+
+    async def _keep(self, plan: Plan, view: PlanView) -> None:
+        """Raises OSError."""
+        stored = msgspec.json.decode(msgspec.json.encode(Stored(plan, view)), type=Stored)  # as it is now
+        await anyio.to_thread.run_sync(store, Path(view.folder), stored)
+        own = msgspec.to_builtins(stored.view)
+        own["at"] = own.pop("created_at")
+        self._store.writer.put(PlanRow(**own))
+
+    def _view(self, row: PlanRow) -> PlanView:
+        own = {name: getattr(row, name) for name in PlanView.__struct_fields__ if name != "created_at"}
+        found = msgspec.convert({**own, "created_at": row.at}, PlanView)
+        if found.state is PlanState.RUNNING and row.id not in self._live:
+            found.state = PlanState.INTERRUPTED
+            found.says = "The server ended while it ran; `serena-central waves resume` goes on with what is not done."
+        return found
+
+
+def _new_wave(plan: Plan, wave: Wave, number: int) -> WaveRun:
+    return WaveRun(
+        name=wave.name or str(number),
+        transaction=plan.is_transaction(wave),
+        tasks=[TaskRun(name=task_name(task, at), targets=task.targets) for at, task in enumerate(wave.tasks, 1)],
+        checks=[CheckRun(name=check if isinstance(check, str) else _named(check)) for check in checks_of(wave)],
+        state=WaveState.PENDING,
+    )
+
+
+def _named(check: object) -> str:
+    return f"approval: {check.approval}" if isinstance(check, Approval) else f"command: {getattr(check, 'command', '')}"

@@ -1,0 +1,244 @@
+"""One wave: its tasks in their order, what the server saw of them, the checks, and undoing it where it is a
+transaction."""
+
+from collections.abc import Awaitable, Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import anyio
+
+from serena_central.agents.plans.ground import Ground
+from serena_central.agents.plans.order import Reach, waits
+from serena_central.agents.plans.plan import Approval, Check, Command, Wave, checks_of
+from serena_central.agents.plans.results import baseline_file, filled, summary, with_results
+from serena_central.agents.plans.run_state import CheckRun, TaskRun, WaveRun, WaveState
+from serena_central.agents.tasks import TaskView
+from serena_central.core.errors import SerenaCentralError
+from serena_central.core.words import counted
+
+if TYPE_CHECKING:
+    from serena_central.agents.plans.plan_runs import PlanRun
+
+LISTED = 5
+OUTPUT_CHARS = 1000
+"""Of a failed command's output, its end."""
+
+BY = "the plan"
+
+Save = Callable[[str], Awaitable[None]]
+Approve = Callable[["PlanRun", Approval], Awaitable[str]]
+
+
+class Stopped(Exception):
+    """The plan does not go on; why."""
+
+    def __init__(self, says: str) -> None:
+        super().__init__(says)
+        self.says = says
+
+
+class WaveRunner:
+    """Of one run of a plan."""
+
+    def __init__(self, run: "PlanRun", ground: Ground, save: Save, approved: Approve) -> None:
+        self._run = run
+        self._ground = ground
+        self._save = save
+        self._approved = approved
+        self._root = Path(run.view.project_root)
+        self._folder = Path(run.view.folder)
+
+    async def run(self, number: int) -> None:
+        """Runs the wave at a place of the plan, as far as it is not done.
+
+        Raises:
+            Stopped: something of it failed.
+        """
+        wave, state = self._run.plan.waves[number], self._run.view.waves[number]
+        if state.state is WaveState.DONE:
+            return
+        await self._prepare(number, wave, state)
+        if any(one.state != "done" for one in state.tasks):
+            state.state, state.says = WaveState.RUNNING, ""
+            await self._save(state.name)
+            await self._tasks(wave, state)
+            state.verified = await self._ground.verify(self._run.view.id, self._root, state.tasks)
+            await self._save(state.name)
+        problems = [] if wave.allow_failures else _failures(state.tasks)
+        if state.transaction:
+            problems += _found(state.verified)
+        if not problems:
+            problems = await self._checks(wave, state)
+        if problems:
+            await self._failed(number, state, problems)
+        state.state = WaveState.DONE
+        await self._share(number, state)
+
+    # --- tasks -------------------------------------------------------------------------------------------------------
+
+    async def _prepare(self, number: int, wave: Wave, state: WaveRun) -> None:
+        """Has the state before the wave known, and what an earlier run left of it undone where that is promised."""
+        for one in state.tasks:
+            if one.state == "running":  # its end may be on record although the plan's was not
+                self._ended(one, await self._ground.wait(one.task))
+        again = [one for one in state.tasks if one.state != "done" or state.state is WaveState.UNDONE]
+        if again and state.transaction and any(one.task for one in again):
+            undone = await self._ground.undo([one for one in again if one.task], BY)
+            state.not_undone = undone.refused
+            if undone.refused:
+                raise Stopped(
+                    f"Edits of an interrupted run of {state.name} can't be undone: {_refused(undone.refused)}"
+                )
+        for one in again:
+            one.task = one.session = one.text = one.error = ""
+            one.state, one.verified, one.undone = "pending", {}, []
+        for check in state.checks if again else ():
+            check.state, check.says = "pending", ""
+        if state.transaction or any(isinstance(check, str) for check in checks_of(wave)):
+            await self._ground.begin(self._run.view.id, self._root, baseline_file(self._folder, number + 1))
+
+    async def _tasks(self, wave: Wave, state: WaveRun) -> None:
+        reaches, state.notes = await self._ground.reaches(self._root, [task.targets for task in wave.tasks])
+        for one in state.tasks:
+            one.after = {}
+        for wait in waits(reaches):
+            state.tasks[wait.task].after[state.tasks[wait.after].name] = wait.because
+        over = {one.name: anyio.Event() for one in state.tasks}
+        async with anyio.create_task_group() as tasks:
+            for index, one in enumerate(state.tasks):
+                if one.state == "done":
+                    over[one.name].set()
+                else:
+                    tasks.start_soon(self._task, wave, state, index, reaches[index], over)
+
+    async def _task(self, wave: Wave, state: WaveRun, index: int, reach: Reach, over: dict[str, anyio.Event]) -> None:
+        planned, one, plan = wave.tasks[index], state.tasks[index], self._run
+        for name in one.after:
+            await over[name].wait()
+        instruction = filled(planned.instruction, plan.plan, plan.view.waves, self._folder)
+        try:
+            one.task, one.session = await self._ground.submit(plan.view.id, planned, instruction, self._root)
+        except SerenaCentralError as error:
+            one.state, one.error = "failed", str(error)
+            over[one.name].set()
+            return
+        self._ground.hold(self._root, one.task, one.session, sorted(reach.own))
+        try:
+            one.state = "running"
+            await self._save(state.name)
+            self._ended(one, await self._ground.wait(one.task))
+        except BaseException:
+            with anyio.CancelScope(shield=True):
+                if plan.cancelled_by:
+                    await self._ground.cancel(one.task, plan.cancelled_by)
+                    one.state = "cancelled"
+            raise
+        finally:
+            self._ground.release(one.task)
+            over[one.name].set()
+        await self._save(state.name)
+
+    def _ended(self, one: TaskRun, found: TaskView) -> None:
+        one.state, one.text, one.error = str(found.state), found.text, found.error
+        one.verified, one.cost_usd = found.verified, found.cost_usd
+
+    # --- what must hold ----------------------------------------------------------------------------------------------
+
+    async def _checks(self, wave: Wave, state: WaveRun) -> list[str]:
+        """The first that fails stops the others."""
+        for check, one in zip(checks_of(wave), state.checks, strict=True):
+            if one.state == "passed":
+                continue
+            one.state = "waiting" if isinstance(check, Approval) else "pending"
+            one.says = await self._check(check, one, state)
+            one.state = "failed" if one.says else "passed"
+            await self._save(state.name)
+            if one.says:
+                return [f"{one.name}: {one.says}"]
+        return []
+
+    async def _check(self, check: Check, one: CheckRun, state: WaveRun) -> str:
+        """Why it fails; "" where it does not."""
+        if isinstance(check, Approval):
+            state.state = WaveState.WAITING
+            return await self._approved(self._run, check)
+        if isinstance(check, Command):
+            return await self._command(check)
+        seen = state.verified
+        if check == "no-unused-symbols":
+            found, unknown = await self._ground.unused(self._root, seen.get("files", []))
+            return _listed(found) or unknown
+        errors = seen.get("broken_references" if check == "no-broken-references" else "new_errors", [])
+        undetermined = "; ".join(seen.get("undetermined", ()))
+        return _listed([_place(error) for error in [*errors, *seen.get("undated", [])]]) or undetermined
+
+    async def _command(self, check: Command) -> str:
+        try:
+            ended = await self._ground.command(self._root, check.command, check.timeout_s)
+        except SerenaCentralError as error:
+            return str(error)
+        if ended.exit_code == 0:
+            return ""
+        how = f"exit code {ended.exit_code}" if ended.exit_code is not None else f"not over after {check.timeout_s:g} s"
+        return f"{how}: {ended.output[-OUTPUT_CHARS:].strip()}"
+
+    async def _failed(self, number: int, state: WaveRun, problems: Sequence[str]) -> None:
+        """Raises Stopped."""
+        state.state, state.says = WaveState.FAILED, "; ".join(problems)
+        says = f"Wave {state.name}: {state.says}"
+        if state.transaction:
+            done = await self._ground.undo(state.tasks, BY)
+            state.undone, state.not_undone = done.undone, done.refused
+            for one in state.tasks:
+                one.undone = [edit for edit in one.verified.get("edits", []) if edit in done.undone]
+            state.state = WaveState.FAILED if done.refused else WaveState.UNDONE
+            says += f" Undone: {counted(len(done.undone), 'edit')}."
+            if done.refused:
+                says += f" Not undone: {_refused(done.refused)}."
+            if beside := state.verified.get("changed_otherwise"):
+                says += f" Changed beside the history of edits, and not undone: {', '.join(beside[:LISTED])}."
+        await with_results(self._folder, number + 1, self._run.plan.name, state)
+        raise Stopped(says)
+
+    async def _share(self, number: int, state: WaveRun) -> None:
+        await with_results(self._folder, number + 1, self._run.plan.name, state)
+        plan = self._run.plan
+        text = summary(plan.name, number + 1, state)
+        for where in plan.share:
+            try:
+                await self._ground.share(self._run.view.id, self._root, where, plan.name, number + 1, text)
+            except SerenaCentralError as error:
+                state.notes.append(f"Its results are not in {where}: {error}")
+        await self._save(state.name)
+
+
+def _failures(tasks: Sequence[TaskRun]) -> list[str]:
+    return [f"the task {one.name} is {one.state}: {one.error}" for one in tasks if one.state != "done"]
+
+
+def _found(verified: dict[str, Any]) -> list[str]:
+    """What a transaction does not permit."""
+    found: list[str] = []
+    broken = [_place(one) for one in verified.get("broken_references", ())]
+    errors = [text for one in verified.get("new_errors", ()) if (text := _place(one)) not in broken]
+    for what, places in (
+        ("broken references", broken),
+        ("new errors", errors),
+        ("errors that may be new", [_place(one) for one in verified.get("undated", ())]),
+    ):
+        if places:
+            found.append(f"{what}: {_listed(places)}")
+    return found + [f"its errors are not determined: {why}" for why in verified.get("undetermined", ())]
+
+
+def _place(error: dict[str, Any]) -> str:
+    return f"{error['path']}:{error['line']}: {error['message']}"
+
+
+def _listed(places: Sequence[str]) -> str:
+    more = f" and {len(places) - LISTED} more" if len(places) > LISTED else ""
+    return "; ".join(places[:LISTED]) + more
+
+
+def _refused(refused: dict[str, str]) -> str:
+    return "; ".join(f"{edit}: {why}" for edit, why in list(refused.items())[:LISTED])
