@@ -18,7 +18,7 @@ from serena_central.agents.plans.run_state import TaskRun
 from serena_central.agents.tasks import TaskView
 from serena_central.analysis.error_changes import CodeError, ErrorBaseline
 from serena_central.analysis.selection import code_below, dependents
-from serena_central.core.errors import MemoryNotFound, PlanRefused, SerenaCentralError
+from serena_central.core.errors import MemoryNotFound, SerenaCentralError
 from serena_central.core.tracing import new_call_id
 from serena_central.editing.change import Author
 from serena_central.processes.child import STDERR_TAIL_BYTES, run
@@ -29,6 +29,7 @@ from serena_central.projects.editing.undo import undo
 from serena_central.projects.project import Project
 from serena_central.store.query_results import EditFilter, TaskFilter
 from serena_central.store.rows import EditRow
+from serena_central.tools.project_call import check_refusal, command_refusal
 from serena_central.tools.task_offer import TaskRequest
 from serena_central.tools.task_verification import MOST_EDITS, TaskVerifier, files_of
 
@@ -202,12 +203,7 @@ class PlanGround:
         return done
 
     async def command(self, root: Path, line: str, timeout_s: float) -> Ended:
-        found = self._services.claude.of(root)
-        decision = found.permissions.command(line) if found is not None else None
-        if decision is not None:
-            from serena_central.claude_config.permissions import refusal_text
-
-            raise PlanRefused(refusal_text("This command", decision))
+        check_refusal(command_refusal(self._services.claude, root, line))
         output = Tail(STDERR_TAIL_BYTES)
         ended = await run(
             ["/bin/sh", "-c", line],

@@ -17,6 +17,7 @@ from serena_central.core.errors import DeadlineExceeded, ToolRefused
 from serena_central.core.groups import reported_failure
 from serena_central.core.running_time import running_time
 from serena_central.core.words import counted
+from serena_central.projects.claude_settings import ClaudeSettings
 from serena_central.projects.editing.joint_edits import changing_nothing
 from serena_central.projects.project import Project
 from serena_central.tools.catalogue import Tool
@@ -138,12 +139,18 @@ def checked_settings(call: ToolCall, tool: Tool, root: Path) -> "Effective | Non
 
 def check_command(call: ToolCall, project: Project, command: str, folder: str) -> None:
     """Raises ToolRefused for a command line that a rule forbids in a root-relative folder."""
-    found = call.services.claude.of(project.root)
-    decision = found.permissions.command(command, folder) if found is not None else None
-    if decision is not None:
-        from serena_central.claude_config.permissions import refusal_text
+    check_refusal(command_refusal(call.services.claude, project.root, command, folder))
 
-        raise ToolRefused(refusal_text("This command", decision))
+
+def command_refusal(claude: ClaudeSettings, root: Path, command: str, folder: str = "") -> str | None:
+    """Why a rule forbids a command line in a root-relative folder; None where none does."""
+    found = claude.of(root)
+    decision = found.permissions.command(command, folder) if found is not None else None
+    if decision is None:
+        return None
+    from serena_central.claude_config.permissions import refusal_text
+
+    return refusal_text("This command", decision)
 
 
 def note_settings(call: ToolCall, root: Path, found: "Effective | None") -> None:

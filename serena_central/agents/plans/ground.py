@@ -30,7 +30,11 @@ class Ground(Protocol):
         ...
 
     async def submit(self, plan: str, task: PlannedTask, instruction: str, root: Path) -> tuple[str, str]:
-        """Starts a task; its id and its session. Raises SerenaCentralError."""
+        """Starts a task; its id and its session.
+
+        Raises:
+            SerenaCentralError
+        """
         ...
 
     async def wait(self, task: str) -> TaskView:
@@ -59,7 +63,11 @@ class Ground(Protocol):
         ...
 
     async def command(self, root: Path, line: str, timeout_s: float) -> Ended:
-        """Runs a command line. Raises SerenaCentralError."""
+        """Runs a command line.
+
+        Raises:
+            SerenaCentralError
+        """
         ...
 
     async def undo(self, tasks: Sequence[TaskRun], by: str) -> Undoing:
@@ -67,7 +75,11 @@ class Ground(Protocol):
         ...
 
     async def share(self, plan: str, root: Path, where: str, name: str, number: int, text: str) -> None:
-        """Writes what a wave came to where later agents read it. Raises SerenaCentralError."""
+        """Writes what a wave came to where later agents read it.
+
+        Raises:
+            SerenaCentralError
+        """
         ...
 
     def end(self, plan: str) -> None:

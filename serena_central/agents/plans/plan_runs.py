@@ -310,7 +310,11 @@ class PlanRuns:
         return f"declined by {run.declined_by}" if run.declined_by else ""
 
     async def save(self, run: PlanRun, wave: str = "") -> None:
-        """Keeps the state, and tells of it. Raises OSError."""
+        """Keeps the state, and publishes it.
+
+        Raises:
+            OSError
+        """
         view = run.view
         view.cost_usd = sum(task.cost_usd or 0.0 for one in view.waves for task in one.tasks)
         await self._keep(run.plan, view)
