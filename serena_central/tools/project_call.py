@@ -17,9 +17,9 @@ from serena_central.core.errors import DeadlineExceeded, ToolRefused
 from serena_central.core.groups import reported_failure
 from serena_central.core.running_time import running_time
 from serena_central.core.words import counted
-from serena_central.projects.claude_settings import ClaudeSettings
 from serena_central.projects.editing.joint_edits import changing_nothing
 from serena_central.projects.project import Project
+from serena_central.projects.root_settings import ClaudeSettings
 from serena_central.tools.catalogue import Tool
 from serena_central.tools.context import ToolCall
 from serena_central.tools.notes import (
