@@ -21,7 +21,7 @@ from serena_central.sessions.session import (
     ToolStatistics,
     call_line,
 )
-from serena_central.store.query_results import BriefCall, CallFilter, EventFilter, RecordedCall, ToolDurations
+from serena_central.store.query_results import BriefCall, CallFilter, EventFilter, StoredCall, ToolDurations
 from serena_central.store.rows import EventRow
 from serena_central.store.store import Store
 
@@ -35,7 +35,7 @@ KILLS = 20
 
 
 class _Stored(NamedTuple):
-    calls: list[RecordedCall]
+    calls: list[StoredCall]
     kills: list[EventRow]
     tools: list[ToolDurations]
     last_hour: list[BriefCall]
@@ -68,7 +68,7 @@ async def read_earlier_calls(session: Session, store: Store) -> str:
     return ""
 
 
-def _log(calls: list[RecordedCall], kills: list[EventRow], before: float) -> list[LogLine]:
+def _log(calls: list[StoredCall], kills: list[EventRow], before: float) -> list[LogLine]:
     lines = [LogLine(one.at, "warning", f"terminated {one.message}") for one in kills if one.at < before]
     for call, detail in ((one.call, one.detail) for one in calls):
         message = escaped(detail.error[:MESSAGE_CHARS]) if detail else call.error or ""

@@ -30,7 +30,7 @@ from serena_central.store.query_results import (
     EditFilter,
     EventFilter,
     EventPage,
-    RecordedCall,
+    StoredCall,
     TaskFilter,
     ToolDurations,
 )
@@ -190,12 +190,12 @@ class Queries(TotalQueries):
 
         return self._database.read(read)
 
-    def call(self, call_id: str) -> RecordedCall | None:
+    def call(self, call_id: str) -> StoredCall | None:
         """One call with its details."""
         found = self._rows(ToolCallRow, select(_CALL).where(_CALL.columns.id == call_id))
         return self._with_details(found)[0] if found else None
 
-    def calls(self, wanted: CallFilter) -> list[RecordedCall]:
+    def calls(self, wanted: CallFilter) -> list[StoredCall]:
         """Calls with their details, the newest first."""
         columns = _CALL.columns
         newest_first = columns.at.desc(), columns.id.desc()
@@ -212,13 +212,13 @@ class Queries(TotalQueries):
             chosen = chosen.where(_behind(columns, wanted.behind))
         return self._with_details(self._rows(ToolCallRow, chosen))
 
-    def _with_details(self, calls: Sequence[ToolCallRow]) -> list[RecordedCall]:
+    def _with_details(self, calls: Sequence[ToolCallRow]) -> list[StoredCall]:
         details: dict[str, CallDetailRow] = {}
         for start in range(0, len(calls), IDS_ASKED):
             ids = [one.id for one in calls[start : start + IDS_ASKED]]
             found = self._rows(CallDetailRow, select(_DETAIL).where(_DETAIL.columns.id.in_(ids)))
             details |= {one.id: one for one in found}
-        return [RecordedCall(one, details.get(one.id)) for one in calls]
+        return [StoredCall(one, details.get(one.id)) for one in calls]
 
     def edits(self, wanted: EditFilter) -> list[EditRow]:
         """The newest first."""

@@ -82,7 +82,7 @@ class CallFilter(msgspec.Struct, frozen=True, kw_only=True):
     limit: int = 100
 
 
-class RecordedCall(msgspec.Struct, frozen=True):
+class StoredCall(msgspec.Struct, frozen=True):
     """A call with its details; None: those of before they were kept, or lost under overload."""
 
     call: ToolCallRow

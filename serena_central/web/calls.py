@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 from starlette.requests import Request
 
-from serena_central.store.query_results import CallFilter, EditFilter, RecordedCall
+from serena_central.store.query_results import CallFilter, EditFilter, StoredCall
 from serena_central.web.cursors import Cursors
 from serena_central.web.query import limit_in, seconds_in
 from serena_central.web.responses import NotFound
@@ -60,7 +60,7 @@ class Calls:
         return {**call_view(found), "edits": [one.id for one in edits], "files": sorted(files)}
 
 
-def call_view(recorded: RecordedCall) -> dict[str, Any]:
+def call_view(recorded: StoredCall) -> dict[str, Any]:
     """A call as /api shows it: its counters and, as far as they were kept, its details."""
     detail = msgspec.structs.asdict(recorded.detail) if recorded.detail else {}
     own = msgspec.structs.asdict(recorded.call)

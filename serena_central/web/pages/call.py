@@ -13,7 +13,7 @@ import msgspec
 from serena_central.core.errors import StoreError
 from serena_central.core.masking import masked
 from serena_central.sessions.session import RunningCall, Session
-from serena_central.store.query_results import EditFilter, RecordedCall
+from serena_central.store.query_results import EditFilter, StoredCall
 from serena_central.web.pages.listing import Column, Columns, Heading
 from serena_central.web.pages.page import Page, Section, Visit
 from serena_central.web.pages.references import PageLink, edit_page, project_page, session_page, tool_page
@@ -133,7 +133,7 @@ def _running(session: Session, one: RunningCall) -> CallShown:
     )
 
 
-async def _ended(found: RecordedCall, visit: Visit) -> CallShown:
+async def _ended(found: StoredCall, visit: Visit) -> CallShown:
     row, detail = found.call, found.detail
     clients = {session.id: session.client_name for session in visit.parts.sessions.sessions()}
     wanted = EditFilter(session=row.session, call=row.id, limit=MOST_EDITS)
