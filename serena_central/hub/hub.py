@@ -124,13 +124,30 @@ class Hub:
 
     def of(self, root: Path) -> Upstreams:
         """The upstreams of a root, by name. Some microseconds where nothing has changed."""
-        found = self._configured(root)
-        if found is None:
-            return Upstreams({}, {})
-        known = self._of_root.get(root)
-        if known is None or known[0] is not found.servers:
-            known = self._of_root[root] = found.servers, self._read(root, found)
-        return known[1]
+        found, known = self._configured(root), self._of_root.get(root)
+        if known is not None and found is not None and known[0] is found.servers:
+            return known[1]
+        made = self._read(root, found) if found is not None else Upstreams({}, {})
+        if found is not None:
+            self._of_root[root] = found.servers, made
+        else:
+            self._of_root.discard(root)
+        if known is not None:
+            self._end_unconfigured(
+                {one.key for one in known[1].specs.values()} - {one.key for one in made.specs.values()}
+            )
+        return made
+
+    def _end_unconfigured(self, keys: set[str]) -> None:
+        """Ends what runs of these keys, unless another root has them. Calls in progress may finish."""
+        if not keys:
+            return
+        for root in list(self._of_root):
+            self.of(root)  # its files may have changed as well
+        used = {spec.key for _, upstreams in self._of_root.values() for spec in upstreams.specs.values()}
+        for (key, _scope), one in self._running.items():
+            if key in keys - used:
+                one.upstream.retire("its entry was changed, disabled or removed")
 
     def _read(self, root: Path, found: Configuration) -> Upstreams:
         specs: dict[str, UpstreamSpec] = {}

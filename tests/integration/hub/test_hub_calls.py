@@ -247,6 +247,21 @@ async def test_a_changed_configuration_counts_at_the_next_call(tmp_path: Path, u
         assert "There is no tool" in text_of(await client.call("one__echo", text="x"))
 
 
+async def test_one_that_no_configuration_has_any_more_is_ended(tmp_path: Path, user: Path) -> None:
+    log = tmp_path / "log.jsonl"
+    settings_of_user(user, {"one": scripted(log=str(log)), "two": scripted()})
+    async with running_central(tmp_path, QUICK) as running, running.raw("modern") as client:
+        assert text_of(await client.call("one__echo", text="x")) == "x"
+        assert text_of(await client.call("two__echo", text="x")) == "x"
+        settings_of_user(user, {"one": scripted(log=str(log)) | {"disabled": True}, "two": scripted()})
+        assert "one__echo" not in await listed(client)
+        with anyio.fail_after(30):
+            while await state(running, "one") is not UpstreamState.STOPPED:
+                await anyio.sleep(0.01)
+        assert len(events_in(log, "eof")) == 1
+        assert await state(running, "two") is UpstreamState.READY
+
+
 async def test_servers_of_a_repository_wait_for_trust(tmp_path: Path, user: Path) -> None:
     """REQ-INTEGRATION-001"""
     root = tmp_path / "shop"
