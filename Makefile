@@ -148,10 +148,12 @@ soak: setup
 
 # The tests of the store, sessions and dashboard with a PostgreSQL of their own instead of SQLite, and what is its own.
 POSTGRESQL = tests/unit/store tests/unit/sessions tests/integration/test_postgresql.py tests/integration/test_api.py \
-	tests/integration/test_history.py tests/integration/test_idempotency.py $(wildcard tests/integration/test_dashboard_[ace]*.py)
+	tests/integration/test_two_fronts.py tests/integration/test_history.py \
+	tests/integration/test_idempotency.py $(wildcard tests/integration/test_dashboard_[ace]*.py)
 NOT_HERE = not slow and not browser and not clients and not upstreams
 test-postgresql: setup
 	scripts/get-postgresql
+	scripts/get-haproxy
 	$(BIN)/python -m pytest -n 2 --dist loadfile --postgresql -m "$(NOT_HERE)" $(POSTGRESQL) $(ARGS)
 
 # Pages that are made of data.

@@ -16,6 +16,7 @@ from serena_central.access.connections import MOST_HEADERS, authenticate_connect
 from serena_central.access.headers import with_safe_headers
 from serena_central.access.token import Token
 from serena_central.core.errors import ConfigError
+from serena_central.sessions.users import User, Users
 
 LOOPBACK_NAMES = ("localhost", "127.0.0.1", "[::1]")
 
@@ -24,6 +25,7 @@ MAX_BODY_BYTES = 8 * 1024 * 1024
 
 _CREDENTIAL = "serena_central.credential"
 _LOGIN = "serena_central.login"
+_USER = "serena_central.user"
 _BEARER = b"bearer "
 _DEFAULT_PORTS = {b"http": b":80", b"https": b":443"}
 
@@ -36,6 +38,17 @@ def credential_of(scope: Scope) -> str:
 def login_of(scope: Scope) -> Login | None:
     """The browser that sent this request; None in front of the door, and where no browser is asked who it is."""
     return scope.get(_LOGIN)
+
+
+def user_of(scope: Scope) -> User | None:
+    """The user of a team who sent this request; None: whoever holds the server's own token."""
+    return scope.get(_USER)
+
+
+def restricted_user(scope: Scope) -> User | None:
+    """The user who sent this request and sees only own things; None for administrators."""
+    user: User | None = scope.get(_USER)
+    return None if user is None or user.admin else user
 
 
 def lend_credential(scope: Scope, credential: str) -> None:
@@ -106,7 +119,10 @@ class AuthGate:
         open_paths: Collection[str] = (),
         door: BrowserAccess | None = None,
         max_body_bytes: int = MAX_BODY_BYTES,
+        users: Users | None = None,
     ) -> None:
+        """`users` are a team's, beside the holder of the token."""
+        self._users = users
         self._app = app
         self._token = token
         self._credential = token.credential if token else "anybody"
@@ -128,18 +144,24 @@ class AuthGate:
         if self._door is not None and self._door.leads_to(scope["path"]):
             send = with_safe_headers(send)
         facts = _facts(scope)
-        known = self._token_fits(facts.authorization)
+        user = self._user(facts.authorization)
+        known = user is not None or self._token_fits(facts.authorization)
         refusal = self._refusal(facts, scope, known=known)
         if refusal is not None:
             await _refuse(send, *refusal)
             return
-        scope[_CREDENTIAL] = self._credential
         if self._door is not None and self._door.leads_to(scope["path"]):
-            login = scope[_LOGIN] = self._door.browsers.login(facts.cookie)
+            login = self._door.browsers.login(facts.cookie)
+            user = self._users.of(login.user) if login is not None and login.user and self._users else None
+            if login is not None and login.user and user is None:
+                login = None  # the user was revoked, or is not known yet
+            scope[_LOGIN] = login
             if not self._door.lets_in(scope["path"], login):
                 await self._door.strangers(scope, receive, send)
                 return
             known = known or login is not None
+        scope[_USER] = user
+        scope[_CREDENTIAL] = self._credential if user is None else user.credential
         if known:
             authenticate_connection(scope)
         await self._admit(scope, receive, send, facts.length)
@@ -189,6 +211,11 @@ class AuthGate:
         if self._token is None:
             return True
         return authorization[:7].lower() == _BEARER and self._token.matches(authorization[7:].strip())
+
+    def _user(self, authorization: bytes) -> User | None:
+        if not self._users or authorization[:7].lower() != _BEARER:
+            return None
+        return self._users.of_token(authorization[7:].strip())
 
     async def _admit(self, scope: Scope, receive: Receive, send: Send, length: bytes) -> None:
         if length:

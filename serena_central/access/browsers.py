@@ -38,6 +38,8 @@ class Login(NamedTuple):
     id: str
     csrf: str
     expires_at: float
+    user: str = ""
+    """The credential of a team's user; "" for the holder of the server's own token."""
 
 
 class _Kept(msgspec.Struct):
@@ -45,6 +47,8 @@ class _Kept(msgspec.Struct):
 
     credential: str
     logins: dict[str, float] = {}
+    users: dict[str, str] = {}
+    """Of the logins of a team's users: whose they are."""
 
 
 class Browsers:
@@ -53,7 +57,8 @@ class Browsers:
     def __init__(self, file: Path, credential: str, *, clock: Callable[[], float] = time.time) -> None:
         self._file = file
         self._clock = clock
-        self._links: dict[str, float] = {}
+        self._links: dict[str, tuple[float, str]] = {}
+        """Digest of a link's key → until when it is good, and for which user's credential."""
         self._kept = _read(file, credential)
         # Cookies don't tell ports apart: two servers on one host would sign each other's browsers out.
         self.cookie_name = f"serena_central_{credential[:8]}"
@@ -63,24 +68,28 @@ class Browsers:
         """Of whom all these browsers are."""
         return self._kept.credential
 
-    def invite(self) -> str:
-        """A new link's key, good for one browser within `LINK_LIFE_S`."""
+    def invite(self, user: str = "") -> str:
+        """A new link's key, good for one browser within `LINK_LIFE_S`. `user`: the credential of a team's user."""
         key = secrets.token_urlsafe(32)
-        self._links[_digest(key)] = self._clock() + LINK_LIFE_S
+        self._links[_digest(key)] = self._clock() + LINK_LIFE_S, user
         while len(self._links) > MOST_LINKS:
             del self._links[next(iter(self._links))]
         return key
 
     def enter(self, key: str) -> str | None:
         """Uses a link up: the secret for the browser's cookie, or None if the link is used, too old or invented."""
-        good_until = self._links.pop(_digest(key), 0.0)
+        good_until, user = self._links.pop(_digest(key), (0.0, ""))
+        return self.admit(user) if self._clock() < good_until else None
+
+    def admit(self, user: str = "") -> str:
+        """The secret for the cookie of a browser that may come in."""
         now = self._clock()
-        if now >= good_until:
-            return None
         secret = secrets.token_urlsafe(32)
         logins = {digest: end for digest, end in self._kept.logins.items() if end > now}
         logins[_digest(secret)] = now + LOGIN_LIFE_S
         self._kept.logins = dict(list(logins.items())[-MOST_LOGINS:])
+        owners = {**self._kept.users, **({_digest(secret): user} if user else {})}
+        self._kept.users = {digest: owner for digest, owner in owners.items() if digest in self._kept.logins}
         return secret
 
     def login(self, cookies: bytes) -> Login | None:
@@ -90,7 +99,7 @@ class Browsers:
             expires_at = self._kept.logins.get(digest, 0.0)
             if self._clock() < expires_at:
                 csrf = hmac.new(secret.encode("latin-1"), b"csrf", hashlib.sha256).hexdigest()
-                return Login(digest[:16], csrf, expires_at)
+                return Login(digest[:16], csrf, expires_at, self._kept.users.get(digest, ""))
         return None
 
     def leave(self, login: Login) -> None:
@@ -98,6 +107,15 @@ class Browsers:
         self._kept.logins = {
             digest: end for digest, end in self._kept.logins.items() if not digest.startswith(login.id)
         }
+
+    def sign_out_user(self, user: str) -> list[str]:
+        """Signs out all browsers of a user's credential; the ids of their logins."""
+        gone = [digest for digest, owner in self._kept.users.items() if owner == user]
+        self._links = {key: link for key, link in self._links.items() if link[1] != user}
+        for digest in gone:
+            self._kept.logins.pop(digest, None)
+            del self._kept.users[digest]
+        return [digest[:16] for digest in gone]
 
     def save(self) -> None:
         """Writes who is in, for the next run. Blocks; where it fails, a restart signs out."""

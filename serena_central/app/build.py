@@ -30,6 +30,7 @@ from serena_central.analysis.validation import Validation
 from serena_central.app.application import Application
 from serena_central.app.lifespan import Run, running_all
 from serena_central.app.names import own_names, own_origins, proven_names
+from serena_central.app.takeover import TakeOver
 from serena_central.config.layers import Loaded
 from serena_central.config.load import serena_home
 from serena_central.config.profiles import Profiles, load_profiles
@@ -62,8 +63,10 @@ from serena_central.projects.root_settings import RootSettings
 from serena_central.projects.superrepo.configuration import SuperRepo
 from serena_central.projects.warming.warm_up_jobs import WarmUp
 from serena_central.projects.warming.warm_up_roots import choose
+from serena_central.sessions.accounts import Accounts
 from serena_central.sessions.manager import SessionManager
 from serena_central.sessions.record import SessionRecorder
+from serena_central.sessions.users import Users
 from serena_central.store.store import Store
 from serena_central.symbols.syntax.reader import SyntaxReader
 from serena_central.tools.call import ToolCaller
@@ -77,6 +80,7 @@ from serena_central.tools.offer import Offer, UpstreamOffer
 from serena_central.tools.symbol_answers import SymbolViews
 from serena_central.tools.task_offer import TaskOffer
 from serena_central.transcripts.recorded_call import Recorded
+from serena_central.web.accounts import AccountRoutes
 from serena_central.web.alert_switch import AlertSwitch
 from serena_central.web.api import Api
 from serena_central.web.calls import Calls
@@ -170,13 +174,14 @@ def build(
         idempotency=projects.idempotency,
         transcript=_transcripts(runs, services),
     )
-    endpoint = _mcp(runs, services, caller, token, resources, prompts)
+    recorder = SessionRecorder(services.sessions, services.store, services.bus)
+    endpoint = _mcp(runs, services, caller, token, recorder, resources, prompts)
     if places.begun_file.exists():
         runs.append(services.gating.session_hooks(services).run)
     services.tasks.build = partial(_scheduler, services, caller, token)
     services.tasks.build_plans = partial(_plans, services)
     runs.append(services.tasks.run)
-    return _faces(runs, services, caller, endpoint, token, stop, live_settings)
+    return _faces(runs, services, caller, endpoint, token, recorder, stop, live_settings)
 
 
 def _base(runs: list[Run], loaded: Loaded[ServerSettings], places: Places) -> _Base:
@@ -246,6 +251,7 @@ def _projects(runs: list[Run], base: _Base, applier: Applier) -> _Projects:
 
 def _services(runs: list[Run], base: _Base, built: _Projects, catalogue: Catalogue) -> Services:
     settings, bus, projects, repos = base.settings, base.bus, built.registry, built.root_settings.super_repos
+    users = Users()
     collections = Collections(base.places.cache)
     validation = Validation(projects, repos, collections)
     claude = built.root_settings.claude
@@ -267,7 +273,9 @@ def _services(runs: list[Run], base: _Base, built: _Projects, catalogue: Catalog
         claude=claude,
         history=built.history,
         warm_up=built.warm_up,
-        sessions=SessionManager(bus=bus, interest=projects, policy=settings.sessions, steady=running_time),
+        sessions=SessionManager(
+            bus=bus, interest=projects, policy=settings.sessions, steady=running_time, front=settings.front_name
+        ),
         views=SymbolViews(base.store),
         collections=collections,
         validation=validation,
@@ -276,7 +284,8 @@ def _services(runs: list[Run], base: _Base, built: _Projects, catalogue: Catalog
         gating=gating,
         installer=built.installer,
         root_settings=built.root_settings,
-        offer=Offer(settings, catalogue, _profiles(bus), projects, repos, claude),
+        offer=Offer(settings, catalogue, _profiles(bus), projects, repos, claude, users),
+        users=users,
         upstreams=upstreams,
         tasks=TaskOffer(claude, built.root_settings.trust),
     )
@@ -421,12 +430,12 @@ def _mcp(
     services: Services,
     caller: ToolCaller,
     token: Token,
+    recorder: SessionRecorder,
     resources: Resources | None,
     prompts: Prompts | None,
 ) -> McpEndpoint:
     sessions = services.sessions
-    recorder = SessionRecorder(sessions, services.store, services.bus)
-    questions = TrustQuestions(services.trust, services.projects)
+    questions = TrustQuestions(services.trust, services.projects, services.users)
     adapter = Adapter(
         sessions=sessions,
         caller=caller,
@@ -449,6 +458,7 @@ def _faces(
     caller: ToolCaller,
     endpoint: McpEndpoint,
     token: Token,
+    recorder: SessionRecorder,
     stop: Callable[[], None],
     live_settings: LiveSettings,
 ) -> Application:
@@ -462,6 +472,9 @@ def _faces(
         **_fields_of(services), caller=caller, tally=tally, browsers=browsers, live_settings=live_settings
     )
     dashboard = Dashboard(parts)
+    accounts = Accounts(services.users, services.store, sessions, services.bus)
+    accounts.on_lost.append(dashboard.sign_out_user)
+    runs.append(accounts.run)
     for tap in (tally.take, log_event):
         services.bus.tap(tap)
     presence = Presence(sessions, services.version, calls_once=called_once(services.catalogue))
@@ -485,6 +498,7 @@ def _faces(
                 transcripts=Transcripts(parts),
                 warming=Warming(services.warm_up, projects, repos),
                 calls=Calls(parts),
+                accounts=AccountRoutes(accounts),
                 dashboard=dashboard,
             ),
         ],
@@ -496,7 +510,9 @@ def _faces(
                 origins=own_origins(settings),
                 open_paths=OPEN_PATHS,
                 door=dashboard.door(),
+                users=services.users,
             ),
+            *([Middleware(TakeOver, recorder=recorder)] if services.store.shared else []),
         ],
         exception_handlers={HTTPException: no_such_route},
         lifespan=lambda _app: running_all(stop, runs),

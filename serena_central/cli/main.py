@@ -27,6 +27,7 @@ COMMANDS = {
     "connect": "Connect clients: Claude Code, Codex, Gemini, Cursor, VS Code and others.",
     "disconnect": "Disconnect clients.",
     "sessions": "List sessions.",
+    "users": "Add, list, rotate and revoke the users of a team.",
     "kill": "Terminate a session.",
     "resume": "Resume a session that a hook has halted.",
     "projects": "List projects.",

@@ -108,6 +108,13 @@ class ServerSettings(SharedSettings, kw_only=True, frozen=True):
         str | None,
         Meta(description="Database for sessions, events and calls. Unset: SQLite in the data folder.", extra=SECRET),
     ] = None
+    front_name: Annotated[
+        str,
+        Meta(
+            pattern=r"^([a-z0-9][a-z0-9-]{0,15})?$",
+            description="Where several servers share a database: this one's name, which its sessions' ids begin with.",
+        ),
+    ] = ""
     allowed_roots: Annotated[
         list[Folder],
         Meta(

@@ -330,6 +330,34 @@ class StoreReplaced(StoreEvent, frozen=True, kw_only=True):
     kind: ClassVar[str] = "store.replaced"
 
 
+class UserEvent(Event, frozen=True, kw_only=True):
+    """About an account of a team; the message says who did it."""
+
+    user: str
+
+
+class UserAdded(UserEvent, frozen=True, kw_only=True):
+    kind: ClassVar[str] = "user.added"
+    admin: bool
+    roots: Sequence[str]
+
+
+class UserRotated(UserEvent, frozen=True, kw_only=True):
+    """The user has another token."""
+
+    kind: ClassVar[str] = "user.rotated"
+
+
+class UserRevoked(UserEvent, frozen=True, kw_only=True):
+    kind: ClassVar[str] = "user.revoked"
+
+
+class UserSignedIn(UserEvent, frozen=True, kw_only=True):
+    """At the dashboard, by the user's token."""
+
+    kind: ClassVar[str] = "user.signed_in"
+
+
 class AnalysisEnded(Event, frozen=True, kw_only=True):
     """An analysis run is over, well or with `message`."""
 

@@ -38,7 +38,6 @@ from serena_central.mcp_server.direct_lane import DirectLane
 from serena_central.mcp_server.request_bodies import MOST_MESSAGES, Body, Head, body_of
 from serena_central.mcp_server.sender import IN_SCOPE
 from serena_central.sessions.manager import SessionManager
-from serena_central.sessions.session import new_session_id
 
 logger = logging.getLogger(__name__)
 
@@ -171,7 +170,7 @@ class HandshakeTransports:
             return
         if len(self._known) >= self._sessions.policy.max_sessions:
             await self.check()  # those of sessions that were forgotten to make room
-        conversation = await self._begin(new_session_id(), credential_of(scope))
+        conversation = await self._begin(self._sessions.new_id(), credential_of(scope))
         opening = Opening(receive, send)
         established = False
         try:

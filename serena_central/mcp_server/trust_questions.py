@@ -20,6 +20,7 @@ from serena_central.core.errors import TrustRefused
 from serena_central.projects.registry import ProjectRegistry
 from serena_central.projects.trust.trust_decisions import MEANING, Standing, State, Trust
 from serena_central.sessions.session import Session
+from serena_central.sessions.users import Users
 
 logger = logging.getLogger(__name__)
 
@@ -44,7 +45,8 @@ _SCHEMA: types.ElicitRequestedSchema = {
 class TrustQuestions:
     """Belongs to the event loop's thread."""
 
-    def __init__(self, trust: Trust, projects: ProjectRegistry) -> None:
+    def __init__(self, trust: Trust, projects: ProjectRegistry, users: Users) -> None:
+        self._users = users
         self._trust = trust
         self._projects = projects
         self._asked: WeakKeyDictionary[Session, set[tuple[Path, str]]] = WeakKeyDictionary()
@@ -77,7 +79,9 @@ class TrustQuestions:
             await self._take(session, standing, answer)
 
     async def _question(self, session: Session, capabilities: types.ClientCapabilities | None) -> Standing | None:
-        """The question to ask; None if there is none, or the client has no dialog."""
+        """The question to ask; None if there is none, or the client has no dialog. A team's users decide nothing."""
+        if self._users and self._users.restricted(session.credential) is not None:
+            return None
         offered, active = capabilities.elicitation if capabilities else None, session.active_project
         if offered is None or (offered.form is None and offered.url is not None) or session.shared or active is None:
             return None

@@ -38,6 +38,7 @@ from serena_central.sessions.session import (
     SessionSnapshot,
     SessionState,
     Termination,
+    new_session_id,
     snapshot,
 )
 
@@ -68,14 +69,21 @@ class SessionManager:
         policy: SessionPolicy | None = None,
         clock: Callable[[], float] = time.time,
         steady: Callable[[], float] | None = None,
+        front: str = "",
     ) -> None:
-        """`clock` is Unix time. Where it leaves `steady`, it was set, or this process was stopped."""
+        """`front` is this server's name where several share a database. `clock` is Unix time. Where it leaves `steady`,
+        it was set, or this process was stopped."""
         self.policy = policy or SessionPolicy()
+        self._front = front
         self._bus = bus
         self._interest = interest
         self._clock = clock
         self._steps = Steps(clock, steady or clock)
         self._sessions: dict[str, Session] = {}
+
+    def new_id(self) -> str:
+        """For a session that begins here. A load balancer knows by it where it began."""
+        return new_session_id(self._front)
 
     def identify(self, identity: ClientIdentity) -> Session:
         """The session that a request belongs to, created if it is new, woken if it slept.

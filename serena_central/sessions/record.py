@@ -33,6 +33,10 @@ RESTORE_S = 10.0
 """A database that does not answer by then must not hold up the server."""
 
 
+TAKE_OVER_S = 3.0
+"""How long a request of a session that is not known here waits for the database."""
+
+
 class SessionRecorder:
     """Writes sessions as they change. Belongs to the event loop's thread."""
 
@@ -47,7 +51,8 @@ class SessionRecorder:
     async def run(self, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
         """Restores the sessions of an earlier run, then records until cancelled; started() when they are back."""
         with self._bus.subscribe() as news:
-            await self._restore()
+            if not self._store.shared:  # else each is fetched when it comes here: it may be at another server now
+                await self._restore()
             task_status.started()
             await follow("recording sessions", news, self._take)
 
@@ -85,6 +90,29 @@ class SessionRecorder:
         if row is None or row.credential != credential or row.terminated_by is not None:
             return None
         return row.initialize
+
+    async def take_over(self, session_id: str) -> None:
+        """Restores a session that another server with the same database began, and that now comes to this one. Waits
+        for the database only if the session is not known here."""
+        if self._is_known(session_id):
+            return
+        with anyio.move_on_after(TAKE_OVER_S):
+            try:
+                row = await self._store.ask(lambda queries: queries.session(session_id))
+            except StoreError as error:
+                logger.warning("a session could not be taken over: %s", error, extra={"session": session_id})
+                return
+            now = self._clock()
+            # Meanwhile another request may have begun or restored it.
+            if row is not None and row.last_activity >= now - TOMBSTONES_KEPT_S and not self._is_known(session_id):
+                self._sessions.restore([_session(row, self._sessions.policy.shared_kill_lift_s, now)])
+
+    def _is_known(self, session_id: str) -> bool:
+        try:
+            self._sessions.get(session_id)
+        except SessionNotFound:
+            return False
+        return True
 
     def _record(self, session_id: str) -> None:
         try:

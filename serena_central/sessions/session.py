@@ -28,15 +28,16 @@ from serena_central.core.clock import utc
 from serena_central.core.errors import InvalidArguments, SessionTerminated
 from serena_central.core.masking import masked
 from serena_central.core.quoting import escaped
+from serena_central.sessions.users import user_name
 
 _SAFE_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:-]{0,127}")
 _NAME_LIMIT = 200
 """Characters kept of what a client says about itself: enough for any name, harmless in logs and pages."""
 
 
-def new_session_id() -> str:
-    """A session id with 96 random bits."""
-    return "s-" + secrets.token_hex(12)
+def new_session_id(front: str = "") -> str:
+    """A session id with 96 random bits. `front`: the server that it belongs to, where several share a database."""
+    return f"{front}." * bool(front) + "s-" + secrets.token_hex(12)
 
 
 class IdentifiedBy(StrEnum):
@@ -458,6 +459,8 @@ class SessionSnapshot(msgspec.Struct, frozen=True):
     """Of its client: while there is one, it counts as connected however quiet it is."""
     terminated_by: str | None
     running_calls: list[RunningView]
+    user: str = ""
+    """The name of the team's user whose session it is; "" for the holder of the server's own token."""
 
 
 def snapshot(session: Session, now: float, idle_after_s: float) -> SessionSnapshot:
@@ -488,6 +491,7 @@ def snapshot(session: Session, now: float, idle_after_s: float) -> SessionSnapsh
         running_calls=[
             RunningView(call.id, call.tool, masked(call.about), call.started_at) for call in session.running.values()
         ],
+        user=user_name(session.credential),
     )
 
 

@@ -14,6 +14,7 @@ from sqlalchemy import (
     bindparam,
     cast,
     delete,
+    exists,
     func,
     or_,
     select,
@@ -35,6 +36,7 @@ from serena_central.store.query_results import (
     ToolDurations,
 )
 from serena_central.store.rows import (
+    AccountRow,
     CallDetailRow,
     CallTotalRow,
     DailyTotalRow,
@@ -75,11 +77,14 @@ WORDS_SEARCHED = 8
 IDS_ASKED = 500
 """In one statement: databases bound the number of its parameters."""
 
-_SESSION, _VIEW, _CALL, _DETAIL, _EDIT, _EVENT, _PROJECT, _RUN, _CALL_TOTAL, _MEMORY_TOTAL, _DAILY, _TASK, _PLAN = (
+(
+    _SESSION, _VIEW, _CALL, _DETAIL, _EDIT, _EVENT, _PROJECT, _RUN, _CALL_TOTAL, _MEMORY_TOTAL, _DAILY, _TASK, _PLAN,
+    _ACCOUNT,
+) = (
     METADATA.tables[kind.table]
     for kind in (
         SessionRow, SymbolViewRow, ToolCallRow, CallDetailRow, EditRow, EventRow, ProjectRow, ServerRunRow,
-        CallTotalRow, MemoryTotalRow, DailyTotalRow, TaskRow, PlanRow,
+        CallTotalRow, MemoryTotalRow, DailyTotalRow, TaskRow, PlanRow, AccountRow,
     )
 )  # fmt: skip
 
@@ -93,6 +98,10 @@ class Queries(TotalQueries):
         chosen = select(_SESSION).where(columns.last_activity >= last_activity)
         return self._rows(SessionRow, chosen.order_by(columns.last_activity.desc()))
 
+    def session(self, session_id: str) -> SessionRow | None:
+        found = self._rows(SessionRow, select(_SESSION).where(_SESSION.columns.id == session_id))
+        return found[0] if found else None
+
     def session_of_conversation(self, transport_id: str) -> SessionRow | None:
         """The session that a conversation of the handshake era belonged to last; its id may be another."""
         chosen = select(_SESSION).where(_SESSION.columns.transport_id == transport_id)
@@ -102,9 +111,21 @@ class Queries(TotalQueries):
     def symbol_views(self, session_id: str) -> list[SymbolViewRow]:
         return self._rows(SymbolViewRow, select(_VIEW).where(_VIEW.columns.session == session_id))
 
+    def accounts(self) -> list[AccountRow]:
+        """All users, revoked ones too, in the order of their names."""
+        return self._rows(AccountRow, select(_ACCOUNT).order_by(_ACCOUNT.columns.name))
+
+    def is_owner(self, credential: str, session_id: str, at: float) -> bool:
+        """Whether a session was this credential's at that time (Unix seconds)."""
+        own = _SESSION.columns
+        chosen = select(own.id).where(own.id == session_id, own.credential == credential, own.created_at <= at)
+        return self._first(chosen) is not None
+
     def events(self, wanted: EventFilter) -> EventPage:
         columns = _EVENT.columns
         chosen = select(_EVENT).order_by(columns.id.desc()).limit(wanted.limit + 1)
+        if wanted.owner is not None:
+            chosen = chosen.where(_owned(columns.session, columns.at, wanted.owner))
         for name in ("session", "project", "severity"):
             value = getattr(wanted, name)
             if value is not None:
@@ -200,6 +221,8 @@ class Queries(TotalQueries):
         columns = _CALL.columns
         newest_first = columns.at.desc(), columns.id.desc()
         chosen = select(_CALL).where(columns.at >= wanted.since).order_by(*newest_first).limit(wanted.limit)
+        if wanted.owner is not None:
+            chosen = chosen.where(_owned(columns.session, columns.at, wanted.owner))
         for name in ("session", "project", "tool"):
             value = getattr(wanted, name)
             if value is not None:
@@ -225,6 +248,8 @@ class Queries(TotalQueries):
         columns = _EDIT.columns
         newest_first = columns.at.desc(), columns.id.desc()
         chosen = select(_EDIT).where(columns.at >= wanted.since).order_by(*newest_first).limit(wanted.limit)
+        if wanted.owner is not None:
+            chosen = chosen.where(_owned(columns.session, columns.at, wanted.owner))
         if wanted.file is not None:
             # A file's name as JSON has it, between the quotes that end it.
             name = json.dumps(wanted.file, ensure_ascii=False)
@@ -417,6 +442,12 @@ class Queries(TotalQueries):
         return self._database.read(
             lambda connection: [kind(**row) for row in connection.execute(chosen).mappings().all()]
         )
+
+
+def _owned(session: ColumnElement[Any], at: ColumnElement[float], credential: str) -> ColumnElement[bool]:
+    """What happened in a session of this credential. A session's id may have been another's before."""
+    own = _SESSION.columns
+    return exists().where(own.id == session, own.credential == credential, own.created_at <= at)
 
 
 def _behind(columns: Any, last: tuple[float, str]) -> ColumnElement[bool]:

@@ -6,14 +6,16 @@ from serena_central.store.rows import CallDetailRow, EventRow, ToolCallRow
 
 
 class EventFilter(msgspec.Struct, frozen=True, kw_only=True):
-    """Which events. `kind` is a whole kind (`session.created`) or its subject (`session`); `before` is an id. `words`
-    stand in their kind, words or data, all of them, without regard to case. `since` and `until` are Unix time."""
+    """Which events. `owner` is the credential that their sessions belong to. `kind` is a whole kind
+    (`session.created`) or its subject (`session`); `before` is an id. `words` stand in their kind, words or data,
+    all of them, without regard to case. `since` and `until` are Unix time."""
 
     kind: str | None = None
     session: str | None = None
     project: str | None = None
     severity: str | None = None
     words: str = ""
+    owner: str | None = None
     since: float = 0.0
     until: float | None = None
     before: int | None = None
@@ -42,10 +44,11 @@ class EditAnswer(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class EditFilter(msgspec.Struct, frozen=True, kw_only=True):
-    """Which edits. `project` is a root; `file` is root-relative, `symbol` a name path or its end; `not_session`
-    leaves one out; `call` is what made them. `since` is Unix time, `before` as well;
-    `behind` is the time and id of the entry before the first."""
+    """Which edits. `owner` is the credential that their sessions belong to; `project` is a root; `file` is
+    root-relative, `symbol` a name path or its end; `not_session` leaves one out; `call` is what made them. `since`
+    is Unix time, `before` as well; `behind` is the time and id of the entry before the first."""
 
+    owner: str | None = None
     session: str | None = None
     not_session: str | None = None
     project: str | None = None
@@ -69,9 +72,11 @@ class TaskFilter(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CallFilter(msgspec.Struct, frozen=True, kw_only=True):
-    """Which calls. `project` is a name, `failed` chooses those that did not end well; `since` is Unix time, `before` as
-    well; `behind` is the time and id of the entry before the first."""
+    """Which calls. `owner` is the credential that their sessions belong to; `project` is a name, `failed` chooses
+    those that did not end well; `since` is Unix time, `before` as well; `behind` is the time and id of the entry
+    before the first."""
 
+    owner: str | None = None
     session: str | None = None
     project: str | None = None
     tool: str | None = None

@@ -307,6 +307,22 @@ class PlanRow(Row, kw_only=True):
         return {**own, "says": masked(self.says), "waves": masked_value(self.waves)}
 
 
+class AccountRow(Row, kw_only=True):
+    """A user of a team. `credential` is what the user's sessions belong to, `token_digest` the SHA-256 of the token;
+    `roots` are folders or patterns of folders; empty: all that the settings allow."""
+
+    table = "account"
+    key = ("name",)
+    name: str
+    credential: str
+    token_digest: str
+    admin: bool = False
+    roots: list[str] = []
+    created_at: float
+    rotated_at: float | None = None
+    revoked_at: float | None = None
+
+
 TABLES: tuple[type[Row], ...] = (
     SessionRow,
     SymbolViewRow,
@@ -321,6 +337,7 @@ TABLES: tuple[type[Row], ...] = (
     MemoryTotalRow,
     TaskRow,
     PlanRow,
+    AccountRow,
 )
 """All of them."""
 

@@ -6,7 +6,7 @@ asked, not when this module is imported.
 
 import logging
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
@@ -20,7 +20,7 @@ from serena_central.core.errors import StoreError
 from serena_central.core.event_kinds import StoreFailed, StoreReplaced
 from serena_central.core.events import Event, EventBus, Severity
 from serena_central.core.periodic import follow
-from serena_central.store.rows import EventRow
+from serena_central.store.rows import EventRow, Row
 from serena_central.store.writer import Writer
 
 if TYPE_CHECKING:
@@ -85,6 +85,21 @@ class Store:
         """
         # Whoever gives up waiting need not wait for the thread: a query changes nothing but old rows.
         return await anyio.to_thread.run_sync(lambda: query(self._queries()), abandon_on_cancel=True)
+
+    @property
+    def shared(self) -> bool:
+        """Whether other servers may write to the same database."""
+        return self._url is not None and not self._url.startswith("sqlite")
+
+    async def write(self, rows: Sequence[Row]) -> None:
+        """Writes rows now, past the queue: for what must be known before somebody is told.
+
+        Raises:
+            StoreError
+        """
+        refused = await anyio.to_thread.run_sync(lambda: self._loaded().write(rows))
+        if refused:
+            raise StoreError("The database refused what was to be written.")
 
     def _queries(self) -> "Queries":
         from serena_central.store.queries import Queries

@@ -4,7 +4,7 @@ notes. `web/web_services.py` extends the services with what the web and MCP pack
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Self
 
 from serena_central.analysis.analysis_runs import AnalysisRuns
 from serena_central.analysis.collector import Collections
@@ -23,9 +23,11 @@ from serena_central.projects.registry import ProjectRegistry, opener_in
 from serena_central.projects.root_policy import Opener
 from serena_central.projects.root_settings import ClaudeSettings, RootSettings, SuperRepos
 from serena_central.projects.trust.trust_decisions import Trust, note
+from serena_central.projects.visible_projects import VisibleProjects
 from serena_central.projects.warming.warm_up_jobs import WarmUp
 from serena_central.sessions.manager import SessionManager
 from serena_central.sessions.session import Session
+from serena_central.sessions.users import Users
 from serena_central.store.store import Store
 from serena_central.tools.answer import Answer, Page
 from serena_central.tools.baselines import Baselines
@@ -66,9 +68,17 @@ class Services:
     tasks: TaskOffer
     installer: AutoInstaller
     root_settings: RootSettings
+    users: Users = field(default_factory=Users)
     baselines: Baselines = field(default_factory=Baselines)
     answers: KeptAnswers = field(default_factory=KeptAnswers)
     kept_results: KeptResults = field(default_factory=KeptResults)
+
+    def seen_by(self, session: Session) -> Self:
+        """As the tools of a session may see them: of a team's user, only the projects in that user's folders."""
+        user = self.users.restricted(session.credential) if self.users else None
+        if user is None or not user.roots:
+            return self
+        return replace(self, projects=VisibleProjects(self.projects, user.may_open))
 
     @property
     def loaded(self) -> Loaded[ServerSettings]:

@@ -30,6 +30,7 @@ from serena_central.projects.root_settings import ClaudeSettings, SuperRepos
 from serena_central.projects.superrepo.configuration import SuperRepo
 from serena_central.projects.trust.trust_decisions import Trust
 from serena_central.sessions.session import Session
+from serena_central.sessions.users import Users
 from serena_central.tools.answer import PassedOn
 from serena_central.tools.catalogue import Catalogue, Tool
 from serena_central.tools.suspended_calls import SuspendedCalls
@@ -72,7 +73,9 @@ class Offer:
         projects: ProjectRegistry,
         repos: SuperRepos,
         claude: ClaudeSettings,
+        users: Users,
     ) -> None:
+        self.users = users
         self._claude = claude
         self._known_off: Lru[Path, tuple[object, frozenset[str]]] = Lru(MOST_KEPT)
         """Root → the settings as they were read, and what they switch off."""
@@ -145,6 +148,8 @@ class Offer:
 
     def _refusal(self, tool: Tool, session: Session, modes: Sequence[Mode]) -> str | None:
         refused = tool.refusal(self.settings)
+        if refused is None and self.users:
+            refused = self.users.refusal(tool.name, session.credential)
         if refused is None and self.task_grants is not None:
             refused = self.task_grants.refusal(tool, session.id)
         if refused is not None:

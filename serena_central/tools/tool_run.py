@@ -105,7 +105,7 @@ class LocalHost:
             run.id,
             tool.name,
             run.session,
-            self._services,
+            self._services.seen_by(run.session),
             began=run.began,
             run=lambda session, name, arguments: self._call(session, name, arguments, run.person),
             notes=reply.notes,
@@ -139,8 +139,8 @@ class LocalHost:
                 parsed["project"] = asked
             return Scope([], "the tool takes none")
         scope = await resolve_scope(
-            self._services.projects,
-            self._services.super_repos,
+            call.services.projects,
+            call.services.super_repos,
             Ask(
                 project=asked,
                 paths=[path for name in PATH_PARAMETERS if (path := parsed.get(name))],

@@ -24,7 +24,7 @@ from serena_central.core.progress import Listener
 from serena_central.projects.editing.undo import undo, undo_session
 from serena_central.projects.root_policy import PERSON
 from serena_central.sessions.earlier import read_earlier_calls
-from serena_central.sessions.session import ClientIdentity, Session, new_session_id, shortened
+from serena_central.sessions.session import ClientIdentity, Session
 from serena_central.standalone.proof import NONCE
 from serena_central.store.query_results import EditFilter
 from serena_central.web.answers import (
@@ -42,6 +42,7 @@ from serena_central.web.answers import (
 from serena_central.web.cursors import Cursors
 from serena_central.web.hangup import until_hung_up
 from serena_central.web.lines import Lines
+from serena_central.web.ownership import by_of, check_edits, own_projects, own_session, owner_of
 from serena_central.web.query import limit_in, seconds_in
 from serena_central.web.responses import body_of
 from serena_central.web.views import (
@@ -123,10 +124,15 @@ class Api:
 
     async def list_sessions(self, request: Request) -> SessionList:
         """Newest activity first; `state`, `client` and `project` (name or root) choose."""
-        query = request.query_params
+        query, owner = request.query_params, owner_of(request)
+        chosen = [
+            self.parts.sessions.snapshot(session)
+            for session in self.parts.sessions.sessions()
+            if owner in (None, session.credential)
+        ]
         chosen = [
             one
-            for one in self.parts.sessions.snapshots()
+            for one in chosen
             if query.get("state", one.state) == one.state
             and query.get("client", one.client_name) == one.client_name
             and query.get("project") in (None, one.project_name, one.project_root)
@@ -140,7 +146,7 @@ class Api:
         session = self.parts.sessions.identify(
             ClientIdentity(
                 credential=credential_of(request.scope),
-                explicit_id=new_session_id(),
+                explicit_id=self.parts.sessions.new_id(),
                 client_name=asked.client_name,
                 client_version=asked.client_version,
                 working_folder=asked.working_folder or request.headers.get(FOLDER_HEADER),
@@ -151,7 +157,7 @@ class Api:
 
     async def show_session(self, request: Request) -> Any:
         """`limit` is of log lines."""
-        session = self.parts.sessions.get(request.path_params["session"])
+        session = own_session(request, self.parts.sessions, request.path_params["session"])
         return {
             **msgspec.structs.asdict(self.parts.sessions.snapshot(session)),
             **session_details(session, limit_in(request), await read_earlier_calls(session, self.parts.store)),
@@ -159,8 +165,8 @@ class Api:
 
     async def kill_session(self, request: Request) -> Any:
         """Ends its calls, and refuses it from now on."""
-        by = shortened(request.query_params.get("by") or "a person")
-        return self.parts.sessions.snapshot(self.parts.sessions.terminate(request.path_params["session"], by))
+        session = own_session(request, self.parts.sessions, request.path_params["session"])
+        return self.parts.sessions.snapshot(self.parts.sessions.terminate(session.id, by_of(request)))
 
     async def close_session(self, request: Request) -> Any:
         """The goodbye of clients whose protocol knows none."""
@@ -212,7 +218,8 @@ class Api:
     async def list_projects(self, request: Request) -> ProjectList:
         """`open` (true or false) chooses."""
         wanted = request.query_params.get("open")
-        chosen = [one for one in self.parts.projects.snapshots() if wanted is None or one.open == (wanted == "true")]
+        projects = own_projects(request, self.parts.projects).snapshots()
+        chosen = [one for one in projects if wanted is None or one.open == (wanted == "true")]
         page, cursor = PROJECTS.page(request, chosen, lambda one: (one.root,))
         return {"projects": page, "total": len(chosen), "next_cursor": cursor}
 
@@ -256,9 +263,11 @@ class Api:
         `before` (Unix seconds) bound."""
         query, limit = request.query_params, limit_in(request)
         project = query.get("project")
+        projects = own_projects(request, self.parts.projects)
         wanted = EditFilter(
+            owner=owner_of(request),
             session=query.get("session"),
-            project=str(self.parts.projects.find(project, PERSON)) if project else None,
+            project=str(projects.find(project, PERSON)) if project else None,
             file=query.get("file"),
             symbol=query.get("symbol"),
             since=seconds_in(request, "since") or 0.0,
@@ -273,20 +282,22 @@ class Api:
 
     async def undo_edit(self, request: Request) -> Undone:
         """In all projects that it changed."""
-        by = shortened(request.query_params.get("by") or "a person")
-        undone = await undo(request.path_params["edit"], self.parts.history, self.parts.projects, by=by)
+        edit, projects = request.path_params["edit"], own_projects(request, self.parts.projects)
+        await check_edits(owner_of(request), edit, self.parts)
+        undone = await undo(edit, self.parts.history, projects, by=by_of(request))
         return {"edit": undone.id, "files": undone.files}
 
     async def undo_session(self, request: Request) -> UndoneEdits:
         """Undoes what a session edited since `since` (Unix seconds; else in the last hour), as far as that can be."""
-        by = shortened(request.query_params.get("by") or "a person")
         since = seconds_in(request, "since")
+        if owner_of(request) is not None:
+            own_session(request, self.parts.sessions, request.path_params["session"])
         done = await undo_session(
             request.path_params["session"],
             time.time() - UNDO_S if since is None else since,
             self.parts.history,
-            self.parts.projects,
-            by=by,
+            own_projects(request, self.parts.projects),
+            by=by_of(request),
         )
         if not done.undone and not done.refused:
             self.parts.sessions.get(request.path_params["session"])  # raises SessionNotFound
@@ -300,7 +311,9 @@ class Api:
         if self.parts.store.writer.problem is None:
             await self.parts.store.writer.flush()
         query = {**request.query_params, **({"before": str(before[0])} if before else {})}
-        found = await event_pages(self.parts.store, self.parts.bus, query, limit_in(request))
+        own = {one.id for one in self.parts.sessions.sessions() if one.credential == owner_of(request)}
+        limit, owner = limit_in(request), owner_of(request)
+        found = await event_pages(self.parts.store, self.parts.bus, query, limit, owner=owner, own=own)
         last = found.pop("next_before")
         return {**found, "next_cursor": None if last is None else EVENTS.write((last,))}
 

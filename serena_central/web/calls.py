@@ -8,6 +8,7 @@ from starlette.requests import Request
 
 from serena_central.store.query_results import CallFilter, EditFilter, StoredCall
 from serena_central.web.cursors import Cursors
+from serena_central.web.ownership import owner_of, owns
 from serena_central.web.query import limit_in, seconds_in
 from serena_central.web.responses import NotFound
 from serena_central.web.web_services import WebServices
@@ -28,6 +29,7 @@ class Calls:
         seconds) bound."""
         query, limit = request.query_params, limit_in(request)
         wanted = CallFilter(
+            owner=owner_of(request),
             session=query.get("session"),
             project=query.get("project"),
             tool=query.get("tool"),
@@ -52,7 +54,10 @@ class Calls:
         call_id = request.path_params["call"]
         await self.parts.store.writer.caught_up()
         found = await self.parts.store.ask(lambda queries: queries.call(call_id))
-        if found is None:
+        owner = owner_of(request)
+        if found is None or (
+            owner is not None and not await owns(owner, found.call.session, found.call.at, self.parts)
+        ):
             raise NotFound(f"There is no call {call_id!r}. GET /api/v1/calls lists those that are stored.")
         wanted = EditFilter(session=found.call.session, call=call_id)
         edits = await self.parts.history.edits(wanted)

@@ -17,10 +17,11 @@ from serena_central.hook.main import GATE_EVENTS
 from serena_central.hook.payload import event_of
 from serena_central.projects.root_policy import PERSON
 from serena_central.sessions.manager import SessionManager
-from serena_central.sessions.session import ClientIdentity, Session, shortened
+from serena_central.sessions.session import ClientIdentity, Session
 from serena_central.tools.context import Services
 from serena_central.tools.gating import Gating
 from serena_central.transcripts.recorded_call import Recorded, RecordedMessage
+from serena_central.web.ownership import by_of, own_session, owner_of
 from serena_central.web.query import limit_in
 from serena_central.web.responses import NotFound, body_of
 
@@ -135,8 +136,9 @@ class Gates:
 
     async def resume_session(self, request: Request) -> Any:
         """Lifts the halt that a hook has put on a session."""
-        by = shortened(request.query_params.get("by") or "a person")
-        session = request.path_params["session"]
+        by, session = by_of(request), request.path_params["session"]
+        if owner_of(request) is not None:
+            own_session(request, self.sessions, session)
         resumed = self.gating.resume(session, by)
         if not resumed:
             self.sessions.get(session)  # raises SessionNotFound

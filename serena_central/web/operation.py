@@ -3,8 +3,11 @@
 from dataclasses import dataclass
 from typing import Any
 
+from starlette.requests import Request
 from starlette.routing import Route
 
+from serena_central.access.auth import restricted_user
+from serena_central.core.errors import ToolRefused
 from serena_central.web.query import Query
 from serena_central.web.responses import Handler, answering
 
@@ -25,6 +28,8 @@ class Operation:
     status: int = 200
     is_open: bool = False
     """Needs no token."""
+    for_users: bool = False
+    """A team's users may ask it, too, and get what is theirs. All else is for administrators."""
     any_query: bool = False
     """Takes whatever a query string holds, as scrapers send it."""
 
@@ -35,4 +40,11 @@ class Operation:
 
     def route(self) -> Route:
         query = None if self.any_query else self.query
-        return Route(self.path, answering(self.handler, status=self.status, query=query), methods=[self.method])
+        check = None if self.for_users or self.is_open else _for_administrators
+        endpoint = answering(self.handler, status=self.status, query=query, check=check)
+        return Route(self.path, endpoint, methods=[self.method])
+
+
+def _for_administrators(request: Request) -> None:
+    if restricted_user(request.scope) is not None:
+        raise ToolRefused("This is for administrators of the server.")

@@ -38,6 +38,7 @@ class NotFound(errors.SerenaCentralError):
 _STATUS: tuple[tuple[type[errors.SerenaCentralError], int], ...] = (
     (NotFound, 404),
     (errors.SessionNotFound, 404),
+    (errors.UserNotFound, 404),
     (errors.SessionTerminated, 409),
     (errors.SessionHalted, 409),
     (errors.TooManySessions, 429),
@@ -70,16 +71,22 @@ _STATUS: tuple[tuple[type[errors.SerenaCentralError], int], ...] = (
 
 
 def answering(
-    handler: Handler, *, status: int = 200, query: Collection[Query] | None = ()
+    handler: Handler,
+    *,
+    status: int = 200,
+    query: Collection[Query] | None = (),
+    check: Callable[[Request], None] | None = None,
 ) -> Callable[[Request], Awaitable[Response]]:
     """Wraps a handler of /api: encodes what `handler` returns, translates what it raises. `query` are the keys that its
-    query string may have; None: any.
+    query string may have; None: any. `check` raises where the caller may not ask at all.
 
     A handler that streams returns its response itself.
     """
 
     async def endpoint(request: Request) -> Response:
         try:
+            if check is not None:
+                check(request)
             if query is not None:
                 check_query(request, query)
             answer = await handler(request)

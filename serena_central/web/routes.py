@@ -13,6 +13,7 @@ from serena_central.projects.coverage import Coverage
 from serena_central.sessions.session import SessionState
 from serena_central.tools.gating import GateAnswer
 from serena_central.web import answers, schemas
+from serena_central.web.accounts import AccountRoutes, AddUser, UserList, UserToken, UserView
 from serena_central.web.api import Api, CallTool, OpenSession
 from serena_central.web.calls import MOST_CALLS, Calls
 from serena_central.web.gates import ClientEvent, Gates
@@ -44,6 +45,7 @@ def routes(
     hooks: Hooks,
     warming: Warming,
     calls: Calls,
+    accounts: AccountRoutes,
     gates: Gates,
     upstreams: Upstreams,
     tasks: Tasks,
@@ -58,6 +60,7 @@ def routes(
         hooks=hooks,
         warming=warming,
         calls=calls,
+        accounts=accounts,
         gates=gates,
         upstreams=upstreams,
         tasks=tasks,
@@ -76,6 +79,7 @@ def operations(
     hooks: Hooks,
     warming: Warming,
     calls: Calls,
+    accounts: AccountRoutes,
     gates: Gates,
     upstreams: Upstreams,
     tasks: Tasks,
@@ -111,6 +115,7 @@ def operations(
             Query("client", "Sessions of clients of this name."),
             Query("project", "Sessions that work on the project of this name or root."),
             *LIST,
+            for_users=True,
         ),
         _post(
             "/sessions",
@@ -119,6 +124,7 @@ def operations(
             answers.SessionSnapshot,
             body=OpenSession,
             status=201,
+            for_users=True,
         ),
         _get(
             "/sessions/{session}",
@@ -126,24 +132,50 @@ def operations(
             "One session, its log and its tools",
             answers.SessionDetails,
             LIMIT,
+            for_users=True,
         ),
         Operation(
             method="DELETE",
             path=f"{API}/sessions/{{session}}",
             handler=api.kill_session,
+            for_users=True,
             summary="Kills a session",
             answer=answers.SessionSnapshot,
             query=(BY,),
         ),
-        _post("/sessions/{session}/close", api.close_session, "Disconnects a session", answers.SessionSnapshot),
+        _post(
+            "/sessions/{session}/close",
+            api.close_session,
+            "Disconnects a session",
+            answers.SessionSnapshot,
+            for_users=True,
+        ),
         _get(
             "/sessions/{session}/presence",
             presence.hold,
             "Keeps a session connected while the stream is open",
             "text/event-stream",
+            for_users=True,
         ),
         _post("/sessions/{session}/revive", api.revive_session, "Revives a killed session", answers.SessionSnapshot),
-        _post("/sessions/{session}/resume", gates.resume_session, "Resumes a halted session", answers.Resumed, BY),
+        _post(
+            "/sessions/{session}/resume",
+            gates.resume_session,
+            "Resumes a halted session",
+            answers.Resumed,
+            BY,
+            for_users=True,
+        ),
+        _get("/users", accounts.list_users, "Users of a team", UserList),
+        _post("/users", accounts.add_user, "Adds a user", UserToken, body=AddUser, status=201),
+        _post("/users/{user}/rotate", accounts.rotate_user, "Gives a user another token", UserToken),
+        Operation(
+            method="DELETE",
+            path=f"{API}/users/{{user}}",
+            handler=accounts.revoke_user,
+            summary="Revokes a user",
+            answer=UserView,
+        ),
         _get("/halted", gates.list_halted, "Sessions that hooks have halted", answers.HaltedList),
         _get(
             "/hooks",
@@ -167,6 +199,7 @@ def operations(
             "The tools that a session is shown",
             answers.ToolList,
             Query("session", "A session's id; without one, the session that all share who name none."),
+            for_users=True,
         ),
         _post(
             "/tools/{tool}",
@@ -175,6 +208,7 @@ def operations(
             answers.CallAnswer,
             body=CallTool,
             outcome=answers.CallAnswer,
+            for_users=True,
         ),
         _get(
             "/projects",
@@ -183,6 +217,7 @@ def operations(
             answers.ProjectList,
             choice("open", "Projects that are open, or are not.", ("true", "false")),
             *LIST,
+            for_users=True,
         ),
         _get(
             "/coverage",
@@ -198,6 +233,7 @@ def operations(
             "Disconnects the session of a client's conversation",
             answers.SessionSnapshot,
             body=CloseConversation,
+            for_users=True,
         ),
         _post(
             "/warm",
@@ -354,8 +390,9 @@ def operations(
             *BETWEEN,
             limit_of(MOST_CALLS),
             CURSOR,
+            for_users=True,
         ),
-        _get("/calls/{call}", calls.show_call, "A recorded call and its edits", answers.CallDetails),
+        _get("/calls/{call}", calls.show_call, "A recorded call and its edits", answers.CallDetails, for_users=True),
         _get(
             "/edits",
             api.list_edits,
@@ -367,9 +404,18 @@ def operations(
             Query("symbol", "Edits of the symbol of this name path, or of an end of it."),
             *BETWEEN,
             *LIST,
+            for_users=True,
         ),
-        _post("/sessions/{session}/undo", api.undo_session, "Undoes a session's edits", answers.UndoneEdits, BY, SINCE),
-        _post("/edits/{edit}/undo", api.undo_edit, "Undoes an edit", answers.Undone, BY),
+        _post(
+            "/sessions/{session}/undo",
+            api.undo_session,
+            "Undoes a session's edits",
+            answers.UndoneEdits,
+            BY,
+            SINCE,
+            for_users=True,
+        ),
+        _post("/edits/{edit}/undo", api.undo_edit, "Undoes an edit", answers.Undone, BY, for_users=True),
         _get(
             "/events",
             api.list_events,
@@ -381,9 +427,16 @@ def operations(
             choice("severity", "Events of this severity.", list(Severity)),
             Query("q", "Events with all of these words in their kind, message or data."),
             *LIST,
+            for_users=True,
         ),
-        _get("/schemas", schemas.list_schemas, "Schemas of settings files", answers.SchemaList),
-        _get("/schemas/{name}", schemas.show_schema, "A JSON schema of settings files", "application/json"),
+        _get("/schemas", schemas.list_schemas, "Schemas of settings files", answers.SchemaList, for_users=True),
+        _get(
+            "/schemas/{name}",
+            schemas.show_schema,
+            "A JSON schema of settings files",
+            "application/json",
+            for_users=True,
+        ),
         _get("/stats", api.show_statistics, "Counters of the whole server", answers.Statistics),
         _post(
             "/dashboard/link",
@@ -391,6 +444,7 @@ def operations(
             "A link that opens the dashboard in a browser, once",
             answers.DashboardLink,
             status=201,
+            for_users=True,
         ),
         _post("/shutdown", api.shut_down, "Stops the server", answers.Stopping, status=202),
     ]
@@ -402,7 +456,7 @@ def operations(
 
         return document(table, api.parts.version)
 
-    table.append(_get("/openapi.json", show_openapi, "This document", "application/json"))
+    table.append(_get("/openapi.json", show_openapi, "This document", "application/json", for_users=True))
     return table
 
 
@@ -413,8 +467,16 @@ LIST = (LIMIT, CURSOR)
 START = Query("start", "Number of the first entry.", {"type": "integer", "minimum": 0, "maximum": 10**9, "default": 0})
 
 
-def _get(path: str, handler: Handler, summary: str, answer: Any, *query: Query) -> Operation:
-    return Operation(method="GET", path=API + path, handler=handler, summary=summary, answer=answer, query=query)
+def _get(path: str, handler: Handler, summary: str, answer: Any, *query: Query, for_users: bool = False) -> Operation:
+    return Operation(
+        method="GET",
+        path=API + path,
+        handler=handler,
+        summary=summary,
+        answer=answer,
+        query=query,
+        for_users=for_users,
+    )
 
 
 def _post(
@@ -426,6 +488,7 @@ def _post(
     body: Any = None,
     status: int = 200,
     outcome: Any = None,
+    for_users: bool = False,
 ) -> Operation:
     return Operation(
         method="POST",
@@ -437,4 +500,5 @@ def _post(
         query=query,
         body=body,
         status=status,
+        for_users=for_users,
     )

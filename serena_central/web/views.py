@@ -2,7 +2,7 @@
 
 import hashlib
 import statistics
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import msgspec
@@ -132,9 +132,12 @@ async def event_pages(
     *,
     since: float = 0.0,
     until: float | None = None,
+    owner: str | None = None,
+    own: Collection[str] = (),
 ) -> dict[str, Any]:
-    """Events from the database; the newest from memory where it fails. A search for words that has not looked at all
-    of them says how far it got."""
+    """Events from the database, with `owner` those of this credential's sessions, of which `own` are remembered;
+    the newest from memory where it fails. A search for words that has not looked at all of them says how far it
+    got."""
     before = query.get("before", "")
     wanted = EventFilter(
         kind=query.get("kind"),
@@ -142,6 +145,7 @@ async def event_pages(
         project=query.get("project"),
         severity=query.get("severity"),
         words=query.get("q", "")[:WORDS_CHARS],
+        owner=owner,
         since=since,
         until=until,
         before=int(before) if before.isascii() and before.isdigit() and len(before) < 19 else None,
@@ -153,6 +157,8 @@ async def event_pages(
         page = await store.ask(lambda queries: queries.events(wanted))
     except StoreError as error:
         events = [event for event in reversed(bus.recent()) if _fits(event, wanted)]
+        if owner is not None:
+            events = [event for event in events if event.session in own]
         return {
             "events": [event_row(event) for event in events[:limit]],
             "next_before": None,

@@ -87,6 +87,7 @@ DONE: dict[tuple[str, ...], list[str]] = {
     ("claude", "set"): ["model", "opus"],
     ("claude", "import"): ["--dry-run"],
     ("agents", "list"): [],
+    ("users", "list"): [],
     ("agents", "check"): [],
     ("waves", "schema"): [],
     ("mcp", "list"): [],
@@ -128,9 +129,10 @@ ELSEWHERE = {
     ("agents", "show"),
     ("waves", "check"),
     ("waves", "run"),
+    *(("users", name) for name in ("add", "rotate", "revoke")),
 }
 """Start servers, ask registries, read stdin or need an entry or a transcript: tested by what they do (test_background,
-test_serving, lsp/test_installers, hub/test_login, test_claude_commands, test_agents_command,
+test_serving, lsp/test_installers, hub/test_login, test_claude_commands, test_agents_command, test_users,
 test_waves_command)."""
 
 WRONG: dict[tuple[str, ...], list[str]] = {

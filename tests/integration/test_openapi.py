@@ -211,6 +211,10 @@ async def test_every_answer_has_the_documented_shape(
     await go("POST", f"{V1}/sessions/{{session}}/close", session=session)
     await go("DELETE", f"{V1}/sessions/{{session}}", query={"by": "me"}, session=session)
     await go("POST", f"{V1}/sessions/{{session}}/revive", session=session)
+    await go("POST", f"{V1}/users", body={"name": "ada", "roots": ["/src/*"]})
+    await go("POST", f"{V1}/users/{{user}}/rotate", user="ada")
+    assert [one["name"] for one in (await go("GET", f"{V1}/users"))["users"]] == ["ada"]
+    await go("DELETE", f"{V1}/users/{{user}}", user="ada")
     await go("POST", f"{V1}/dashboard/link")
     await go("GET", f"{V1}/openapi.json")
     assert [one["name"] for one in (await go("GET", f"{V1}/upstreams", query={"project": str(project)}))["upstreams"]]

@@ -48,6 +48,7 @@ the package.
     │   ├── FileChanged          a file changed between the plan of an edit and its writing
     │   ├── WriteFailed          the disk refused; says that nothing changed, or which files did
     │   └── OutcomeUnknown       a repeated call; it is unknown whether it was made before the server died
+    ├── UserNotFound             of a team: no such name, or revoked
     ├── SessionError
     │   ├── TooManySessions      all are in use; which setting allows more
     │   ├── SessionHalted        by a hook, until a person resumes it
@@ -98,6 +99,7 @@ from serena_central.core.errors.call_errors import (
     ToolRefused,
     TooManySessions,
     UnknownTool,
+    UserNotFound,
 )
 from serena_central.core.errors.cluster_errors import (
     ClusterError,
@@ -250,6 +252,7 @@ __all__ = [
     "UpstreamError",
     "UpstreamQuestionRefused",
     "UpstreamUnavailable",
+    "UserNotFound",
     "WriteFailed",
     "listed",
     "restart_command",

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from serena_central.core.errors.base import SerenaCentralError
+from serena_central.core.quoting import quoted
 
 NO_MEMORY = (
     "Out of memory in this call; other calls are not affected. "
@@ -79,6 +80,14 @@ class SessionNotFound(SessionError):
 
     def __init__(self, session_id: str) -> None:
         super().__init__(f"There is no session {session_id!r}. Start a new conversation.")
+
+
+class UserNotFound(SerenaCentralError):
+    """No user of a team has this name, or it was revoked."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f"There is no user {quoted(name)}. `serena-central users list` shows them.")
+        self.name = name
 
 
 class TooManySessions(SessionError):

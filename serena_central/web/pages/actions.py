@@ -3,12 +3,18 @@ checked the sender."""
 
 from serena_central.core.errors import SessionNotFound
 from serena_central.projects.editing.undo import undo
+from serena_central.web.ownership import check_edits
 from serena_central.web.pages.forms import Form
 from serena_central.web.pages.page import Visit
 from serena_central.web.responses import NotFound
 
 BY = "a user in the dashboard"
 """The author of these actions, in errors and the log."""
+
+
+def by(visit: Visit) -> str:
+    """The author of an action on this visit."""
+    return BY if visit.user is None else f"{visit.user.name} in the dashboard"
 
 
 async def terminate(visit: Visit, form: Form) -> str:
@@ -19,7 +25,9 @@ async def terminate(visit: Visit, form: Form) -> str:
     ended = 0
     for session_id in chosen:
         try:
-            visit.parts.sessions.terminate(session_id, BY)
+            if visit.owner not in (None, visit.parts.sessions.get(session_id).credential):
+                continue
+            visit.parts.sessions.terminate(session_id, by(visit))
         except SessionNotFound:
             continue
         ended += 1
@@ -44,7 +52,9 @@ async def cancel(visit: Visit, form: Form) -> str:
 
 async def undo_edit(visit: Visit, form: Form) -> str:
     """Undoes an edit."""
-    undone = await undo(_one(form, "edit"), visit.parts.history, visit.parts.projects, by=BY)
+    edit = _one(form, "edit")
+    await check_edits(visit.owner, edit, visit.parts)
+    undone = await undo(edit, visit.parts.history, visit.parts.projects, by=by(visit))
     return f"Undone as {undone.id}."
 
 

@@ -83,7 +83,7 @@ class EditsTable(msgspec.Struct, frozen=True):
 
 async def filters(visit: Visit) -> EditsFilters:
     query = visit.query
-    names = {one.root: one.name for one in visit.parts.projects.snapshots()[:MOST_PROJECTS]}
+    names = {one.root: one.name for one in visit.projects()[:MOST_PROJECTS]}
     chosen = query.get("project", "")
     return EditsFilters(
         session=query.get("session", ""),
@@ -101,6 +101,7 @@ async def table(visit: Visit) -> EditsTable:
     since, until = bounds(visit)
     try:
         wanted = EditFilter(
+            owner=visit.owner,
             session=chosen.get("session"),
             project=chosen.get("project"),
             file=chosen.get("file"),
@@ -119,7 +120,7 @@ async def table(visit: Visit) -> EditsTable:
         newest=link(PATH, **chosen) if "before" in query else "",
         note="",
         filtered=bool(chosen),
-        session=query.get("session", "") if lines else "",
+        session=query.get("session", "") if lines and visit.user is None else "",
     )
 
 
@@ -137,7 +138,10 @@ async def edit_lines(rows: Sequence[EditRow], visit: Visit) -> list[EditLine]:
     undone = await visit.parts.history.undone([row.id for row in rows])
     clients = {session.id: session.client_name for session in visit.parts.sessions.sessions()}
     names = {one.root: one.name for one in visit.parts.projects.snapshots()}
-    return [_line(row, clients, names, undone.get(row.id, "")) for row in rows]
+    lines = [_line(row, clients, names, undone.get(row.id, "")) for row in rows]
+    if visit.user is None:
+        return lines
+    return [msgspec.structs.replace(one, url="", session_url="", project_url="") for one in lines]
 
 
 def _line(row: EditRow, clients: Mapping[str, str], names: Mapping[str, str], undone_by: str) -> EditLine:
@@ -197,6 +201,7 @@ PAGE = Page(
     path=PATH,
     title="Edits",
     template="edits.html",
+    for_users=True,
     sections={
         "filters": Section("edits/_filters.html", filters, every_s=3600),
         "table": Section("edits/_table.html", table, (EditApplied,), every_s=60, recorded=True),

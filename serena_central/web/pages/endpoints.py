@@ -17,8 +17,8 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import HTMLResponse, PlainTextResponse, RedirectResponse, Response
 from starlette.routing import compile_path
 
-from serena_central.access.auth import login_of
-from serena_central.core.errors import SerenaCentralError
+from serena_central.access.auth import login_of, restricted_user
+from serena_central.core.errors import SerenaCentralError, ToolRefused
 from serena_central.core.tracing import new_call_id
 from serena_central.web.pages.csrf import ForeignRequest, login_required
 from serena_central.web.pages.forms import Form, read_form
@@ -29,6 +29,9 @@ from serena_central.web.responses import HUNG_UP, NotFound, status_of
 from serena_central.web.web_services import WebServices
 
 logger = logging.getLogger(__name__)
+
+USERS_HOME = "/sessions"
+"""The first page of a team's users, below /dashboard."""
 
 CAUGHT_UP_S = 0.5
 """How long a page waits for queued writes: a database that is locked must not hold it up."""
@@ -61,7 +64,9 @@ class Endpoints:
         """Answers with the whole page."""
 
         async def make(request: Request) -> Response:
-            return await self._whole(page, request, self._visit(request))
+            if not page.path and restricted_user(request.scope) is not None:
+                return RedirectResponse(BELOW + USERS_HOME)
+            return await self._whole(page, request, self._visit(request, page))
 
         return self.translating(make)
 
@@ -70,7 +75,7 @@ class Endpoints:
 
         async def make(request: Request) -> Response:
             form = await read_form(request)
-            return await self._whole(page, request, replace(self._visit(request), form=form))
+            return await self._whole(page, request, replace(self._visit(request, page), form=form))
 
         return self.translating(make)
 
@@ -90,7 +95,7 @@ class Endpoints:
         """Answers with what changes on the page, as long as it is open."""
 
         async def make(request: Request) -> Response:
-            feed = Feed(page, self._visit(request), self._section_renderer(page, self._frame(page, request)))
+            feed = Feed(page, self._visit(request, page), self._section_renderer(page, self._frame(page, request)))
             return self.live.open([feed], login_required(request), self.digest)
 
         return self.translating(make)
@@ -114,7 +119,8 @@ class Endpoints:
                 asked = Request({**request.scope, "path": parts.path, "query_string": parts.query.encode()})
                 asked.scope["path_params"] = path
                 render = self._section_renderer(page, self._frame(page, asked))
-                return Feed(page, Visit(self.parts, path, query, time.time()), render, number)
+                visit = Visit(self.parts, path, query, time.time(), restricted_user(request.scope))
+                return Feed(page, visit, render, number) if _may_see(visit, page) else None
         return None
 
     @cached_property
@@ -127,12 +133,13 @@ class Endpoints:
 
         return rendered
 
-    def action(self, action: Action) -> Endpoint:
-        """Does something, and goes back to the page; htmx gets the words only."""
+    def action(self, action: Action, *, for_users: bool = False) -> Endpoint:
+        """Does something, and goes back to the page; htmx gets the words only. `for_users`: also for a team's users,
+        who are administrators of nothing."""
 
         async def make(request: Request) -> Response:
             form = await read_form(request)
-            said = await action(self._visit(request), form)
+            said = await action(self._visit(request, for_users=for_users), form)
             if "hx-request" in request.headers:
                 return HTMLResponse(render("_said.html", said=said, failed=False))
             return RedirectResponse(_back(form), status_code=303)
@@ -175,21 +182,28 @@ class Endpoints:
 
         return endpoint
 
-    def _visit(self, request: Request) -> Visit:
-        return Visit(self.parts, request.path_params, _chosen(request), time.time())
+    def _visit(self, request: Request, page: Page | None = None, *, for_users: bool = False) -> Visit:
+        """Raises: ToolRefused: this is for administrators."""
+        user = restricted_user(request.scope)
+        visit = Visit(self.parts, request.path_params, _chosen(request), time.time(), user)
+        if not for_users and not _may_see(visit, page):
+            raise ToolRefused("This is for administrators of the server.")
+        return visit
 
     def _frame(self, page: Page, request: Request) -> Frame:
         path, query = request.url.path.replace(BELOW + "/live", BELOW, 1), request.url.query
         here = path + ("?" + query if query else "")
         return Frame(
-            title=page.title_of(self._visit(request)),
+            title=page.title_of(self._visit(request, page, for_users=True)),
             version=self.digest,
             csrf=login_required(request).csrf,
             here=here,
             live=page.live,
             assets=self.assets,
             navigation=[
-                Link(one.title, BELOW + one.path, _leads_to(one, path)) for one in self.navigation if one.in_navigation
+                Link(one.title, BELOW + one.path, _leads_to(one, path))
+                for one in self.navigation
+                if one.in_navigation and (one.for_users or restricted_user(request.scope) is None)
             ],
         )
 
@@ -216,6 +230,10 @@ async def _made(page: Page, visit: Visit) -> dict[str, msgspec.Struct]:
         if name in failed:
             raise failed[name]
     return made
+
+
+def _may_see(visit: Visit, page: Page | None) -> bool:
+    return visit.user is None or (page is not None and page.for_users)
 
 
 def _chosen(request: Request) -> dict[str, str]:

@@ -79,10 +79,10 @@ class Live:
         for stream in self._streams:
             stream.hear(event)
 
-    def sign_out(self, login: Login) -> None:
+    def sign_out(self, login_id: str) -> None:
         """Ends the streams of a browser that was signed out."""
         for stream in self._streams:
-            if stream.login.id == login.id:
+            if stream.login.id == login_id:
                 stream.scope.cancel()
 
     def close(self) -> None:

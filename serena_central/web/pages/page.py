@@ -6,6 +6,7 @@ context has changed, so that the two can't drift apart. This knows neither HTTP 
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
@@ -13,6 +14,9 @@ import msgspec
 
 from serena_central.core.errors import SerenaCentralError
 from serena_central.core.events import Event
+from serena_central.projects.registry import ProjectSnapshot
+from serena_central.sessions.session import SessionSnapshot
+from serena_central.sessions.users import User
 from serena_central.web.web_services import WebServices
 
 BELOW = "/dashboard"
@@ -32,7 +36,26 @@ class Visit:
     path: Mapping[str, str]
     query: Mapping[str, str]
     now: float
+    user: User | None = None
+    """A team's user who sees own things alone; None: an administrator."""
     form: Mapping[str, Sequence[str]] = field(default_factory=dict[str, Sequence[str]])
+
+    @property
+    def owner(self) -> str | None:
+        """The credential whose things alone are shown; None: everybody's."""
+        return None if self.user is None else self.user.credential
+
+    def sessions(self) -> list[SessionSnapshot]:
+        """Those that are shown."""
+        known = self.parts.sessions
+        if self.user is None:
+            return known.snapshots()
+        return [known.snapshot(one) for one in known.sessions() if one.credential == self.user.credential]
+
+    def projects(self) -> list[ProjectSnapshot]:
+        """Those that are shown."""
+        found = self.parts.projects.snapshots()
+        return [one for one in found if self.user is None or self.user.may_open(Path(one.root))]
 
 
 @dataclass(frozen=True)
@@ -61,6 +84,8 @@ class Page:
     in_navigation: bool = True
     live: bool = True
     """Kept up to date while it is open."""
+    for_users: bool = False
+    """A team's users are shown it, with what is theirs. All else is for administrators."""
     names: Callable[[Visit], str] | None = None
     """Returns the name of the thing that is shown, which the title begins with; "" where it is not known."""
 

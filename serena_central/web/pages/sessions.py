@@ -48,6 +48,7 @@ class SessionRow(msgspec.Struct, frozen=True):
     url: str
     client: str
     version: str
+    user: str
     project: str
     folder: str
     state: str
@@ -71,7 +72,7 @@ class SessionsTable(msgspec.Struct, frozen=True):
 
 async def filters(visit: Visit) -> SessionsFilters:
     query = visit.query
-    found = visit.parts.sessions.snapshots()
+    found = visit.sessions()
     busiest = Counter(one.project_name for one in found if one.project_name).most_common(PROJECTS)
     return SessionsFilters(
         words=query.get("q", ""),
@@ -82,13 +83,13 @@ async def filters(visit: Visit) -> SessionsFilters:
 
 
 async def table(visit: Visit) -> SessionsTable:
-    found = visit.parts.sessions.snapshots()
+    found = visit.sessions()
     chosen = [one for one in found if _matches(one, visit)]
     chosen.sort(key=lambda one: one.last_activity, reverse=True)
     rows, pager = paged(COLUMNS.arranged(chosen, visit), visit, PATH)
     return SessionsTable(
         columns=COLUMNS.headings(visit, PATH),
-        rows=[_row(one) for one in rows],
+        rows=[_row(one, has_page=visit.user is None) for one in rows],
         pager=pager,
         total=len(found),
     )
@@ -98,16 +99,17 @@ def _matches(one: SessionSnapshot, visit: Visit) -> bool:
     state, project, words = (visit.query.get(name, "") for name in ("state", "project", "q"))
     if (state and shown_state(one) != state) or (project and one.project_name != project):
         return False
-    where = (one.client_name, one.client_version, one.session_id, one.project_name, one.project_root)
+    where = (one.client_name, one.client_version, one.user, one.session_id, one.project_name, one.project_root)
     return has_words(words, *filter(None, (*where, one.working_folder)))
 
 
-def _row(one: SessionSnapshot) -> SessionRow:
+def _row(one: SessionSnapshot, *, has_page: bool) -> SessionRow:
     return SessionRow(
         id=one.session_id,
-        url=session_page(one.session_id),
+        url=session_page(one.session_id) if has_page else "",
         client=one.client_name,
         version=one.client_version,
+        user=one.user,
         project=one.project_name or "",
         folder=one.project_root or one.working_folder or "",
         state=shown_state(one),
@@ -125,6 +127,7 @@ PAGE = Page(
     path=PATH,
     title="Sessions",
     template="sessions.html",
+    for_users=True,
     sections={
         "filters": Section("sessions/_filters.html", filters, every_s=3600),
         "table": Section("sessions/_table.html", table, (SessionEvent, CallFinished, EditApplied)),

@@ -2,6 +2,7 @@
 in."""
 
 from typing import Literal, TypedDict
+from urllib.parse import parse_qs
 
 import anyio.to_thread
 from starlette.requests import Request
@@ -10,6 +11,8 @@ from starlette.types import Receive, Scope, Send
 
 from serena_central.access.auth import BrowserAccess, login_of
 from serena_central.access.browsers import LINK_LIFE_S, LOGIN_LIFE_S
+from serena_central.core.event_kinds import UserSignedIn
+from serena_central.web.pages.csrf import ForeignRequest, check_sender
 from serena_central.web.pages.endpoints import Endpoints
 from serena_central.web.pages.forms import Form
 from serena_central.web.pages.live import LEAVE
@@ -18,7 +21,11 @@ from serena_central.web.pages.rendering import render
 from serena_central.web.web_services import WebServices
 
 ENTER = f"{BELOW}/enter"
-OPEN_PATHS = (ENTER, f"{BELOW}/static/")
+SIGN_IN = f"{BELOW}/sign-in"
+OPEN_PATHS = (ENTER, SIGN_IN, f"{BELOW}/static/")
+
+MOST_BYTES = 4096
+"""Of the form with a token."""
 
 
 class _Cookie(TypedDict):
@@ -35,6 +42,8 @@ class SignIn:
     """Handlers of the ways in and out."""
 
     def __init__(self, parts: WebServices, endpoints: Endpoints) -> None:
+        self._users = parts.users
+        self._bus = parts.bus
         self._browsers = parts.browsers
         self._endpoints = endpoints
 
@@ -44,17 +53,45 @@ class SignIn:
 
         return BrowserAccess(BELOW, OPEN_PATHS, self._browsers, strangers)
 
-    def one_time_link(self) -> str:
-        return f"{ENTER}?key={self._browsers.invite()}"
+    def one_time_link(self, user: str = "") -> str:
+        return f"{ENTER}?key={self._browsers.invite(user)}"
 
     def _to_stranger(self, path: str) -> Response:
         if path.startswith(f"{BELOW}/live"):
             return Response(LEAVE, media_type="text/event-stream")
         return self._outside(used=False)
 
-    def _outside(self, *, used: bool) -> Response:
-        minutes = round(LINK_LIFE_S / 60)
-        return HTMLResponse(render("outside.html", assets=self._endpoints.assets, used=used, minutes=minutes), 401)
+    def _outside(self, *, used: bool, refused: bool = False) -> Response:
+        html = render(
+            "outside.html",
+            assets=self._endpoints.assets,
+            used=used,
+            minutes=round(LINK_LIFE_S / 60),
+            has_users=bool(self._users),
+            refused=refused,
+        )
+        return HTMLResponse(html, 401)
+
+    async def sign_in(self, request: Request) -> Response:
+        """Takes the token of a team's user, from the form on the page of those who are not signed in."""
+        try:
+            check_sender(request)
+        except ForeignRequest:
+            return self._outside(used=False)
+        body = bytearray()
+        async for part in request.stream():
+            body += part
+            if len(body) > MOST_BYTES:
+                return self._outside(used=False, refused=True)
+        try:
+            (token, *_) = parse_qs(body.decode(), max_num_fields=10).get("token", [""])
+        except ValueError:
+            token = ""
+        user = self._users.of_token(token.strip().encode()) if self._users else None
+        if user is None:
+            return self._outside(used=False, refused=True)
+        self._bus.publish(UserSignedIn(user=user.name))
+        return await self._inside(self._browsers.admit(user.credential))
 
     async def enter(self, request: Request) -> Response:
         """Takes a one-time link, and goes on by a page of our own: to a redirect, a browser that another site sent here
@@ -63,6 +100,9 @@ class SignIn:
         if secret is None:
             inside = login_of(request.scope) is not None
             return RedirectResponse(BELOW, 303) if inside else self._outside(used=True)
+        return await self._inside(secret)
+
+    async def _inside(self, secret: str) -> Response:
         await anyio.to_thread.run_sync(self._browsers.save)
         html = render("inside.html", assets=self._endpoints.assets, url=BELOW)
         response = HTMLResponse(html)
@@ -76,11 +116,11 @@ class SignIn:
             login = login_of(request.scope)
             if login is not None:
                 self._browsers.leave(login)
-                self._endpoints.live.sign_out(login)
+                self._endpoints.live.sign_out(login.id)
                 await anyio.to_thread.run_sync(self._browsers.save)
             return "Signed out."
 
-        response = await self._endpoints.action(sign_out)(request)
+        response = await self._endpoints.action(sign_out, for_users=True)(request)
         if response.status_code < 400:
             response.delete_cookie(self._browsers.cookie_name, **COOKIE)
         return response

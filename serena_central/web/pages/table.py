@@ -6,7 +6,7 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import BaseRoute, Route
 
-from serena_central.access.auth import BrowserAccess
+from serena_central.access.auth import BrowserAccess, user_of
 from serena_central.access.browsers import LINK_LIFE_S
 from serena_central.web.pages import (
     about,
@@ -110,6 +110,9 @@ ACTIONS: dict[str, Action] = {
 }
 """Path below /dashboard → what a POST to it does."""
 
+USER_ACTIONS = frozenset({"/terminate", "/undo"})
+"""Those that a team's users may do, to what is theirs."""
+
 DOWNLOADS: dict[str, Download] = {events.EXPORT: events.export}
 """Path below /dashboard → the file that a GET of it answers with."""
 
@@ -129,13 +132,19 @@ class Dashboard:
         """What the access check needs to know."""
         return self._entering.door()
 
-    def one_time_link(self) -> str:
-        """The path of a link that lets one browser in."""
-        return self._entering.one_time_link()
+    def one_time_link(self, user: str = "") -> str:
+        """The path of a link that lets one browser in; `user`: the credential of a team's user."""
+        return self._entering.one_time_link(user)
 
-    async def invite(self, _request: Request) -> Any:
+    async def invite(self, request: Request) -> Any:
         """For the command line, which has shown the token."""
-        return {"path": self.one_time_link(), "good_for_s": LINK_LIFE_S}
+        user = user_of(request.scope)
+        return {"path": self.one_time_link("" if user is None else user.credential), "good_for_s": LINK_LIFE_S}
+
+    def sign_out_user(self, credential: str) -> None:
+        """Signs out all browsers of a team's user, and ends their streams."""
+        for login in self.parts.browsers.sign_out_user(credential):
+            self.live.sign_out(login)
 
     def routes(self) -> list[BaseRoute]:
         endpoints = self._endpoints
@@ -150,8 +159,9 @@ class Dashboard:
         }
         posts = {
             tool.PAGE.path: endpoints.form_page(tool.PAGE),
-            **{path: endpoints.action(action) for path, action in ACTIONS.items()},
+            **{path: endpoints.action(action, for_users=path in USER_ACTIONS) for path, action in ACTIONS.items()},
             "/sign-out": self._entering.leave,
+            "/sign-in": self._entering.sign_in,
         }
         return [
             *(Route(BELOW + path, endpoint, methods=["GET"]) for path, endpoint in gets.items()),

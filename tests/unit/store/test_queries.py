@@ -10,7 +10,7 @@ from serena_central.config.policies import RetentionPolicy
 from serena_central.store import EventFilter
 from serena_central.store.database import Database
 from serena_central.store.queries import DAY_S, SWEEP_ROWS, Queries
-from serena_central.store.query_results import EditFilter
+from serena_central.store.query_results import CallFilter, EditFilter
 from serena_central.store.rows import (
     EditRow,
     EventRow,
@@ -290,3 +290,24 @@ def test_events_are_searched_for_words_in_a_range_of_time_page_by_page(
     assert ([one.seq for one in inside.events], inside.next_before) == ([7, 6, 5], None)
     assert queries.events(EventFilter(since=100.0)).events == []
     assert queries.events(EventFilter(until=0.0)).events == []
+
+
+def test_what_happened_in_a_session_belongs_to_whose_it_was_then(database: Database) -> None:
+    """An id may be taken by another one, when the first session is forgotten."""
+    mine = session("main", 9.0)
+    mine.credential, mine.created_at = "user:bob:1", 5.0
+    database.write([mine])
+    database.write([call(1, at=1.0), call(2, at=6.0)])
+    for at in (1.0, 6.0):
+        own = ToolCallRow(id=f"m-{at}", at=at, session="main", project="/p", tool="t", duration_ms=1.0)
+        edit = EditRow(id=f"e-{at}", at=at, call="c", tool="t", session="main", project_root="/p")
+        database.write([own, edit, EventRow(seq=1, at=at, kind="a.b", session="main")])
+    queries = Queries(database)
+    for owner, times in (("user:bob:1", [6.0]), ("user:ada:1", []), (None, [6.0, 1.0])):
+        calls = [one.call.at for one in queries.calls(CallFilter(owner=owner)) if one.call.session == "main"]
+        edits = [one.at for one in queries.edits(EditFilter(owner=owner))]
+        events = [one.at for one in queries.events(EventFilter(owner=owner)).events]
+        assert (calls, edits, events) == (times, times, times)
+    assert queries.is_owner("user:bob:1", "main", 6.0)
+    assert not queries.is_owner("user:bob:1", "main", 1.0)
+    assert not queries.is_owner("user:ada:1", "main", 6.0)

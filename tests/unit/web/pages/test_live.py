@@ -230,8 +230,8 @@ async def test_streams_end_with_their_browser_the_login_and_the_server() -> None
             if end == "left":
                 browser.left.set()
             if end == "sign out":
-                live.sign_out(Login("other", "", NEVER))
-                live.sign_out(Login("b", "", NEVER))
+                live.sign_out("other")
+                live.sign_out("b")
             if end == "stop":
                 live.close()
             await browser.ended.wait()

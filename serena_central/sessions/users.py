@@ -1,0 +1,167 @@
+"""Users of a team: who holds which token, what they may open, whether they administer the server.
+
+The store keeps digests of tokens, never tokens. Where nobody was ever added, the holder of the server's own token is
+the only one there is, and nothing of this is asked.
+"""
+
+import hashlib
+import hmac
+import re
+import secrets
+from collections.abc import Iterable
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+import msgspec
+
+from serena_central.core.errors import InvalidArguments
+from serena_central.store.rows import AccountRow
+
+TOKEN_PREFIX = "sct_"  # noqa: S105 - what scanners of secrets know a token by
+TOKEN_BYTES = 32
+
+_NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,31}")
+_CREDENTIAL = re.compile(r"user:([^:]+):[0-9a-f]{16}")
+_PATTERN = re.compile(r"[*?\[]")
+
+MOST_ROOTS = 100
+
+REFUSED_TOOLS = {
+    "execute_shell_command": "a command runs with all rights of the server's own account",
+    "task": "a task's program runs with all rights of the server's own account",
+    "task_result": "tasks belong to administrators",
+    "remove_project": "projects are shared by all users",
+    "restart_language_server": "language servers are shared by all users",
+}
+"""What only administrators may call → why."""
+
+
+class User(msgspec.Struct, frozen=True):
+    """`credential` is what sessions belong to: of this very account, the same after its token was rotated. `roots` are
+    absolute folders or patterns of folders; empty: all that the server's own settings allow."""
+
+    name: str
+    credential: str
+    admin: bool = False
+    roots: tuple[str, ...] = ()
+
+    def may_open(self, root: Path) -> bool:
+        """Whether a real path is one of the user's folders, or lies in one."""
+        return self.admin or not self.roots or any(_covers(pattern, root) for pattern in self.roots)
+
+
+class Users:
+    """Those who may come in now. Belongs to the event loop's thread; no lookup waits."""
+
+    def __init__(self) -> None:
+        self._by_digest: dict[str, User] = {}
+        self._by_credential: dict[str, User] = {}
+        self._any = False
+
+    def __bool__(self) -> bool:
+        """Whether there is, or was since the start, anybody to tell from the holder of the server's own token."""
+        return self._any
+
+    def take(self, accounts: Iterable[AccountRow]) -> list[str]:
+        """Knows these accounts from now on, and no others. Returns the credentials that have lost their access."""
+        before = self._by_credential
+        valid = {row.token_digest: user_of(row) for row in accounts if row.revoked_at is None}
+        self._by_digest = valid
+        self._any = self._any or bool(valid)
+        self._by_credential = {user.credential: user for user in valid.values()}
+        return [credential for credential in before if credential not in self._by_credential]
+
+    def of_token(self, presented: bytes) -> User | None:
+        """The user who holds this token. The table is asked for a digest, so that its time says nothing of tokens."""
+        digest = digest_of(presented)
+        user = self._by_digest.get(digest)
+        return user if user is not None and hmac.compare_digest(digest, digest_of(presented)) else None
+
+    def of(self, credential: str) -> User | None:
+        """The user with this credential; None: the server's own token, or one that was revoked."""
+        return self._by_credential.get(credential)
+
+    def restricted(self, credential: str) -> User | None:
+        """The user with this credential, unless that is an administrator.
+
+        A credential of a user who was revoked stays restricted, to nothing.
+        """
+        user = self._by_credential.get(credential)
+        if user is None:
+            return User(user_name(credential), credential, roots=("/nowhere",)) if user_name(credential) else None
+        return None if user.admin else user
+
+    def refusal(self, tool: str, credential: str) -> str | None:
+        """Why somebody may not call a tool; None if they may."""
+        if tool in REFUSED_TOOLS and self.restricted(credential) is not None:
+            return f"{tool} is for administrators of this server: {REFUSED_TOOLS[tool]}."
+        return None
+
+
+def user_name(credential: str) -> str:
+    """Whose credential it is; "" for the server's own token."""
+    found = _CREDENTIAL.fullmatch(credential)
+    return found[1] if found else ""
+
+
+def user_of(row: AccountRow) -> User:
+    return User(row.name, row.credential, row.admin, tuple(row.roots))
+
+
+def digest_of(token: bytes) -> str:
+    """What is kept of a token: it has 256 random bits, which no slow hash would make harder to guess."""
+    return hashlib.sha256(token).hexdigest()
+
+
+def new_account(name: str, roots: Iterable[str], now: float, *, admin: bool) -> tuple[AccountRow, str]:
+    """A new account, and its token, which nobody can show again.
+
+    Raises:
+        InvalidArguments
+    """
+    if not _NAME.fullmatch(name):
+        raise InvalidArguments(
+            "The name of a user has at most 32 lower-case letters, digits and . _ -, and begins with a letter or digit."
+        )
+    token = _new_token()
+    row = AccountRow(
+        name=name,
+        credential=f"user:{name}:{secrets.token_hex(8)}",
+        token_digest=digest_of(token.encode()),
+        admin=admin,
+        roots=[_checked(root) for root in roots],
+        created_at=now,
+    )
+    if len(row.roots) > MOST_ROOTS:
+        raise InvalidArguments(f"The limit is {MOST_ROOTS} roots per user.")
+    return row, token
+
+
+def rotated(row: AccountRow, now: float) -> tuple[AccountRow, str]:
+    """The account with another token."""
+    token = _new_token()
+    return msgspec.structs.replace(row, token_digest=digest_of(token.encode()), rotated_at=now), token
+
+
+def _new_token() -> str:
+    return TOKEN_PREFIX + secrets.token_urlsafe(TOKEN_BYTES)
+
+
+def _checked(pattern: str) -> str:
+    """A folder or a pattern of folders, with links followed as far as it names folders.
+
+    Raises:
+        InvalidArguments
+    """
+    path = Path(pattern)
+    if not path.is_absolute() or ".." in path.parts or "\0" in pattern:
+        raise InvalidArguments(f"A root must be an absolute path or a pattern of one: {pattern!r} is not.")
+    if "**" in pattern:
+        raise InvalidArguments(f"{pattern!r}: a root allows all folders below it; ** is not needed.")
+    first = next((n for n, part in enumerate(path.parts) if _PATTERN.search(part)), len(path.parts))
+    return str(Path(*path.parts[:first]).resolve().joinpath(*path.parts[first:]))
+
+
+def _covers(pattern: str, root: Path) -> bool:
+    wanted = Path(pattern).parts
+    return len(root.parts) >= len(wanted) and all(map(fnmatchcase, root.parts, wanted))
