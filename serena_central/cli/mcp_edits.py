@@ -11,6 +11,7 @@ from typing import Any, cast
 from urllib.parse import urlsplit
 
 import click
+import msgspec
 
 from serena_central.claude_config.document import Document, as_list
 from serena_central.claude_config.effective import load
@@ -110,7 +111,25 @@ def add_json(name: str, entry: str, *, scope: str, force: bool, folder: Path | N
         raise click.BadParameter(f"The entry is not JSON: {error}") from error
     if not isinstance(value, dict) or not ({"command", "url"} & value.keys()):
         raise click.BadParameter("The entry must be a JSON object with a command or a url.")
+    _check_types(cast("dict[str, Any]", value))
     _add(name, cast("dict[str, Any]", value), scope, folder, force=force, as_json=as_json)
+
+
+def _check_types(entry: dict[str, Any]) -> None:
+    try:
+        msgspec.convert(entry, _Entry)
+    except msgspec.ValidationError as error:
+        raise click.BadParameter(f"The entry is not valid: {error}.") from error
+
+
+class _Entry(msgspec.Struct):
+    """What starts or reaches a server."""
+
+    command: str = ""
+    args: list[str] = []
+    env: dict[str, str] = {}
+    url: str = ""
+    headers: dict[str, str] = {}
 
 
 @click.command(epilog="Example: serena-central mcp remove files --scope user")
