@@ -97,7 +97,7 @@ SERVER_COLUMNS = Columns[ServerRow](
         "name": Column("Name", lambda one: one.name.lower()),
         "state": Column("State", lambda one: one.state),
         "target": Column("Reached by", lambda one: (one.kind, one.target)),
-        "from": Column("From", lambda one: (one.source, one.place)),
+        "from": Column("From", lambda one: (one.source, one.place), "origin"),
     },
     parameter="servers",
 )
