@@ -4,7 +4,7 @@ BIN := .venv/bin
 UV := $(BIN)/uv
 ARGS ?=
 
-.PHONY: types-linux types-macos types-windows docs setup serve test test-all coverage tests-of-ci test-clients test-postgresql test-upstreams browser screenshots servers smoke check check-wheel check-sdist conformance soak format bench clean
+.PHONY: types-linux types-macos types-windows docs setup serve test test-all coverage tests-of-ci test-clients test-postgresql test-upstreams test-cluster browser screenshots servers smoke check check-wheel check-sdist conformance soak format bench clean
 
 setup: $(BIN)/.ready
 
@@ -45,7 +45,7 @@ tests-of-ci: coverage
 	$(BIN)/python scripts/run-tests $(PYTEST:pytest%=%) tests/unit tests/integration $(MEASURED:%=--ignore=%)
 
 # Everything there is, what is too slow for CI as well (half an hour): loops of faults, many servers, five minutes of soak.
-test-all: check check-sdist check-wheel conformance browser test-clients test-postgresql test-upstreams
+test-all: check check-sdist check-wheel conformance browser test-clients test-postgresql test-upstreams test-cluster
 	$(MAKE) coverage
 	$(MAKE) test ARGS='-m "not browser"'
 	$(BIN)/python -m tests.soak
@@ -116,6 +116,14 @@ build/clients/node_modules: tests/clients/package.json tests/clients/package-loc
 # Public MCP servers from npm and PyPI behind the hub, compared with the same servers called directly; three minutes.
 test-upstreams: setup build/upstreams/node_modules build/upstreams/python
 	$(BIN)/python -m pytest -n 2 -m upstreams tests/upstreams $(ARGS)
+
+# Real Ray on loopback, in an environment of its own: nodes and hosts are killed, stopped and moved; some minutes.
+test-cluster: build/cluster/python/.ready servers
+	build/cluster/python/bin/python -m pytest -m cluster tests/cluster $(ARGS)
+
+build/cluster/python/.ready: pyproject.toml uv.lock | $(UV)
+	VIRTUAL_ENV= UV_PROJECT_ENVIRONMENT=build/cluster/python $(UV) sync --frozen --quiet --inexact --extra cluster
+	@touch $@
 
 build/upstreams/node_modules: tests/upstreams/package.json tests/upstreams/package-lock.json
 	mkdir -p build/upstreams

@@ -36,10 +36,12 @@ from serena_central.config.load import serena_home
 from serena_central.config.profiles import Profiles, load_profiles
 from serena_central.config.settings import ServerSettings
 from serena_central.core.descriptors import Descriptors, limit
+from serena_central.core.errors import ProjectRefused
 from serena_central.core.event_kinds import ProjectSettingsProblem, ServerSettingsProblem
 from serena_central.core.events import EventBus, Severity
 from serena_central.core.logs import log_event
 from serena_central.core.places import Places
+from serena_central.core.quoting import quoted
 from serena_central.core.running_time import running_time
 from serena_central.editing.journal import Journal
 from serena_central.editing.transaction import Applier
@@ -57,6 +59,7 @@ from serena_central.pool.pool import LanguageServerPool
 from serena_central.projects.build import ProjectBuilder
 from serena_central.projects.editing.edit_history import EditHistory
 from serena_central.projects.new_servers import NewServers
+from serena_central.projects.project import Project
 from serena_central.projects.registry import KnownProject, ProjectRegistry
 from serena_central.projects.registry_store import ProjectRecorder
 from serena_central.projects.root_settings import RootSettings
@@ -79,6 +82,7 @@ from serena_central.tools.live_settings import LiveSettings
 from serena_central.tools.offer import Offer, UpstreamOffer
 from serena_central.tools.symbol_answers import SymbolViews
 from serena_central.tools.task_offer import TaskOffer
+from serena_central.tools.tool_run import ToolHost
 from serena_central.transcripts.recorded_call import Recorded
 from serena_central.web.accounts import AccountRoutes
 from serena_central.web.alert_switch import AlertSwitch
@@ -110,6 +114,9 @@ if TYPE_CHECKING:
     from serena_central.transcripts.roots import Root
 
 MCP_PATH = "/mcp"
+
+HostOf = Callable[[Services, ToolHost], ToolHost]
+"""Makes what carries tools out of the services and of what would do it in this process."""
 
 
 @dataclass(frozen=True)
@@ -148,10 +155,12 @@ def build(
     catalogue: Catalogue = CATALOGUE,
     resources: Resources | None = None,
     prompts: Prompts | None = None,
+    host: HostOf | None = None,
 ) -> Application:
     """Builds the server. `stop` starts its shutdown when /api is asked for it, and must return at once.
     `applier` writes the edits (tests pass one that crashes half-way); `catalogue` holds the tools. `resources` and
-    `prompts` are what MCP clients are offered in place of the server's own.
+    `prompts` are what MCP clients are offered in place of the server's own. `host` makes what carries tools out in
+    place of this process, which opens no projects then.
 
     Raises:
         ConfigError: the settings can't be used together, or the token's file is not safe.
@@ -162,7 +171,7 @@ def build(
     refuse_open_binding(settings.central_server_host, token, settings.allowed_roots)
     runs: list[Run] = [running_time.run]
     base = _base(runs, loaded, places)
-    projects = _projects(runs, base, applier or Applier(Journal(places.journal)))
+    projects = _projects(runs, base, applier or Applier(Journal(places.journal)), opens=host is None)
     services = _services(runs, base, projects, catalogue)
     _warming_on_start(runs, services)
     alerts = AlertSwitch(settings.alerts, base.bus)
@@ -173,6 +182,7 @@ def build(
         record=base.store.writer.put,
         idempotency=projects.idempotency,
         transcript=_transcripts(runs, services),
+        host=None if host is None else partial(host, services),
     )
     recorder = SessionRecorder(services.sessions, services.store, services.bus)
     endpoint = _mcp(runs, services, caller, token, recorder, resources, prompts)
@@ -184,6 +194,29 @@ def build(
     return _faces(runs, services, caller, endpoint, token, recorder, stop, live_settings)
 
 
+@dataclass(frozen=True)
+class ProjectParts:
+    """The parts of a process that runs tools on projects and has no faces: a project host's."""
+
+    services: Services
+    idempotency: Idempotency
+    runs: list[Run]
+
+
+def build_projects(loaded: Loaded[ServerSettings], places: Places, applier: Applier) -> ProjectParts:
+    """Builds the parts that tools on projects need.
+
+    Raises:
+        ConfigError: the settings can't be used together.
+    """
+    places.create()
+    runs: list[Run] = [running_time.run]
+    base = _base(runs, loaded, places)
+    projects = _projects(runs, base, applier)
+    services = _services(runs, base, projects, CATALOGUE)
+    return ProjectParts(services, projects.idempotency, runs)
+
+
 def _base(runs: list[Run], loaded: Loaded[ServerSettings], places: Places) -> _Base:
     settings, bus = loaded.value, EventBus()
     store = Store(places.database, bus, url=settings.database_url, policy=settings.retention)
@@ -191,7 +224,7 @@ def _base(runs: list[Run], loaded: Loaded[ServerSettings], places: Places) -> _B
     return _Base(loaded, places, bus, store)
 
 
-def _projects(runs: list[Run], base: _Base, applier: Applier) -> _Projects:
+def _projects(runs: list[Run], base: _Base, applier: Applier, *, opens: bool = True) -> _Projects:
     settings, places, bus = base.settings, base.places, base.bus
     pool = LanguageServerPool(bus=bus, places=places, policy=settings.pool)
     installer = AutoInstaller(places, bus, allowed=settings.auto_install)
@@ -222,7 +255,7 @@ def _projects(runs: list[Run], base: _Base, applier: Applier) -> _Projects:
     )
     registry = ProjectRegistry(
         bus=bus,
-        build=builder.build,
+        build=builder.build if opens else _held_elsewhere,
         stamp=root_settings.stamp,
         interest=pool,
         allowed_roots=map(Path, settings.allowed_roots),
@@ -247,6 +280,13 @@ def _projects(runs: list[Run], base: _Base, applier: Applier) -> _Projects:
         warm_up.run,
     ]
     return _Projects(pool, registry, root_settings, installer, history, warm_up, idempotency)
+
+
+def _held_elsewhere(root: Path) -> Project:
+    raise ProjectRefused(
+        f"{quoted(root)} is held by a project host of the cluster. Tools work on it; what this server would have to "
+        "open itself does not: undo, warm-ups, the graph and the reports over several calls."
+    )
 
 
 def _services(runs: list[Run], base: _Base, built: _Projects, catalogue: Catalogue) -> Services:

@@ -52,6 +52,8 @@ COMMANDS = {
     "warm": "Start language servers and fill indexes before they are needed.",
     "superrepo": "Propose a super-repo's settings from its submodules and workspaces.",
     "route": "Show which module of a super-repo a description routes to.",
+    "node": "Offer this machine's projects to a cluster.",
+    "cluster": "Show a cluster's nodes and project hosts, and move them.",
     "completion": "Print a shell completion script for commands and tools.",
     "doctor": "Check what is installed and what is missing.",
 }

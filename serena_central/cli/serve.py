@@ -10,7 +10,7 @@ import sys
 import time
 import webbrowser
 from collections.abc import Generator, Iterable
-from contextlib import contextmanager, nullcontext
+from contextlib import AbstractAsyncContextManager, contextmanager, nullcontext
 from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -19,6 +19,7 @@ import anyio
 import click
 
 from serena_central.cli import detached
+from serena_central.cli.cluster import needs_ray
 from serena_central.cli.dashboard import page_address
 from serena_central.cli.exits import Unsuccessful
 from serena_central.cli.port import listening
@@ -37,6 +38,7 @@ from serena_central.files.atomic import write_whole
 from serena_central.standalone.lock import lock_at_once
 
 if TYPE_CHECKING:
+    from serena_central.app.build import HostOf
     from serena_central.projects.registry import ProjectRegistry
 
 logger = logging.getLogger(__name__)
@@ -52,6 +54,7 @@ class _Start(NamedTuple):
     arguments: list[str]
     projects: tuple[Path, ...]
     open_page: bool
+    cluster: str | None
 
 
 @click.command(
@@ -67,17 +70,29 @@ class _Start(NamedTuple):
     type=click.Path(exists=True, file_okay=False, path_type=Path),
     help="A project to open at startup (repeatable).",
 )
+@click.option(
+    "--cluster",
+    metavar="HOST:PORT|local",
+    help="Have the nodes of this cluster hold the projects; local: a cluster of this machine alone.",
+)
 @click.option("--open", "open_page", is_flag=True, help="Open the dashboard in the browser.")
 @click.option("--daemon", is_flag=True, help="Run in the background; return once the server answers.")
 @click.option("--json", "as_json", is_flag=True, help="With --daemon: print JSON.")
 def command(
-    *, host: str | None, port: int | None, projects: tuple[Path, ...], open_page: bool, daemon: bool, as_json: bool
+    *,
+    host: str | None,
+    port: int | None,
+    projects: tuple[Path, ...],
+    cluster: str | None,
+    open_page: bool,
+    daemon: bool,
+    as_json: bool,
 ) -> None:
     """Run the server in the foreground; Ctrl-C stops it. With --daemon, `serena-central stop` does."""
     if as_json and not daemon:
         raise click.UsageError("--json requires --daemon.")
     if daemon:
-        started = detached.start(Places.of_user(), _arguments(host, port, projects, open_page=open_page))
+        started = detached.start(Places.of_user(), _arguments(host, port, projects, cluster, open_page=open_page))
         detached.announce(started, as_json=as_json)
         return
     offer_trust(Places.of_user())
@@ -100,17 +115,20 @@ def command(
     with _only_one(places), listening(loaded.value) as listener:
         url = _url(listener, loaded.value.central_server_host)
         sending = tracing.exporting(metadata.version("serena-central")) if loaded.value.tracing else nullcontext()
-        again = _arguments(host, listener.getsockname()[1] if port is not None else None, ())
+        again = _arguments(host, listener.getsockname()[1] if port is not None else None, (), cluster)
         with sending, _unannounced(places):
-            start = _Start(again, projects, open_page)
+            start = _Start(again, projects, open_page, cluster)
             sys.setswitchinterval(SWITCH_S)
             anyio.run(_serve, loaded, places, listener, url, start, signals, backend_options={"use_uvloop": True})
     signals.exit()
 
 
-def _arguments(host: str | None, port: int | None, projects: tuple[Path, ...], *, open_page: bool = False) -> list[str]:
+def _arguments(
+    host: str | None, port: int | None, projects: tuple[Path, ...], cluster: str | None, *, open_page: bool = False
+) -> list[str]:
     """The command line of a server that is started in another folder."""
-    said = [("--host", host), ("--port", port), *(("--project", project.absolute()) for project in projects)]
+    opened = [("--project", project.absolute()) for project in projects]
+    said = [("--host", host), ("--port", port), ("--cluster", cluster), *opened]
     given = [str(part) for flag, value in said if value is not None for part in (flag, value)]
     return [*given, "--open"] if open_page else given
 
@@ -173,36 +191,49 @@ async def _serve(
     def stop() -> None:
         server.should_exit = True
 
-    application = build(loaded, places, stop=stop)
+    async with _cluster(start.cluster, start.projects, loaded.value, places) as host:
+        application = build(loaded, places, stop=stop, host=host)
 
-    class Announcing(CentralServer):
-        @contextmanager
-        def capture_signals(self) -> Generator[None]:
-            """Instead of uvicorn's, which drops a SIGTERM that comes while it stops."""
-            signals.stop_with(stop)
-            yield
+        class Announcing(CentralServer):
+            @contextmanager
+            def capture_signals(self) -> Generator[None]:
+                """Instead of uvicorn's, which drops a SIGTERM that comes while it stops."""
+                signals.stop_with(stop)
+                yield
 
-        async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-            await super().startup(sockets)
-            if not self.started or self.should_exit:
-                return
-            roots = _known(application.projects, start.projects)  # before the first client asks, which may be quick
-            _write_announcement(places, url, start.arguments)
-            gc.freeze()  # what is there now stays: each full collection would look at it again, for 0.1 s
-            link = page_address(url, application.dashboard.one_time_link())
-            _announce(places, url, link)
-            if start.open_page:
-                webbrowser.open(link)
-            for root in roots:
-                try:
-                    await application.projects.open(root)
-                except SerenaCentralError as error:
-                    click.echo(f"serena-central: {error}", err=True)
+            async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+                await super().startup(sockets)
+                if not self.started or self.should_exit:
+                    return
+                roots = _known(application.projects, start.projects)  # before the first client asks, which may be quick
+                _write_announcement(places, url, start.arguments)
+                gc.freeze()  # what is there now stays: each full collection would look at it again, for 0.1 s
+                link = page_address(url, application.dashboard.one_time_link())
+                _announce(places, url, link)
+                if start.open_page:
+                    webbrowser.open(link)
+                for root in roots if host is None else ():
+                    try:
+                        await application.projects.open(root)
+                    except SerenaCentralError as error:
+                        click.echo(f"serena-central: {error}", err=True)
 
-    server = Announcing(application)
-    await server.serve(sockets=[listener])
+        server = Announcing(application)
+        await server.serve(sockets=[listener])
     if server.lifespan.error_occurred:
         raise Unsuccessful  # the log says of what
+
+
+def _cluster(
+    address: str | None, projects: tuple[Path, ...], settings: ServerSettings, places: Places
+) -> AbstractAsyncContextManager["HostOf | None"]:
+    """The project hosts of a cluster while the block is open; None without one."""
+    if address is None:
+        return nullcontext()
+    needs_ray()
+    from serena_central.cluster.serving import fronting
+
+    return fronting(address, [*map(str, projects), *settings.projects], places)
 
 
 def _known(projects: "ProjectRegistry", asked: Iterable[Path]) -> list[Path]:

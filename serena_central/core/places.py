@@ -6,7 +6,7 @@ repository, holds configuration and memories only and is `config`'s business.
 
 import os
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import platformdirs
@@ -21,9 +21,11 @@ _UNSAFE = re.compile(r"[^A-Za-z0-9._-]")
 
 @dataclass(frozen=True, slots=True)
 class Places:
-    """Paths below one home folder. `create` makes the folder, readable by its user alone."""
+    """Paths below one home folder. `create` makes the folder, readable by its user alone. `node_home`: the home whose
+    language servers and trust count, where that is another one."""
 
     home: Path
+    node_home: Path | None = field(default=None, kw_only=True)
 
     @classmethod
     def of_user(cls) -> "Places":
@@ -87,7 +89,7 @@ class Places:
     @property
     def trust_file(self) -> Path:
         """`trust.json`: which repositories a person trusts, and with what."""
-        return self.home / "trust.json"
+        return (self.node_home or self.home) / "trust.json"
 
     @property
     def halted_file(self) -> Path:
@@ -165,7 +167,7 @@ class Places:
     @property
     def servers(self) -> Path:
         """Installed language servers: `servers/<name>/<version>/`."""
-        return self.home / "servers"
+        return (self.node_home or self.home) / "servers"
 
     @property
     def temporary(self) -> Path:

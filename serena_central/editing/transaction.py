@@ -7,7 +7,7 @@ later is rolled back. `Applier.open` does the same for what a crash left. It kno
 
 import logging
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from itertools import pairwise
 from pathlib import Path
@@ -16,7 +16,7 @@ from typing import NamedTuple
 import anyio
 import anyio.to_thread
 
-from serena_central.core.errors import FileChanged, InvalidArguments, PathError, WriteFailed
+from serena_central.core.errors import FileChanged, HostFenced, InvalidArguments, PathError, WriteFailed
 from serena_central.core.locks import KeyedLocks
 from serena_central.editing.change import FileChange, Operation
 from serena_central.editing.disk import Disk, Folders, StepFiles
@@ -41,8 +41,13 @@ class Written(NamedTuple):
 class Applier:
     """One for the whole server: a file may belong to several projects. `open` first."""
 
-    def __init__(self, journal: Journal, *, disk: Disk | None = None) -> None:
+    def __init__(
+        self, journal: Journal, *, disk: Disk | None = None, check_fence: Callable[[], None] | None = None
+    ) -> None:
+        """`check_fence` is called in a worker thread before the first rename of each operation; it raises HostFenced
+        where another process writes these projects by now."""
         self._journal = journal
+        self._check_fence = check_fence
         self._disk = disk or Disk()
         self._locks = KeyedLocks()
         self._threads = anyio.CapacityLimiter(WRITERS)
@@ -67,6 +72,7 @@ class Applier:
 
         Raises:
             FileChanged: a file is not what the edit was planned on.
+            HostFenced: another process writes these projects by now.
             PathError: one can't be replaced: read-only, owned by somebody else, in the way.
             InvalidArguments: a character that the file's encoding doesn't have, or too large a text.
             WriteFailed: the disk refused.
@@ -97,7 +103,7 @@ class Applier:
 
     def _apply(self, operation: Operation, planned: Sequence["Planned"]) -> dict[Path, Written]:
         with Folders() as folders:
-            return _Transaction(self._journal, self._disk, folders, operation, planned).run()
+            return _Transaction(self._journal, self._disk, folders, operation, planned, self._check_fence).run()
 
     def _recovered(self, past: Past) -> Past:
         """Brings an operation that was cut off to one of its two ends."""
@@ -128,10 +134,17 @@ class _Transaction:
     """One operation on its way to the disk. Blocks; belongs to one thread, under the locks of its files."""
 
     def __init__(
-        self, journal: Journal, disk: Disk, folders: Folders, operation: Operation, planned: Sequence[Planned]
+        self,
+        journal: Journal,
+        disk: Disk,
+        folders: Folders,
+        operation: Operation,
+        planned: Sequence[Planned],
+        check_fence: Callable[[], None] | None,
     ) -> None:
         self._journal = journal
         self._disk = disk
+        self._check_fence = check_fence
         self._folders = folders
         self._operation = operation
         self._planned = planned
@@ -146,7 +159,7 @@ class _Transaction:
         self._begin()
         try:
             self._write(stamps)
-        except (FileChanged, PathError, WriteFailed) as error:
+        except (FileChanged, HostFenced, PathError, WriteFailed) as error:
             # What could not be put back stays open in the journal: the next start tries again.
             if not (isinstance(error, WriteFailed) and error.changed):
                 self._journal.end(self._operation.id, applied=False)
@@ -168,12 +181,14 @@ class _Transaction:
             for one in self._planned:
                 step = one.step
                 self._stage(one)
+            if self._check_fence is not None:
+                self._check_fence()
             for one, stamp in zip(self._planned, stamps, strict=True):
                 step = one.step
                 self._files.check_unchanged(step, stamp)
                 self._done.append(step)  # before it is done: it may fail half-way
                 self._files.commit(step)
-        except (OSError, PathError, FileChanged) as error:
+        except (OSError, PathError, FileChanged, HostFenced) as error:
             if isinstance(error, FileChanged) and self._done and self._done[-1] is step:
                 self._done.pop()  # what lies there is somebody else's
             left = self._roll_back()

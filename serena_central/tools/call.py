@@ -57,13 +57,14 @@ class ToolCaller:
         record: Callable[[Row], None],
         idempotency: Idempotency,
         transcript: Callable[[Recorded], None] | None = None,
-        host: ToolHost | None = None,
+        host: Callable[[ToolHost], ToolHost] | None = None,
     ) -> None:
         """`record` keeps rows about a finished call, `transcript` the call itself; neither may wait or raise. `host`
-        carries tools out; None: this process does."""
-        self._host = host or LocalHost(
+        makes what carries tools out of what does in this process; None: this process does."""
+        local = LocalHost(
             services, lambda session, name, arguments, person: self.call(session, name, arguments, person=person)
         )
+        self._host = local if host is None else host(local)
         self._services = services
         self._catalogue = services.catalogue
         self._keep = record

@@ -152,7 +152,9 @@ def two_ways(parts: Application) -> Both:
     host = RemoteHost(wire, sessions=parts.sessions, views=parts.views, made=lambda _row: None)
     idempotency = Idempotency()
     idempotency.expect({}, complete=True)
-    return Both(parts, ToolCaller(services, record=lambda _row: None, idempotency=idempotency, host=host), wire)
+    return Both(
+        parts, ToolCaller(services, record=lambda _row: None, idempotency=idempotency, host=lambda _local: host), wire
+    )
 
 
 @pytest.fixture(scope="module")

@@ -33,13 +33,12 @@ class HostLost(ClusterError):
 
 
 class HostFenced(ClusterError):
-    """Another host holds the project by now: this one must not write."""
+    """Another host holds the project by now, or it can't be known: this one must not write. `current` is the newest
+    epoch, None where the directory does not answer."""
 
-    def __init__(self, root: str, epoch: int, current: int) -> None:
-        super().__init__(
-            f"Nothing was written: this host of {quoted(root)} (epoch {epoch}) was replaced (epoch {current}). "
-            "Call again."
-        )
+    def __init__(self, root: str, epoch: int, current: int | None = None) -> None:
+        why = "may have been replaced: the directory does not answer" if current is None else "was replaced"
+        super().__init__(f"Nothing was written: this host of {quoted(root)} (epoch {epoch}) {why}. Call again.")
         self.root = root
         self.epoch = epoch
         self.current = current

@@ -91,19 +91,23 @@ class EditHistory:
         """Takes note of an edit. Never waits."""
         row = _row(edit)
         self._rows.setdefault(edit.author.call, []).append(row)
+        self.made_elsewhere(row)
+
+    def made_elsewhere(self, row: EditRow) -> None:
+        """Takes note of an edit that this process did not make: a project host did. Never waits."""
         self._store.writer.put(row)
-        added, removed = sum(file.added for file in edit.files), sum(file.removed for file in edit.files)
-        names = ", ".join(file.moved_to or file.path for file in edit.files[:3])
-        more = f" and {len(edit.files) - 3} more" if len(edit.files) > 3 else ""
+        added, removed = (sum(int(file.get(what, 0)) for file in row.files) for what in ("added", "removed"))
+        files: list[str] = [file.get("moved_to") or file["path"] for file in row.files]
+        more = f" and {len(files) - 3} more" if len(files) > 3 else ""
         self._bus.publish(
             EditApplied(
-                message=f"{edit.author.tool}: {names}{more} (+{added} −{removed})",
-                session=edit.author.session,
-                project=edit.root.rpartition("/")[2],
-                edit=edit.id,
-                root=edit.root,
-                tool=edit.author.tool,
-                files=[file.moved_to or file.path for file in edit.files],
+                message=f"{row.tool}: {', '.join(files[:3])}{more} (+{added} −{removed})",
+                session=row.session,
+                project=row.project_root.rpartition("/")[2],
+                edit=row.id,
+                root=row.project_root,
+                tool=row.tool,
+                files=files,
                 lines_added=added,
                 lines_removed=removed,
             )

@@ -1,0 +1,223 @@
+"""The front of a cluster: which host a call means, what becomes of it when a host is lost, and one answer of several.
+
+The unit of placement is a root that a node offers: what lies below it (a super-repo's modules) is on the same host,
+which resolves the rest of the scope itself. Tools on no project run here; those that open projects here are refused.
+"""
+
+import logging
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+import anyio
+import msgspec
+
+from serena_central.cluster.directory import Placement
+from serena_central.cluster.ray_cluster import DirectoryClient, HostGone, HostWire
+from serena_central.cluster.remote_host import RemoteHost
+from serena_central.core import progress
+from serena_central.core.errors import (
+    ClusterError,
+    DeadlineExceeded,
+    HostLost,
+    SerenaCentralError,
+    SeveralHosts,
+    UnknownProject,
+)
+from serena_central.core.project_names import listed_names
+from serena_central.projects.registry import KnownProject
+from serena_central.projects.scope import EVERYTHING
+from serena_central.tools.answer import Answer
+from serena_central.tools.catalogue import PATH_PARAMETERS, Tool
+from serena_central.tools.context import Services
+from serena_central.tools.project_call import timeout_of
+from serena_central.tools.tool_run import ToolHost, ToolReply, ToolRun
+
+logger = logging.getLogger(__name__)
+
+ROOTS_KEPT_S = 2.0
+"""How long the list of offered roots is used before the directory is asked again."""
+
+RETRY_S = 0.2
+"""The pause before a host is asked for again."""
+
+ON_HOSTS = ("activate_project",)
+"""Tools that name a project and open it."""
+
+
+class ClusterFront:
+    """Carries out tool runs by project hosts. Belongs to the event loop's thread."""
+
+    def __init__(self, services: Services, local: ToolHost, directory: DirectoryClient) -> None:
+        self._services = services
+        self._local = local
+        self._directory = directory
+        self._wires: dict[str, HostWire] = {}
+        self._roots: list[str] = []
+        self._roots_until = 0.0
+
+    async def run(self, tool: Tool, run: ToolRun, reply: ToolReply) -> Answer:
+        """
+        Raises:
+            SeveralHosts: an edit means projects of several hosts.
+            HostUnavailable: no node can hold the project.
+            HostLost: a host was lost, and it is unknown what its run did.
+        """
+        if not tool.on_project and tool.name not in ON_HOSTS:
+            return await self._local.run(tool, run, reply)
+        units = await self._units(tool, run)
+        if len(units) == 1:
+            ((root, named),) = units.items()
+            return await self._on(root, tool, _for(run, named), reply)
+        if tool.edits or tool.journaled:
+            raise SeveralHosts(tool.name, list(units))
+        return await self._on_several(units, tool, run, reply)
+
+    # --- which ---------------------------------------------------------------------------------------------------
+
+    async def _units(self, tool: Tool, run: ToolRun) -> dict[str, list[str] | None]:
+        """Root of a host → the projects that the call names there; None: as the call says it."""
+        session = run.session
+        asked = run.arguments.get("project")
+        if asked:
+            names = listed_names(asked)
+            if isinstance(names, str) and names != EVERYTHING:
+                return {await self._unit(names): None}
+            units: dict[str, list[str] | None] = {}
+            for name in [names] if isinstance(names, str) else names:
+                for one in await self._offered() if name == EVERYTHING else [name]:
+                    unit = await self._unit(one)
+                    units[unit] = [*(units.get(unit) or []), one]
+            return units
+        paths = [path for name in PATH_PARAMETERS if (path := run.arguments.get(name))]
+        places = [path for path in paths if path.startswith(("/", "~"))]
+        active = session.active_project.root if session.active_project else None
+        for place in (*places, active, session.working_folder):
+            if place and (unit := await self._around(place)):
+                return {unit: None}
+        raise UnknownProject(None, await self._offered())
+
+    async def _offered(self) -> list[str]:
+        now = anyio.current_time()
+        if now >= self._roots_until:
+            self._roots = await self._directory.roots()
+            for root in self._roots:
+                self._services.projects.remember(KnownProject(Path(root).name, root))
+            self._roots_until = now + ROOTS_KEPT_S
+        return self._roots
+
+    async def _around(self, place: str) -> str | None:
+        path = Path(os.path.expanduser(place))  # noqa: PTH111, ASYNC240 - no file is looked at but the password file
+        return next((root for root in await self._offered() if path.is_relative_to(root)), None)
+
+    async def _unit(self, name: str) -> str:
+        """The root whose host has a project of this name or path.
+
+        Raises:
+            UnknownProject
+        """
+        if name.startswith(("/", "~")):
+            unit = await self._around(name)
+            if unit is not None:
+                return unit
+        offered = await self._offered()
+        fitting = [root for root in offered if Path(root).name == name]
+        if len(fitting) != 1:
+            raise UnknownProject(name, fitting or offered)
+        return fitting[0]
+
+    # --- how -----------------------------------------------------------------------------------------------------
+
+    async def _on(self, root: str, tool: Tool, run: ToolRun, reply: ToolReply) -> Answer:
+        """Runs it on the host of a root; on another one if that is lost: what only reads again, and what is journaled
+        under the same key, so that it is done once."""
+        if tool.journaled and run.repeat is None:
+            run.repeat = f"call {run.id}"
+        arguments, first = msgspec.to_builtins(run.arguments), None
+        limit_s = timeout_of(tool, self._services.settings)
+        with anyio.move_on_at(run.began + limit_s):
+            lost_epoch = 0
+            while True:
+                placement = await self._placed(root, lost_epoch)
+                if first is not None and not tool.read_only and not (tool.journaled and placement.node == first.node):
+                    raise HostLost(root, tool.name)
+                wire = self._wire(placement)
+                try:
+                    return await self._remote(wire).run(
+                        tool, msgspec.structs.replace(run, arguments=dict(arguments)), reply
+                    )
+                except HostGone as gone:
+                    logger.warning("the host of %s (epoch %d) is lost: %s", root, placement.epoch, gone)
+                    self._wires.pop(root, None)
+                    first, lost_epoch = first or placement, placement.epoch
+        raise DeadlineExceeded(tool.name, limit_s, f"the host of {root} was lost")
+
+    async def _placed(self, root: str, lost_epoch: int) -> Placement:
+        known = self._wires.get(root)
+        if known is not None:
+            return known.placement
+        with progress.waiting_for(lambda: (f"starting the host of {root}", None)):
+            while True:
+                try:
+                    return await self._directory.place(root, lost_epoch)
+                except ClusterError as error:
+                    if type(error) is not ClusterError:
+                        raise
+                    await anyio.sleep(RETRY_S)  # the directory itself is being started again
+
+    def _wire(self, placement: Placement) -> HostWire:
+        wire = self._wires.get(placement.root)
+        if wire is None or wire.placement != placement:
+            wire = self._wires[placement.root] = HostWire(placement)
+        return wire
+
+    def _remote(self, wire: HostWire) -> RemoteHost:
+        services = self._services
+        return RemoteHost(wire, sessions=services.sessions, views=services.views, made=services.history.made_elsewhere)
+
+    async def _on_several(
+        self, units: dict[str, list[str] | None], tool: Tool, run: ToolRun, reply: ToolReply
+    ) -> Answer:
+        """Each host answers for its projects; one that fails spoils no other."""
+        answers: dict[str, Answer | SerenaCentralError] = {}
+        replies = {root: ToolReply() for root in units}
+        asked = run.arguments.get("max_answer_chars", -1)
+        share = (self._services.settings.max_answer_chars if asked < 0 else asked) // len(units)
+
+        async def one(root: str, names: list[str] | None) -> None:
+            part = _for(run, [*(names or [root]), root])  # several, so that its answer is grouped
+            if "max_answer_chars" in part.arguments:
+                part.arguments["max_answer_chars"] = share
+            try:
+                answers[root] = await self._on(root, tool, part, replies[root])
+            except SerenaCentralError as error:
+                answers[root] = error
+
+        async with anyio.create_task_group() as tasks:
+            for root, names in units.items():
+                tasks.start_soon(one, root, names)
+        for part in replies.values():
+            reply.notes += [note for note in part.notes if note not in reply.notes]
+        reply.projects = [project for part in replies.values() for project in part.projects]
+        reply.answer = joined({Path(root).name: answers[root] for root in units}, reply.notes)
+        return reply.answer
+
+
+def _for(run: ToolRun, named: list[str] | None) -> ToolRun:
+    arguments = dict(run.arguments) if named is None else {**run.arguments, "project": named}
+    return msgspec.structs.replace(run, arguments=arguments)
+
+
+def joined(answers: dict[str, Answer | SerenaCentralError], notes: Sequence[str]) -> Answer:
+    """One answer, grouped by project, of several that are; `answers` is by the name of a host's root."""
+    says: list[str] = []
+    groups: list[str] = []
+    for name, one in answers.items():
+        if isinstance(one, SerenaCentralError):
+            groups.append(msgspec.json.encode({name: {"error": str(one)}}).decode()[1:-1])
+        elif one.data is not None:
+            says += one.blocks[0][: len(one.blocks[0]) - len(one.data)].splitlines()
+            groups.append(one.data[1:-1])
+    data = "{" + ",".join(group for group in groups if group) + "}"
+    blocks = ["\n".join([*says, data])]
+    return Answer([*blocks, "\n".join(notes)] if notes else blocks, bool(says), data)

@@ -1,0 +1,55 @@
+"""What `serena-central serve --cluster` adds to the server: the way to the cluster, and the front that uses it."""
+
+import os
+import secrets
+import socket
+from collections.abc import AsyncGenerator, Callable, Sequence
+from contextlib import asynccontextmanager
+
+import anyio.to_thread
+
+from serena_central.cluster import ray_cluster
+from serena_central.cluster.front import ClusterFront
+from serena_central.cluster.node import running_node
+from serena_central.cluster.ray_cluster import DirectoryClient
+from serena_central.core.errors import ConfigError
+from serena_central.core.places import Places
+from serena_central.tools.context import Services
+from serena_central.tools.tool_run import ToolHost
+
+LOCAL = "local"
+"""In place of an address: a cluster of this machine alone, which lasts as long as the server."""
+
+
+@asynccontextmanager
+async def fronting(
+    address: str, patterns: Sequence[str], places: Places
+) -> AsyncGenerator[Callable[[Services, ToolHost], ToolHost]]:
+    """Makes the front of a server, while the block is open. `patterns`: what a local cluster offers.
+
+    Raises:
+        ConfigError: the environment does not require Ray's token, or a local cluster would offer nothing.
+        ClusterError: no cluster answers.
+    """
+    if address != LOCAL:
+        await anyio.to_thread.run_sync(ray_cluster.connect, address)
+        try:
+            directory = DirectoryClient.found()
+            yield lambda services, local: ClusterFront(services, local, directory)
+        finally:
+            await anyio.to_thread.run_sync(ray_cluster.disconnect)
+        return
+    if not patterns:
+        raise ConfigError(
+            "projects", "names no project, nor does --project: a local cluster would have nothing to hold"
+        )
+    os.environ["RAY_AUTH_MODE"] = "token"
+    os.environ.setdefault("RAY_AUTH_TOKEN", secrets.token_hex(24))
+    port = _free_port()
+    async with running_node(LOCAL, f"127.0.0.1:{port}", "127.0.0.1", port, patterns, places) as directory:
+        yield lambda services, local: ClusterFront(services, local, directory)
+
+
+def _free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        return listener.getsockname()[1]

@@ -1,0 +1,132 @@
+"""Projects on hosts of a real Ray cluster: the same answers, through losses, and no edit twice or by the wrong one."""
+
+import json
+import os
+import signal
+from pathlib import Path
+
+import psutil
+import pytest
+
+from tests.cluster.conftest import RunningCluster, until
+
+pytestmark = pytest.mark.cluster
+
+
+def names(answer: str) -> list[str]:
+    return [one["name_path"] for one in json.loads(answer)]
+
+
+def test_a_call_is_answered_by_the_host_of_its_project(cluster: RunningCluster) -> None:
+    root = cluster.project("shop")
+    found = json.loads(cluster.call("find_symbol", name_path_pattern="Cart", include_body=True, project="shop"))
+    assert found[0]["body"].startswith("class Cart")
+    used = cluster.call("find_referencing_symbols", name_path="helper", relative_path="cart.py", project=str(root))
+    assert "Cart/total" in used
+    placed = cluster.host(root)
+    assert placed["status"]["projects"][0]["root"] == str(root)
+    assert placed["status"]["pid"] not in [process.pid for process in cluster.processes.values()]
+
+
+def test_a_call_for_several_projects_is_answered_by_all_their_hosts(cluster: RunningCluster) -> None:
+    said = json.loads(cluster.call("search_for_pattern", substring_pattern="helper", project=["shop", "bank"]))
+    assert {"shop", "bank"} <= said.keys()
+    assert "cart.py" in said["bank"]
+    refused = cluster.post(
+        "replace_content", relative_path="cart.py", needle="1", repl="2", mode="literal", project=["shop", "bank"]
+    )
+    assert refused.status_code >= 400
+    assert "different hosts" in refused.text
+
+
+def test_an_edit_is_made_where_the_project_is_and_conflicts_are_found_across_the_wire(cluster: RunningCluster) -> None:
+    root = cluster.project("shop")
+    cluster.call("find_symbol", name_path_pattern="helper", include_body=True, project="shop")
+    file = root / "cart.py"
+    file.write_text(file.read_text().replace("return 1", "return 5"))
+    edit = {
+        "name_path": "helper",
+        "relative_path": "cart.py",
+        "body": "def helper() -> int:\n    return 9\n",
+        "project": "shop",
+    }
+    refused = cluster.post("replace_symbol_body", **edit)
+    assert "return 5" in refused.text
+    cluster.call("find_symbol", name_path_pattern="helper", include_body=True, project="shop")
+    made = json.loads(cluster.call("replace_symbol_body", **edit))
+    assert "return 9" in file.read_text()
+    history = cluster.command("history", "--json")
+    assert made["edit"] in history.stdout
+
+
+def test_a_killed_host_is_replaced_within_the_call(cluster: RunningCluster) -> None:
+    root = cluster.project("shop")
+    cluster.call("find_symbol", name_path_pattern="Cart", project="shop")
+    before = cluster.host(root)
+    os.kill(before["status"]["pid"], signal.SIGKILL)
+    (root / "cart.py").write_text("class Basket: ...\n")  # while nobody watches
+    assert names(cluster.call("find_symbol", name_path_pattern="Basket", project="shop")) == ["Basket"]
+    after = cluster.host(root)
+    assert after["epoch"] > before["epoch"]
+
+
+def test_a_stopped_host_is_replaced_and_never_writes_again(cluster: RunningCluster) -> None:
+    root = cluster.project("shop")
+    cluster.call("find_symbol", name_path_pattern="Cart", project="shop")
+    pid = cluster.host(root)["status"]["pid"]
+    process = psutil.Process(pid)
+    process.suspend()
+    edit = {"relative_path": "cart.py", "needle": "return 1", "repl": "return 7", "mode": "literal", "project": "shop"}
+    json.loads(cluster.call("replace_content", **edit))
+    text = (root / "cart.py").read_text()
+    assert text.count("return 7") == 1
+    until(lambda: not process.is_running() or process.status() == psutil.STATUS_ZOMBIE)
+    assert (root / "cart.py").read_text() == text
+
+
+def test_a_drained_node_holds_nothing_and_a_root_moves_where_it_is_told(cluster: RunningCluster) -> None:
+    address = f"127.0.0.1:{cluster.port}"
+    root = cluster.project("shop")
+    cluster.call("find_symbol", name_path_pattern="Cart", project="shop")
+    moved = cluster.command("cluster", "move", str(root), "--to", "b", "--cluster", address, "--json")
+    assert json.loads(moved.stdout)["node"] == "b", moved.stderr
+    assert names(cluster.call("find_symbol", name_path_pattern="Cart", project="shop")) == ["Cart"]
+    drained = cluster.command("cluster", "drain", "b", "--cluster", address, "--json")
+    assert json.loads(drained.stdout)[str(root)] == "a", drained.stderr
+    assert names(cluster.call("find_symbol", name_path_pattern="Cart", project="shop")) == ["Cart"]
+    assert cluster.command("cluster", "drain", "b", "--undo", "--cluster", address).returncode == 0
+    wrong = cluster.command("cluster", "drain", "nowhere", "--cluster", address)
+    assert wrong.returncode == 1
+    assert "no node" in wrong.stderr
+
+
+def test_what_no_node_has_is_an_error_and_not_a_wait(cluster: RunningCluster, tmp_path: Path) -> None:
+    refused = cluster.post("find_symbol", name_path_pattern="A", project=str(tmp_path))
+    assert refused.status_code >= 400
+    assert "no project" in refused.text
+
+
+def test_a_killed_node_is_replaced_by_another_that_has_the_folder(cluster: RunningCluster) -> None:
+    """The last test: node b is gone after it."""
+    root = cluster.project("shop")
+    address = f"127.0.0.1:{cluster.port}"
+    moved = cluster.command("cluster", "move", str(root), "--to", "b", "--cluster", address, "--json")
+    assert json.loads(moved.stdout)["node"] == "b", moved.stderr
+    node = cluster.processes.pop("b")
+    below = psutil.Process(node.pid).children(recursive=True)
+    os.kill(node.pid, signal.SIGKILL)
+    assert names(cluster.call("find_symbol", name_path_pattern="Cart", project="shop")) == ["Cart"]
+    assert cluster.host(root)["node"] == "a"
+    _, left = psutil.wait_procs(below, 15)
+    assert left == []  # nothing of the node lives on
+    node.wait(5)
+
+
+def test_ray_is_not_joined_without_its_token(cluster: RunningCluster) -> None:
+    cluster.token, token = "", cluster.token
+    try:
+        refused = cluster.command("cluster", "status", "--cluster", f"127.0.0.1:{cluster.port}")
+    finally:
+        cluster.token = token
+    assert refused.returncode == 2
+    assert "RAY_AUTH_TOKEN" in refused.stderr
