@@ -89,10 +89,12 @@ def test_a_drained_node_holds_nothing_and_a_root_moves_where_it_is_told(cluster:
     root = cluster.project("shop")
     cluster.call("find_symbol", name_path_pattern="Cart", project="shop")
     moved = cluster.command("cluster", "move", str(root), "--to", "b", "--cluster", address, "--json")
-    assert json.loads(moved.stdout)["node"] == "b", moved.stderr
+    assert moved.returncode == 0, moved.stderr
+    assert json.loads(moved.stdout)["node"] == "b"
     assert names(cluster.call("find_symbol", name_path_pattern="Cart", project="shop")) == ["Cart"]
     drained = cluster.command("cluster", "drain", "b", "--cluster", address, "--json")
-    assert json.loads(drained.stdout)[str(root)] == "a", drained.stderr
+    assert drained.returncode == 0, drained.stderr
+    assert json.loads(drained.stdout)[str(root)] == "a"
     assert names(cluster.call("find_symbol", name_path_pattern="Cart", project="shop")) == ["Cart"]
     assert cluster.command("cluster", "drain", "b", "--undo", "--cluster", address).returncode == 0
     wrong = cluster.command("cluster", "drain", "nowhere", "--cluster", address)
@@ -111,7 +113,8 @@ def test_a_killed_node_is_replaced_by_another_that_has_the_folder(cluster: Runni
     root = cluster.project("shop")
     address = f"127.0.0.1:{cluster.port}"
     moved = cluster.command("cluster", "move", str(root), "--to", "b", "--cluster", address, "--json")
-    assert json.loads(moved.stdout)["node"] == "b", moved.stderr
+    assert moved.returncode == 0, moved.stderr
+    assert json.loads(moved.stdout)["node"] == "b"
     node = cluster.processes.pop("b")
     below = psutil.Process(node.pid).children(recursive=True)
     os.kill(node.pid, signal.SIGKILL)
