@@ -86,7 +86,7 @@ async def hosting(
     called in worker threads; `failed` is called if a part of it fails.
 
     Raises:
-        HostUnavailable: the root is no folder here, or the host before can't be ended.
+        HostUnavailable: the root is not a folder here, or the host before can't be ended.
         ConfigError
     """
     if not os.path.isdir(root):  # noqa: PTH112, ASYNC240 - one stat, before anything runs
