@@ -38,7 +38,7 @@ def command() -> None:
     """Show a cluster's nodes and project hosts, and move them."""
 
 
-@command.command()
+@command.command(epilog="Example: serena-central cluster status --cluster 10.0.0.1:6379")
 @_ADDRESS
 @_JSON
 def status(*, address: str, as_json: bool) -> None:
@@ -62,7 +62,7 @@ def status(*, address: str, as_json: bool) -> None:
         click.echo("No nodes.")
 
 
-@command.command()
+@command.command(epilog="Example: serena-central cluster drain NODE --cluster 10.0.0.1:6379")
 @_ADDRESS
 @_JSON
 @click.option("--undo", is_flag=True, help="Let it take projects again.")
@@ -78,7 +78,7 @@ def drain(*, address: str, as_json: bool, undo: bool, node: str) -> None:
     click.echo(f"{node} {'takes projects again' if undo else 'takes no more projects'}.")
 
 
-@command.command()
+@command.command(epilog="Example: serena-central cluster move ~/src/app --to NODE --cluster 10.0.0.1:6379")
 @_ADDRESS
 @_JSON
 @click.option("--to", "node", help="The node (default: the one with the most free memory).")

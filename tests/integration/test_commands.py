@@ -19,6 +19,7 @@ pytestmark = pytest.mark.anyio
 
 PRINT_NO_DATA = {
     ("completion",),
+    ("node",),
     ("hook", "enforce"),
     ("hook", "session-start"),
     ("hook", "session-end"),
@@ -119,6 +120,8 @@ FAIL: dict[tuple[str, ...], list[str]] = {
 
 ELSEWHERE = {
     ("serve",),
+    ("node",),  # tests/cluster
+    *(("cluster", name) for name in ("status", "drain", "move")),
     ("restart",),
     ("languages", "install"),
     *(("mcp", name) for name in ("remove", "enable", "disable", "login", "logout")),
@@ -137,6 +140,8 @@ test_waves_command)."""
 
 WRONG: dict[tuple[str, ...], list[str]] = {
     ("serve",): ["--json"],
+    ("node",): ["--root", "/src/*"],
+    ("cluster", "drain"): ["a"],
     ("connect",): [],
     ("connect", "http"): ["claude-desktop", "--http"],
     ("disconnect",): ["nobody"],
