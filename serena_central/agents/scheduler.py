@@ -133,13 +133,14 @@ class Scheduler:
         folder: Path,
         grants: Grants,
         begin: Callable[[TaskSpec], object],
+        end: Callable[[TaskSpec], object],
         isolation: Isolation,
         verifier: Verifier | None = None,
         budgets: "DayBudgets | None" = None,
         clock: Callable[[], float] = time.time,
     ) -> None:
         """`runners` by name, the preferred first; `folder` is for their output. `begin` is called before a task runs
-        and makes its session; it raises SerenaCentralError."""
+        and makes its session; it raises SerenaCentralError. `end` is called when nothing more is asked about it."""
         self.policy = policy
         self.runners = runners
         self._bus = bus
@@ -147,6 +148,7 @@ class Scheduler:
         self._folder = folder
         self._grants = grants
         self._begin = begin
+        self._close = end
         self._isolation = isolation
         self._verifier = verifier
         self._budgets = budgets
@@ -450,6 +452,7 @@ class Scheduler:
             task.has_slot = False
             self._slots.give()
         verified = await self._verified(task, seen)
+        self._close(task.spec)
         if result is not None:
             # Some runners know only at their end what they took.
             task.over_budget = task.over_budget or _exceeded(task.spec.budget, result.usage, result.cost_usd)

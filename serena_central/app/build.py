@@ -398,6 +398,7 @@ def _scheduler(services: Services, caller: ToolCaller, token: Token) -> "Schedul
         folder=services.places.tasks,
         grants=services.offer.task_grants,
         begin=calls.session,
+        end=calls.end_session,
         isolation=TaskWorktrees(services.projects, services.places.worktrees),
         verifier=verifier,
         budgets=_day_budgets(services),

@@ -39,6 +39,10 @@ class TaskCalls:
             )
         )
 
+    def end_session(self, spec: TaskSpec) -> None:
+        """The task is over: its session makes room for others where there are too many."""
+        self._sessions.disconnect(spec.session, "its task is over", for_good=True)
+
     async def call(self, spec: TaskSpec, tool: str, arguments: dict[str, Any]) -> str:
         """The answer's text.
 
