@@ -55,6 +55,7 @@ NEEDS_SERVER: dict[tuple[str, ...], list[str]] = {
     ("task", "list"): [],
     ("task", "show"): ["t-1"],
     ("task", "cancel"): ["t-1"],
+    ("task", "compact"): ["t-1"],
     ("task", "logs"): ["t-1"],
     ("mcp", "get"): ["files"],
     ("mcp", "restart"): ["files"],
