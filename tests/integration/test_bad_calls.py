@@ -10,7 +10,8 @@ from typing import Any
 import anyio
 import pytest
 
-from serena_central.tools import files, symbols
+from serena_central.projects import project as project_module
+from serena_central.tools import symbols
 from tests.support.central import RunningCentral, running_central
 from tests.support.mcp import Era, RawClient, messages_in, text_of
 
@@ -284,7 +285,7 @@ async def test_odd_json_harms_nobody(central: RunningCentral, project: Path, era
 async def test_a_catastrophic_regex_ends_and_holds_nobody_up(
     client: RawClient, central: RunningCentral, project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(files, "search", partial(files.search, deadline_s=2.0))
+    monkeypatch.setattr(project_module, "search", partial(project_module.search, deadline_s=2.0))
     monkeypatch.setattr(symbols, "REGEX_S", 2.0)
     async with central.raw("handshake") as bystander, anyio.create_task_group() as tasks:
         await bystander.call("activate_project", project=str(project))

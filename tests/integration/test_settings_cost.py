@@ -37,7 +37,8 @@ def modules_after_a_call(folder: Path) -> set[str]:
 
 @pytest.mark.timeout(120)
 def test_nothing_is_imported_without_a_settings_file(tmp_path: Path) -> None:
-    assert modules_after_a_call(tmp_path) <= {"claude_config", "locations"}
+    # `problems` is how plans of agents say what is wrong with them, too.
+    assert modules_after_a_call(tmp_path) <= {"claude_config", "locations", "problems"}
     (tmp_path / "shop" / ".claude").mkdir()
     (tmp_path / "shop" / ".claude" / "settings.json").write_text("{}")
     assert {"effective", "permissions", "document"} <= modules_after_a_call(tmp_path)

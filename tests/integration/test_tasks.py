@@ -95,7 +95,7 @@ async def test_the_example_of_the_documentation_runs_as_written(
     tmp_path: Path, project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     text = (TESTS.parent / "docs" / "agents.md").read_text("utf-8")
-    (example,) = [one for one in re.findall(r"```python\n(.*?)```", text, re.DOTALL) if "Analyze module A" in one]
+    (example,) = [one for one in re.findall(r"```python\n(.*?)```", text, re.DOTALL) if "gather" in one]
     settings = scripted(tmp_path, {"module": [{"text": "${instruction}: done"}]})
     async with running_central(tmp_path, settings) as running:
         announce(running, tmp_path, monkeypatch)

@@ -334,6 +334,7 @@ def locked() -> set[str]:
     """What the lock file says that we need here, our extras included where they are installed."""
     packages = tomllib.loads((Path(__file__).parents[4] / "uv.lock").read_text())["package"]
     by_name = {package["name"]: package for package in packages}
+    installed = {normalised(one.metadata["Name"]) for one in metadata.distributions()}
     todo = [("serena-central", extra) for extra in ("", *by_name["serena-central"]["optional-dependencies"])]
     for name, extra in todo:  # grows meanwhile
         package = by_name[name]
@@ -341,6 +342,5 @@ def locked() -> set[str]:
         for one in wanted:
             if "marker" not in one or Marker(one["marker"]).evaluate():
                 new = [(one["name"], of) for of in ("", *one.get("extra", ()))]
-                todo += [each for each in new if each not in todo]
-    installed = {normalised(one.metadata["Name"]) for one in metadata.distributions()}
-    return {name for name, _ in todo} & installed - {"serena-central"}
+                todo += [each for each in new if each not in todo and each[0] in installed]
+    return {name for name, _ in todo} - {"serena-central"}
