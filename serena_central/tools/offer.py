@@ -274,8 +274,20 @@ class UpstreamOffer:
         tools are not known yet."""
         if not self.are_configured(session):
             return NONE
-        hub, caller = await self.hub(), self.caller(session)
-        specs = self.specs(hub, session)
+        hub = await self.hub()
+        return await self._offered(hub, self.specs(hub, session), self.caller(session), wait=wait)
+
+    async def tools_of(self, root: Path) -> Mapping[str, UpstreamTool]:
+        """The tools of a root's upstreams by name, whatever rules say. Waits a while for those that are not known."""
+        if not self.has_servers(root):
+            return {}
+        from serena_central.hub.callers import Caller
+
+        hub = await self.hub()
+        specs = list(hub.of(root).specs.values())
+        return (await self._offered(hub, specs, Caller(session="", root=root), wait=True)).tools
+
+    async def _offered(self, hub: "Hub", specs: "list[UpstreamSpec]", caller: "Caller", *, wait: bool) -> Offered:
         known = await hub.known(specs, caller, hub.policy.learn_wait_s if wait else 0)
         version = tuple((spec.name, spec.key, id(known.get(spec.name))) for spec in specs)
         found = self._known.get(version)

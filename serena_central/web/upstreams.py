@@ -12,6 +12,7 @@ from starlette.requests import Request
 from serena_central.core.quoting import quoted
 from serena_central.processes.usage import usage_of
 from serena_central.projects.root_policy import PERSON
+from serena_central.tools.call import SEPARATOR
 from serena_central.web.responses import NotFound
 from serena_central.web.web_services import WebServices
 
@@ -130,6 +131,17 @@ async def tools_of(parts: WebServices, name: str, roots: Iterable[Path]) -> list
             if one.server == name
         ]
     return []
+
+
+async def roots_with_tool(parts: WebServices, name: str) -> list[Path]:
+    """The known roots with an upstream whose tools are named as this one is. Starts nothing."""
+    roots = known_roots(parts)
+    hub = await _hub_for(parts, roots) if SEPARATOR in name else None
+    if hub is None:
+        return []
+    from serena_central.hub.names import server_prefix
+
+    return [root for root in roots if any(name.startswith(server_prefix(server)) for server in hub.of(root).specs)]
 
 
 async def hub_with(parts: WebServices, name: str) -> "Hub":

@@ -1,16 +1,15 @@
 """Tools tried in the dashboard, and the pages about settings, clients and the server itself, over real HTTP."""
 
 import json
-import re
 from collections.abc import AsyncGenerator
-from html import unescape
 from pathlib import Path
 
 import pytest
 
 from serena_central.tools.families import CATALOGUE
 from serena_central.web.pages import tool
-from tests.support.browser import Visitor, shown
+from serena_central.web.pages.tool_form import arguments_of
+from tests.support.browser import Visitor, hidden_fields, shown
 from tests.support.central import RunningCentral, running_central
 
 pytestmark = pytest.mark.anyio
@@ -47,12 +46,6 @@ async def test_a_tool_is_tried_by_the_way_of_every_call(
     assert "depth" in shown(failed.text)
 
 
-def fields_of(html: str) -> dict[str, str]:
-    """The hidden fields of the form that asks."""
-    form = html.partition('id="answer"')[2].partition("</form>")[0]
-    return {unescape(name): unescape(value) for name, value in re.findall(r'name="([^"]*)" value="([^"]*)"', form)}
-
-
 async def test_an_edit_shows_its_diff_and_is_made_when_it_is_confirmed(visitor: Visitor, project: Path) -> None:
     file = project / "cart.py"
     given = {
@@ -65,14 +58,14 @@ async def test_an_edit_shows_its_diff_and_is_made_when_it_is_confirmed(visitor: 
     preview = await visitor.act("/tools/replace_content", given)
     assert '<span class="added">+class Basket&lt;b&gt;:' in preview.text
     assert "class Cart" in file.read_text()
-    fields = fields_of(preview.text)
+    fields = hidden_fields(preview.text)
     assert fields["step"] == "apply"
     assert "dry_run" not in preview.text.partition("Input schema")[0]
     file.write_text("import os\n" + file.read_text())
     changed = await visitor.act("/tools/replace_content", fields)
     assert "has changed since" in changed.text
     assert "class Cart" in file.read_text()
-    done = await visitor.act("/tools/replace_content", fields_of(changed.text))
+    done = await visitor.act("/tools/replace_content", hidden_fields(changed.text))
     assert "lines_added" in done.text
     assert "class Basket<b>" in file.read_text()
     assert "/dashboard/calls/c-" in done.text
@@ -86,7 +79,7 @@ async def test_what_has_no_dry_run_asks_first(visitor: Visitor, project: Path) -
     asked = await visitor.act("/tools/execute_shell_command", fields)
     assert "has no dry run" in asked.text
     assert not (project / "made").exists()
-    assert (await visitor.act("/tools/execute_shell_command", fields_of(asked.text))).status_code == 200
+    assert (await visitor.act("/tools/execute_shell_command", hidden_fields(asked.text))).status_code == 200
     assert (project / "made").exists()
 
 
@@ -121,9 +114,9 @@ def test_a_forms_words_become_arguments_of_their_kind() -> None:
         "arg-nonsense": ["1"],
         "csrf": ["1"],
     }
-    assert tool.arguments_of(find, form) == {
+    assert arguments_of(find, form) == {
         "name_path_pattern": "[x",
-        "depth": "2",
+        "depth": 2,
         "include_kinds": ["class", 6],
         "project": "a, b",
     }

@@ -52,3 +52,9 @@ async def visiting(central: RunningCentral) -> AsyncGenerator[Visitor]:
 def shown(html: str) -> str:
     """The words of a page, without its tags."""
     return unescape(re.sub(r"<[^>]*>", " ", html))
+
+
+def hidden_fields(html: str) -> dict[str, str]:
+    """The fields of the form that asks before a tool is called."""
+    form = html.partition('id="answer"')[2].partition("</form>")[0]
+    return {unescape(name): unescape(value) for name, value in re.findall(r'name="([^"]*)" value="([^"]*)"', form)}

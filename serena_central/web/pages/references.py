@@ -37,6 +37,10 @@ def tool_page(tool: str) -> str:
     return link(f"/tools/{tool}")
 
 
+def upstream_page(name: str) -> str:
+    return link(f"/upstreams/{name}")
+
+
 def server_page(key: ServerKey) -> str:
     return link(f"/servers/{server_id(key)}")
 

@@ -1,4 +1,4 @@
-"""The page of one tool: its parameters, and a form to try it.
+"""The page of one tool, our own or an upstream's: its parameters, and a form to try it.
 
 What is tried runs by the way of every call, in a session of the dashboard's own. A tool that makes changes asks first:
 it shows its dry run, where it has one, and makes the very change that was shown, or none.
@@ -7,80 +7,67 @@ it shows its dry run, where it has one, and makes the very change that was shown
 import hashlib
 import json
 import time
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import msgspec
 
-from serena_central.core.errors import SerenaCentralError
+from serena_central.core.errors import InvalidArguments, SerenaCentralError
 from serena_central.sessions.session import ClientIdentity
 from serena_central.tools.answer import Answer
 from serena_central.tools.catalogue import Tool
+from serena_central.tools.upstream_tool import UpstreamTool
 from serena_central.web.pages import statistics
 from serena_central.web.pages.forms import one_value
-from serena_central.web.pages.page import Page, Section, Visit
-from serena_central.web.pages.references import call_page
+from serena_central.web.pages.page import Page, Section, Visit, link
+from serena_central.web.pages.references import PageLink, call_page, upstream_page
+from serena_central.web.pages.tool_form import (
+    DRY_RUN,
+    MOST_PARAMETERS,
+    PREFIX,
+    Choice,
+    Parameter,
+    arguments_of,
+    has_dry_run,
+    parameters_of,
+    properties_of,
+)
 from serena_central.web.pages.tools import PATH
 from serena_central.web.responses import NotFound
+from serena_central.web.upstreams import roots_with_tool
 
-SESSION = "dashboard"
+SESSION = CLIENT = "dashboard"
 
 MOST_SHOWN = 20_000
-"""Characters of an answer on the page."""
-
-PREFIX = "arg-"
-"""What names of the form's fields begin with: parameters can't be mistaken for fields of every form."""
-
-PLAIN = frozenset({"string", "integer", "number", "boolean"})
-
-
-DRY_RUN = "dry_run"
-
-LONG = frozenset({"body", "content", "needle", "repl", "command", "edits"})
-"""Parameters with texts of several lines."""
-
-MOST_CHOICES = 100
-"""Known projects that a form offers."""
+"""Characters of an answer, a description or a schema on the page."""
 
 STEP, SEEN = "step", "seen"
 """Fields of the second form: that it applies, and the digest of what was shown."""
 
-
-class Choice(msgspec.Struct, frozen=True):
-    """`label` is what people read; `chosen`: it was given."""
-
-    value: str
-    label: str
-    chosen: bool
-
-
-class Parameter(msgspec.Struct, frozen=True):
-    """`kind` is its type in JSON; `field` names it in the form, `given` is what stands there."""
-
-    name: str
-    field: str
-    kind: str
-    required: bool
-    default: str
-    description: str
-    choices: list[Choice]
-    given: str
-    long: bool
-    """Its text has several lines, as a rule."""
+ROOT = "project-root"
+"""Field of an upstream's tool, and the page's query: in which project it is called."""
 
 
 class About(msgspec.Struct, frozen=True):
+    """`above`: the page that leads to it."""
+
+    above: PageLink
     name: str
     title: str
     description: str
 
 
 class Form(msgspec.Struct, frozen=True):
-    """What the tool takes; `schema` is what agents get, as JSON."""
+    """What the tool takes; `schema` is what agents get, as JSON. `roots`: projects to call an upstream's tool in.
+    `left_out` counts parameters that have no field."""
 
     name: str
     read_only: bool
+    previews: bool
+    roots: list[Choice]
     parameters: list[Parameter]
+    left_out: int
     schema: str
 
 
@@ -111,94 +98,72 @@ class Trial(msgspec.Struct, frozen=True, kw_only=True):
     fields: dict[str, str] = {}
 
 
-def _tool(visit: Visit) -> Tool:
-    tool = visit.parts.catalogue.get(visit.path["tool"])
-    if tool is None:
-        raise NotFound(f"There is no tool {visit.path['tool']!r}.")
-    return tool
+class _Chosen(NamedTuple):
+    """`root`: where an upstream's tool is called, one of `roots`."""
+
+    tool: Tool
+    root: Path | None = None
+    roots: tuple[Path, ...] = ()
+
+
+async def _chosen(visit: Visit) -> _Chosen:
+    """Raises: NotFound."""
+    parts, name = visit.parts, visit.path["tool"]
+    own = parts.catalogue.get(name)
+    if own is not None:
+        return _Chosen(own)
+    roots = await roots_with_tool(parts, name)
+    wanted = one_value(visit.form, ROOT) or visit.query.get(ROOT, "")
+    root = next((one for one in roots if str(one) == wanted or not wanted), None)
+    found = (await parts.upstreams.tools_of(root)).get(name) if root is not None else None
+    if found is None:
+        where = f" in {root}" if root is not None else ""
+        raise NotFound(f"There is no tool {name!r}{where}. The page of its server says what is known of its tools.")
+    return _Chosen(found, root, tuple(roots))
 
 
 async def about(visit: Visit) -> About:
-    tool = _tool(visit)
-    return About(tool.name, tool.title, tool.description)
+    tool = (await _chosen(visit)).tool
+    server = tool.server if isinstance(tool, UpstreamTool) else ""
+    title = tool.title if tool.title != tool.name else ""
+    above = PageLink(f"Upstream {server}", upstream_page(server)) if server else PageLink("Tools", link(PATH))
+    return About(above, tool.name, title[:MOST_SHOWN], tool.description[:MOST_SHOWN])
 
 
 async def form(visit: Visit) -> Form:
-    tool = _tool(visit)
-    schema = tool.schema
-    required = schema.get("required", ())
+    tool, root, roots = await _chosen(visit)
     return Form(
         name=tool.name,
         read_only=tool.read_only,
-        parameters=[
-            _parameter(name, part, visit, required=name in required)
-            for name, part in schema["properties"].items()
-            if not (name == DRY_RUN and not tool.read_only)
-        ],
-        schema=json.dumps(schema, indent=2, ensure_ascii=False),
+        previews=not tool.read_only and has_dry_run(tool),
+        roots=[Choice(str(one), f"{one.name} ({one})", one == root) for one in roots],
+        parameters=parameters_of(tool, visit),
+        left_out=max(len(properties_of(tool)) - MOST_PARAMETERS, 0),
+        schema=json.dumps(tool.schema, indent=2, ensure_ascii=False)[:MOST_SHOWN],
     )
-
-
-def _parameter(name: str, part: Mapping[str, Any], visit: Visit, *, required: bool) -> Parameter:
-    kinds = _kinds(part)
-    (given, *_) = visit.form.get(PREFIX + name, [visit.query.get(name, "")])
-    return Parameter(
-        name=name,
-        field=PREFIX + name,
-        kind=" or ".join(kinds),
-        required=required,
-        default=json.dumps(part["default"], ensure_ascii=False) if "default" in part else "",
-        description=part.get("description", ""),
-        choices=[Choice(value, label, value == given) for value, label in _choices(name, kinds, part, visit, given)],
-        given=given,
-        long=name in LONG,
-    )
-
-
-def _choices(
-    name: str, kinds: Sequence[str], part: Mapping[str, Any], visit: Visit, given: str
-) -> Sequence[tuple[str, str]]:
-    """Values of a parameter that has a closed set of them, with their labels; none for free text."""
-    if kinds == ["boolean"]:
-        return [("true", "true"), ("false", "false")]
-    if enum := part.get("enum"):
-        return [(str(choice), str(choice)) for choice in enum]
-    found: list[tuple[str, str]] = []
-    if name == "project":
-        known = sorted(visit.parts.projects.snapshots(), key=lambda one: (not one.open, one.name))[:MOST_CHOICES]
-        found = [(one.root, f"{one.name} ({one.root})") for one in known]
-    elif name == "modes":
-        found = [(json.dumps([mode]), mode) for mode in sorted(visit.parts.offer.profiles.modes)]
-    if found and given and given not in dict(found):
-        found.append((given, given))
-    return found
-
-
-def _kinds(part: Mapping[str, Any]) -> list[str]:
-    return [str(choice.get("type", "any")) for choice in part.get("anyOf", (part,))]
 
 
 async def trial(visit: Visit) -> Trial:
     """Calls the tool if its form was sent; one that makes changes only after its question was answered."""
-    tool = _tool(visit)
+    chosen = await _chosen(visit)
+    tool = chosen.tool
     if not visit.form:
         return Trial()
     arguments = arguments_of(tool, visit.form)
     if tool.read_only:
-        return await _called(tool, arguments, visit)
+        return await _called(chosen, arguments, visit)
     applies = one_value(visit.form, STEP) == "apply"
     fields = {name: values[0] for name, values in visit.form.items() if name.startswith(PREFIX) and values[0].strip()}
-    if DRY_RUN not in tool.schema["properties"]:
-        if applies:
-            return await _called(tool, arguments, visit)
-        question = f"{tool.name} makes changes and has no dry run. Call it with these arguments?"
-        return Trial(tool=tool.name, called=True, title="Confirm", question=question, fields={**fields, STEP: "apply"})
-    preview = await _called(tool, {**arguments, DRY_RUN: True}, visit)
+    if chosen.root is not None:
+        fields[ROOT] = str(chosen.root)
+    if not has_dry_run(tool):
+        return await _called(chosen, arguments, visit) if applies else _asked(tool, arguments, fields)
+    preview = await _called(chosen, {**arguments, DRY_RUN: True}, visit)
     if preview.failed:
         return preview
     seen = hashlib.blake2b("\0".join(preview.blocks).encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
     if applies and one_value(visit.form, SEEN) == seen:
-        return await _called(tool, {**arguments, DRY_RUN: False}, visit)
+        return await _called(chosen, {**arguments, DRY_RUN: False}, visit)
     return msgspec.structs.replace(
         preview,
         title="Dry run",
@@ -208,14 +173,39 @@ async def trial(visit: Visit) -> Trial:
     )
 
 
-async def _called(tool: Tool, arguments: Mapping[str, Any], visit: Visit) -> Trial:
-    parts = visit.parts
-    identity = ClientIdentity(credential=parts.browsers.credential, explicit_id=SESSION, client_name="dashboard")
-    session = parts.sessions.identify(identity)
+def _asked(tool: Tool, arguments: Mapping[str, Any], fields: Mapping[str, str]) -> Trial:
+    """The question before a call that can't say what it would do; none if its arguments are wrong."""
+    try:
+        tool.parse(arguments)
+    except InvalidArguments as error:
+        return Trial(tool=tool.name, called=True, title="Failed", failed=True, blocks=[str(error)])
+    says = "may make changes" if isinstance(tool, UpstreamTool) else "makes changes"
+    given = [f"{name}: {fields[PREFIX + name]}" for name in arguments]
+    return Trial(
+        tool=tool.name,
+        called=True,
+        title="Confirm",
+        blocks=["\n".join(given)[:MOST_SHOWN]] if given else [],
+        question=f"{tool.name} {says} and has no dry run. Call it with these arguments?",
+        fields={**fields, STEP: "apply"},
+    )
+
+
+async def _called(chosen: _Chosen, arguments: Mapping[str, Any], visit: Visit) -> Trial:
+    parts, tool = visit.parts, chosen.tool
+    # A session in each project for tools of upstreams: its configuration says which of them there are.
+    session = parts.sessions.identify(
+        ClientIdentity(
+            credential=parts.browsers.credential,
+            explicit_id=SESSION if chosen.root is None else None,
+            client_name=CLIENT,
+            working_folder=None if chosen.root is None else str(chosen.root),
+        )
+    )
     began = time.perf_counter()
     try:
         answer = await parts.caller.call(session, tool.name, arguments, person=True)
-        whole, failed = _formatted(answer), False
+        whole, failed = _formatted(answer, tool), answer.failed
     except SerenaCentralError as error:
         whole, failed = [str(error)], True
     took_ms = (time.perf_counter() - began) * 1000
@@ -236,16 +226,33 @@ async def _called(tool: Tool, arguments: Mapping[str, Any], visit: Visit) -> Tri
     )
 
 
-def _formatted(answer: Answer) -> list[str]:
-    """The blocks of an answer, its JSON on several lines."""
-    if answer.data is None or len(answer.data) > MOST_SHOWN:
+def _formatted(answer: Answer, tool: Tool) -> list[str]:
+    """The blocks of an answer, JSON on several lines."""
+    if isinstance(tool, UpstreamTool):
+        return [_on_several_lines(block) for block in (*answer.blocks, *_structured(answer, tool))]
+    if not answer.data:
         return answer.blocks
-    try:
-        text = json.dumps(json.loads(answer.data), indent=2, ensure_ascii=False)
-    except (ValueError, RecursionError):
-        return answer.blocks
-    first = answer.blocks[0][: -len(answer.data)] + text
+    first = answer.blocks[0][: -len(answer.data)] + _on_several_lines(answer.data)
     return [first, *answer.blocks[1:]]
+
+
+def _structured(answer: Answer, tool: UpstreamTool) -> list[str]:
+    """The structured content of an upstream's answer, unless one of the blocks says the same."""
+    structured = (answer.passed or {}).get("structuredContent")
+    if structured is None:
+        return []
+    text = tool.masked(json.dumps(structured, ensure_ascii=False))
+    return [] if _on_several_lines(text) in map(_on_several_lines, answer.blocks) else [text]
+
+
+def _on_several_lines(text: str) -> str:
+    """JSON's objects and lists, indented; any other text as it is."""
+    if text[:1] not in ("{", "[") or len(text) > MOST_SHOWN:
+        return text
+    try:
+        return json.dumps(json.loads(text), indent=2, ensure_ascii=False)
+    except (ValueError, RecursionError):
+        return text
 
 
 def _diff(text: str) -> list[DiffLine]:
@@ -257,23 +264,6 @@ def _diff(text: str) -> list[DiffLine]:
         DiffLine("head" if line.startswith(("--- ", "+++ ")) else kinds.get(line[:1], "same"), line)
         for line in text.splitlines()
     ]
-
-
-def arguments_of(tool: Tool, form: Mapping[str, Sequence[str]]) -> dict[str, Any]:
-    """What a form says; fields that are empty are not given. Whether it is right, the call itself finds out."""
-    properties: dict[str, dict[str, Any]] = tool.schema["properties"]
-    given = {name: form.get(PREFIX + name, [""])[0] for name in properties if tool.read_only or name != DRY_RUN}
-    return {name: _value(text, _kinds(properties[name])) for name, text in given.items() if text.strip()}
-
-
-def _value(text: str, kinds: Sequence[str]) -> Any:
-    """A field's text, read as JSON where the parameter is no plain value, or looks like a list or mapping."""
-    if set(kinds) <= PLAIN or ("string" in kinds and text.lstrip()[0] not in "[{"):
-        return text
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
-        return text
 
 
 PAGE = Page(

@@ -9,8 +9,8 @@ from serena_central.core.event_kinds import UpstreamListed, UpstreamMoved
 from serena_central.web.pages.endpoints import Action
 from serena_central.web.pages.forms import Form
 from serena_central.web.pages.listing import Column, Columns, Heading, Option, Pager, options, paged
-from serena_central.web.pages.page import Page, Section, Visit, link
-from serena_central.web.pages.references import project_page, session_page
+from serena_central.web.pages.page import Page, Section, Visit
+from serena_central.web.pages.references import project_page, session_page, tool_page, upstream_page
 from serena_central.web.upstreams import (
     UpstreamTool,
     UpstreamView,
@@ -91,6 +91,7 @@ class UpstreamState(msgspec.Struct, frozen=True):
 
 class ShownTool(msgspec.Struct, frozen=True):
     offered_as: str
+    url: str
     description: str
 
 
@@ -135,7 +136,7 @@ def _row(one: UpstreamView) -> UpstreamRow:
         scope = project_page(one.scope) if one.scope.startswith("/") else session_page(one.scope)
     # Rounded: what differs in less is not news.
     one = msgspec.structs.replace(one, started_at=_rounded(one.started_at), last_used_at=_rounded(one.last_used_at))
-    return UpstreamRow(one, link(f"{PATH}/{one.name}"), scope, [(user, session_page(user)) for user in one.users])
+    return UpstreamRow(one, upstream_page(one.name), scope, [(user, session_page(user)) for user in one.users])
 
 
 def _rounded(at: float | None) -> float | None:
@@ -156,7 +157,9 @@ async def tools(visit: Visit) -> UpstreamTools:
     runs = [] if found else [one for one in await views(visit.parts, roots) if one.name == name]
     return UpstreamTools(
         columns=TOOL_COLUMNS.headings(visit, f"{PATH}/{name}"),
-        tools=[ShownTool(one.offered_as, one.description.strip()[:TOOL_CHARS]) for one in found],
+        tools=[
+            ShownTool(one.offered_as, tool_page(one.offered_as), one.description.strip()[:TOOL_CHARS]) for one in found
+        ],
         why="; ".join(dict.fromkeys(one.why or one.state for one in runs)),
     )
 
@@ -180,8 +183,8 @@ def _end_of(file: Path) -> str:
 
 async def _restart(visit: Visit, form: Form) -> str:
     (name, *_) = form.get("upstream", [""])
-    await (await hub_with(visit.parts, name)).restart(name)
-    return f"{name} was ended. The next call starts it."
+    ended = await (await hub_with(visit.parts, name)).restart(name)
+    return f"{name} {'was ended' if ended else 'did not run'}. The next call starts it."
 
 
 async def _stop(visit: Visit, form: Form) -> str:

@@ -31,6 +31,7 @@ from serena_central.tools.families import CATALOGUE
 from serena_central.web.pages import about, connect, settings, statistics, tool, tools
 from serena_central.web.pages.page import Visit
 from serena_central.web.pages.plot import Series, Timeline, plot
+from serena_central.web.pages.references import PageLink
 from tests.support.central import running_parts
 
 pytestmark = pytest.mark.anyio
@@ -160,10 +161,13 @@ async def test_a_tool_and_its_form(central: Application) -> None:
     at = {"tool": "list_dir"}
     one = CATALOGUE.get("list_dir")
     assert one
-    assert await tool.about(visit(central, at)) == tool.About("list_dir", one.title, one.description)
+    assert await tool.about(visit(central, at)) == tool.About(
+        PageLink("Tools", "/dashboard/tools"), "list_dir", one.title, one.description
+    )
     given = replace(visit(central, at), form={"arg-relative_path": ["src"], "arg-recursive": ["true"]})
     form = await tool.form(given)
-    assert form == tool.Form("list_dir", True, form.parameters, json.dumps(one.schema, indent=2, ensure_ascii=False))
+    schema = json.dumps(one.schema, indent=2, ensure_ascii=False)
+    assert form == tool.Form("list_dir", True, False, [], form.parameters, 0, schema)
     said: dict[str, dict[str, Any]] = one.schema["properties"]
     kinds = {
         "relative_path": ("string", True, [], "src"),
