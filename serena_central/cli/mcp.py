@@ -181,10 +181,9 @@ def _end(name: str, what: str, *, as_json: bool) -> None:
     answer = Remote().post(f"{UPSTREAMS}/{quote(name, safe='')}/{what}")
     if as_json:
         print_json(answer)
-    elif answer["ended"]:
-        say(f"{name}: {answer['ended']} ended. The next call starts it.")
-    else:
-        say(f"{name}: nothing ran.")
+        return
+    ended = f"{answer['ended']} ended" if answer["ended"] else "nothing ran"
+    say(f"{name}: {ended}. The next call starts it.")
 
 
 @command.command(epilog="Example: serena-central mcp login sentry")

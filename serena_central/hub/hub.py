@@ -139,14 +139,19 @@ class Hub:
         return made
 
     def _end_unconfigured(self, keys: set[str]) -> None:
-        """Ends what runs of these keys, unless another root has them. Calls in progress may finish."""
+        """Ends what runs of these keys, unless another root has them, and forgets what does not run. Calls in progress
+        may finish."""
         if not keys:
             return
         for root in list(self._of_root):
             self.of(root)  # its files may have changed as well
         used = {spec.key for _, upstreams in self._of_root.values() for spec in upstreams.specs.values()}
-        for (key, _scope), one in self._running.items():
-            if key in keys - used:
+        for place, one in list(self._running.items()):
+            if place[0] not in keys - used:
+                continue
+            if one.upstream.is_idle:
+                self._running.pop(place).scope.cancel()
+            else:
                 one.upstream.retire("its entry was changed, disabled or removed")
 
     def _read(self, root: Path, found: Configuration) -> Upstreams:
@@ -270,12 +275,14 @@ class Hub:
     # --- what people do ------------------------------------------------------------------------------------------
 
     async def restart(self, name: str, root: Path | None = None) -> int:
-        """Ends what runs of this name, and forgets that it failed; it starts when it is needed. Returns how many."""
+        """Ends what runs of this name, and forgets that it failed; it starts when it is needed. Returns how many
+        ran."""
         chosen = self._named(name, root)
+        running = sum(one.state in (UpstreamState.READY, UpstreamState.STARTING) for one in chosen)
         for one in chosen:
             one.forgive()
             await one.end("it was restarted by hand")
-        return len(chosen)
+        return running
 
     async def stop(self, name: str, root: Path | None = None) -> int:
         """Ends what runs of this name, until it is needed again. Returns how many."""

@@ -252,6 +252,11 @@ class Upstream:
         return bool(self._users)
 
     @property
+    def is_idle(self) -> bool:
+        """Nothing runs, and nobody waits until it does."""
+        return self._serving is None and not self._needed.is_set() and not self.in_use
+
+    @property
     def pid(self) -> int | None:
         return self._link.process.pid if self._link is not None and self._link.process is not None else None
 
