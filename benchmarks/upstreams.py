@@ -18,10 +18,12 @@ from benchmarks.bench import START_S, Bench, Server, processor_ms
 from benchmarks.client import Client, Refused
 from benchmarks.django import BUILD
 from benchmarks.proxies import PEER, StdioClient
-from benchmarks.table import Row, percentile
+from benchmarks.table import Row, percentile, row, timed
+from serena_central.hub.search import ToolSearch
 
 CALLS, WARM_UP = 500, 50
 SESSIONS = 16
+TOOLS = 1000
 TEXT = "x" * 200
 
 UPSTREAM = [sys.executable, "-I", "-S", str(Path(__file__).parents[1] / "tests" / "support" / "upstream.py")]
@@ -30,6 +32,7 @@ UPSTREAM = [sys.executable, "-I", "-S", str(Path(__file__).parents[1] / "tests" 
 
 def joining(bench: Bench) -> Iterator[Row]:
     """In turns: what else the machine does meets all alike."""
+    yield _search()
     home = bench.fresh_home("hub")
     folder = home / "claude"
     folder.mkdir()
@@ -43,6 +46,22 @@ def joining(bench: Bench) -> Iterator[Row]:
     finally:
         alone.close()
         server.stop()
+
+
+def _search() -> Row:
+    """Several words that many of the tools hold: the slowest kind of a search."""
+    verbs, things = ("create", "list", "update", "delete", "search"), ("issue", "branch", "commit", "review", "label")
+    names = [f"server{one % 40}__{verbs[one % 5]}_{things[one // 5 % 5]}_{one}" for one in range(TOOLS)]
+    properties = {name: {"description": f"Which {name} of the repository"} for name in things}
+    tools = {
+        name: {"description": f"Does {name} in a repository of the user", "inputSchema": {"properties": properties}}
+        for name in names
+    }
+    search = ToolSearch(tools)
+    assert len(search.find("issue", TOOLS)) == TOOLS
+    taken = timed(lambda: search.find("create an issue in the repository of the user", 8), 200, warm_up=5)
+    made = timed(lambda: ToolSearch(tools), 5)
+    return row(f"hub: search of {TOOLS:,} tools", "≤ 5 ms", taken, note=f"index made once in {median(made):.0f} ms")
 
 
 def _rows(server: Server, alone: StdioClient, port: int) -> Iterator[Row]:

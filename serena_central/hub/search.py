@@ -6,7 +6,8 @@ No model and no service: a thousand tools are ranked in some milliseconds.
 import math
 import re
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from heapq import nsmallest
 from typing import Any, cast
 
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+|[^\W\d_A-Za-z]+")
@@ -30,8 +31,8 @@ class ToolSearch:
     def __init__(self, tools: Mapping[str, Mapping[str, Any]]) -> None:
         """`tools` maps the name by which a tool is called → MCP's Tool."""
         self._names = list(tools)
-        self._lengths: list[float] = []
-        self._holding: dict[str, list[tuple[int, float]]] = defaultdict(list)
+        lengths: list[int] = []
+        counted: dict[str, list[tuple[int, int]]] = defaultdict(list)
         for place, (name, tool) in enumerate(tools.items()):
             counts: Counter[str] = Counter()
             for part, text in (
@@ -41,10 +42,13 @@ class ToolSearch:
             ):
                 for word in _words(text):
                     counts[word] += _WEIGHTS[part]
-            self._lengths.append(sum(counts.values()))
+            lengths.append(sum(counts.values()))
             for word, count in counts.items():
-                self._holding[word].append((place, count))
-        self._average = sum(self._lengths) / max(len(self._lengths), 1) or 1.0
+                counted[word].append((place, count))
+        average = sum(lengths) / max(len(lengths), 1) or 1.0
+        norms = [_K * (1 - _B + _B * length / average) for length in lengths]
+        self._holding = {word: _weighed(places, norms) for word, places in counted.items()}
+        """Word → the tools that hold it, each with what that counts."""
         self._vocabulary = sorted(self._holding)
 
     def find(self, query: str, limit: int) -> list[str]:
@@ -55,17 +59,20 @@ class ToolSearch:
             for found, share in self._similar(word):
                 holding = self._holding[found]
                 rarity = math.log(1 + (total - len(holding) + 0.5) / (len(holding) + 0.5))
-                for place, count in holding:
-                    norm = count + _K * (1 - _B + _B * self._lengths[place] / self._average)
-                    scores[place] += share * rarity * count * (_K + 1) / norm
-        best = sorted(scores, key=lambda place: (-scores[place], self._names[place]))
-        return [self._names[place] for place in best[:limit]]
+                for place, weight in holding:
+                    scores[place] += share * rarity * weight
+        best = nsmallest(limit, scores, key=lambda place: (-scores[place], self._names[place]))
+        return [self._names[place] for place in best]
 
     def _similar(self, word: str) -> Sequence[tuple[str, float]]:
         """The word itself, else words that begin with it, each with what it counts."""
         if word in self._holding:
             return [(word, 1.0)]
         return [(other, 0.5) for other in self._vocabulary if other.startswith(word)] if len(word) > 2 else []
+
+
+def _weighed(places: Iterable[tuple[int, int]], norms: Sequence[float]) -> list[tuple[int, float]]:
+    return [(place, count * (_K + 1) / (count + norms[place])) for place, count in places]
 
 
 def _words(text: str) -> list[str]:
