@@ -203,6 +203,7 @@ class Server:
             "all",
             "hold",
             "touch",
+            "complain",
         )
         return {
             "tools": [
@@ -235,6 +236,9 @@ class Server:
                     question = {"method": "elicitation/create", "params": asked}
                     return {"resultType": "input_required", "inputRequests": {"q": question}, "requestState": "s"}
                 text = json.dumps(responses["q"])
+            case "complain":
+                sys.stderr.write(text + "\n")
+                sys.stderr.flush()
             case "refuse":
                 return {"error": {"code": -32001, "message": text}}
             case "log":

@@ -1,5 +1,6 @@
 """Rows of the requirements that no other file tests by name: the wire, the ends of processes, their privileges."""
 
+import json
 import os
 import sys
 import time
@@ -250,6 +251,28 @@ async def test_an_upstream_has_minimal_privileges(tmp_path: Path, user: Path) ->
         assert [path for number, path in opened.items() if number > 2] == [own]
         (limit,) = [line for line in Path(f"/proc/{pid}/limits").read_text().splitlines() if "address space" in line]
         assert str(4096 << 20) in limit
+
+
+async def test_a_call_costs_one_message_and_nothing_is_read_or_made_again(tmp_path: Path, user: Path) -> None:
+    """PERF-003: what it takes is in `make bench ARGS=hub`."""
+    log = tmp_path / "log.jsonl"
+    settings_of_user(user, {"one": scripted(log=str(log))})
+    async with running_central(tmp_path, QUICK) as running, running.raw("modern", x_serena_session="own") as client:
+        assert text_of(await client.call("one__echo", text="first")) == "first"
+        upstreams, session = running.central.upstreams, running.central.sessions.get("own")
+        hub = await upstreams.hub()
+        before = len(log.read_text().splitlines())
+        configured, tool = hub.of(session.rules_root), await upstreams.find(session, "one__echo")
+        for number in range(20):
+            assert text_of(await client.call("one__echo", text=str(number))) == str(number)
+        assert hub.of(session.rules_root) is configured
+        assert await upstreams.find(session, "one__echo") is tool  # with its compiled schema
+    added = [json.loads(line) for line in log.read_text().splitlines()[before:]]
+    sent = [one["read"] for one in added if "read" in one]
+    assert [(one["method"], one["params"]["arguments"]) for one in sent] == [
+        ("tools/call", {"text": str(number)}) for number in range(20)
+    ]
+    assert [one for one in added if one.get("event") == "started"] == []
 
 
 async def test_arguments_reach_a_command_as_they_are(tmp_path: Path, user: Path) -> None:

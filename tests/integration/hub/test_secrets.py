@@ -9,8 +9,11 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+import anyio
 import pytest
+from click.testing import CliRunner
 
+from serena_central.cli.mcp import command
 from serena_central.core.logs import TALKATIVE
 from serena_central.web.pages.table import PAGES
 from tests.support.browser import visiting
@@ -77,6 +80,26 @@ async def test_no_secret_of_an_upstream_is_kept_or_shown(
             said[str(file)] = file.read_bytes().decode("utf-8", "replace")
     assert any("/transcripts/" in where for where in said)
     assert any("leaking.log" in where for where in said)
+    assert [(where, one) for where, text in said.items() for one in SECRETS.values() if one in text] == []
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="helpers are scripts")
+async def test_secrets_that_an_upstream_prints_to_stderr_are_masked(
+    tmp_path: Path, user: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """REQ-MCP-002, REQ-MCP-007"""
+    monkeypatch.setenv("SERENA_CENTRAL_HOME", str(tmp_path / "home"))
+    async with running_central(tmp_path, QUICK) as running, running.raw("modern") as client:
+        await client.call("leaking__complain", text=f"connecting as {' '.join(PLACES)}")
+        file = tmp_path / "home" / "logs" / "mcp" / "leaking.log"
+        with anyio.fail_after(30):
+            while "! connecting as" not in file.read_text():
+                await anyio.sleep(0.01)
+        lines = CliRunner().invoke(command, ["logs", "leaking"]).output
+        async with visiting(running) as visitor:
+            page = await visitor.see("/upstreams/leaking")
+        said = {"file": file.read_text(), "mcp logs": lines, "page": page}
+    assert [where for where, text in said.items() if "! connecting as *** *** *** ***" not in text] == []
     assert [(where, one) for where, text in said.items() for one in SECRETS.values() if one in text] == []
 
 
