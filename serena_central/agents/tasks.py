@@ -78,6 +78,8 @@ class TaskSpec(msgspec.Struct, frozen=True, kw_only=True):
     called_by: str = ""
     isolation: Literal["none", "worktree"] = "none"
     """worktree: `root` is that of a git worktree of the project from the task's start on."""
+    triggered: bool = False
+    """Whether a trigger started it, or a task above it: its calls trigger nothing."""
 
 
 CostSource = Literal["runner", "estimated", ""]

@@ -338,6 +338,13 @@ class AgentPolicy(msgspec.Struct, kw_only=True, frozen=True):
     ] = {}
     concurrent: Annotated[int, Meta(ge=1, le=100, description="Tasks that run at once; others are queued.")] = 10
     max_depth: Annotated[int, Meta(ge=1, le=10, description="How deep tasks may start tasks.")] = 3
+    triggers: Annotated[
+        Literal["auto", "off", "suggest", "run"],
+        Meta(
+            description="Agents whose descriptions ask to be used after a tool: off, suggest (a note names them), run "
+            "(a task is started), or auto: run in tasks, suggest to other clients."
+        ),
+    ] = "auto"
     timeout_s: Annotated[float, Meta(gt=0, le=604_800, description="Seconds of a task unless it names a time.")] = 3600
     max_tokens: Annotated[
         Annotated[int, Meta(ge=1)] | None,

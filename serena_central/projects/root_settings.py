@@ -4,13 +4,14 @@ Claude Code settings that apply to it. Each is kept until one of its files may h
 The package that reads Claude Code's settings is imported only when such a file exists.
 """
 
+import os
 import re
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from serena_central.claude_config.locations import FOLDER, LOCAL_SETTINGS, SETTINGS, Locations, stamp_of
+from serena_central.claude_config.locations import AGENTS, FOLDER, LOCAL_SETTINGS, SETTINGS, Locations, stamp_of
 from serena_central.config.layers import Loaded, Problem
 from serena_central.config.load import load_project_config, settings_files
 from serena_central.config.settings import ProjectSettings, ServerSettings, SharedSettings
@@ -75,6 +76,18 @@ class ClaudeSettings:
     def has_servers(self, root: Path) -> bool:
         """Whether any file that counts in a root has an MCP server. Some microseconds, and nothing is imported."""
         return self._watch.get(("servers?", root), lambda: self._server_files(root), lambda: self._any_server(root))
+
+    def has_agents(self, root: Path) -> bool:
+        """Whether any folder for agents that counts in a root has a file. Some microseconds, and nothing is
+        imported."""
+        return self._watch.get(("agents?", root), lambda: self.agent_folders(root), lambda: self._any_agent(root))
+
+    def agent_folders(self, root: Path) -> Iterable[str]:
+        """Each ends in `/`, as `PathWatch` means all that lies in a folder."""
+        return (f"{root}/{FOLDER}/{AGENTS}/", f"{self.locations.user_folder}/{AGENTS}/")
+
+    def _any_agent(self, root: Path) -> bool:
+        return any(map(_holds_agent, self.agent_folders(root)))
 
     def servers(self, root: Path, *, trusted: bool) -> "Servers":
         """The MCP servers of a root; the same object as long as nothing has changed. `trusted`: a person trusts what
@@ -150,6 +163,13 @@ def _access(permissions: "Permissions") -> Access:
     restricts = any(rule.verdict != "allow" for rule in permissions.rules)
     closes = permissions.protects_files
     return Access(permissions.key, reading if closes else None, editing if restricts else None)
+
+
+def _holds_agent(folder: str) -> bool:
+    try:
+        return any(name.endswith(".md") for name in os.listdir(folder))  # noqa: PTH208
+    except OSError:
+        return False
 
 
 def _holds_server(path: str) -> bool:

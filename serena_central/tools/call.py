@@ -8,7 +8,7 @@ person), and each is counted, published and timed. Unknown tool names do not cou
 import difflib
 import time
 from collections.abc import Callable, Hashable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import anyio
 
@@ -36,6 +36,9 @@ from serena_central.tools.project_call import check_refusal
 from serena_central.tools.tool_run import LocalHost, ToolHost, ToolReply, ToolRun
 from serena_central.tools.upstream_contents import UpstreamContents
 from serena_central.transcripts.recorded_call import Recorded, RecordedCall
+
+if TYPE_CHECKING:
+    from serena_central.tools.triggers import Triggers
 
 CONTEXT_KEPT = 500
 """Characters of a call's free words that its event keeps."""
@@ -71,6 +74,7 @@ class ToolCaller:
         self._idempotency = idempotency
         self.upstream_contents = UpstreamContents(services.upstreams, services.claude)
         self.transcript = transcript
+        self._triggers: Triggers | None = None
 
     def tools_for(self, session: Session) -> list[Tool]:
         """The tools that are listed for a session, in the catalogue's order."""
@@ -172,7 +176,10 @@ class ToolCaller:
             words = run.arguments["semantic_context"] or ""
             span = tracing.call_span(f"tool {tool.name}")
             with running.scope, reporting_to(on_progress), measuring(phases), span:
-                return await self._host.run(tool, run, reply)
+                answer = await self._host.run(tool, run, reply)
+                if reply.projects and self._have_agents(run, reply):
+                    answer = reply.answer = await self._triggers_of().after(tool, run, reply, answer)
+                return answer
             raise CallCancelled(running.cancelled_because or "The call was cancelled.")
         except ClientInputRequired:  # the call was answered, by a question
             raise
@@ -201,6 +208,19 @@ class ToolCaller:
                     roots=[str(project.root) for project in reply.projects],
                 )
             )
+
+    def _have_agents(self, run: ToolRun, reply: ToolReply) -> bool:
+        """Whether agents may have to be used after this call; not after one that a person makes."""
+        has_agents = self._services.claude.has_agents
+        return not run.person and any(has_agents(project.root) for project in reply.projects)
+
+    def _triggers_of(self) -> "Triggers":
+        if self._triggers is None:
+            # Late: who has no agents does not load it.
+            from serena_central.tools.triggers import Triggers
+
+            self._triggers = Triggers(self._services)
+        return self._triggers
 
     def _find(self, name: str) -> Tool:
         tool = self._catalogue.get(name)

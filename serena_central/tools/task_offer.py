@@ -109,8 +109,9 @@ class TaskOffer:
         assert self._plans is not None
         return self._plans
 
-    async def submit(self, asked: TaskRequest, root: Path, called_by: str) -> "Task":
-        """Accepts a task in the project at a real root. `called_by` is the session that asks.
+    async def submit(self, asked: TaskRequest, root: Path, called_by: str, *, triggered: bool = False) -> "Task":
+        """Accepts a task in the project at a real root. `called_by` is the session that asks. `triggered`: a trigger
+        does.
 
         Raises:
             InvalidArguments, TaskRefused, NoRunner
@@ -159,6 +160,7 @@ class TaskOffer:
                 parent=parent.spec.id if parent else None,
                 depth=parent.spec.depth + 1 if parent else 1,
                 called_by=called_by,
+                triggered=triggered or (parent is not None and parent.spec.triggered),
                 isolation="worktree"
                 if "worktree" in (asked.isolation or (definition.isolation if definition else ""),)
                 else "none",
