@@ -98,6 +98,13 @@ class Verifier(Protocol):
     async def after(self, spec: TaskSpec, seen: Any) -> dict[str, Any]: ...
 
 
+class Hooks(Protocol):
+    """Hooks of the settings around tasks."""
+
+    async def started(self, spec: TaskSpec) -> str: ...
+    async def stopping(self, spec: TaskSpec, text: str, *, again: bool) -> str | None: ...
+
+
 class Task:
     """A task of this run of the server. All changes of its state go through `Scheduler._move`."""
 
@@ -136,6 +143,7 @@ class Scheduler:
         end: Callable[[TaskSpec], object],
         isolation: Isolation,
         verifier: Verifier | None = None,
+        hooks: Hooks | None = None,
         budgets: "DayBudgets | None" = None,
         clock: Callable[[], float] = time.time,
     ) -> None:
@@ -151,6 +159,7 @@ class Scheduler:
         self._close = end
         self._isolation = isolation
         self._verifier = verifier
+        self._hooks = hooks
         self._budgets = budgets
         self._has_spent = anyio.Event()
         self._clock = clock
@@ -430,7 +439,7 @@ class Scheduler:
                 if self._verifier is not None:
                     seen = await self._verifier.before(task.spec)
                 with running_time.move_on_after(task.spec.budget.time_s) as time_left:
-                    result = await self.runners[task.spec.runner].run(task.spec, lambda one: self._take(task, one))
+                    result = await self._run(task)
                 if time_left.cancelled_caught:
                     task.over_budget = f"Its {task.spec.budget.time_s:g} s are over."
         except SerenaCentralError as error:
@@ -443,6 +452,28 @@ class Scheduler:
                 self._cancel(child, "Its parent ended.")
             with anyio.CancelScope(shield=True):
                 await self._end(task, result, seen)
+
+    async def _run(self, task: Task) -> TaskResult:
+        """A task between its hooks."""
+        spec, runner, hooks = task.spec, self.runners[task.spec.runner], self._hooks
+        if hooks is None:
+            return await runner.run(spec, lambda one: self._take(task, one))
+        if context := await hooks.started(spec):
+            spec = replace(spec, instruction=f"{spec.instruction}\n\n{context}")
+        asked = 0
+
+        async def ending(text: str) -> str | None:
+            nonlocal asked
+            asked += 1
+            reason = await hooks.stopping(spec, text, again=asked > 1)
+            if reason is not None:
+                task.output.add("note", f"A hook for SubagentStop blocked the end: {reason}")
+            return reason if asked == 1 else None
+
+        result = await runner.run(spec, lambda one: self._take(task, one), ending)
+        if not asked and await ending(result.text) is not None:
+            task.output.add("note", f"It has ended anyway: the runner {runner.name} can't be given more to do.")
+        return result
 
     async def _end(self, task: Task, result: TaskResult | None, seen: Any) -> None:
         """Bounded by the verifier's own bounds."""

@@ -5,7 +5,7 @@
 A queued task may be cancelled; what is over stays as it is.
 """
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from enum import StrEnum
 from typing import Any, Literal, Protocol, runtime_checkable
 
@@ -102,6 +102,14 @@ class Emission(msgspec.Struct, frozen=True, kw_only=True):
 Emit = Callable[[Emission], None]
 
 
+Ending = Callable[[str], Awaitable[str | None]]
+"""Asked by a runner with the final text before it ends: why the agent has to go on, None where it may end."""
+
+
+async def ends(text: str) -> None:
+    """An `Ending` that lets every agent end."""
+
+
 class TaskResult(msgspec.Struct, frozen=True, kw_only=True):
     """What a runner reports. `text` is the agent's final text, `error` why there is none; `resume_id` is by what the
     runner can continue the conversation."""
@@ -125,8 +133,9 @@ class Runner(Protocol):
         """Why it can't be used on this machine and how to get it; None where it can."""
         ...
 
-    async def run(self, spec: TaskSpec, emit: Emit) -> TaskResult:
-        """Runs a task to its end. `emit` takes what it does on the way, and never waits."""
+    async def run(self, spec: TaskSpec, emit: Emit, ending: Ending = ends) -> TaskResult:
+        """Runs a task to its end. `emit` takes what it does on the way, and never waits. A runner that can't give its
+        agent more to do asks no `ending`."""
         ...
 
 

@@ -401,6 +401,7 @@ def _scheduler(services: Services, caller: ToolCaller, token: Token) -> "Schedul
         end=calls.end_session,
         isolation=TaskWorktrees(services.projects, services.places.worktrees),
         verifier=verifier,
+        hooks=calls,
         budgets=_day_budgets(services),
     )
 

@@ -14,13 +14,13 @@ from serena_central.claude_config.rules import SYNTAX, VERDICTS, BadRule, doubts
 
 EVENTS = (
     *("PreToolUse", "PostToolUse", "UserPromptSubmit", "Notification", "Stop", "SubagentStop", "PreCompact"),
-    *("SessionStart", "SessionEnd"),
+    *("SessionStart", "SessionEnd", "SubagentStart"),
 )
 """Events that hooks run at here."""
 
 _OTHER_EVENTS = frozenset(
     (
-        *("PostToolUseFailure", "PermissionRequest", "PermissionDenied", "SubagentStart", "TeammateIdle", "Setup"),
+        *("PostToolUseFailure", "PermissionRequest", "PermissionDenied", "TeammateIdle", "Setup"),
         *("TaskCompleted", "TaskCreated", "ConfigChange", "WorktreeCreate", "WorktreeRemove", "InstructionsLoaded"),
         *("PostCompact", "Elicitation", "ElicitationResult", "StopFailure", "CwdChanged", "FileChanged"),
     )

@@ -7,13 +7,14 @@ from typing import Any, NamedTuple
 from serena_central.gates.matching import ToolUse
 
 SESSION_START, SESSION_END = SESSION_EVENTS = "SessionStart", "SessionEnd"
+SUBAGENT_START, SUBAGENT_STOP = "SubagentStart", "SubagentStop"
 
 NO_MORE: Mapping[str, Any] = {}
 
 
 class GateEvent(NamedTuple):
     """One event in one root. `why` is what matchers of events without a tool are compared with (the source of a
-    session's start, the trigger of a compaction); `more`: what else its JSON says."""
+    session's start, the trigger of a compaction, the kind of an agent); `more`: what else its JSON says."""
 
     name: str
     session: str
@@ -32,7 +33,7 @@ class GateEvent(NamedTuple):
     @property
     def blocks(self) -> bool:
         """Whether it comes before something that a hook can stop."""
-        return self.name not in ("PostToolUse", *SESSION_EVENTS)
+        return self.name not in ("PostToolUse", SUBAGENT_START, *SESSION_EVENTS)
 
 
 class CheckEnd(NamedTuple):

@@ -85,7 +85,7 @@ async def native_event(
         session.id,
         root,
         native_use(use.tool, use.arguments, folder) if use.tool else None,
-        happened.why or str(said.get("notification_type") or ""),
+        happened.why or str(said.get("notification_type") or said.get("agent_type") or ""),
         summary=str(said.get("last_assistant_message") or "") if name in ("Stop", "SubagentStop") else "",
         client=client,
         more={key: said[key] for key in ("prompt", "message", "source", "trigger", "tool_response") if key in said},

@@ -1,16 +1,18 @@
 """The sessions of tasks, and calls of tools in them, for runners that are part of this server."""
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from serena_central.agents.runners.messages_api import OfferedTool, ToolAnswer
 from serena_central.agents.tasks import TaskSpec
 from serena_central.gates.engine import matching
-from serena_central.gates.events import GateEvent
+from serena_central.gates.events import SUBAGENT_START, SUBAGENT_STOP, GateEvent
 from serena_central.sessions.session import ClientIdentity, Session
 from serena_central.tools.call import ToolCaller
 from serena_central.tools.context import Services
 from serena_central.tools.event_gate import EventGate
+from serena_central.tools.gating import GateAnswer
 
 PRE_COMPACT = "PreCompact"
 
@@ -69,14 +71,36 @@ class TaskCalls:
 
     async def compacting(self, spec: TaskSpec, trigger: str) -> str | None:
         """Runs the hooks for PreCompact; why one of them stops it, else None."""
-        root = Path(spec.root)
-        found = self._services.claude.of(root)
-        if found is None:
-            return None
         more = {"trigger": trigger, "custom_instructions": ""}
-        event = GateEvent(PRE_COMPACT, spec.session, root, why=trigger, client="messages", more=more)
-        matched = matching(self._services.gating.rules(root, found).of(PRE_COMPACT), event)
-        if not matched:
-            return None
-        answer = await EventGate(self._services, found, event).run(matched, ())
+        answer = await self._hooks(GateEvent(PRE_COMPACT, spec.session, Path(spec.root), why=trigger, more=more))
         return answer.reason if answer.decision == "deny" else None
+
+    async def started(self, spec: TaskSpec) -> str:
+        """Runs the hooks for SubagentStart; what they add to the task's instruction."""
+        return (await self._hooks(_subagent(SUBAGENT_START, spec))).context
+
+    async def stopping(self, spec: TaskSpec, text: str, *, again: bool) -> str | None:
+        """Runs the hooks for SubagentStop; why one of them blocks the task's end, else None. `again`: one did before.
+        `text` is the final one so far."""
+        more = {"stop_hook_active": again, "last_assistant_message": text}
+        answer = await self._hooks(_subagent(SUBAGENT_STOP, spec, **more)._replace(summary=text))
+        return answer.reason if answer.decision == "deny" and not answer.halted else None
+
+    async def _hooks(self, event: GateEvent) -> GateAnswer:
+        found = self._services.claude.of(event.root)
+        if found is None or not found.has_hooks:
+            return GateAnswer()
+        gate = EventGate(self._services, found, event._replace(client="task"))
+        matched = matching(self._services.gating.rules(event.root, found).of(event.name), event)
+        for one in matched:
+            if one.hook.background:
+                self._services.gating.start(partial(gate.run, [one], ()))
+        waited = [one for one in matched if not one.hook.background]
+        return await gate.run(waited, ()) if waited else GateAnswer()
+
+
+def _subagent(name: str, spec: TaskSpec, **more: Any) -> GateEvent:
+    """A task is an agent of its own session; Claude Code calls one without a definition general-purpose."""
+    kind = spec.agent or "general-purpose"
+    said = {"agent_id": spec.id, "agent_type": kind, **more}
+    return GateEvent(name, spec.session, Path(spec.root), why=kind, more=said)

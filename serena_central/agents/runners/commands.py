@@ -18,7 +18,7 @@ import anyio
 import anyio.to_thread
 
 from serena_central.agents.runners.surroundings import Server, Surroundings
-from serena_central.agents.tasks import CostSource, Emission, Emit, TaskResult, TaskSpec, Usage
+from serena_central.agents.tasks import CostSource, Emission, Emit, Ending, TaskResult, TaskSpec, Usage, ends
 from serena_central.config.policies import AgentPolicy
 from serena_central.core.masking import masked
 from serena_central.processes.child import run
@@ -140,7 +140,7 @@ class CommandRunner:
     def explained(self, call: Call, code: int | None, reading: Reading) -> None:
         """Takes what the program's exit code says."""
 
-    async def run(self, spec: TaskSpec, emit: Emit) -> TaskResult:
+    async def run(self, spec: TaskSpec, emit: Emit, ending: Ending = ends) -> TaskResult:
         program = self._found()
         if program is None:
             return TaskResult(status="error", error=self.missing() or "It is not installed.")

@@ -17,7 +17,7 @@ from serena_central.agents.context_window import WINDOW, ContextWindow
 from serena_central.agents.provider_limits import ProviderLimits
 from serena_central.agents.runners.commands import called
 from serena_central.agents.runners.surroundings import Surroundings
-from serena_central.agents.tasks import Emission, Emit, TaskResult, TaskSpec, Usage
+from serena_central.agents.tasks import Emission, Emit, Ending, TaskResult, TaskSpec, Usage, ends
 from serena_central.config.policies import AgentPolicy
 from serena_central.core.errors import SerenaCentralError
 from serena_central.core.masking import masked
@@ -105,7 +105,7 @@ class MessagesApi:
             window.wanted = True
         return window is not None
 
-    async def run(self, spec: TaskSpec, emit: Emit) -> TaskResult:
+    async def run(self, spec: TaskSpec, emit: Emit, ending: Ending = ends) -> TaskResult:
         missing = self.missing()
         if missing:
             return TaskResult(status="error", error=missing)
@@ -116,7 +116,7 @@ class MessagesApi:
         loop = _Loop(spec, emit, self._toolbox, self._limits, self._surroundings.cost, client, window, conversation)
         try:
             async with client:
-                return await loop.run()
+                return await loop.run(ending)
         finally:
             self._windows.pop(spec.id, None)
 
@@ -184,27 +184,36 @@ class _Loop:
         self._conversation = conversation
         self._usage = Usage()
         self._cost_usd: float | None = 0.0
+        self._made = 0
+        """Turns of the model."""
         self._blocked = False
         """A hook has stopped an automatic compaction: it is not asked again at each turn."""
 
-    async def run(self) -> TaskResult:
+    async def run(self, ending: Ending) -> TaskResult:
         from anthropic import APIConnectionError, APIStatusError
 
         try:
-            return await self._turns()
+            while True:
+                result = await self._turns()
+                reason = await ending(result.text) if result.status == "ok" else None
+                if reason is None:
+                    return result
+                self._conversation.say("user", [_text(reason)])
         except APIStatusError as error:
             return self._ended("error", error=f"Messages API: {error.status_code}: {_without_keys(error.message)}")
         except APIConnectionError as error:
             return self._ended("error", error=f"Messages API: {_without_keys(str(error.__cause__ or error))}")
 
     async def _turns(self) -> TaskResult:
-        turns, continued, text = 0, 0, ""
+        """To the model's end of its turn."""
+        continued, text = 0, ""
         while True:
             if (trigger := self._window.trigger) is not None and not (self._blocked and trigger == "auto"):
                 await self._compact(trigger)
-            if self._spec.max_turns is not None and turns >= self._spec.max_turns:
+            if self._spec.max_turns is not None and self._made >= self._spec.max_turns:
                 return self._ended("budget", text=text, error="It reached its maximum of turns.")
-            answer, turns = await self._ask(), turns + 1
+            answer = await self._ask()
+            self._made += 1
             blocks = answer["content"]
             said = "\n".join(str(one["text"]) for one in blocks if one["type"] == "text" and one["text"])
             text = text + said if continued else said

@@ -13,8 +13,9 @@ from typing import Any
 import anyio
 import anyio.to_thread
 import msgspec
+from msgspec.structs import replace
 
-from serena_central.agents.tasks import Emission, Emit, TaskResult, TaskSpec, Usage
+from serena_central.agents.tasks import Emission, Emit, Ending, TaskResult, TaskSpec, Usage, ends
 from serena_central.core.errors import SerenaCentralError
 from serena_central.processes.child import run
 from serena_central.processes.environment import HARMLESS, allowed, inherited
@@ -64,17 +65,22 @@ class ScriptedRunner:
             return "The scripted runner is for tests, and needs agents.script_file."
         return None
 
-    async def run(self, spec: TaskSpec, emit: Emit) -> TaskResult:
+    async def run(self, spec: TaskSpec, emit: Emit, ending: Ending = ends) -> TaskResult:
         assert self._file is not None
         try:
             content = await anyio.to_thread.run_sync(self._file.read_bytes)
             scripts = msgspec.json.decode(content, type=list[Script])
         except (OSError, msgspec.MsgspecError) as error:
             return TaskResult(status="error", error=f"agents.script_file can't be used: {error}.")
-        chosen = next((one for one in scripts if re.search(one.match, spec.instruction)), None)
-        if chosen is None:
-            return TaskResult(status="error", error="No script fits this instruction.")
-        return await self._play(chosen, spec, emit)
+        while True:
+            chosen = next((one for one in scripts if re.search(one.match, spec.instruction)), None)
+            if chosen is None:
+                return TaskResult(status="error", error="No script fits this instruction.")
+            result = await self._play(chosen, spec, emit)
+            reason = await ending(result.text) if result.status == "ok" else None
+            if reason is None:
+                return result
+            spec = replace(spec, instruction=reason)
 
     async def _play(self, script: Script, spec: TaskSpec, emit: Emit) -> TaskResult:
         last, text = "", ""
