@@ -9,6 +9,7 @@ from serena_central.store.query_results import TaskFilter
 from serena_central.web.pages.actions import BY
 from serena_central.web.pages.endpoints import Action
 from serena_central.web.pages.forms import Form, one_value
+from serena_central.web.pages.listing import Column, Columns, Heading
 from serena_central.web.pages.page import Page, Section, Visit, link
 from serena_central.web.pages.references import project_page
 from serena_central.web.pages.tasks import PATH as TASKS
@@ -30,6 +31,7 @@ class PlanLine(msgspec.Struct, frozen=True):
 
 
 class PlanList(msgspec.Struct, frozen=True):
+    columns: list[Heading]
     lines: list[PlanLine]
     note: str
 
@@ -69,16 +71,28 @@ class PlanDetails(msgspec.Struct, frozen=True):
     can_undo: bool
 
 
+COLUMNS = Columns[PlanLine](
+    {
+        "plan": Column("Plan", lambda line: line.one.name.lower()),
+        "state": Column("State", lambda line: line.one.state),
+        "done": Column("Waves done", lambda line: line.done, "number"),
+        "started": Column("Started", lambda line: -line.one.created_at),
+        "cost": Column("Cost", lambda line: line.one.cost_usd, "number"),
+    },
+    default="started",
+)
+
+
 async def listed(visit: Visit) -> PlanList:
     try:
         found = await (await visit.parts.tasks.plans()).listed(TaskFilter(limit=ROWS))
     except StoreError as error:
-        return PlanList([], f"Plans are not available: {error}")
+        return PlanList([], [], f"Plans are not available: {error}")
     lines = [
         PlanLine(one, link(f"{PATH}/{one.id}"), sum(wave.state is WaveState.DONE for wave in one.waves))
         for one in found
     ]
-    return PlanList(lines, "")
+    return PlanList(COLUMNS.headings(visit, PATH), COLUMNS.arranged(lines, visit), "")
 
 
 async def state(visit: Visit) -> PlanDetails:
