@@ -219,7 +219,9 @@ def build_projects(loaded: Loaded[ServerSettings], places: Places, applier: Appl
 
 def _base(runs: list[Run], loaded: Loaded[ServerSettings], places: Places) -> _Base:
     settings, bus = loaded.value, EventBus()
-    store = Store(places.database, bus, url=settings.database_url, policy=settings.retention)
+    store = Store(
+        places.database, bus, url=settings.database_url, shared=bool(settings.front_name), policy=settings.retention
+    )
     runs.append(store.run)
     return _Base(loaded, places, bus, store)
 

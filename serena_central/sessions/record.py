@@ -51,8 +51,7 @@ class SessionRecorder:
     async def run(self, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
         """Restores the sessions of an earlier run, then records until cancelled; started() when they are back."""
         with self._bus.subscribe() as news:
-            if not self._store.shared:  # else each is fetched when it comes here: it may be at another server now
-                await self._restore()
+            await self._restore()
             task_status.started()
             await follow("recording sessions", news, self._take)
 
@@ -130,6 +129,9 @@ class SessionRecorder:
                 logger.warning("sessions of an earlier run were not restored: %s", error)
                 return
             lift_s, now = self._sessions.policy.shared_kill_lift_s, self._clock()
+            if self._store.shared:
+                # The others may be at another server now: each is fetched when it comes here.
+                rows = [row for row in rows if row.terminated_by is not None]
             self._sessions.restore(_session(row, lift_s, now) for row in rows)
 
 

@@ -42,8 +42,16 @@ class Store:
     """`writer` takes rows at once, also before `run`; `ask` waits for the database."""
 
     def __init__(
-        self, path: Path, bus: EventBus, *, url: str | None = None, policy: RetentionPolicy | None = None
+        self,
+        path: Path,
+        bus: EventBus,
+        *,
+        url: str | None = None,
+        shared: bool = False,
+        policy: RetentionPolicy | None = None,
     ) -> None:
+        """`shared`: other servers write to the same database."""
+        self.shared = shared
         self._path = path
         self._url = url
         self._bus = bus
@@ -85,11 +93,6 @@ class Store:
         """
         # Whoever gives up waiting need not wait for the thread: a query changes nothing but old rows.
         return await anyio.to_thread.run_sync(lambda: query(self._queries()), abandon_on_cancel=True)
-
-    @property
-    def shared(self) -> bool:
-        """Whether other servers may write to the same database."""
-        return self._url is not None and not self._url.startswith("sqlite")
 
     async def write(self, rows: Sequence[Row]) -> None:
         """Writes rows now, past the queue: for what must be known before somebody is told.

@@ -177,7 +177,10 @@ def test_connections_that_broke_while_nobody_looked_are_replaced_unnoticed(
     cluster.start()
     assert len(Queries(database).calls(CallFilter())) == 1
     database.write([call("c-2")])
-    cluster.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'serena-central'")
+    ours = "FROM pg_stat_activity WHERE application_name = 'serena-central'"
+    cluster.execute(f"SELECT pg_terminate_backend(pid) {ours}")
+    while cluster.execute(f"SELECT count(*) {ours}") != [[0]]:  # what is asked meanwhile would fail
+        time.sleep(0.01)
     assert len(Queries(database).calls(CallFilter())) == 2
 
 

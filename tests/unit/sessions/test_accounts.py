@@ -1,0 +1,162 @@
+"""Users of a team: whom a token lets in, what becomes of sessions when it is taken away, and that servers agree."""
+
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import anyio
+import pytest
+
+from serena_central.core.errors import InvalidArguments, UserNotFound
+from serena_central.core.events import EventBus
+from serena_central.sessions.accounts import Accounts
+from serena_central.sessions.manager import SessionManager
+from serena_central.sessions.session import ClientIdentity
+from serena_central.sessions.users import MOST_ROOTS, User, Users, new_account, user_name
+from serena_central.store.store import Store
+from tests.support.postgresql import url_for
+
+pytestmark = pytest.mark.anyio
+
+
+class Nobody:
+    def attach(self, root: str) -> None: ...
+    def detach(self, root: str) -> None: ...
+
+
+class World:
+    """One server of those that share a database."""
+
+    def __init__(self, database: Path, *, shared: bool = False) -> None:
+        self.bus = EventBus()
+        self.store = Store(database, self.bus, url=url_for(database), shared=shared)
+        self.users = Users()
+        self.sessions = SessionManager(bus=self.bus, interest=Nobody())
+        self.accounts = Accounts(self.users, self.store, self.sessions, self.bus)
+        self.lost: list[str] = []
+        self.accounts.on_lost.append(self.lost.append)
+
+
+@asynccontextmanager
+async def server(database: Path, *, shared: bool = False) -> AsyncGenerator[World]:
+    world = World(database, shared=shared)
+    with anyio.fail_after(60):
+        async with anyio.create_task_group() as tasks:
+            await tasks.start(world.store.run)
+            await tasks.start(world.accounts.run)
+            yield world
+            tasks.cancel_scope.cancel()
+
+
+async def test_a_token_lets_its_user_in_until_it_is_rotated_or_revoked(tmp_path: Path) -> None:
+    async with server(tmp_path / "x.db") as world:
+        users, accounts = world.users, world.accounts
+        assert not users
+        row, token = await accounts.add("ada", [str(tmp_path)], "me", admin=False)
+        assert users
+        assert token not in str(row)
+        ada = users.of_token(token.encode())
+        assert ada == users.of(row.credential) == users.restricted(row.credential)
+        assert ada is not None
+        assert (ada.name, user_name(ada.credential)) == ("ada", "ada")
+        _, newer = await accounts.rotate("ada", "me")
+        assert users.of_token(token.encode()) is None
+        assert users.of_token(newer.encode()) == ada
+        assert world.lost == []
+        session = world.sessions.identify(ClientIdentity(credential=row.credential, client_name="codex"))
+        other = world.sessions.identify(ClientIdentity(credential="another", client_name="codex"))
+        await accounts.revoke("ada", "me")
+        assert users.of_token(newer.encode()) is None
+        assert world.lost == [row.credential]
+        assert session.termination is not None
+        assert other.termination is None
+        nothing = users.restricted(row.credential)  # who is in already may open nothing
+        assert nothing is not None
+        assert not nothing.may_open(tmp_path)
+        assert users
+        # The name can be given again, to somebody else, who takes over nothing.
+        again, _ = await accounts.add("ada", [], "me", admin=False)
+        assert again.credential != row.credential
+        assert users.restricted(row.credential) == nothing
+
+
+async def test_users_are_known_after_a_restart(tmp_path: Path) -> None:
+    async with server(tmp_path / "x.db") as first:
+        _, token = await first.accounts.add("ada", [], "me", admin=True)
+    async with server(tmp_path / "x.db") as second:
+        await second.accounts.refresh()
+        ada = second.users.of_token(token.encode())
+        assert ada is not None
+        assert second.users.restricted(ada.credential) is None
+        assert second.users.refusal("task", ada.credential) is None
+
+
+async def test_a_server_learns_what_another_one_did(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("serena_central.sessions.accounts.REFRESH_S", 0.01)
+    async with server(tmp_path / "x.db", shared=True) as one, server(tmp_path / "x.db", shared=True) as two:
+        _, token = await one.accounts.add("ada", [], "me", admin=False)
+        while two.users.of_token(token.encode()) is None:
+            await anyio.sleep(0.01)
+        await one.accounts.revoke("ada", "me")
+        while not two.lost:
+            await anyio.sleep(0.01)
+
+
+async def test_what_cannot_be_is_refused(tmp_path: Path) -> None:
+    async with server(tmp_path / "x.db") as world:
+        await world.accounts.add("ada", [], "me", admin=False)
+        with pytest.raises(InvalidArguments, match="already"):
+            await world.accounts.add("ada", [], "me", admin=False)
+        for missing in (world.accounts.rotate("bob", "me"), world.accounts.revoke("bob", "me")):
+            with pytest.raises(UserNotFound):
+                await missing
+    for name, roots in (
+        ("Ada", []),
+        ("", []),
+        ("a" * 33, []),
+        ("a:b", []),
+        ("ada", ["relative"]),
+        ("ada", ["/a/../b"]),
+        ("ada", ["/a/**"]),
+        ("ada", ["/a\0"]),
+        ("ada", [f"/{number}" for number in range(MOST_ROOTS + 1)]),
+    ):
+        with pytest.raises(InvalidArguments):
+            new_account(name, roots, 0.0, admin=False)
+
+
+@pytest.mark.parametrize(
+    ("patterns", "root", "allowed"),
+    [
+        ((), "/any/where", True),
+        (("/srv/shop",), "/srv/shop", True),
+        (("/srv/shop",), "/srv/shop/api", True),
+        (("/srv/shop",), "/srv/shopping", False),
+        (("/srv/shop",), "/srv", False),
+        (("/srv/*/api",), "/srv/shop/api", True),
+        (("/srv/*/api",), "/srv/shop/web/api", False),
+        (("/srv/shop-[ab]", "/opt"), "/opt/x", True),
+        (("/srv/shop-[ab]", "/opt"), "/srv/shop-c", False),
+    ],
+)
+def test_roots_are_folders_and_patterns_of_folders(patterns: tuple[str, ...], root: str, allowed: bool) -> None:
+    assert User("ada", "c", roots=patterns).may_open(Path(root)) == allowed
+    assert User("ada", "c", admin=True, roots=patterns).may_open(Path(root))
+
+
+def test_the_roots_of_an_account_are_where_links_lead(tmp_path: Path) -> None:
+    (tmp_path / "real" / "shop").mkdir(parents=True)
+    (tmp_path / "link").symlink_to(tmp_path / "real")
+    row, _ = new_account("ada", [f"{tmp_path}/link/*"], 0.0, admin=False)
+    assert row.roots == [f"{(tmp_path / 'real').resolve()}/*"]
+
+
+def test_tools_that_act_for_the_whole_server_are_for_administrators() -> None:
+    users = Users()
+    rows = [new_account(name, [], 0.0, admin=name == "boss")[0] for name in ("ada", "boss")]
+    users.take(rows)
+    ada, boss = (row.credential for row in rows)
+    assert "administrators" in (users.refusal("execute_shell_command", ada) or "")
+    assert users.refusal("find_symbol", ada) is None
+    for credential in (boss, "the server's own token"):
+        assert users.refusal("execute_shell_command", credential) is None
