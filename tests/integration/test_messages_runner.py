@@ -63,6 +63,7 @@ async def lines_of(http: httpx.AsyncClient, task: str) -> list[tuple[str, str]]:
 async def test_a_task_calls_the_tools_of_its_agent_and_sees_memory_and_nothing_else(
     tmp_path: Path, project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """REQ-AGENT-001, REQ-AGENT-007: by what the model received."""
     script = [LISTING, Call("find_symbol", {"name_path_pattern": "Cart"}), Text("It is in shop.py.")]
     async with tasks(tmp_path, monkeypatch, script) as (model, http):
         said = {"arguments": {"project": str(project), "relative_path": "."}, "session": "parent"}
@@ -91,6 +92,7 @@ async def test_a_task_calls_the_tools_of_its_agent_and_sees_memory_and_nothing_e
 async def test_a_refused_request_is_sent_again_and_one_that_is_wrong_ends_the_task(
     tmp_path: Path, project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """REQ-AGENT-004: HTTP 429 is waited for."""
     refusals = [Refusal(429, "slow down")]
 
     def answer(request: Request) -> Turn:
@@ -129,6 +131,7 @@ def hook(project: Path, line: str) -> None:
 async def test_a_conversation_is_compacted_at_its_threshold_unless_a_hook_stops_it(
     tmp_path: Path, project: Path, monkeypatch: pytest.MonkeyPatch, code: int, text: str
 ) -> None:
+    """REQ-AGENT-007"""
     hook(project, f"cat > seen.json; echo keep it all >&2; exit {code}")
     policy = {"compact_at_tokens": 1000}
     async with tasks(tmp_path, monkeypatch, compacting, input_tokens=lambda _: 2000, **policy) as (_, http):
@@ -142,6 +145,7 @@ async def test_a_conversation_is_compacted_at_its_threshold_unless_a_hook_stops_
 async def test_a_conversation_is_compacted_on_request(
     tmp_path: Path, project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """REQ-AGENT-007: `/compact`."""
     clients: list[httpx.AsyncClient] = []
     hook(project, "cat > seen.json")
 

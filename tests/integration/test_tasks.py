@@ -36,6 +36,7 @@ def project(tmp_path: Path) -> Path:
 
 
 async def test_a_task_plays_to_its_end_with_its_text_usage_and_cost(tmp_path: Path, project: Path) -> None:
+    """REQ-AGENT-001: its result is a text."""
     steps = [
         {"call": "list_dir", "arguments": {"relative_path": ".", "recursive": False}},
         {"usage": {"input": 10, "output": 5}, "cost_usd": 0.25},
@@ -55,6 +56,7 @@ async def test_a_task_plays_to_its_end_with_its_text_usage_and_cost(tmp_path: Pa
 
 
 async def test_only_so_many_run_at_once_and_the_others_have_positions(tmp_path: Path, project: Path) -> None:
+    """REQ-AGENT-001, PERF-004: ten at once, the eleventh is queued."""
     settings = scripted(tmp_path, {"hold": [{"run": ["sleep", "60"]}], "": [{"text": "done"}]}, concurrent=10)
     async with running_central(tmp_path, settings) as running, running.http() as http:
         held = [await start(http, "hold", project) for _ in range(10)]
@@ -71,6 +73,7 @@ async def test_only_so_many_run_at_once_and_the_others_have_positions(tmp_path: 
 async def test_gather_runs_tasks_side_by_side_and_one_failure_keeps_the_others(
     tmp_path: Path, project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """REQ-AGENT-004: each waits for the other two, so that all three run at once."""
     meet = (
         "import os,sys,time\nopen(sys.argv[1],'w')\n"
         "while len([n for n in os.listdir('.') if n.startswith('met')])<3: time.sleep(.01)"
@@ -94,6 +97,7 @@ async def test_gather_runs_tasks_side_by_side_and_one_failure_keeps_the_others(
 async def test_the_example_of_the_documentation_runs_as_written(
     tmp_path: Path, project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """REQ-AGENT-001, REQ-AGENT-004"""
     text = (TESTS.parent / "docs" / "agents.md").read_text("utf-8")
     (example,) = [one for one in re.findall(r"```python\n(.*?)```", text, re.DOTALL) if "gather" in one]
     settings = scripted(tmp_path, {"module": [{"text": "${instruction}: done"}]})
@@ -147,6 +151,7 @@ def agent(project: Path, name: str, tools: str) -> None:
 async def test_a_task_may_call_the_tools_of_its_agent_alone_and_its_children_no_others(
     tmp_path: Path, project: Path
 ) -> None:
+    """REQ-INTEGRATION-003: for listing and calling alike."""
     agent(project, "reader", "Read, mcp__serena__task")
     agent(project, "writer", "Read, Edit")
     write = {"call": "create_text_file", "arguments": {"relative_path": "x.py", "content": "x = 1\n"}}
@@ -319,6 +324,7 @@ async def test_the_tool_is_listed_where_it_is_enabled(tmp_path: Path, project: P
 
 
 async def test_a_background_task_is_asked_about_by_who_started_it(tmp_path: Path, project: Path) -> None:
+    """REQ-AGENT-001: not waited for."""
     settings = {**scripted(tmp_path, {"": [{"text": "done"}]}), "task_tool": True}
     async with running_central(tmp_path, settings) as running, running.http(x_serena_project=str(project)) as http:
 

@@ -9,7 +9,7 @@ import pytest
 
 from tests.support.central import RunningCentral, running_central, session_of
 from tests.support.child import PATIENCE_S
-from tests.support.tasks import over, scripted, start
+from tests.support.tasks import over, scripted, start, until
 
 pytestmark = pytest.mark.anyio
 
@@ -64,6 +64,20 @@ async def test_req_agent_003_a_task_that_edits_has_the_agent_run_and_one_that_re
         assert "'new.py'" in review["instruction"]
         lines = (await http.get(f"/api/v1/tasks/{edited['id']}/output")).json()["lines"]
         assert lines[0]["kind"] == "tool"
+
+
+async def test_the_agents_report_comes_with_the_answer_of_the_call_framed(tmp_path: Path, project: Path) -> None:
+    agent(project, "reviewer", "MUST BE USED after code changes")
+    scripts = {"^You are started": [{"text": "line one\nline two"}], "^hold": [{"wait_s": 60}]}
+    async with running_central(tmp_path, scripted(tmp_path, scripts)) as running, running.http() as http:
+        held = await until(http, (await start(http, "hold", project))["id"], "running")
+        session = running.central.sessions.get(held["session"])
+        answer = await running.central.caller.call(session, "create_text_file", write("a.py")["arguments"])
+        first, opened, *lines, closed = answer.notes
+        assert "What the agent 'reviewer' reported after these code changes" in first
+        assert (opened[:3], lines, closed[:3]) == ("<<<", ["line one", "line two"], ">>>")
+        assert [one["state"] for one in await tasks_of(http, "reviewer")] == ["done"]
+        await http.post(f"/api/v1/tasks/{held['id']}/cancel")
 
 
 async def test_what_a_trigger_started_triggers_nothing_and_an_agent_does_not_trigger_itself(

@@ -60,6 +60,7 @@ def wave(*tasks: str | dict[str, Any], **more: Any) -> dict[str, Any]:
 
 
 async def test_waves_follow_each_other_and_refer_to_earlier_results(tmp_path: Path, root: Path) -> None:
+    """REQ-AGENT-005, and REQ-AGENT-006 by files of results."""
     scripts = {"Map (.*)": [{"text": "cart.py holds total"}], "Plan": [{"text": "${instruction}"}]}
     async with running_central(tmp_path, scripted(tmp_path, scripts)) as running, running.http() as http:
         plan = {
@@ -85,6 +86,7 @@ async def test_waves_follow_each_other_and_refer_to_earlier_results(tmp_path: Pa
 
 
 async def test_a_transaction_that_breaks_a_reference_is_undone_to_the_byte(tmp_path: Path, root: Path) -> None:
+    """REQ-INTEGRATION-005: a broken reference fails the wave."""
     scripts = {
         "break": [BREAK, create("new.py", "x = 1\n"), {"text": "All is well."}],
         "harmless": [HARMLESS, {"text": "done"}],
@@ -362,6 +364,7 @@ async def test_wrong_plans_are_refused(
 
 
 async def test_claude_md_gets_a_section_that_the_next_wave_inherits(tmp_path: Path, root: Path) -> None:
+    """REQ-AGENT-006: by CLAUDE.md."""
     scripts = {"Map": [{"text": "total is in cart.py"}]}
     async with running_central(tmp_path, scripted(tmp_path, scripts)) as running, running.http() as http:
         (root / "CLAUDE.md").write_text("# Rules\n")
@@ -378,6 +381,7 @@ async def test_claude_md_gets_a_section_that_the_next_wave_inherits(tmp_path: Pa
 async def test_execute_wave_runs_the_documents_three_waves(
     tmp_path: Path, root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """REQ-AGENT-005"""
     scripts = {
         "Analyze (.*)": [{"text": "fine"}],
         "Implement": [HARMLESS, {"text": "${instruction}"}],

@@ -1,10 +1,13 @@
 """`serena-central waves`, and the plans of docs/agents.md."""
 
 import json
+import os
 import re
+import sys
 from pathlib import Path
 from typing import Any
 
+import anyio
 import anyio.to_thread
 import pytest
 import yaml
@@ -14,7 +17,8 @@ from serena_central.agents.plans.plan import parse_plan, read_plan
 from serena_central.cli.main import cli
 from serena_central.core.errors import InvalidArguments
 from tests.support.central import running_central
-from tests.support.tasks import announce, scripted
+from tests.support.child import PATIENCE_S
+from tests.support.tasks import announce, over_plan, scripted, start_plan
 
 pytestmark = pytest.mark.anyio
 
@@ -96,3 +100,66 @@ def test_the_plans_of_the_docs_can_be_run() -> None:
     assert plans
     for one in plans:
         assert read_plan(one) == parse_plan(yaml.safe_dump(one, sort_keys=False), "plan.yml")
+
+
+CART = {
+    "src/cart.py": "class Cart:\n    def total(self) -> int:\n        return 0\n",
+    "src/shop.py": "from cart import Cart\n\n\ndef buy(cart: Cart) -> int:\n    return cart.total()\n",
+    "Makefile": "test:\n\ttest -f src/cart.py\n",
+    ".claude/agents/explorer.md": "---\nname: explorer\ndescription: Reads\ntools: Read\n---\nLook.\n",
+    ".claude/agents/writer.md": "---\nname: writer\ndescription: Writes\ntools: Read, Edit\n---\nEdit.\n",
+}
+
+
+async def test_req_agent_005_the_plan_of_the_docs_runs_to_its_end(
+    tmp_path: Path, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """REQ-SERENA-004: discovery and analysis, an edit as a transaction, checks, and a person's approval."""
+    for name, text in CART.items():
+        (project / name).parent.mkdir(parents=True, exist_ok=True)
+        (project / name).write_text(text)
+    total = {"name_path": "Cart/total", "relative_path": "src/cart.py"}
+    scripts = {
+        "^List what": [
+            {"call": "get_symbols_overview", "arguments": {"relative_path": "src/cart.py"}},
+            {"text": "${last}"},
+        ],
+        "^List the callers": [{"call": "find_referencing_symbols", "arguments": total}, {"text": "${last}"}],
+        "^Rename": [
+            {"call": "rename_symbol", "arguments": {**total, "new_name": "sum"}},
+            {"text": "${instruction}"},
+        ],
+    }
+    (plan,) = [yaml.safe_load(one) for one in re.findall(r"```yaml\n(name:.*?)```", DOCS, re.DOTALL)]
+    async with running_central(tmp_path, scripted(tmp_path, scripts)) as server, server.http() as http:
+        begun = await start_plan(http, plan, project)
+        with anyio.fail_after(PATIENCE_S):
+            found = await over_plan(http, begun)
+            assert found["state"] == "waiting", found
+            await http.post(f"/api/v1/plans/{begun}/decision", json={"approved": True})
+            found = await over_plan(http, begun)
+        assert (found["state"], found["says"]) == ("done", "")
+        discovery, implementation = found["waves"]
+        assert "src/shop.py" in discovery["tasks"][1]["text"]
+        assert "src/shop.py" in implementation["tasks"][0]["text"]  # what it was given of the first wave
+        assert "cart.sum()" in (project / "src/shop.py").read_text()
+
+
+async def test_req_agent_005_the_waves_of_the_docs_run_as_written(
+    tmp_path: Path, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (example,) = [one for one in re.findall(r"```python\n(.*?)```", DOCS, re.DOTALL) if "execute_wave" in one]
+    scripts = {
+        "^Implement": [
+            {"call": "create_text_file", "arguments": {"relative_path": "new.py", "content": "x = 1\n"}},
+            {"text": "${instruction}"},
+        ],
+        "": [{"text": "${instruction}: fine"}],
+    }
+    async with running_central(tmp_path, scripted(tmp_path, scripts)) as server:
+        announce(server, tmp_path, monkeypatch)
+        ran = await anyio.run_process([sys.executable, "-c", example], cwd=project, env=dict(os.environ), check=False)
+    shown = ran.stdout.decode()
+    assert ran.returncode == 0, ran.stderr.decode()
+    assert shown.startswith("Validate: ")
+    assert "'files': ['new.py']" in shown

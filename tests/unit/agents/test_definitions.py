@@ -32,6 +32,7 @@ def agent(name: str, rest: str = "", body: str = "Be brief.") -> str:
 
 
 def test_definitions_of_project_and_user(where: Locations) -> None:
+    """REQ-AGENT-002"""
     write(
         where,
         ".claude/agents/reviewer.md",
@@ -90,6 +91,7 @@ def test_a_head_with_colons_is_read_line_by_line(where: Locations) -> None:
 def test_what_is_wrong_has_its_line_and_the_agent_does_not_run(
     where: Locations, text: str, line: int, key: str
 ) -> None:
+    """REQ-AGENT-002: a missing name or description among others."""
     file = write(where, ".claude/agents/x.md", text)
     found = read(where)
     assert not found.by_name
