@@ -27,7 +27,7 @@ from serena_central.sessions.earlier import read_earlier_calls
 from serena_central.sessions.session import ClientIdentity, Session
 from serena_central.standalone.proof import NONCE
 from serena_central.store.query_results import EditFilter
-from serena_central.web.answers import (
+from serena_central.web.api_answers import (
     EditList,
     ProjectList,
     Restarted,

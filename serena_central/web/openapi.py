@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from serena_central.web.answers import Failure
+from serena_central.web.api_answers import Failure
 from serena_central.web.operation import Operation
 
 REFERENCE = "#/components/schemas/{name}"

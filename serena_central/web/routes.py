@@ -12,7 +12,8 @@ from serena_central.pool.state import RunState
 from serena_central.projects.coverage import Coverage
 from serena_central.sessions.session import SessionState
 from serena_central.tools.gating import GateAnswer
-from serena_central.web import answers, schemas
+from serena_central.web import api_answers as answers
+from serena_central.web import schemas
 from serena_central.web.accounts import AccountRoutes, AddUser, UserList, UserToken, UserView
 from serena_central.web.api import Api, CallTool, OpenSession
 from serena_central.web.calls import MOST_CALLS, Calls

@@ -12,7 +12,7 @@ from serena_central.projects.root_policy import PERSON
 from serena_central.sessions.session import shortened
 from serena_central.store.query_results import TaskFilter
 from serena_central.tools.task_offer import TaskRequest
-from serena_central.web.answers import TaskList, TaskOutputLines
+from serena_central.web.api_answers import TaskList, TaskOutputLines
 from serena_central.web.cursors import Cursors
 from serena_central.web.hangup import until_hung_up
 from serena_central.web.query import limit_in

@@ -19,7 +19,7 @@ from serena_central.store.rows import EditRow
 from serena_central.store.store import Store, event_row
 from serena_central.store.writer import Writer
 from serena_central.tools.catalogue import Tool
-from serena_central.web.answers import EditView, Percentiles, StoreState, ToolUse, ToolView
+from serena_central.web.api_answers import EditView, Percentiles, StoreState, ToolUse, ToolView
 from serena_central.web.responses import NotFound
 
 WORDS_CHARS = 200
