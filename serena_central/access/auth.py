@@ -152,7 +152,11 @@ class AuthGate:
             return
         if self._door is not None and self._door.leads_to(scope["path"]):
             login = self._door.browsers.login(facts.cookie)
-            user = self._users.of(login.user) if login is not None and login.user and self._users else None
+            user = (
+                self._users.of(login.user)
+                if login is not None and login.user and self._users and self._users.present
+                else None
+            )
             if login is not None and login.user and user is None:
                 login = None  # the user was revoked, or is not known yet
             scope[_LOGIN] = login
@@ -213,7 +217,7 @@ class AuthGate:
         return authorization[:7].lower() == _BEARER and self._token.matches(authorization[7:].strip())
 
     def _user(self, authorization: bytes) -> User | None:
-        if not self._users or authorization[:7].lower() != _BEARER:
+        if self._users is None or not self._users.present or authorization[:7].lower() != _BEARER:
             return None
         return self._users.of_token(authorization[7:].strip())
 

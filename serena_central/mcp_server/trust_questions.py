@@ -80,7 +80,7 @@ class TrustQuestions:
 
     async def _question(self, session: Session, capabilities: types.ClientCapabilities | None) -> Standing | None:
         """The question to ask; None if there is none, or the client has no dialog. A team's users decide nothing."""
-        if self._users and self._users.restricted(session.credential) is not None:
+        if self._users.present and self._users.restricted(session.credential) is not None:
             return None
         offered, active = capabilities.elicitation if capabilities else None, session.active_project
         if offered is None or (offered.form is None and offered.url is not None) or session.shared or active is None:

@@ -56,18 +56,16 @@ class Users:
     def __init__(self) -> None:
         self._by_digest: dict[str, User] = {}
         self._by_credential: dict[str, User] = {}
-        self._any = False
-
-    def __bool__(self) -> bool:
-        """Whether there is, or was since the start, anybody to tell from the holder of the server's own token."""
-        return self._any
+        self.present = False
+        """Whether there is, or was since the start, anybody to tell from the holder of the server's own token. Asked by
+        every call: where nobody ever was, no more of this module runs."""
 
     def take(self, accounts: Iterable[AccountRow]) -> list[str]:
         """Knows these accounts from now on, and no others. Returns the credentials that have lost their access."""
         before = self._by_credential
         valid = {row.token_digest: user_of(row) for row in accounts if row.revoked_at is None}
         self._by_digest = valid
-        self._any = self._any or bool(valid)
+        self.present = self.present or bool(valid)
         self._by_credential = {user.credential: user for user in valid.values()}
         return [credential for credential in before if credential not in self._by_credential]
 

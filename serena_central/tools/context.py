@@ -75,7 +75,7 @@ class Services:
 
     def seen_by(self, session: Session) -> Self:
         """As the tools of a session may see them: of a team's user, only the projects in that user's folders."""
-        user = self.users.restricted(session.credential) if self.users else None
+        user = self.users.restricted(session.credential) if self.users.present else None
         if user is None or not user.roots:
             return self
         return replace(self, projects=VisibleProjects(self.projects, user.may_open))

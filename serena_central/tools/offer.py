@@ -148,7 +148,7 @@ class Offer:
 
     def _refusal(self, tool: Tool, session: Session, modes: Sequence[Mode]) -> str | None:
         refused = tool.refusal(self.settings)
-        if refused is None and self.users:
+        if refused is None and self.users.present:
             refused = self.users.refusal(tool.name, session.credential)
         if refused is None and self.task_grants is not None:
             refused = self.task_grants.refusal(tool, session.id)

@@ -67,7 +67,7 @@ class SignIn:
             assets=self._endpoints.assets,
             used=used,
             minutes=round(LINK_LIFE_S / 60),
-            has_users=bool(self._users),
+            has_users=self._users.present,
             refused=refused,
         )
         return HTMLResponse(html, 401)
@@ -87,7 +87,7 @@ class SignIn:
             (token, *_) = parse_qs(body.decode(), max_num_fields=10).get("token", [""])
         except ValueError:
             token = ""
-        user = self._users.of_token(token.strip().encode()) if self._users else None
+        user = self._users.of_token(token.strip().encode()) if self._users.present else None
         if user is None:
             return self._outside(used=False, refused=True)
         self._bus.publish(UserSignedIn(user=user.name))

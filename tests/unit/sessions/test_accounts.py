@@ -51,9 +51,9 @@ async def server(database: Path, *, shared: bool = False) -> AsyncGenerator[Worl
 async def test_a_token_lets_its_user_in_until_it_is_rotated_or_revoked(tmp_path: Path) -> None:
     async with server(tmp_path / "x.db") as world:
         users, accounts = world.users, world.accounts
-        assert not users
+        assert not users.present
         row, token = await accounts.add("ada", [str(tmp_path)], "me", admin=False)
-        assert users
+        assert users.present
         assert token not in str(row)
         ada = users.of_token(token.encode())
         assert ada == users.of(row.credential) == users.restricted(row.credential)
@@ -73,7 +73,7 @@ async def test_a_token_lets_its_user_in_until_it_is_rotated_or_revoked(tmp_path:
         nothing = users.restricted(row.credential)  # who is in already may open nothing
         assert nothing is not None
         assert not nothing.may_open(tmp_path)
-        assert users
+        assert users.present
         # The name can be given again, to somebody else, who takes over nothing.
         again, _ = await accounts.add("ada", [], "me", admin=False)
         assert again.credential != row.credential
