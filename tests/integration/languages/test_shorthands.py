@@ -220,6 +220,7 @@ modules:
 }
 
 
+@pytest.mark.slow
 async def test_a_field_is_told_from_a_variable_of_its_name_inside_of_macros_of_all_crates(tmp_path: Path) -> None:
     root = written((tmp_path / "platform").resolve(), CRATES)
     declared = {"name_path": "P/val", "relative_path": "core/src/lib.rs"}

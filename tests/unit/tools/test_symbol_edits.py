@@ -132,6 +132,7 @@ async def test_bad_input_is_refused_and_changes_nothing(
     assert {path.name: path.read_bytes() for path in root.iterdir()} == before
 
 
+@pytest.mark.slow
 async def test_a_body_of_ten_megabytes_is_written(central: Application, root: Path) -> None:
     (root / "mod.py").write_text("def first():\n    return 1\n")
     body = "def first():\n" + f"    # {'x' * 990}\n" * 10_000 + "    return 1"

@@ -176,6 +176,7 @@ async def test_what_is_too_long_or_asked_too_early_is_refused() -> None:
         await reader.outline("python", "x" * (PARSED_BYTES + 1))
 
 
+@pytest.mark.slow
 async def test_a_header_of_macros_may_be_longer_than_what_is_parsed() -> None:
     macros = b"".join(b"#define REGISTER_%d_MASK 0x%08x\n" % (number, number) for number in range(200_000))
     assert len(macros) > PARSED_BYTES
