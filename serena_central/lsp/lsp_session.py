@@ -120,7 +120,10 @@ class LspSession:
             on_registered=self._registered,
         )
         self.connection = Connection(
-            spec.name, on_request=self._callbacks.request, on_notification=self._callbacks.notification
+            spec.name,
+            on_request=self._callbacks.request,
+            on_notification=self._callbacks.notification,
+            is_unready=lambda: self.readiness.pending,
         )
         self.documents = Documents(spec, self.connection, self.watchers, read_text)
 
@@ -211,8 +214,8 @@ class LspSession:
             await self._warm_up(question)
         for tries_left in reversed(range(CURRENT_TRIES)):
             early = self.readiness.pending
-            reading, answer = await self._ask_patiently(question, shape)
-            unready = (across_files or answer is None) and (early or self.readiness.pending)
+            reading, answer, unready = await self._ask_patiently(question, shape)
+            unready = (across_files or answer is None) and (early or unready or self.readiness.pending)
             if unready and tries_left:
                 await self.readiness.wait()
                 if not self.readiness.pending:
@@ -251,7 +254,8 @@ class LspSession:
         finally:
             for pending in sent:
                 self.connection.abandon(pending)
-        if self.readiness.pending or not self.documents.still_current(reading):
+        unready = self.readiness.pending or any(pending.unready for pending in sent)
+        if unready or not self.documents.still_current(reading):
             return [None] * len(questions)
         self.proven = True
         return answers
@@ -333,7 +337,7 @@ class LspSession:
                 if self.documents.version_of(path) is not None
             ]
 
-    async def _ask_patiently(self, question: Question, shape: Any) -> tuple[Reading, Any]:
+    async def _ask_patiently(self, question: Question, shape: Any) -> tuple[Reading, Any, bool]:
         """Asks again, after a pause, while the server cancels or finds the content modified.
 
         A server that fails for a file it was not shown is shown it: it may not have read its folders yet.
@@ -366,7 +370,9 @@ class LspSession:
             self._spec.name, f"The language server {self._spec.name} is busy and cancelled {method}. Call again."
         )
 
-    async def _ask_once(self, method: str, question: Question, shape: Any, *, opened: bool) -> tuple[Reading, Any]:
+    async def _ask_once(
+        self, method: str, question: Question, shape: Any, *, opened: bool
+    ) -> tuple[Reading, Any, bool]:
         asked = f"{self._spec.name} is answering {method}"
         # For symbols, progress is the number of files that are left, which the indexer knows.
         waiting = nullcontext() if question.feature == "document_symbols" else waiting_for(lambda: (asked, None))
@@ -380,7 +386,10 @@ class LspSession:
             await self.documents.prepare(path, opened=True)
         await anyio.sleep(self.documents.taken_in_after_s(path))
 
-    async def _exchange(self, method: str, question: Question, shape: Any, *, opened: bool) -> tuple[Reading, Any]:
+    async def _exchange(
+        self, method: str, question: Question, shape: Any, *, opened: bool
+    ) -> tuple[Reading, Any, bool]:
+        """What was read, the answer, and whether the server was not ready when it answered."""
         if self._spec.documents.takes_in_s:
             await self._let_it_take_in(question.path)
         async with self._sending:
@@ -393,7 +402,7 @@ class LspSession:
         with self.documents.held(question.path):
             answer = await pending.answer(shape)
         self.proven = True
-        return reading, answer
+        return reading, answer, pending.unready
 
     def _params(self, question: Question, text: Text) -> dict[str, Any]:
         params: dict[str, Any] = {"textDocument": {"uri": uri_of(question.path)}, **question.params}

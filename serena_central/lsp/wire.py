@@ -198,7 +198,7 @@ class _Outbox:
 class Pending:
     """A request whose answer is awaited, by one task or by several that asked the same."""
 
-    __slots__ = ("_answered", "_connection", "_waiters", "body", "error", "id", "method", "sharing_key")
+    __slots__ = ("_answered", "_connection", "_waiters", "body", "error", "id", "method", "sharing_key", "unready")
 
     def __init__(self, connection: "Connection", request_id: int, method: str, sharing_key: bytes | None) -> None:
         self._connection = connection
@@ -209,6 +209,8 @@ class Pending:
         self.sharing_key = sharing_key
         self.body = _ABSENT
         self.error: WireError | None = None
+        self.unready = False
+        """Whether the server was not ready when it answered. Who waits may look only after it has become so."""
 
     def settle(self, body: msgspec.Raw = _ABSENT, error: WireError | None = None) -> None:
         self.body = body
@@ -240,7 +242,8 @@ class Connection:
     """One JSON-RPC connection. `run` reads and writes until the stream ends; then every waiter is woken.
 
     `on_request(method, params)` gives the result for a request of the server, or raises MethodUnknown;
-    `on_notification(method, params)` takes note. Both are plain functions and must not block.
+    `on_notification(method, params)` takes note. `is_unready()` is asked as each answer comes, before what the server
+    sent behind it is read. All are plain functions and must not block.
     """
 
     def __init__(
@@ -249,8 +252,10 @@ class Connection:
         *,
         on_request: Callable[[str, msgspec.Raw], Any],
         on_notification: Callable[[str, msgspec.Raw], None],
+        is_unready: Callable[[], bool] = lambda: False,
     ) -> None:
         self._name = name
+        self._is_unready = is_unready
         self._on_request = on_request
         self._on_notification = on_notification
         self._outbox = _Outbox()
@@ -374,7 +379,9 @@ class Connection:
         pending = self._forget(message.id) if isinstance(message.id, int) else None
         if pending is None:
             logger.debug("%s sent a late or unknown response %r; dropped", self._name, message.id)
-        elif len(bytes(message.error)) and bytes(message.error) != b"null":
+            return
+        pending.unready = self._is_unready()
+        if len(bytes(message.error)) and bytes(message.error) != b"null":
             pending.settle(error=_error_of(message.error))
         elif not len(bytes(message.result)):
             pending.settle(error=AnswerUnreadable("a response with neither result nor error"))

@@ -67,6 +67,8 @@ class Script:
     """Messages sent after `initialized`: requests when they have an id, else notifications."""
     say_on: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
     """Messages sent when a method is read, before it is answered."""
+    say_after: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
+    """Messages sent in one go with the answer to a method, right behind it."""
 
 
 class FakeServer:
@@ -156,7 +158,7 @@ class FakeServer:
             return
         garbage = self.script.garbage_on.get(method)
         if garbage == "json":
-            write(f'{{"jsonrpc": "2.0", "id": {request_id}, "result": [1, 2'.encode(), self.lock)
+            write(f'{{"jsonrpc": "2.0", "id": {request_id}, "result": [1, 2'.encode(), lock=self.lock)
         elif garbage == "framing":
             sys.stdout.buffer.write(b"this is no header\r\n\r\n")
             sys.stdout.buffer.flush()
@@ -174,7 +176,8 @@ class FakeServer:
         elif method.startswith("$/"):
             self.send({"id": request_id, "error": {"code": -32601, "message": "unknown"}})
         else:
-            self.send({"id": request_id, "result": self.result(method, message.get("params") or {})})
+            result = self.result(method, message.get("params") or {})
+            self.send({"id": request_id, "result": result}, *self.script.say_after.get(method, []))
 
     def initialize(self, request_id: int) -> None:
         script = self.script
@@ -200,8 +203,8 @@ class FakeServer:
             return {"contents": {"kind": "plaintext", "value": said}}
         return None
 
-    def send(self, message: dict[str, Any]) -> None:
-        write(json.dumps({"jsonrpc": "2.0", **message}).encode(), self.lock)
+    def send(self, *messages: dict[str, Any]) -> None:
+        write(*(json.dumps({"jsonrpc": "2.0", **message}).encode() for message in messages), lock=self.lock)
 
 
 def read() -> dict[str, Any] | None:
@@ -217,9 +220,9 @@ def read() -> dict[str, Any] | None:
             length = int(value)
 
 
-def write(body: bytes, lock: Any) -> None:
+def write(*bodies: bytes, lock: Any) -> None:
     with lock:
-        sys.stdout.buffer.write(b"Content-Length: %d\r\n\r\n%s" % (len(body), body))
+        sys.stdout.buffer.write(b"".join(b"Content-Length: %d\r\n\r\n%s" % (len(body), body) for body in bodies))
         sys.stdout.buffer.flush()
 
 
