@@ -8,6 +8,9 @@ from starlette.requests import ClientDisconnect, Request
 
 T = TypeVar("T")
 
+MOST_WAIT_S = 60
+"""Of one request; whoever waits longer asks again."""
+
 
 async def until_hung_up(request: Request, work: Callable[[], Awaitable[T]]) -> T:
     """What `work` returns; it is cancelled when the caller closes the connection. The body must have been read.
@@ -35,3 +38,32 @@ async def until_hung_up(request: Request, work: Callable[[], Awaitable[T]]) -> T
     if not outcome:
         raise ClientDisconnect
     return outcome[0]
+
+
+async def long_polled(
+    request: Request, closing: anyio.Event, find: Callable[[], Awaitable[T]], wait: Callable[[int], Awaitable[T]]
+) -> T:
+    """What `find` says; with `wait_s` in the query, what `wait` says after at most so many seconds. Those who wait hold
+    up no stop of the server: at `closing` they get what there is.
+
+    Raises:
+        ClientDisconnect: the caller has gone.
+    """
+    seconds = min(int(request.query_params.get("wait_s", 0)), MOST_WAIT_S)
+    if not seconds:
+        return await find()
+
+    async def waited() -> T:
+        async with anyio.create_task_group() as tasks:
+
+            async def until_closing() -> None:
+                await closing.wait()
+                tasks.cancel_scope.cancel()
+
+            tasks.start_soon(until_closing)
+            found = await wait(seconds)
+            tasks.cancel_scope.cancel()
+            return found
+        return await find()
+
+    return await until_hung_up(request, waited)

@@ -2,6 +2,7 @@
 
 import hashlib
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, TypedDict
 
@@ -20,10 +21,9 @@ from serena_central.projects.trust.trust_decisions import State
 from serena_central.sessions.session import shortened
 from serena_central.store.query_results import TaskFilter
 from serena_central.web.cursors import Cursors
-from serena_central.web.hangup import until_hung_up
+from serena_central.web.hangup import long_polled
 from serena_central.web.query import limit_in
 from serena_central.web.responses import body_of
-from serena_central.web.tasks import MOST_WAIT_S
 from serena_central.web.web_services import WebServices
 
 PLANS = Cursors("plans", tuple[float, str])
@@ -134,18 +134,8 @@ class Plans:
 
     async def show_plan(self, request: Request) -> Any:
         """With `wait_s` it is answered when the plan is over or waits for a person, or after that long."""
-        runs = await self._runs()
-        plan, seconds = request.path_params["plan"], min(int(request.query_params.get("wait_s", 0)), MOST_WAIT_S)
-
-        async def wait(_say: object = None) -> PlanView:
-            async with anyio.create_task_group() as waiting:
-                waiting.start_soon(self._until_closing, waiting.cancel_scope)
-                found = await runs.wait(plan, seconds)
-                waiting.cancel_scope.cancel()
-                return found
-            return await runs.find(plan)
-
-        return await until_hung_up(request, wait) if seconds else await runs.find(plan)
+        runs, plan = await self._runs(), request.path_params["plan"]
+        return await long_polled(request, self.parts.tasks.closing, partial(runs.find, plan), partial(runs.wait, plan))
 
     async def add_waves(self, request: Request) -> PlanView:
         """To a plan that is done; they refer to its earlier waves."""
@@ -217,10 +207,6 @@ class Plans:
         """Whether the user's own settings trust whatever is in a root; an approval covers only what was shown."""
         standing = await anyio.to_thread.run_sync(self.parts.trust.standing, root)
         return standing.state in (State.ALWAYS, State.SETTINGS)
-
-    async def _until_closing(self, scope: anyio.CancelScope) -> None:
-        await self.parts.tasks.closing.wait()
-        scope.cancel()
 
 
 def digest_of(commands: list[str]) -> str:

@@ -1,9 +1,9 @@
 """Tasks over /api: started, listed, waited for, cancelled, and their output."""
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
-import anyio
 from starlette.requests import Request
 
 from serena_central.agents.tasks import TaskView
@@ -14,15 +14,12 @@ from serena_central.store.query_results import TaskFilter
 from serena_central.tools.task_offer import TaskRequest
 from serena_central.web.api_answers import TaskList, TaskOutputLines
 from serena_central.web.cursors import Cursors
-from serena_central.web.hangup import until_hung_up
+from serena_central.web.hangup import long_polled
 from serena_central.web.query import limit_in
 from serena_central.web.responses import body_of
 from serena_central.web.web_services import WebServices
 
 TASKS = Cursors("tasks", tuple[float, str])
-
-MOST_WAIT_S = 60.0
-"""Of one request; whoever waits longer asks again."""
 
 
 class RunTask(TaskRequest, frozen=True, kw_only=True):
@@ -70,18 +67,9 @@ class Tasks:
 
     async def show_task(self, request: Request) -> Any:
         """With `wait_s` it is answered when the task is over, or after that long."""
-        scheduler = await self.parts.tasks.scheduler()
-        task, seconds = request.path_params["task"], min(int(request.query_params.get("wait_s", 0)), MOST_WAIT_S)
-
-        async def wait(_say: object = None) -> TaskView:
-            async with anyio.create_task_group() as waiting:
-                waiting.start_soon(self._until_closing, waiting.cancel_scope)
-                found = await scheduler.wait(task, seconds)
-                waiting.cancel_scope.cancel()
-                return found
-            return await scheduler.find(task)
-
-        return await until_hung_up(request, wait) if seconds else await scheduler.find(task)
+        scheduler, task = await self.parts.tasks.scheduler(), request.path_params["task"]
+        find, wait = partial(scheduler.find, task), partial(scheduler.wait, task)
+        return await long_polled(request, self.parts.tasks.closing, find, wait)
 
     async def cancel_task(self, request: Request) -> TaskView:
         """With all tasks that it started; answered when their processes are gone."""
@@ -97,7 +85,3 @@ class Tasks:
         after = int(request.query_params.get("after", 0))
         scheduler = await self.parts.tasks.scheduler()
         return {"lines": await scheduler.output(request.path_params["task"], after, limit_in(request))}
-
-    async def _until_closing(self, scope: anyio.CancelScope) -> None:
-        await self.parts.tasks.closing.wait()
-        scope.cancel()
