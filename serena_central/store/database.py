@@ -34,6 +34,9 @@ BUSY_TIMEOUT_S = 2.0
 OPEN_TIMEOUT_S = 30.0
 """How long opening waits for another process that is just upgrading the same file."""
 
+OPEN_ATTEMPT_S = 0.5
+"""How long one of its attempts waits for the lock of a file: nothing ends it before, not even the server's stop."""
+
 STATEMENT_ROWS = 50
 """Rows added by one statement: the driver lets go of Python's lock at each, and is let in again after the others'
 turns. It keeps a compiled statement for each number of rows: at most 2 MB."""
@@ -47,12 +50,23 @@ _CORRUPT = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
 class Database:
     """SQLite at `path`, or the database at `url`. Safe from several threads; `__init__` does no I/O."""
 
-    def __init__(self, path: Path, url: str | None = None, *, tell: Callable[[str], None] = logger.warning) -> None:
-        """`tell` is called, in the thread that works, with what people must hear: a file was set aside."""
+    def __init__(
+        self,
+        path: Path,
+        url: str | None = None,
+        *,
+        tell: Callable[[str], None] = logger.warning,
+        stopping: Callable[[], bool] = lambda: False,
+    ) -> None:
+        """`tell` is called, in the thread that works, with what people must hear: a file was set aside. While
+        `stopping`, nobody waits for a file that another process keeps from being opened."""
         self._path = None if url else path
         self._tell = tell
+        self._stopping = stopping
         self._url = url or f"sqlite:///{path}"
         self._engine: Engine | None = None
+        self._failure: tuple[float, str] = (0.0, "")
+        """When opening last failed, by the monotonic clock, and why."""
         self._lock = threading.RLock()
         self._closed = False
 
@@ -164,17 +178,28 @@ class Database:
                 raw.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
     def _opened(self) -> Engine:
+        asked_at = time.monotonic()
         with self._lock:
             if self._closed:
                 raise StoreError("The database is closed: the server stops.")
             if self._engine is None:
+                failed_at, why = self._failure
+                if failed_at > asked_at:  # for others, who had the lock meanwhile
+                    raise StoreError(why)
                 try:
-                    with self._failing_plainly():
-                        self._engine = _open(self._url)
-                except _FileReplaced:
-                    with self._failing_plainly():
-                        self._engine = _open(self._url)
+                    self._engine = self._newly_opened()
+                except StoreError as error:
+                    self._failure = (time.monotonic(), str(error))
+                    raise
             return self._engine
+
+    def _newly_opened(self) -> Engine:
+        try:
+            with self._failing_plainly():
+                return _open(self._url, self._stopping)
+        except _FileReplaced:
+            with self._failing_plainly():
+                return _open(self._url, self._stopping)
 
     @contextmanager
     def _failing_plainly(self, engine: Engine | None = None) -> Generator[None]:
@@ -218,22 +243,35 @@ class _FileReplaced(StoreError):
     """The file was corrupt and has been set aside; the next use begins a new one."""
 
 
-def _open(url: str) -> Engine:
+def _open(url: str, stopping: Callable[[], bool]) -> Engine:
     """An engine on a database whose schema is today's."""
-    patient = _engine(url, OPEN_TIMEOUT_S)
+    is_file = url.startswith("sqlite")
+    engine = _engine(url, OPEN_ATTEMPT_S if is_file else OPEN_TIMEOUT_S)
+    deadline = time.monotonic() + OPEN_TIMEOUT_S
     try:
-        if patient.dialect.name == "sqlite":
-            _set_up_file(patient)
-        with patient.begin() as connection:
-            current = is_up_to_date(connection)
-        if not current:  # else nobody who holds the write lock is waited for
-            with patient.execution_options(writes=True).begin() as connection:
-                if patient.dialect.name == "postgresql":
-                    _postgresql().upgrade_lock(connection)
-                bring_up_to_date(connection)
+        while True:
+            try:
+                if is_file:
+                    _set_up_file(engine)
+                _bring_up_to_date(engine)
+                break
+            except (SQLAlchemyError, sqlite3.Error) as error:
+                if _code(error) != sqlite3.SQLITE_BUSY or time.monotonic() > deadline or stopping():
+                    raise
+                time.sleep(0.02)  # changing a file to WAL fails at once, whatever the timeout
     finally:
-        patient.dispose()
+        engine.dispose()
     return _engine(url, BUSY_TIMEOUT_S)
+
+
+def _bring_up_to_date(engine: Engine) -> None:
+    with engine.begin() as connection:
+        current = is_up_to_date(connection)
+    if not current:  # else nobody who holds the write lock is waited for
+        with engine.execution_options(writes=True).begin() as connection:
+            if engine.dialect.name == "postgresql":
+                _postgresql().upgrade_lock(connection)
+            bring_up_to_date(connection)
 
 
 def _engine(url: str, timeout_s: float) -> Engine:
@@ -299,22 +337,14 @@ def _begin(connection: Connection) -> None:
 
 
 def _set_up_file(engine: Engine) -> None:
-    """What the file itself remembers. Changing to WAL does not honour the busy timeout, hence the loop."""
-    deadline = time.monotonic() + OPEN_TIMEOUT_S
-    while True:
-        raw = engine.raw_connection()
-        try:
-            if raw.cursor().execute("PRAGMA journal_mode").fetchone() != ("wal",):
-                raw.cursor().execute("PRAGMA auto_vacuum = INCREMENTAL")  # counts only before the first table
-                raw.cursor().execute("PRAGMA journal_mode = WAL")
-        except sqlite3.OperationalError as error:
-            if _code(error) != sqlite3.SQLITE_BUSY or time.monotonic() > deadline:
-                raise
-            time.sleep(0.02)
-        else:
-            return
-        finally:
-            raw.close()
+    """What the file itself remembers."""
+    raw = engine.raw_connection()
+    try:
+        if raw.cursor().execute("PRAGMA journal_mode").fetchone() != ("wal",):
+            raw.cursor().execute("PRAGMA auto_vacuum = INCREMENTAL")  # counts only before the first table
+            raw.cursor().execute("PRAGMA journal_mode = WAL")
+    finally:
+        raw.close()
 
 
 def _code(error: BaseException | None) -> int | None:

@@ -59,7 +59,7 @@ class Store:
         self._clock = UnhurriedClock()
         self._loading = threading.Lock()
         self._stopping = threading.Event()
-        """Set when nothing more is to be deleted: the process cannot end before the thread that does it."""
+        """Set when nothing more is to be deleted or waited for: the process cannot end before the threads that do."""
         self._database: Database | None = None
         self.writer = Writer(lambda rows: self._loaded().write(rows), bus)
 
@@ -114,7 +114,7 @@ class Store:
             if self._database is None:
                 from serena_central.store.database import Database
 
-                self._database = Database(self._path, self._url, tell=self._tell)
+                self._database = Database(self._path, self._url, tell=self._tell, stopping=self._stopping.is_set)
             return self._database
 
     def _record(self, event: Event) -> None:
@@ -134,10 +134,10 @@ class Store:
     async def _look_after(self) -> None:
         """Opens the database, then deletes what is old from time to time."""
         try:
-            await anyio.to_thread.run_sync(lambda: self._loaded().open())
-        except StoreError as error:
-            self._bus.publish(StoreFailed(message=str(error), severity=Severity.ERROR))
-        try:
+            try:
+                await anyio.to_thread.run_sync(lambda: self._loaded().open(), abandon_on_cancel=True)
+            except StoreError as error:
+                self._bus.publish(StoreFailed(message=str(error), severity=Severity.ERROR))
             while True:
                 await self._sweep()
                 await anyio.sleep(self.policy.sweep_s)

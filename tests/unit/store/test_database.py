@@ -8,8 +8,12 @@ import sqlite3
 import subprocess
 import sys
 from collections.abc import Generator
+from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import TimeoutError as FutureTimeout
 from contextlib import closing, contextmanager
 from pathlib import Path
+from threading import Event
+from unittest.mock import Mock
 
 import pytest
 from sqlalchemy import Connection
@@ -17,11 +21,13 @@ from sqlalchemy import Connection
 from serena_central.core.errors import StoreError
 from serena_central.core.resources import migrations_folder
 from serena_central.store import schema
-from serena_central.store.database import Database
+from serena_central.store.database import OPEN_ATTEMPT_S, Database
 from serena_central.store.queries import Queries
 from serena_central.store.query_results import EventFilter
 from serena_central.store.rows import EventRow, ProjectRow, Removal, SessionRow, ToolCallRow
 from tests.support.postgresql import rows_in, url_for
+
+PATIENCE_S = 60
 
 
 @pytest.fixture
@@ -245,7 +251,7 @@ def test_a_full_disk_is_an_error_until_there_is_room_again(path: Path) -> None:
 OPENING = """
 import sys
 from pathlib import Path
-from serena_central.store.database import Database
+from serena_central.store.database import OPEN_ATTEMPT_S, Database
 from serena_central.store.rows import ProjectRow
 database = Database(Path(sys.argv[1]), sys.argv[3] or None)
 print("ready", flush=True)
@@ -253,6 +259,49 @@ sys.stdin.readline()
 database.open()
 database.write([ProjectRow(root=sys.argv[2], name="x", added_at=1.0, last_used_at=1.0)])
 """
+
+
+@contextmanager
+def kept_closed(path: Path) -> Generator[None]:
+    """By another process, which shares the file with nobody."""
+    with closing(sqlite3.connect(path, isolation_level=None)) as other:
+        other.execute("PRAGMA locking_mode = EXCLUSIVE")
+        other.execute("BEGIN EXCLUSIVE")
+        yield
+
+
+def test_a_file_that_another_process_lets_go_of_is_opened(path: Path) -> None:
+    with ThreadPoolExecutor() as threads:
+        with kept_closed(path):
+            opening = threads.submit(Database(path).open)
+            with pytest.raises(FutureTimeout):
+                opening.result(2 * OPEN_ATTEMPT_S)
+        opening.result(PATIENCE_S)
+
+
+def test_nobody_waits_for_a_file_while_the_server_stops(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("serena_central.store.database.OPEN_TIMEOUT_S", 10 * PATIENCE_S)
+    stopping = Event()
+    database = Database(path, stopping=stopping.is_set)
+    with kept_closed(path), ThreadPoolExecutor() as threads:
+        opening = [threads.submit(database.open) for _ in range(20)]
+        stopping.set()
+        for one in opening:
+            with pytest.raises(StoreError, match="locked"):
+                one.result(PATIENCE_S)
+
+
+def test_those_who_wait_for_a_file_together_give_up_together(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("serena_central.store.database.OPEN_TIMEOUT_S", 2.0)
+    database, attempts = Database(path), Mock(wraps=Database._newly_opened)
+    monkeypatch.setattr(Database, "_newly_opened", lambda own: attempts(own))
+    with kept_closed(path), ThreadPoolExecutor(20) as threads:
+        for one in [threads.submit(database.open) for _ in range(20)]:
+            with pytest.raises(StoreError, match="locked"):
+                one.result(PATIENCE_S)
+
+    assert attempts.call_count == 1
+    database.open()  # asked again, it looks again
 
 
 def test_processes_that_open_a_new_database_at_once_all_succeed(path: Path) -> None:
@@ -282,7 +331,7 @@ def test_processes_that_open_a_new_database_at_once_all_succeed(path: Path) -> N
 WRITING = """
 import sys
 from pathlib import Path
-from serena_central.store.database import Database
+from serena_central.store.database import OPEN_ATTEMPT_S, Database
 from serena_central.store.rows import EventRow
 database = Database(Path(sys.argv[1]), sys.argv[2] or None)
 for batch in range(100_000):
