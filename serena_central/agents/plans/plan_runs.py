@@ -17,6 +17,7 @@ from anyio.abc import TaskGroup, TaskStatus
 
 from serena_central.agents.plans.ground import Ground, Undoing
 from serena_central.agents.plans.plan import Approval, BadPlan, Plan, Wave, checks_of, read_plan, task_name, wave_index
+from serena_central.agents.plans.plan_run import PlanRun
 from serena_central.agents.plans.results import Stored, load, store
 from serena_central.agents.plans.run_state import CheckRun, PlanState, PlanView, TaskRun, WaveRun, WaveState
 from serena_central.agents.plans.waves import Stopped, WaveRunner
@@ -35,22 +36,6 @@ MOST_RUNNING = 20
 def new_plan_id() -> str:
     """As a task's."""
     return "p-" + secrets.token_hex(6)
-
-
-class PlanRun:
-    """A plan of this run of the server."""
-
-    def __init__(self, plan: Plan, view: PlanView) -> None:
-        self.plan = plan
-        self.view = view
-        self.scope = anyio.CancelScope()
-        self.over = anyio.Event()
-        self.moved = anyio.Event()
-        self.decision: anyio.Event | None = None
-        """Set while it waits for a person, and when one has decided."""
-        self.approved_by = ""
-        self.declined_by = ""
-        self.cancelled_by = ""
 
 
 class PlanRuns:

@@ -3,21 +3,19 @@ transaction."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import anyio
 
 from serena_central.agents.plans.ground import Ground
 from serena_central.agents.plans.order import Reach, waits
 from serena_central.agents.plans.plan import Approval, Check, Command, Wave, checks_of
+from serena_central.agents.plans.plan_run import PlanRun
 from serena_central.agents.plans.results import baseline_file, filled, summary, with_results
 from serena_central.agents.plans.run_state import CheckRun, TaskRun, WaveRun, WaveState
 from serena_central.agents.tasks import TaskView
 from serena_central.core.errors import SerenaCentralError
 from serena_central.core.words import counted
-
-if TYPE_CHECKING:
-    from serena_central.agents.plans.plan_runs import PlanRun
 
 LISTED = 5
 OUTPUT_CHARS = 1000
@@ -26,7 +24,7 @@ OUTPUT_CHARS = 1000
 BY = "the plan"
 
 Save = Callable[[str], Awaitable[None]]
-Approve = Callable[["PlanRun", Approval], Awaitable[str]]
+Approve = Callable[[PlanRun, Approval], Awaitable[str]]
 
 
 class Stopped(Exception):
@@ -40,7 +38,7 @@ class Stopped(Exception):
 class WaveRunner:
     """Of one run of a plan."""
 
-    def __init__(self, run: "PlanRun", ground: Ground, save: Save, approved: Approve) -> None:
+    def __init__(self, run: PlanRun, ground: Ground, save: Save, approved: Approve) -> None:
         self._run = run
         self._ground = ground
         self._save = save

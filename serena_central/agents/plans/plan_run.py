@@ -1,0 +1,22 @@
+"""A plan that runs."""
+
+import anyio
+
+from serena_central.agents.plans.plan import Plan
+from serena_central.agents.plans.run_state import PlanView
+
+
+class PlanRun:
+    """`view` is its state as data; the rest is known to this run of the server alone."""
+
+    def __init__(self, plan: Plan, view: PlanView) -> None:
+        self.plan = plan
+        self.view = view
+        self.scope = anyio.CancelScope()
+        self.over = anyio.Event()
+        self.moved = anyio.Event()
+        self.decision: anyio.Event | None = None
+        """Set while it waits for a person, and when one has decided."""
+        self.approved_by = ""
+        self.declined_by = ""
+        self.cancelled_by = ""
