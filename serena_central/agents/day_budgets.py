@@ -1,14 +1,16 @@
-"""The budgets of a day (`usage_budgets`), for tasks: before one begins, and while it runs.
+"""The budgets of a day, before a task begins and while it runs: what all tasks may cost (`agents.daily_usd`), and what
+all clients and tasks together may (`usage_budgets`).
 
-They count what transcripts tell of all clients, and what tasks have cost whose transcripts are not on this machine.
+The latter count what transcripts tell of all clients, and what tasks have cost whose transcripts are on other machines.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from functools import partial
 
 import anyio.to_thread
 
+from serena_central.core.errors import TaskRefused
 from serena_central.store.rows import TaskRow
 from serena_central.store.store import Store
 from serena_central.transcripts.budgets import BudgetCheck, TaskCost, Verdict, midnight
@@ -17,25 +19,52 @@ from serena_central.transcripts.budgets import BudgetCheck, TaskCost, Verdict, m
 class DayBudgets:
     """Safe from any task."""
 
-    def __init__(self, check: BudgetCheck, store: Store) -> None:
-        self._check = check
+    def __init__(self, store: Store, daily_usd: float | None = None, check: BudgetCheck | None = None) -> None:
         self._store = store
+        self._daily_usd = daily_usd
+        self._check = check
+
+    async def admit(self, root: str, running: Iterable[TaskRow]) -> Sequence[str]:
+        """What a task of a project is warned of that is about to begin, beside the tasks that are `running`.
+
+        Raises:
+            TaskRefused: the day's money is spent.
+            StoreError
+        """
+        verdict = await self.verdict(root, running)
+        if verdict.state == "stop":
+            raise TaskRefused(" ".join(verdict.reasons))
+        return verdict.reasons
 
     async def verdict(self, root: str, running: Iterable[TaskRow]) -> Verdict:
-        """Whether a task of a project may begin or go on, beside the tasks that are `running`.
+        """Whether a task of a project may begin or go on.
 
         Raises:
             StoreError
         """
-        if not self._check.concerns(root):
+        check = self._check if self._check is not None and self._check.concerns(root) else None
+        if check is None and self._daily_usd is None:
             return Verdict(state="allowed")
         await self._store.writer.flush()
+        running = [row for row in running if row.cost_usd is not None]
+        if self._daily_usd is not None:
+            today = datetime.now(UTC).replace(hour=0, minute=0, second=0, microsecond=0).timestamp()
+            spent = await self._store.ask(lambda queries: queries.task_cost_since(today))
+            spent += sum(row.cost_usd or 0.0 for row in running)
+            if spent >= self._daily_usd:
+                return Verdict(
+                    state="stop",
+                    reasons=[f"Tasks have cost ${spent:.2f} today (UTC), and agents.daily_usd is {self._daily_usd:g}."],
+                )
+        if check is None:
+            return Verdict(state="allowed")
         since = midnight(datetime.now(UTC)).timestamp()
         ended = await self._store.ask(lambda queries: queries.task_costs_since(since))
         tasks = [TaskCost(project=project, session=session, cost=cost) for project, session, cost in ended]
         tasks += [
-            TaskCost(project=row.project_root, session=row.resume_id or "", cost=row.cost_usd)
-            for row in running
-            if row.cost_usd is not None
+            TaskCost(project=row.project_root, session=row.resume_id or "", cost=row.cost_usd or 0.0) for row in running
         ]
-        return await anyio.to_thread.run_sync(partial(self._check, root, tasks))
+        found = await anyio.to_thread.run_sync(partial(check, root, tasks))
+        if found.state == "stop":
+            return Verdict(state="stop", reasons=[*found.reasons, "See usage_budgets in the settings."])
+        return found

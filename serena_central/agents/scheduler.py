@@ -7,10 +7,10 @@ running has ended with it, since its children can't outlive it, and is shown as 
 import logging
 import time
 from collections import OrderedDict
-from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 import anyio
 import anyio.to_thread
@@ -19,6 +19,7 @@ import psutil
 from anyio.abc import TaskGroup, TaskStatus
 from msgspec.structs import replace
 
+from serena_central.agents.day_budgets import DayBudgets
 from serena_central.agents.output import TaskOutput, newest_output, read_output, sweep
 from serena_central.agents.slots import Slots
 from serena_central.agents.tasks import (
@@ -43,9 +44,6 @@ from serena_central.store.query_results import TaskFilter
 from serena_central.store.rows import TaskRow
 from serena_central.store.store import Store
 
-if TYPE_CHECKING:
-    from serena_central.agents.day_budgets import DayBudgets
-
 logger = logging.getLogger(__name__)
 
 OVER_KEPT = 200
@@ -55,8 +53,6 @@ MAX_QUEUED = 2000
 
 MIN_FREE_BYTES = 256_000_000
 """Of memory: with less, no further task starts beside those that run."""
-
-DAY_S = 86_400
 
 BUDGET_CHECK_S = 30.0
 """How often the day's budgets are asked while tasks run; at once when a task reports what it has cost."""
@@ -142,9 +138,9 @@ class Scheduler:
         begin: Callable[[TaskSpec], object],
         end: Callable[[TaskSpec], object],
         isolation: Isolation,
+        budgets: DayBudgets,
         verifier: Verifier | None = None,
         hooks: Hooks | None = None,
-        budgets: "DayBudgets | None" = None,
         clock: Callable[[], float] = time.time,
     ) -> None:
         """`runners` by name, the preferred first; `folder` is for their output. `begin` is called before a task runs
@@ -174,8 +170,7 @@ class Scheduler:
         await anyio.to_thread.run_sync(sweep, self._folder)
         async with anyio.create_task_group() as tasks:
             self._tasks = tasks
-            if self._budgets is not None:
-                tasks.start_soon(self._watch_budgets, self._budgets)
+            tasks.start_soon(self._watch_budgets)
             task_status.started()
             try:
                 await anyio.sleep_forever()
@@ -225,8 +220,7 @@ class Scheduler:
             raise TaskRefused(f"Tasks may start tasks {self.policy.max_depth} deep (agents.max_depth), no deeper.")
         if self._slots.queued >= MAX_QUEUED:
             raise TaskRefused(f"{self._slots.queued} tasks are queued, which is the maximum.")
-        await self._check_day()
-        warnings = await self._check_budgets(spec.root)
+        warnings = await self._budgets.admit(spec.root, self._rows())
         row = TaskRow(
             id=spec.id,
             at=self._clock(),
@@ -253,31 +247,7 @@ class Scheduler:
             await self._store.writer.flush()
         return task
 
-    async def _check_day(self) -> None:
-        limit = self.policy.daily_usd
-        if limit is None:
-            return
-        await self._store.writer.flush()
-        today = self._clock() // DAY_S * DAY_S
-        spent = await self._store.ask(lambda queries: queries.task_cost_since(today))
-        spent += sum(task.row.cost_usd or 0.0 for task in self._live.values())
-        if spent >= limit:
-            raise TaskRefused(f"Tasks have cost ${spent:.2f} today (UTC), and agents.daily_usd is {limit:g}.")
-
-    async def _check_budgets(self, root: str) -> Sequence[str]:
-        """Warnings.
-
-        Raises:
-            TaskRefused
-        """
-        if self._budgets is None:
-            return ()
-        verdict = await self._budgets.verdict(root, self._costs())
-        if verdict.state == "stop":
-            raise TaskRefused(f"{' '.join(verdict.reasons)} See usage_budgets in the settings.")
-        return verdict.reasons
-
-    async def _watch_budgets(self, budgets: "DayBudgets") -> None:
+    async def _watch_budgets(self) -> None:
         """Ends tasks whose project has no money left today."""
         while True:
             with anyio.move_on_after(BUDGET_CHECK_S):
@@ -285,7 +255,7 @@ class Scheduler:
             self._has_spent = anyio.Event()
             for root in {task.row.project_root for task in self._live.values()}:
                 try:
-                    verdict = await budgets.verdict(root, self._costs())
+                    verdict = await self._budgets.verdict(root, self._rows())
                 except SerenaCentralError as error:
                     logger.warning("budgets of %s are not checked: %s", root, error)
                     continue
@@ -294,7 +264,7 @@ class Scheduler:
                         task.over_budget = " ".join(verdict.reasons)
                         task.scope.cancel()
 
-    def _costs(self) -> list[TaskRow]:
+    def _rows(self) -> list[TaskRow]:
         return [task.row for task in self._live.values()]
 
     def task_of(self, session: str) -> Task | None:

@@ -402,24 +402,24 @@ def _scheduler(services: Services, caller: ToolCaller, token: Token) -> "Schedul
         begin=calls.session,
         end=calls.end_session,
         isolation=TaskWorktrees(services.projects, services.places.worktrees),
+        budgets=_day_budgets(services),
         verifier=verifier,
         hooks=calls,
-        budgets=_day_budgets(services),
     )
 
 
-def _day_budgets(services: Services) -> "DayBudgets | None":
-    settings = services.settings
-    if not settings.usage_budgets:
-        return None
+def _day_budgets(services: Services) -> "DayBudgets":
     from serena_central.agents.day_budgets import DayBudgets
-    from serena_central.transcripts.budgets import BudgetCheck
-    from serena_central.transcripts.pricing import Prices
-    from serena_central.transcripts.roots import roots_of
 
-    roots = roots_of(Path.home(), os.environ)
-    check = BudgetCheck(services.places.usage_file, roots, Prices(settings.prices), settings.usage_budgets)
-    return DayBudgets(check, services.store)
+    settings, check = services.settings, None
+    if settings.usage_budgets:
+        from serena_central.transcripts.budgets import BudgetCheck
+        from serena_central.transcripts.pricing import Prices
+        from serena_central.transcripts.roots import roots_of
+
+        roots = roots_of(Path.home(), os.environ)
+        check = BudgetCheck(services.places.usage_file, roots, Prices(settings.prices), settings.usage_budgets)
+    return DayBudgets(services.store, settings.agents.daily_usd, check)
 
 
 def _plans(services: Services, scheduler: "Scheduler") -> "PlanRuns":

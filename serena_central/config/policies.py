@@ -355,7 +355,8 @@ class AgentPolicy(msgspec.Struct, kw_only=True, frozen=True):
         Meta(description="Dollars of a task unless it names a sum."),
     ] = None
     daily_usd: Annotated[
-        Annotated[float, Meta(gt=0)] | None, Meta(description="Dollars a day (UTC) above which no further task starts.")
+        Annotated[float, Meta(gt=0)] | None,
+        Meta(description="Dollars a day (UTC) that end tasks, and above which none starts."),
     ] = None
     environment: Annotated[
         list[str],

@@ -237,6 +237,14 @@ async def test_no_task_starts_when_the_day_has_cost_enough(tmp_path: Path, proje
         assert (refused.status_code, refused.json()["error"]["kind"]) == (409, "task_refused")
 
 
+async def test_a_task_ends_when_the_day_has_cost_enough(tmp_path: Path, project: Path) -> None:
+    settings = scripted(tmp_path, {"": [{"cost_usd": 2}, {"wait_s": 60}]}, daily_usd=1.5)
+    async with running_central(tmp_path, settings) as running, running.http() as http:
+        found = await over(http, (await start(http, "x", project))["id"])
+        assert found["state"] == "over budget"
+        assert "agents.daily_usd is 1.5" in found["error"]
+
+
 async def test_a_budget_of_the_day_ends_the_task_that_uses_it_up_and_refuses_the_next(
     tmp_path: Path, project: Path
 ) -> None:
