@@ -1,12 +1,7 @@
-"""Runs tasks: places, queue, budgets, cancelling, and what is known of tasks that are over.
-
-It knows sessions by their ids. Everything that lasts is a row of the store: what an earlier run of the server left
-running has ended with it, since its children can't outlive it, and is shown as failed.
-"""
+"""Runs tasks: places, queue, budgets, cancelling. It knows sessions by their ids."""
 
 import logging
 import time
-from collections import OrderedDict
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -20,34 +15,29 @@ from anyio.abc import TaskGroup, TaskStatus
 from msgspec.structs import replace
 
 from serena_central.agents.day_budgets import DayBudgets
-from serena_central.agents.output import TaskOutput, newest_output, read_output, sweep
+from serena_central.agents.output import TaskOutput, sweep
 from serena_central.agents.slots import Slots
+from serena_central.agents.task_records import Task, TaskRecords
 from serena_central.agents.tasks import (
     Budget,
     Compacts,
     Emission,
-    OutputLine,
     Runner,
     TaskResult,
     TaskSpec,
     TaskState,
     TaskView,
     Usage,
-    view,
 )
 from serena_central.config.policies import AgentPolicy
-from serena_central.core.errors import NoRunner, SerenaCentralError, TaskNotFound, TaskRefused
-from serena_central.core.event_kinds import TaskMoved, TaskWrote
-from serena_central.core.events import EventBus, Severity
+from serena_central.core.errors import NoRunner, SerenaCentralError, TaskRefused
+from serena_central.core.event_kinds import TaskWrote
+from serena_central.core.events import EventBus
 from serena_central.core.running_time import running_time
-from serena_central.store.query_results import TaskFilter
 from serena_central.store.rows import TaskRow
 from serena_central.store.store import Store
 
 logger = logging.getLogger(__name__)
-
-OVER_KEPT = 200
-"""Tasks that are over and still in memory."""
 
 MAX_QUEUED = 2000
 
@@ -56,11 +46,6 @@ MIN_FREE_BYTES = 256_000_000
 
 BUDGET_CHECK_S = 30.0
 """How often the day's budgets are asked while tasks run; at once when a task reports what it has cost."""
-
-ACCEPTED_S = 2.0
-"""How long one waits for the store to have an accepted task."""
-
-INTERRUPTED = "The server ended while it was {}. What it changed until then is in the history of edits."
 
 
 class Grants(Protocol):
@@ -101,28 +86,6 @@ class Hooks(Protocol):
     async def stopping(self, spec: TaskSpec, text: str, *, again: bool) -> str | None: ...
 
 
-class Task:
-    """A task of this run of the server. All changes of its state go through `Scheduler._move`."""
-
-    def __init__(self, spec: TaskSpec, row: TaskRow, output: TaskOutput) -> None:
-        self.spec = spec
-        self.row = row
-        self.output = output
-        self.over = anyio.Event()
-        self.scope = anyio.CancelScope()
-        self.cancelled_because: str | None = None
-        self.over_budget: str | None = None
-        self.has_slot = False
-        self.isolated: Any = None
-        """What `Isolation.enter` gave."""
-        self.waits_for = 0
-        """Calls of its session that wait for children."""
-
-    @property
-    def state(self) -> TaskState:
-        return TaskState(self.row.state)
-
-
 class Scheduler:
     """Belongs to the event loop's thread."""
 
@@ -148,7 +111,6 @@ class Scheduler:
         self.policy = policy
         self.runners = runners
         self._bus = bus
-        self._store = store
         self._folder = folder
         self._grants = grants
         self._begin = begin
@@ -160,9 +122,7 @@ class Scheduler:
         self._has_spent = anyio.Event()
         self._clock = clock
         self._slots = Slots(policy.concurrent, self._has_memory)
-        self._live: dict[str, Task] = {}
-        self._over: OrderedDict[str, Task] = OrderedDict()
-        self._by_session: dict[str, Task] = {}
+        self.records = TaskRecords(bus=bus, store=store, folder=folder, position=self._slots.position, clock=clock)
         self._tasks: TaskGroup | None = None
 
     async def run(self, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
@@ -176,7 +136,7 @@ class Scheduler:
                 await anyio.sleep_forever()
             finally:
                 self._tasks = None
-                for task in list(self._live.values()):
+                for task in self.records.live():
                     task.cancelled_because = task.cancelled_because or "The server stopped."
                 tasks.cancel_scope.cancel()
 
@@ -213,14 +173,14 @@ class Scheduler:
         """
         if self._tasks is None:
             raise TaskRefused("The server is stopping.")
-        parent = self._live.get(spec.parent) if spec.parent else None
+        parent = self.records.get(spec.parent)
         if spec.parent and parent is None:
             raise TaskRefused(f"Its parent {spec.parent} does not run any more.")
         if spec.depth > self.policy.max_depth:
             raise TaskRefused(f"Tasks may start tasks {self.policy.max_depth} deep (agents.max_depth), no deeper.")
         if self._slots.queued >= MAX_QUEUED:
             raise TaskRefused(f"{self._slots.queued} tasks are queued, which is the maximum.")
-        warnings = await self._budgets.admit(spec.root, self._rows())
+        warnings = await self._budgets.admit(spec.root, self.records.rows())
         row = TaskRow(
             id=spec.id,
             at=self._clock(),
@@ -236,15 +196,11 @@ class Scheduler:
             called_by=spec.called_by,
         )
         task = Task(spec, row, TaskOutput(self._folder / f"{spec.id}.jsonl", self._clock))
-        self._live[spec.id] = self._by_session[spec.session] = task
         for warning in warnings:
             task.output.add("note", warning)
         self._grants.give(spec)
-        self._moved(task)
         self._tasks.start_soon(self._carry_out, task)
-        # A kill of the server after this leaves the task on record.
-        with anyio.move_on_after(ACCEPTED_S):
-            await self._store.writer.flush()
+        await self.records.add(task)
         return task
 
     async def _watch_budgets(self) -> None:
@@ -253,60 +209,21 @@ class Scheduler:
             with anyio.move_on_after(BUDGET_CHECK_S):
                 await self._has_spent.wait()
             self._has_spent = anyio.Event()
-            for root in {task.row.project_root for task in self._live.values()}:
+            for root in {row.project_root for row in self.records.rows()}:
                 try:
-                    verdict = await self._budgets.verdict(root, self._rows())
+                    verdict = await self._budgets.verdict(root, self.records.rows())
                 except SerenaCentralError as error:
                     logger.warning("budgets of %s are not checked: %s", root, error)
                     continue
-                for task in [one for one in self._live.values() if one.row.project_root == root]:
+                for task in (one for one in self.records.live() if one.row.project_root == root):
                     if verdict.state == "stop" and task.over_budget is None:
                         task.over_budget = " ".join(verdict.reasons)
                         task.scope.cancel()
 
-    def _rows(self) -> list[TaskRow]:
-        return [task.row for task in self._live.values()]
-
-    def task_of(self, session: str) -> Task | None:
-        """The running task that a session belongs to."""
-        return self._by_session.get(session)
-
-    def running(self) -> list[TaskView]:
-        """Tasks that are queued or run, the oldest first."""
-        return [self._view(task) for task in self._live.values()]
-
-    async def find(self, task_id: str) -> TaskView:
-        """Raises TaskNotFound, StoreError."""
-        task = self._live.get(task_id) or self._over.get(task_id)
-        if task is not None:
-            return self._view(task)
-        row = await self._store.ask(lambda queries: queries.task(task_id))
-        if row is None:
-            raise TaskNotFound(task_id)
-        return view(self._true(row))
-
-    async def listed(self, wanted: TaskFilter) -> list[TaskView]:
-        """Raises StoreError."""
-        await self._store.writer.flush()
-        rows = await self._store.ask(lambda queries: queries.tasks(wanted))
-        return [self._view(task) if (task := self._live.get(row.id)) else view(self._true(row)) for row in rows]
-
-    async def wait(self, task_id: str, seconds: float | None = None) -> TaskView:
-        """Waits until a task is over, or that long.
-
-        Raises:
-            TaskNotFound, StoreError
-        """
-        task = self._live.get(task_id)
-        if task is not None:
-            with anyio.move_on_after(seconds):
-                await task.over.wait()
-        return await self.find(task_id)
-
     @asynccontextmanager
     async def waiting(self, session: str) -> AsyncGenerator[None]:
         """Around the wait of a session for its child: if the session is a task's own, its place is free meanwhile."""
-        parent = self._by_session.get(session)
+        parent = self.records.of_session(session)
         if parent is None:
             yield
             return
@@ -325,41 +242,17 @@ class Scheduler:
                 else:
                     self._slots.give()
 
-    async def output(self, task_id: str, after: int, limit: int) -> list[OutputLine]:
-        """Lines of a task's output behind a number.
-
-        Raises:
-            TaskNotFound, StoreError
-        """
-        task = self._live.get(task_id)
-        if task is not None and task.output.lines and task.output.lines[0].number <= after + 1:
-            return [line for line in task.output.lines if line.number > after][:limit]
-        await self.find(task_id)
-        return await anyio.to_thread.run_sync(read_output, self._folder / f"{task_id}.jsonl", after, limit)
-
-    async def newest_output(self, task_id: str, limit: int) -> list[OutputLine]:
-        """The last lines of a task's output.
-
-        Raises:
-            TaskNotFound, StoreError
-        """
-        task = self._live.get(task_id)
-        if task is not None:
-            return list(task.output.lines)[-limit:]
-        await self.find(task_id)
-        return await anyio.to_thread.run_sync(newest_output, self._folder / f"{task_id}.jsonl", limit)
-
     async def cancel(self, task_id: str, by: str) -> TaskView:
         """Cancels a task and all that it started, and waits until their processes are gone.
 
         Raises:
             TaskNotFound, StoreError
         """
-        task = self._live.get(task_id)
+        task = self.records.get(task_id)
         if task is not None:
             for one in self._cancel(task, f"Cancelled by {by}."):
                 await one.over.wait()
-        return await self.find(task_id)
+        return await self.records.find(task_id)
 
     async def compact(self, task_id: str) -> TaskView:
         """Has the conversation of a running task compacted before its next request.
@@ -368,8 +261,8 @@ class Scheduler:
             TaskNotFound, StoreError
             TaskRefused: it does not run, or its runner compacts by itself.
         """
-        found = await self.find(task_id)
-        task = self._live.get(task_id)
+        found = await self.records.find(task_id)
+        task = self.records.get(task_id)
         if task is None or task.state is not TaskState.RUNNING:
             raise TaskRefused(f"Task {task_id} is {found.state}; only a running one is compacted.")
         runner = self.runners[task.spec.runner]
@@ -379,19 +272,18 @@ class Scheduler:
 
     def abandon(self, task_id: str) -> None:
         """Whoever waited for a task is gone: it is cancelled if it still runs."""
-        task = self._live.get(task_id)
+        task = self.records.get(task_id)
         if task is not None:
             self._cancel(task, "The call that waited for it ended.")
 
     def _cancel(self, task: Task, why: str) -> list[Task]:
         """Returns all that are cancelled."""
-        below = [one for child in self._children(task) for one in self._cancel(child, "Its parent was cancelled.")]
+        below = [
+            one for child in self.records.children(task) for one in self._cancel(child, "Its parent was cancelled.")
+        ]
         task.cancelled_because = task.cancelled_because or why
         task.scope.cancel()
         return [*below, task]
-
-    def _children(self, task: Task) -> list[Task]:
-        return [one for one in self._live.values() if one.spec.parent == task.spec.id]
 
     # --- running ---------------------------------------------------------------------------------------------------
 
@@ -405,7 +297,7 @@ class Scheduler:
                 if task.spec.isolation != "none":
                     task.spec, task.isolated = await self._isolation.enter(task.spec)
                 self._begin(task.spec)
-                self._move(task, state=TaskState.RUNNING, started_at=self._clock())
+                self.records.move(task, state=TaskState.RUNNING, started_at=self._clock())
                 if self._verifier is not None:
                     seen = await self._verifier.before(task.spec)
                 with running_time.move_on_after(task.spec.budget.time_s) as time_left:
@@ -418,7 +310,7 @@ class Scheduler:
             logger.exception("task %s failed", task.spec.id)
             result = TaskResult(status="error", error=f"Internal error: {type(error).__name__}. See the server's log.")
         finally:
-            for child in self._children(task):
+            for child in self.records.children(task):
                 self._cancel(child, "Its parent ended.")
             with anyio.CancelScope(shield=True):
                 await self._end(task, result, seen)
@@ -448,7 +340,7 @@ class Scheduler:
     async def _end(self, task: Task, result: TaskResult | None, seen: Any) -> None:
         """Bounded by the verifier's own bounds."""
         self._grants.end(task.spec.session)
-        self._by_session.pop(task.spec.session, None)
+        self.records.end_session(task)
         if task.has_slot:
             task.has_slot = False
             self._slots.give()
@@ -464,13 +356,7 @@ class Scheduler:
             changes |= self._spent(task, result.usage, result.cost_usd)
             if result.cost_usd is not None:
                 changes["cost_source"] = result.cost_source
-        self._live.pop(task.spec.id, None)
-        self._over[task.spec.id] = task
-        if len(self._over) > OVER_KEPT:
-            self._over.popitem(last=False)
-        self._move(task, **changes)
-        task.output.lines.clear()
-        task.over.set()
+        self.records.end(task, **changes)
 
     async def _verified(self, task: Task, seen: Any) -> dict[str, Any]:
         """What the server saw of a task, and what became of its worktree."""
@@ -516,41 +402,6 @@ class Scheduler:
         if cost_usd is not None:
             spent |= {"cost_usd": cost_usd, "cost_source": task.row.cost_source or "runner"}
         return spent
-
-    def _move(self, task: Task, **changes: Any) -> None:
-        """The one place where a task's state changes."""
-        assert not task.state.is_over, task.row
-        task.row = replace(task.row, **changes)
-        self._moved(task)
-
-    def _moved(self, task: Task) -> None:
-        row = task.row
-        self._store.writer.put(row)
-        failed = task.state in (TaskState.FAILED, TaskState.OVER_BUDGET)
-        self._bus.publish(
-            TaskMoved(
-                task=row.id,
-                state=row.state,
-                agent=row.agent,
-                runner=row.runner,
-                parent=row.parent,
-                session=row.session,
-                project=Path(row.project_root).name,
-                message=row.error,
-                severity=Severity.WARNING if failed else Severity.INFO,
-            )
-        )
-
-    def _view(self, task: Task) -> TaskView:
-        return view(task.row, self._slots.position(task.spec.id))
-
-    def _true(self, row: TaskRow) -> TaskRow:
-        """A row that an earlier run of the server left open is closed."""
-        if TaskState(row.state).is_over or row.id in self._live:
-            return row
-        closed = replace(row, state=TaskState.FAILED, error=INTERRUPTED.format(row.state), ended_at=self._clock())
-        self._store.writer.put(closed)
-        return closed
 
     def _has_memory(self) -> bool:
         return psutil.virtual_memory().available >= MIN_FREE_BYTES

@@ -113,7 +113,7 @@ class PlanGround:
         return started.spec.id, started.spec.session
 
     async def wait(self, task: str) -> TaskView:
-        return await self._scheduler.wait(task)
+        return await self._scheduler.records.wait(task)
 
     async def cancel(self, task: str, by: str) -> None:
         await self._scheduler.cancel(task, by)
@@ -125,10 +125,10 @@ class PlanGround:
         self._services.tasks.leases.release(task)
 
     async def _with_children(self, tasks: Sequence[TaskRun]) -> list[TaskView]:
-        found = [await self._scheduler.find(one.task) for one in tasks if one.task]
+        found = [await self._scheduler.records.find(one.task) for one in tasks if one.task]
         for one in found:  # which grows meanwhile
             if len(found) < MOST_BELOW:
-                found += await self._scheduler.listed(TaskFilter(parent=one.id, limit=MOST_BELOW))
+                found += await self._scheduler.records.listed(TaskFilter(parent=one.id, limit=MOST_BELOW))
         return found
 
     # --- what the server sees ----------------------------------------------------------------------------------------

@@ -137,7 +137,7 @@ class TaskOffer:
                 raise TaskRefused(
                     f"There is no agent {quoted(asked.agent)}. Agents: {', '.join(found.by_name) or 'none'}."
                 )
-        parent = scheduler.task_of(called_by)
+        parent = scheduler.records.of_session(called_by)
         policy = scheduler.policy
         return await scheduler.submit(
             TaskSpec(

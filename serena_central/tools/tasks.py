@@ -56,10 +56,10 @@ async def task(
     scheduler = await tasks.scheduler()
     started = await tasks.submit(TaskRequest(instruction=instruction, agent=agent), root, call.session.id)
     if background:
-        return _answer(await scheduler.find(started.spec.id))
+        return _answer(await scheduler.records.find(started.spec.id))
     try:
         async with scheduler.waiting(call.session.id):
-            return _answer(await scheduler.wait(started.spec.id))
+            return _answer(await scheduler.records.wait(started.spec.id))
     finally:
         scheduler.abandon(started.spec.id)
 
@@ -81,7 +81,7 @@ async def task_result(
 ) -> TaskAnswer:
     """State and result of a task that this session started in the background."""
     scheduler = await call.services.tasks.scheduler()
-    found = await scheduler.find(task)
+    found = await scheduler.records.find(task)
     if found.called_by != call.session.id:
         raise InvalidArguments(f"{task} was not started by this session.")
     if cancel:
@@ -89,7 +89,7 @@ async def task_result(
     if not wait_s:
         return _answer(found)
     async with scheduler.waiting(call.session.id):
-        return _answer(await scheduler.wait(task, wait_s))
+        return _answer(await scheduler.records.wait(task, wait_s))
 
 
 def _answer(found: "TaskView") -> TaskAnswer:

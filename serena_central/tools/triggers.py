@@ -71,7 +71,7 @@ class Triggers:
             return answer
         session = run.session
         scheduler = self._services.tasks.running
-        task = scheduler.task_of(session.id) if scheduler is not None else None
+        task = scheduler.records.of_session(session.id) if scheduler is not None else None
         if task is not None and task.spec.triggered:
             return answer
         if mode == "auto":
@@ -134,7 +134,7 @@ class Triggers:
                 return [f"The agent {name} was started after {occasion}, by its description: {which}. Result: {how}"]
             try:
                 async with scheduler.waiting(session.id):
-                    ended = await scheduler.wait(started.spec.id)
+                    ended = await scheduler.records.wait(started.spec.id)
             finally:
                 scheduler.abandon(started.spec.id)
         except SerenaCentralError as error:

@@ -47,7 +47,7 @@ class Tasks:
         plain = TaskRequest(**{name: getattr(asked, name) for name in TaskRequest.__struct_fields__})
         task = await self.parts.tasks.submit(plain, root, shortened(asked.called_by))
         scheduler = await self.parts.tasks.scheduler()
-        return await scheduler.find(task.spec.id)
+        return await scheduler.records.find(task.spec.id)
 
     async def list_tasks(self, request: Request) -> TaskList:
         """The newest first."""
@@ -60,7 +60,7 @@ class Tasks:
             behind=TASKS.read(request),
             limit=limit + 1,
         )
-        found = await (await self.parts.tasks.scheduler()).listed(wanted)
+        found = await (await self.parts.tasks.scheduler()).records.listed(wanted)
         page = found[:limit]
         cursor = TASKS.write((page[-1].created_at, page[-1].id)) if page and len(found) > limit else None
         return {"tasks": page, "next_cursor": cursor}
@@ -68,7 +68,7 @@ class Tasks:
     async def show_task(self, request: Request) -> Any:
         """With `wait_s` it is answered when the task is over, or after that long."""
         scheduler, task = await self.parts.tasks.scheduler(), request.path_params["task"]
-        find, wait = partial(scheduler.find, task), partial(scheduler.wait, task)
+        find, wait = partial(scheduler.records.find, task), partial(scheduler.records.wait, task)
         return await long_polled(request, self.parts.tasks.closing, find, wait)
 
     async def cancel_task(self, request: Request) -> TaskView:
@@ -84,4 +84,4 @@ class Tasks:
         """Lines of its output behind the number `after`."""
         after = int(request.query_params.get("after", 0))
         scheduler = await self.parts.tasks.scheduler()
-        return {"lines": await scheduler.output(request.path_params["task"], after, limit_in(request))}
+        return {"lines": await scheduler.records.output(request.path_params["task"], after, limit_in(request))}

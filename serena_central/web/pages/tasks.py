@@ -99,7 +99,7 @@ class TaskOutput(msgspec.Struct, frozen=True):
 async def tree(visit: Visit) -> TaskTree:
     scheduler = await visit.parts.tasks.scheduler()
     try:
-        found = await scheduler.listed(TaskFilter(limit=ROWS))
+        found = await scheduler.records.listed(TaskFilter(limit=ROWS))
     except StoreError as error:
         return TaskTree([], [], f"Tasks are not available: {error}", 0.0)
     lines = list(_lines(COLUMNS.arranged(found, visit)))
@@ -164,12 +164,12 @@ def exit_words(code: int | None) -> str:
 async def output(visit: Visit) -> TaskOutput:
     one = await _found(visit)
     scheduler = await visit.parts.tasks.scheduler()
-    return TaskOutput(await scheduler.newest_output(one.id, LINES))
+    return TaskOutput(await scheduler.records.newest_output(one.id, LINES))
 
 
 async def _found(visit: Visit) -> TaskView:
     try:
-        return await (await visit.parts.tasks.scheduler()).find(visit.path["task"])
+        return await (await visit.parts.tasks.scheduler()).records.find(visit.path["task"])
     except TaskNotFound as error:
         raise NotFound(str(error)) from error
 
