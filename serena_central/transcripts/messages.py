@@ -79,7 +79,7 @@ def messages_in(client: str, path: Path) -> Iterator[Message]:
     reading = _READERS[client]
     with path.open("rb", buffering=0) as file:
         if path.suffix == ".json":
-            for one in _data(file.read(LONGEST)).get("messages") or ():
+            for one in _list(_data(file.read(LONGEST)).get("messages")):
                 yield from reading(one)
             return
         for _, line in Lines(file, 0, _ignore).all():

@@ -7,8 +7,17 @@ include reasoning: what differs between providers ends in `native/`.
 import hashlib
 from collections.abc import Callable
 from datetime import UTC, datetime
+from typing import Annotated
 
 import msgspec
+
+Tokens = Annotated[int, msgspec.Meta(ge=0, le=10**12)]
+"""A count as a transcript may have it. What is beyond can only be damage, and would overflow sums."""
+
+Dollars = Annotated[float, msgspec.Meta(ge=0, le=10**6)]
+
+EARLIEST_MS, LATEST_MS = 86_400_000, 253_402_128_000_000
+"""From 1970-01-02 to 9999-12-30: times whose day exists in every time zone."""
 
 
 class Origin(msgspec.Struct, frozen=True, array_like=True):
@@ -80,7 +89,8 @@ def key_of(*parts: str | None) -> bytes:
 
 
 def milliseconds(text: str) -> int | None:
-    """Unix time of an ISO 8601 timestamp, None if it is none. Without a zone it is UTC."""
+    """Unix time of an ISO 8601 timestamp, None if it is none, or of no year that a calendar has. Without a zone it is
+    UTC."""
     try:
         at = datetime.fromisoformat(text)
     except ValueError:
@@ -88,6 +98,7 @@ def milliseconds(text: str) -> int | None:
     if at.tzinfo is None:
         at = at.replace(tzinfo=UTC)
     try:
-        return round(at.timestamp() * 1000)
+        found = round(at.timestamp() * 1000)
     except (OverflowError, OSError, ValueError):
         return None
+    return found if EARLIEST_MS <= found <= LATEST_MS else None

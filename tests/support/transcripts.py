@@ -81,6 +81,18 @@ def codex_turn(model: str = "gpt-5-codex") -> dict[str, Any]:
     }
 
 
+def gemini(message: str, *, input: int, output: int, at: str = "2026-11-01T10:00:00.000Z") -> dict[str, Any]:  # noqa: A002
+    tokens = {"input": input, "output": output, "cached": 0, "thoughts": 0, "tool": 0, "total": input + output}
+    return {
+        "id": message,
+        "timestamp": at,
+        "type": "gemini",
+        "content": "",
+        "tokens": tokens,
+        "model": "gemini-2.5-pro",
+    }
+
+
 def written(file: Path, *lines: dict[str, Any] | bytes) -> Path:
     """Appends lines; bytes as they are."""
     file.parent.mkdir(parents=True, exist_ok=True)

@@ -15,12 +15,14 @@ from serena_central.transcripts.lines import Lines, decode
 from serena_central.transcripts.requests import (
     NO_TIME,
     NO_TOKENS,
+    Dollars,
     Drop,
     Dropped,
     Failure,
     Found,
     Origin,
     Request,
+    Tokens,
     key_of,
     milliseconds,
 )
@@ -35,19 +37,19 @@ _UNIQUE_ID = re.compile(r"msg_[0-9A-Za-z_]{20,}")
 
 
 class _CacheCreation(msgspec.Struct):
-    ephemeral_5m_input_tokens: int | None = None
-    ephemeral_1h_input_tokens: int | None = None
+    ephemeral_5m_input_tokens: Tokens | None = None
+    ephemeral_1h_input_tokens: Tokens | None = None
 
 
 class _ServerTools(msgspec.Struct):
-    web_search_requests: int | None = None
+    web_search_requests: Tokens | None = None
 
 
 class _Usage(msgspec.Struct):
-    input_tokens: int | None = None
-    output_tokens: int | None = None
-    cache_creation_input_tokens: int | None = None
-    cache_read_input_tokens: int | None = None
+    input_tokens: Tokens | None = None
+    output_tokens: Tokens | None = None
+    cache_creation_input_tokens: Tokens | None = None
+    cache_read_input_tokens: Tokens | None = None
     cache_creation: _CacheCreation | None = None
     server_tool_use: _ServerTools | None = None
     speed: str | None = None
@@ -77,7 +79,7 @@ class _Line(msgspec.Struct, rename="camel"):
     attribution_agent: str | None = None
     is_sidechain: bool | None = None
     cwd: str | None = None
-    cost_usd: float | None = msgspec.field(default=None, name="costUSD")
+    cost_usd: Dollars | None = msgspec.field(default=None, name="costUSD")
 
 
 class _Progress(msgspec.Struct, rename="camel"):

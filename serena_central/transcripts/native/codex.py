@@ -20,6 +20,7 @@ from serena_central.transcripts.requests import (
     Found,
     Origin,
     Request,
+    Tokens,
     key_of,
     milliseconds,
 )
@@ -39,10 +40,10 @@ _MARKERS = (
 
 
 class _Tokens(msgspec.Struct):
-    input_tokens: int = 0
-    cached_input_tokens: int = 0
-    cache_write_input_tokens: int = 0
-    output_tokens: int = 0
+    input_tokens: Tokens = 0
+    cached_input_tokens: Tokens = 0
+    cache_write_input_tokens: Tokens = 0
+    output_tokens: Tokens = 0
 
     def minus(self, other: "_Tokens") -> "_Tokens":
         return _Tokens(*(mine - theirs for mine, theirs in zip(_counts(self), _counts(other), strict=True)))

@@ -20,6 +20,7 @@ from serena_central.transcripts.requests import (
     Found,
     Origin,
     Request,
+    Tokens,
     key_of,
     milliseconds,
 )
@@ -27,11 +28,11 @@ from serena_central.transcripts.source import Form, Source, Transcript
 
 
 class _Tokens(msgspec.Struct):
-    input: int | None = None
-    output: int | None = None
-    cached: int | None = None
-    thoughts: int | None = None
-    tool: int | None = None
+    input: Tokens | None = None
+    output: Tokens | None = None
+    cached: Tokens | None = None
+    thoughts: Tokens | None = None
+    tool: Tokens | None = None
 
 
 class _ToolCall(msgspec.Struct):

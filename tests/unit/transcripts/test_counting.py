@@ -13,9 +13,9 @@ from serena_central.transcripts.audit import STREAMED, Audit
 from serena_central.transcripts.counting import update
 from serena_central.transcripts.pricing import Prices
 from serena_central.transcripts.reports import UsageRow, report
-from serena_central.transcripts.requests import MALFORMED, REPEATED, TOO_LONG, UNKNOWN
+from serena_central.transcripts.requests import MALFORMED, NO_TIME, REPEATED, TOO_LONG, UNKNOWN
 from serena_central.transcripts.roots import roots_of
-from tests.support.transcripts import claude, codex, codex_meta, codex_turn, failed, written
+from tests.support.transcripts import claude, codex, codex_meta, codex_turn, failed, gemini, written
 
 NOW = datetime(2026, 11, 1, 12, tzinfo=UTC)
 
@@ -226,6 +226,24 @@ def test_faulty_lines_are_skipped_and_all_others_count(user: User) -> None:
     assert {reason for _, reason in user.dropped()} == {MALFORMED, UNKNOWN}
     assert (1, MALFORMED) in user.dropped()
     assert (3, UNKNOWN) in user.dropped()
+
+
+@pytest.mark.parametrize("number", [-1, 2**62, 2**63, 2**64, 10**400, 0.5, 1e308])
+def test_a_number_that_can_only_be_damage_is_no_count(user: User, number: float) -> None:
+    tokens = {"input": number, "output": 1}
+    written(user.claude / "s-1.jsonl", claude("m"), claude("bad", request="req_2", input=number))  # type: ignore[arg-type]
+    written(user.codex / "rollout-1.jsonl", codex_turn(), codex((number, 0, 1)), codex((10, 0, 100), (10, 0, 100)))  # type: ignore[arg-type]
+    damaged = gemini("bad", input=1, output=1) | {"tokens": tokens}
+    written(user.gemini / "chats" / "session-1.jsonl", gemini("g", input=10, output=100), damaged)
+    assert [(row.requests, row.input, row.output) for row in user.by("client").values()] == [(1, 10, 100)] * 3
+    assert user.dropped() == [(2, UNKNOWN)] * 3
+
+
+@pytest.mark.parametrize("at", ["0001-01-01T00:00:00+14:00", "9999-12-31T23:59:59-14:00", "1969-12-31T23:59:59Z"])
+def test_a_time_that_no_calendar_has_is_none(user: User, at: str) -> None:
+    written(user.claude / "s-1.jsonl", claude("m"), claude("bad", request="req_2", at=at))
+    assert user.total().requests == 1
+    assert user.dropped() == [(2, NO_TIME)]
 
 
 def test_faulty_lines_without_usage_are_counted_where_they_end_too_early(user: User) -> None:
