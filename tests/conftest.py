@@ -8,6 +8,8 @@ from collections.abc import Awaitable, Callable, Generator
 from typing import Any
 
 import anyio
+import httpx
+import httpx2
 import pytest
 from coverage import Coverage
 from hypothesis import HealthCheck, settings
@@ -18,6 +20,10 @@ from tests.support import postgresql
 # On a loaded machine, making inputs is slow through no fault of theirs.
 settings.register_profile("loaded", settings(), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("loaded")
+
+# Each client would read the certificates of all authorities, for 20 ms, and then ask a server on loopback.
+for transports in (httpx._transports.default, httpx2._transports.default):
+    transports.create_ssl_context = functools.cache(transports.create_ssl_context)
 
 for number, usual in ((signal.SIGINT, signal.default_int_handler), (signal.SIGHUP, signal.SIG_DFL)):
     # In the background, and under nohup, these are ignored, and programs that the tests start would inherit it.

@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 import anyio
 import httpx
 
+from serena_central.core.tls import trusted_certificates
 from serena_central.gates.commands import OUTPUT_BYTES, CommandEnd, input_of
 from serena_central.gates.decisions import BLOCKS
 from serena_central.gates.events import GateEvent
@@ -36,7 +37,9 @@ async def run_http(hook: Hook, event: GateEvent, file: str, allowed: Sequence[st
     try:
         with anyio.fail_after(hook.timeout_s):
             async with (
-                httpx.AsyncClient(follow_redirects=False, trust_env=False, timeout=hook.timeout_s) as client,
+                httpx.AsyncClient(
+                    follow_redirects=False, trust_env=False, timeout=hook.timeout_s, verify=trusted_certificates()
+                ) as client,
                 client.stream(
                     "POST", hook.action, content=content, headers={"content-type": "application/json", **headers}
                 ) as response,

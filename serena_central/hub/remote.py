@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
+from functools import cache
 from types import TracebackType
 from typing import Any, Self
 
@@ -29,6 +30,9 @@ MAX_EVENT_BYTES = 64 * 1024 * 1024
 NOT_FOUND, UNAUTHORIZED = 404, 401
 
 SESSION_HEADER = "mcp-session-id"
+
+trusted_certificates = cache(httpx2.create_ssl_context)
+"""As `core.tls`, by this client's rules: the system's authorities before others."""
 
 
 class RemoteWire:
@@ -69,7 +73,12 @@ async def remote_wire(
             ) -> httpx2.AsyncClient:
                 hooks = {"response": [wire.notice]}
                 return httpx2.AsyncClient(
-                    headers=headers, timeout=timeout, auth=auth, limits=CONNECTIONS, event_hooks=hooks
+                    headers=headers,
+                    timeout=timeout,
+                    auth=auth,
+                    limits=CONNECTIONS,
+                    event_hooks=hooks,
+                    verify=trusted_certificates(),
                 )
 
             streams = await stack.enter_async_context(
@@ -90,6 +99,7 @@ async def remote_wire(
                     limits=CONNECTIONS,
                     event_hooks={"response": [wire.notice]},
                     auth=login,
+                    verify=trusted_certificates(),
                 )
             )
             streams = await stack.enter_async_context(

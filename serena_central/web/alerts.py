@@ -20,6 +20,7 @@ from serena_central.config.policies import AlertPolicy
 from serena_central.core.events import Event, EventBus, Severity
 from serena_central.core.masking import masked
 from serena_central.core.quoting import escaped
+from serena_central.core.tls import trusted_certificates
 from serena_central.processes import child
 from serena_central.processes.output import Tail
 
@@ -103,7 +104,9 @@ async def _post(url: str, said: dict[str, Any]) -> None:
     try:
         with anyio.fail_after(SEND_S):
             # Neither proxies nor credentials of the environment: the setting alone says where alerts go.
-            async with httpx.AsyncClient(timeout=SEND_S, follow_redirects=False, trust_env=False) as http:
+            async with httpx.AsyncClient(
+                timeout=SEND_S, follow_redirects=False, trust_env=False, verify=trusted_certificates()
+            ) as http:
                 status = (await http.post(url, json=said)).status_code
         if status >= 300:
             logger.warning("the webhook answered an alert with %d", status)
