@@ -4,6 +4,7 @@ A stream, in the file's order. Records of kinds that this version does not know 
 """
 
 import json
+import re
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Literal, cast
@@ -34,6 +35,9 @@ class Message(msgspec.Struct, frozen=True, kw_only=True):
 Data = dict[str, Any]
 
 PROMPT_CHARS = 200
+
+_COMMAND = re.compile(r"<command-(?:name|args)>(.*?)</command-(?:name|args)>", re.DOTALL)
+_COMMAND_OUTPUT = ("<local-command-stdout>", "<local-command-stderr>")
 
 
 def files_of(roots: Sequence[Root], client: str, session: str) -> list[FoundFile]:
@@ -104,15 +108,17 @@ def _claude(line: Data) -> Iterator[Message]:
     message = line.get("message")
     if line.get("type") == "summary":
         yield Message(role="summary", at=at, text=str(line.get("summary") or ""))
-    if not isinstance(message, dict) or line.get("type") not in ("user", "assistant"):
+    if not isinstance(message, dict) or line.get("type") not in ("user", "assistant") or line.get("isMeta"):
         return
     said = cast(Data, message)
     content = said.get("content")
     role: Role = "summary" if line.get("isCompactSummary") else "assistant" if line["type"] == "assistant" else "user"
-    for block in [{"type": "text", "text": content}] if isinstance(content, str) else _list(content):
+    if isinstance(content, str):
+        content = [{"type": "text", "text": _typed(content) if role == "user" else content}]
+    for block in _list(content):
         match block.get("type"):
-            case "text":
-                yield Message(role=role, at=at, text=str(block.get("text") or ""), agent=agent)
+            case "text" if block.get("text"):
+                yield Message(role=role, at=at, text=str(block["text"]), agent=agent)
             case "tool_use":
                 name, call = str(block.get("name") or ""), str(block.get("id") or "")
                 yield Message(role="tool_call", at=at, tool=name, call=call, given=block.get("input"), agent=agent)
@@ -127,6 +133,14 @@ def _claude(line: Data) -> Iterator[Message]:
                 )
             case _:
                 pass
+
+
+def _typed(text: str) -> str:
+    """What a person typed: a command by its name and arguments, not as the form that Claude Code keeps of it; "" where
+    it is the output of one."""
+    if text.startswith(_COMMAND_OUTPUT):
+        return ""
+    return " ".join(filter(None, _COMMAND.findall(text))) if text.startswith("<command-") else text
 
 
 def _codex(line: Data) -> Iterator[Message]:

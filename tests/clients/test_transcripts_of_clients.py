@@ -3,6 +3,7 @@
 import json
 import os
 import subprocess
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -12,9 +13,10 @@ from benchmarks.native_transcripts import Native
 from serena_central.store.usage_store import UsageStore
 from serena_central.transcripts.audit import Audit
 from serena_central.transcripts.counting import update
+from serena_central.transcripts.messages import messages
 from serena_central.transcripts.pricing import Prices
 from serena_central.transcripts.reports import report
-from serena_central.transcripts.roots import roots_of
+from serena_central.transcripts.roots import roots_of, transcripts_in
 from tests.clients.agents import CLAUDE_CODE, CODEX, GEMINI, INSTALLED, Agent, run_agent
 from tests.support.models import Call, Request, Text, scripted_model
 from tests.support.models.script import Turn
@@ -67,6 +69,43 @@ async def test_sub_agents_of_claude_code_are_counted_apart(tmp_path: Path) -> No
         agents = {row.key: row.requests for row in report(store, "agent", now=datetime.now(UTC)).rows}
     assert agents["general-purpose"] == 1
     assert agents["(main conversation)"] >= 2
+
+
+async def test_a_conversation_that_claude_code_compacts_is_counted_and_read_whole(tmp_path: Path) -> None:
+    """What it writes of a compaction: `compact_boundary`, a summary in the user's place, the command and its output."""
+
+    def saying(*words: str) -> Agent:
+        return replace(CLAUDE_CODE, command=lambda url: [*list(CLAUDE_CODE.command(url))[:-1], *words])
+
+    project = tmp_path / "shop"
+    project.mkdir()
+    (tmp_path / "user").mkdir()
+
+    def answer(request: Request) -> Turn:
+        return Text("<summary>It is in shop.py.</summary>" if "summary" in request.prompts[-1] else "There.")
+
+    async with scripted_model(answer) as model:
+        for words in (["Where is the cart?"], ["--continue", "/compact"], ["--continue", "And the till?"]):
+            ended = await run_agent(saying(*words), tmp_path, project, model.url)
+            assert ended.code == 0, ended
+    roots = roots_of(tmp_path / "user", {})
+    [file] = transcripts_in(roots)
+    assert '"subtype":"compact_boundary"' in Path(file.path).read_text()
+    said = [(one.role, one.text) for one in messages(file)]
+    [summary] = [text for role, text in said if role == "summary"]
+    assert "It is in shop.py." in summary
+    assert [one for one in said if one[0] != "summary"] == [
+        ("user", "Where is the cart?"),
+        ("assistant", "There."),
+        ("user", "/compact"),
+        ("user", "And the till?"),
+        ("assistant", "There."),
+    ]
+    with UsageStore(tmp_path / "usage.db") as store:
+        done = update(store, roots, Prices())
+        [session] = report(store, "session", now=datetime.now(UTC)).rows
+    # The request for the summary stands in no row: Claude Code adds it to the session's cost alone.
+    assert (done.dropped, session.requests, session.input, session.output) == (0, 2, 2, 2)
 
 
 def test_totals_are_those_of_ccusage(tmp_path: Path) -> None:

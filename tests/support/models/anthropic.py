@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterator, Mapping
 from typing import Any
+from zlib import crc32
 
 from tests.support.models.request import Request, ToolResult, texts_of
 from tests.support.models.script import Reply, Text
@@ -85,7 +86,8 @@ def pieces(text: str) -> tuple[str, ...]:
 
 def _head(request: Request) -> dict[str, Any]:
     return {
-        "id": f"msg_{request.turns}",
+        # A compacted conversation counts its turns from the start again: its prompts are others.
+        "id": f"msg_{request.turns}_{crc32(repr(request.prompts).encode()):08x}",
         "type": "message",
         "role": "assistant",
         "model": request.model,
