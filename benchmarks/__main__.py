@@ -17,6 +17,7 @@ from benchmarks.giant_sources import GIANTS
 from benchmarks.giants import comparing_giants
 from benchmarks.graph import graphing
 from benchmarks.hooks import hooking
+from benchmarks.hot_file import crowding_a_file
 from benchmarks.languages import languages
 from benchmarks.latency import editing, finding, protocol, references, renaming, searching
 from benchmarks.load import crowding, idling, weighing
@@ -49,6 +50,7 @@ ROWS: dict[str, Callable[[Bench], Iterator[Row]]] = {
     "languages": languages,
     "modules": modules,
     "replace": replacing,
+    "hot": crowding_a_file,
     "guard": guarding,
     "crowd": crowding,
     "memory": weighing,

@@ -54,7 +54,7 @@ def replacing(bench: Bench) -> Iterator[Row]:
                 used = (server.processor_ms() - used) / EDITS
             finally:
                 file.write_bytes(before)
-            floor = median(timed(lambda file=file, data=before: _written(file, data), EDITS, warm_up=5))
+            floor = median(timed(lambda file=file, data=before: written(file, data), EDITS, warm_up=5))
             lines = before.count(b"\n")
             yield row(
                 f"replace_symbol_body in {lines} lines",
@@ -68,7 +68,7 @@ def replacing(bench: Bench) -> Iterator[Row]:
         server.stop()
 
 
-def _written(file: Path, data: bytes) -> None:
+def written(file: Path, data: bytes) -> None:
     """What no careful writer can do without."""
     journal = os.open(file.with_name(".bench-journal"), os.O_WRONLY | os.O_CREAT | os.O_APPEND)
     os.write(journal, data[:1000])

@@ -202,7 +202,7 @@ class Counted(NamedTuple):
 
 def renumbered(language: str, old: str, new: str) -> list[str]:
     """Constants that have another value in the new text because others came, went or moved, in its order."""
-    if old == new or not _may_count(language, old):
+    if old == new or not may_count(language, old):
         return []
     before = counted(language, old)
     return [name for name, value in counted(language, new).items() if before.get(name, value) != value]
@@ -211,7 +211,7 @@ def renumbered(language: str, old: str, new: str) -> list[str]:
 def counted(language: str, text: str) -> dict[str, Counted]:
     """Constant → value, of those that are numbered by their order; a member by `Enum.member`. Without those that have
     one name in two places."""
-    if not _may_count(language, text):
+    if not may_count(language, text):
         return {}
     found: dict[str, Counted] = {}
     twice: set[str] = set()
@@ -222,7 +222,8 @@ def counted(language: str, text: str) -> dict[str, Counted]:
     return {name: value for name, value in found.items() if name not in twice}
 
 
-def _may_count(language: str, text: str) -> bool:
+def may_count(language: str, text: str) -> bool:
+    """Whether a text can have constants that are numbered by their order; looks for a word only."""
     if language in _MARKS:
         return _MARKS[language] in text
     return language in _WITH_ENUMS and "enum" in text

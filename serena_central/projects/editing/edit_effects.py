@@ -24,7 +24,13 @@ from serena_central.editing.plan import changed_span
 from serena_central.editing.transaction import Written
 from serena_central.files.text import FileText
 from serena_central.projects.editing.conflicts import WHOLE_FILE, BodyChange
-from serena_central.projects.editing.declaration_changes import Redeclared, all_gone, redeclared, renumbered
+from serena_central.projects.editing.declaration_changes import (
+    Redeclared,
+    all_gone,
+    may_count,
+    redeclared,
+    renumbered,
+)
 from serena_central.projects.languages.project_languages import ProjectLanguages
 from serena_central.projects.navigation.navigation import Navigation
 from serena_central.projects.navigation.symbol_views import DiagnosticView
@@ -175,9 +181,16 @@ class EditEffects:
                 if known is not None and known.symbols is not None and change.before is not None:
                     new = Text(change.after or "")
                     names[self._inside(change.path)] = redeclared(change.before.text, known.symbols, new, symbols)
-        renumbered = await anyio.to_thread.run_sync(self._renumbered, {path: written[path] for path in of_code})
+        numbered = {path: written[path] for path in of_code if self._has_numbers(path, written[path])}
+        renumbered = await anyio.to_thread.run_sync(self._renumbered, numbered) if numbered else []
         files = {path: written[path] for path in followed}
         return Effect(bodies, unknown, files, before, len(of_code), names, renumbered)
+
+    def _has_numbers(self, path: str, change: FileChange) -> bool:
+        """Whether a text may have held constants whose values follow from their order."""
+        return change.before is not None and may_count(
+            self._languages.language_of(path) or "", change.before.text.content
+        )
 
     def _renumbered(self, changes: Mapping[str, FileChange]) -> list[str]:
         """Runs in a thread."""
@@ -246,29 +259,25 @@ class EditEffects:
         news: "_News",
         edited_again: Callable[[str], bool],
     ) -> None:
-        found = None
-        try:
-            found = None if edited_again(path) else await self._errors(path)
-        except DeadlineExceeded as error:
-            news.notes.append(f"No diagnostics for {path} after this edit: {error}")
-        try:
-            read = await self._read(path)
-        except PathError:
-            return
-        if read.text.content != change.after or edited_again(path):
-            news.notes.append(
-                f"{path} was edited again immediately, so this edit's errors cannot be separated from the next one's. "
-                "get_diagnostics_for_file lists all."
-            )
-            return
-        if found is None:
-            return
-        self._remember(path, read, found)
-        old = change.before.text.content if change.before else ""
-        start, _, end = changed_span(old, read.text.content)
-        first, last = read.text.position(start).line0, read.text.position(end).line0
-        known = before.get(self._inside(change.path))
-        news.add(path, found, known.errors if known else None, range(first, last + 1))
+        if not edited_again(path):
+            found = None
+            try:
+                found = await self._errors(path)
+            except DeadlineExceeded as error:
+                news.notes.append(f"No diagnostics for {path} after this edit: {error}")
+            try:
+                read = await self._read(path)
+            except PathError:
+                return
+            if read.text.content == change.after and not edited_again(path):
+                if found is not None:
+                    self._remember(path, read, found)
+                    news.add(path, found, _known_errors(before, self._inside(change.path)), _lines_of(change, read))
+                return
+        news.notes.append(
+            f"{path} was edited again immediately, so this edit's errors cannot be separated from the next one's. "
+            "get_diagnostics_for_file lists all."
+        )
 
     def _remember(self, path: str, read: FileText, found: list[DiagnosticView]) -> None:
         self._known_errors[path, read.digest] = Counter(map(_key, found))
@@ -310,6 +319,18 @@ class _News(NamedTuple):
                 new.append(view)
         if new:
             self.errors[path] = new
+
+
+def _known_errors(before: Mapping[str, Before], path: str) -> "Counter[_Key] | None":
+    known = before.get(path)
+    return known.errors if known else None
+
+
+def _lines_of(change: FileChange, read: FileText) -> range:
+    """The lines that a change left in the text that it made, by their 0-based numbers."""
+    old = change.before.text.content if change.before else ""
+    start, _, end = changed_span(old, read.text.content)
+    return range(read.text.position(start).line0, read.text.position(end).line0 + 1)
 
 
 def _key(view: DiagnosticView) -> _Key:
