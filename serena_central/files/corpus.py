@@ -28,6 +28,10 @@ from serena_central.files.stamp import RACY_NS, Stamp
 MAX_BYTES = 128_000_000
 """Of all corpora together: Django has 46 MB. What does not fit is read by each search."""
 
+LEAST_SHARE = 0.75
+"""Of what a search reads has to fit, else nothing of it is kept: a tenth of the Linux kernel would save a search a tenth
+of its time, for all the memory that there is, and push out the texts of every other root."""
+
 MAX_FILE_BYTES = 4_000_000
 """Larger files are data, and would push out hundreds of others."""
 
@@ -121,13 +125,15 @@ class Corpus:
             self._kept, self._chunks, self.size_bytes = {}, [], 0
 
     def _add(self, missing: Mapping[str, Stamp], stamps: Mapping[str, Stamp], go_on: Callable[[int], bool]) -> None:
-        wanted = sum(stamp.size for stamp in missing.values())
+        wanted = sum(stamp.size for stamp in missing.values() if stamp.size <= MAX_FILE_BYTES)
         room = self._make_room(self, wanted)
         if room < wanted:
             with self._lock:
                 for path in [path for path, one in self._kept.items() if stamps.get(path) != one.stamp]:
                     self._forget(path)
             room = self._make_room(self, wanted)
+        if not room:
+            return
         parts: list[tuple[str, Stamp, bytes]] = []
         size = 0
         for number, (path, stamp) in enumerate(missing.items()):
@@ -206,8 +212,11 @@ class Corpora:
                 self._corpora.pop(root).clear()
 
     def _make_room(self, corpus: Corpus, wanted: int) -> int:
-        """Drops what was not searched for the longest time until as much as wanted fits, but never `corpus` itself."""
+        """Drops what was not searched for the longest time until as much as wanted fits, but never `corpus` itself. 0
+        where too little of it can fit."""
         with self._lock:
+            if self._max_bytes - corpus.size_bytes < LEAST_SHARE * wanted:
+                return 0
             room = self._max_bytes - self.size_bytes
             others = (root for root, one in self._corpora.items() if one is not corpus)
             for root in sorted(others, key=lambda root: self._corpora[root].last_used):

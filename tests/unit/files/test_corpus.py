@@ -143,11 +143,26 @@ def test_all_of_them_are_bounded_and_what_was_searched_last_stays(tmp_path: Path
     assert [len(kept_by(corpora.of(root), root)) for root in roots] == [0, 1, 1]
     large = tmp_path / "large"
     large.mkdir()
-    for number in range(4):
+    for number in range(3):
         (large / str(number)).write_bytes(b"y" * 1_000)
     read_all(corpora.of(large), large)
     assert len(kept_by(corpora.of(large), large)) == 2
     assert corpora.size_bytes <= 2_500
+
+
+@pytest.mark.usefixtures("aged")
+def test_of_a_root_that_is_far_too_large_nothing_is_kept_but_what_a_narrow_search_reads(tmp_path: Path) -> None:
+    corpora = Corpora(max_bytes=2_500)
+    small, large = tmp_path / "small", tmp_path / "large"
+    for root, files in ((small, 1), (large, 4)):
+        root.mkdir()
+        for number in range(files):
+            (root / str(number)).write_bytes(b"y" * 1_000)
+        read_all(corpora.of(root), root)
+    assert kept_by(corpora.of(large), large) == set()
+    assert kept_by(corpora.of(small), small) == {"0"}, "room was made for what does not fit"
+    stamps = {"1": Stamp.of((large / "1").stat())}
+    assert corpora.of(large).read(stamps, stamps, lambda _read: True) == {"1"}
 
 
 @pytest.mark.usefixtures("aged")
