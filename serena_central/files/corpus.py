@@ -29,8 +29,8 @@ MAX_BYTES = 128_000_000
 """Of all corpora together: Django has 46 MB. What does not fit is read by each search."""
 
 LEAST_SHARE = 0.75
-"""Of what a search reads has to fit, else nothing of it is kept: a tenth of the Linux kernel would save a search a tenth
-of its time, for all the memory that there is, and push out the texts of every other root."""
+"""Of what a search reads has to fit, else nothing of it is kept: a tenth of the Linux kernel would save a tenth of a
+search's time, for all the memory that there is, and push out the texts of every other root."""
 
 MAX_FILE_BYTES = 4_000_000
 """Larger files are data, and would push out hundreds of others."""

@@ -1,6 +1,6 @@
 """The symbol index's cache: one SQLite file per root. It is only a cache: what can't be read is thrown away.
 
-Blocks; the index calls it in a worker thread, one at a time. Knows blobs, not symbols.
+Blocks; the index calls it in a worker thread, one at a time. Knows bytes, not symbols.
 """
 
 from collections.abc import Iterable
@@ -9,12 +9,12 @@ from typing import NamedTuple
 
 from serena_central.store.cache_file import FAILURES, CacheFile, name_of
 
-SCHEMA_VERSION = 6
+SCHEMA_VERSION = 7
 
 _CREATE = """
 CREATE TABLE file (
     path TEXT PRIMARY KEY, size INTEGER, mtime_ns INTEGER, ctime_ns INTEGER, inode INTEGER,
-    indexed_at_ns INTEGER, server TEXT, names BLOB, blob BLOB
+    indexed_at_ns INTEGER, server TEXT, cut INTEGER, names BLOB, compressed BLOB
 )
 """
 
@@ -29,10 +29,13 @@ class CachedFile(NamedTuple):
     inode: int
     indexed_at_ns: int
     server: str
+    cut: bool
+    """SQLite returns it as an integer."""
     names: bytes
-    """Of its symbols, each once, between NULs, in UTF-8 (lone surrogates included). Of all files they are needed at
-    once, a blob of few."""
-    blob: bytes
+    """By which it is found, each once, between NULs, in UTF-8 (lone surrogates included). Of all files they are needed
+    at once, symbols of few."""
+    compressed: bytes
+    """Its symbols."""
 
 
 class IndexCache:
@@ -60,7 +63,7 @@ class IndexCache:
         """Writes the changes in one transaction; False if they could not be written."""
         try:
             with self._file.connection() as connection:
-                connection.executemany("INSERT OR REPLACE INTO file VALUES (?,?,?,?,?,?,?,?,?)", upserts)
+                connection.executemany("INSERT OR REPLACE INTO file VALUES (?,?,?,?,?,?,?,?,?,?)", upserts)
                 connection.executemany("DELETE FROM file WHERE path = ?", ((path,) for path in deletes))
         except FAILURES as error:
             self._file.give_up(error)

@@ -79,9 +79,14 @@ class Reading(msgspec.Struct, frozen=True):
         return names
 
     @property
-    def held(self) -> list[str]:
-        """What stands in each file that defines a symbol which fits, or in that file's path: names of containers."""
-        return [bare(part.name) for part in self.parts[:-1] if not (self.written and part.name in _HERE)]
+    def held(self) -> list[set[str]]:
+        """One of each set is a name by which every file is found that defines a symbol which fits (`lookup_names`), or
+        stands in that file's path: names of its containers."""
+        return [
+            {part.name, str(part), bare(part.name)}
+            for part in self.parts[:-1]
+            if not (self.written and part.name in _HERE)
+        ]
 
     def _is_in(self, own: PathPart) -> bool:
         return self.last.name in own.name and self.last.overload in (None, own.overload)

@@ -49,7 +49,7 @@ class CacheSync:
             source = identity(path, file.server)
             if source is not None and source == file.server and stamps.get(path) is stamp and _is_true(file, stamp):
                 # The tree's own path and stamp, the source's own name: one each for all that know them.
-                entry = Entry(stamp, file.indexed_at_ns, source, file.blob)
+                entry = Entry(stamp, file.indexed_at_ns, source, file.compressed, bool(file.cut))
                 self._index.restore(path, entry, file.names)
                 restored(path, source)
             else:
@@ -67,7 +67,7 @@ class CacheSync:
         paths, self.unsaved = self.unsaved, set()
         entries = [(path, entry) for path in paths if (entry := self._index.entry(path)) is not None]
         deletes = [path for path in paths if path not in self._index]
-        # Names are read out of the blobs in the thread, while the batch is written.
+        # Names are read out of the entries in the thread, while the batch is written.
         try:
             async with self._one_at_a_time:
                 await anyio.to_thread.run_sync(self._cache.save, starmap(_to_save, entries), deletes)
@@ -82,7 +82,7 @@ def _is_true(file: CachedFile, stamp: Stamp) -> bool:
 
 
 def _to_save(path: str, entry: Entry) -> CachedFile:
-    stamp, names = entry.stamp, packed(names_in(entry.blob))
+    stamp, names = entry.stamp, packed(names_in(entry))
     return CachedFile(
         path,
         stamp.size,
@@ -91,6 +91,7 @@ def _to_save(path: str, entry: Entry) -> CachedFile:
         stamp.inode,
         entry.indexed_at_ns,
         entry.source,
+        entry.cut,
         names,
-        entry.blob,
+        entry.compressed,
     )

@@ -66,9 +66,9 @@ class Request(msgspec.Struct, array_like=True):
 
 
 class Packed(msgspec.Struct, frozen=True, array_like=True):
-    """The symbols of a text as the index keeps them: encoded `FileSymbols`, whether they are cut, and all names."""
+    """The symbols of a text as the index keeps them: `encoded`, whether they are cut, and their `lookup_names`."""
 
-    blob: bytes = b""
+    compressed: bytes = b""
     cut: bool = False
     names: list[str] = []
 

@@ -44,12 +44,12 @@ def _answer(request: Request) -> Answer:
 
 def packed(identifier: str, source: bytes) -> Packed:
     """The symbols of a text (valid UTF-8) as the index keeps them."""
-    from serena_central.symbols.symbol import flatten
+    from serena_central.symbols.symbol import encoded, flatten, lookup_names
     from serena_central.symbols.syntax.outline import outline
 
     symbols, cut = outline(identifier, source)
     file = flatten(symbols, cut=cut)
-    return Packed(msgspec.msgpack.encode(file), cut, list({symbol.name for symbol in file.symbols}))
+    return Packed(encoded(file), cut, list(lookup_names(file.symbols)))
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ from serena_central.store.index_cache import SCHEMA_VERSION
 
 
 def file(path: str, blob: bytes = b"\x00\xff") -> CachedFile:
-    return CachedFile(path, 1, 2**60, 3, 2**62, 5, "ty 0.1 abc", b"a\0b", blob)
+    return CachedFile(path, 1, 2**60, 3, 2**62, 5, "ty 0.1 abc", True, b"a\0b", blob)
 
 
 @pytest.fixture

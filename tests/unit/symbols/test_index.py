@@ -103,7 +103,7 @@ def test_entries_survive_the_cache() -> None:
     entry = index.entry("x.py")
     assert entry is not None
     other = SymbolIndex()
-    other.restore("x.py", entry, packed(names_in(entry.blob)))
+    other.restore("x.py", entry, packed(names_in(entry)))
     assert other.file("x.py") == FILE
     assert found(other, "Shop") == ["x.py:Shop"]
 
@@ -114,7 +114,7 @@ def test_what_the_cache_brought_is_found_before_its_names_are_mapped_while_they_
     for path in ("x.py", "y.py", "z.py"):
         entry = source.entry(path)
         assert entry is not None
-        index.restore(path, entry, packed(names_in(entry.blob)))
+        index.restore(path, entry, packed(names_in(entry)))
     assert found(index, "Till") == ["x.py:Shop/Till", "y.py:Shop/Till", "z.py:Shop/Till"]
     assert found(index, "Til") == []
     assert index.map_names(1)
@@ -127,6 +127,31 @@ def test_what_the_cache_brought_is_found_before_its_names_are_mapped_while_they_
     index.drop("y.py")
     index.drop("z.py")
     assert list(index.names()) == ["New"]
+
+
+def test_a_container_is_found_by_the_type_that_it_implements_and_by_each_part_of_its_name() -> None:
+    def others(name: str, count: int = 30) -> dict[str, FileSymbols]:
+        return {f"{number}.rs": flatten([symbol(name, 0, 9, symbol("open", 1, 2))]) for number in range(count)}
+
+    for container, asked in (
+        ("impl<R: Read> Trait for &mut Till<R>", "Till"),
+        ("Till<T>", "Till"),
+        ("api/Till", "Till"),
+        ("Till[1]", "Till[1]"),
+    ):
+        file = flatten([symbol(container, 0, 9, symbol("open", 1, 2))])
+        assert [one.partition(":")[0] for one in found(filled(**others("Other"), x=file), f"{asked}/open")] == ["x"]
+    scoped = flatten([method("open", 0, "Till")])
+    index = filled(**others("Other"), **{"x.go": scoped})
+    assert found(index, "Till/open") == ["x.go:Till/open"]
+    restored = SymbolIndex()
+    for path in index.paths():
+        entry = index.entry(path)
+        assert entry is not None
+        restored.restore(path, entry, packed(names_in(entry)))
+    assert found(restored, "Till/open") == ["x.go:Till/open"]
+    index.drop("x.go")
+    assert "Till" not in index.names()
 
 
 def method(name: str, line: int, *scope: str) -> DocumentSymbol:

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import anyio
 import anyio.lowlevel
-import msgspec
 import pytest
 
 from serena_central.core.errors import (
@@ -33,7 +32,7 @@ from serena_central.symbols.indexing.indexer import Indexer
 from serena_central.symbols.indexing.policy import IndexingPolicy
 from serena_central.symbols.indexing.symbol_source import Outline, Read
 from serena_central.symbols.namepath import parse_pattern
-from serena_central.symbols.symbol import flatten
+from serena_central.symbols.symbol import encoded, flatten
 from serena_central.symbols.syntax.grammars import Grammar
 from serena_central.symbols.syntax.messages import Packed
 
@@ -95,7 +94,7 @@ class Words:
         if "unparsable" in text:
             return LanguageServerError("syntax", "it is too hard.")
         file = flatten([DocumentSymbol(word + "~", SymbolKind.VARIABLE, SPAN, SPAN) for word in text.split()])
-        return Read(stamp, Packed(msgspec.msgpack.encode(file), names=[symbol.name for symbol in file.symbols]))
+        return Read(stamp, Packed(encoded(file), names=[symbol.name for symbol in file.symbols]))
 
     def server_of(self, path: str) -> str | None:
         return self.identity(path)
