@@ -86,11 +86,12 @@ def run(plan: str, project: str, *, allow_commands: bool, background: bool, as_j
 @command.command(epilog="Example: serena-central waves resume refactoring.yml")
 @click.argument("plan")
 @click.option("--background", is_flag=True, help="Do not wait.")
+@click.option("--keep-edits", is_flag=True, help="Go on although edits of an interrupted transaction can't be undone.")
 @json_option
-def resume(plan: str, *, background: bool, as_json: bool) -> None:
-    """Go on with what is not done: after the server's end, a failed check, or a cancelled run."""
+def resume(plan: str, *, background: bool, keep_edits: bool, as_json: bool) -> None:
+    """Go on with what is not done, or was undone: after the server's end, a failed check, or a cancelled run."""
     remote = Remote()
-    found = remote.post(f"{_path(_run_of(remote, plan))}/resume")
+    found = remote.post(f"{_path(_run_of(remote, plan))}/resume", {"keep_edits": keep_edits})
     _follow(remote, found, background=background, as_json=as_json)
 
 

@@ -3,6 +3,7 @@
 import os
 from collections import defaultdict
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +11,7 @@ import anyio
 import anyio.to_thread
 import msgspec
 
-from serena_central.agents.plans.ground import Ended, Undoing
+from serena_central.agents.plans.ground import Ended, Standing, Undoing
 from serena_central.agents.plans.order import Reach
 from serena_central.agents.plans.plan import PlannedTask
 from serena_central.agents.plans.results import with_section, write_private
@@ -18,7 +19,7 @@ from serena_central.agents.plans.run_state import TaskRun
 from serena_central.agents.tasks import TaskView
 from serena_central.analysis.error_changes import CodeError, ErrorBaseline
 from serena_central.analysis.selection import code_below, dependents
-from serena_central.core.errors import MemoryNotFound, SerenaCentralError
+from serena_central.core.errors import MemoryNotFound, SerenaCentralError, TaskNotFound
 from serena_central.core.tracing import new_call_id
 from serena_central.editing.change import Author
 from serena_central.processes.child import STDERR_TAIL_BYTES, run
@@ -99,17 +100,11 @@ class PlanGround:
         }
         return Reach(frozenset({f"{hit.path}#{hit.name_path}"}), frozenset(places))
 
+    async def check(self, task: PlannedTask, root: Path) -> None:
+        await self._services.tasks.check(_request(task, task.instruction), root)
+
     async def submit(self, plan: str, task: PlannedTask, instruction: str, root: Path) -> tuple[str, str]:
-        asked = TaskRequest(
-            instruction=instruction,
-            agent=task.agent,
-            runner=task.runner,
-            model=task.model,
-            timeout_s=task.timeout_s,
-            max_tokens=task.max_tokens,
-            max_usd=task.max_usd,
-        )
-        started = await self._services.tasks.submit(asked, root, plan)
+        started = await self._services.tasks.submit(_request(task, instruction), root, plan)
         return started.spec.id, started.spec.session
 
     async def wait(self, task: str) -> TaskView:
@@ -125,7 +120,10 @@ class PlanGround:
         self._services.tasks.leases.release(task)
 
     async def _with_children(self, tasks: Sequence[TaskRun]) -> list[TaskView]:
-        found = [await self._scheduler.records.find(one.task) for one in tasks if one.task]
+        found: list[TaskView] = []
+        for one in tasks:
+            with suppress(TaskNotFound):  # what was not on record before a kill was not begun
+                found += [await self._scheduler.records.find(one.task)] if one.task else []
         for one in found:  # which grows meanwhile
             if len(found) < MOST_BELOW:
                 found += await self._scheduler.records.listed(TaskFilter(parent=one.id, limit=MOST_BELOW))
@@ -133,9 +131,9 @@ class PlanGround:
 
     # --- what the server sees ----------------------------------------------------------------------------------------
 
-    async def begin(self, plan: str, root: Path, file: Path) -> None:
+    async def begin(self, plan: str, root: Path, file: Path, *, anew: bool) -> None:
         baselines = self._verifier.share(plan)
-        if (stored := await anyio.to_thread.run_sync(_read, file)) is not None:
+        if not anew and (stored := await anyio.to_thread.run_sync(_read, file)) is not None:
             baselines |= {Path(one): ErrorBaseline(found.known, found.names) for one, found in stored.items()}
             return
         baselines.clear()
@@ -148,7 +146,9 @@ class PlanGround:
 
     async def verify(self, plan: str, root: Path, tasks: Sequence[TaskRun]) -> dict[str, Any]:
         views = await self._with_children(tasks)
-        rows = await self._edits(views)
+        all_rows = await self._rows(views)
+        undone = await self._services.history.undone([row.id for row in all_rows])
+        rows = [row for row in all_rows if row.id not in undone and row.undoes is None]
         changed: dict[Path, set[str]] = defaultdict(set)
         for row in rows:
             changed[Path(row.project_root)].update(files_of([row]))
@@ -165,15 +165,34 @@ class PlanGround:
             "tests": [test for one in views for test in one.verified.get("tests", ())],
             "cost_usd": sum(one.cost_usd or 0.0 for one in views),
             "undetermined": undetermined,
+            "edits_of_others": await self._edits_of_others(root, views),
         }
 
-    async def _edits(self, tasks: Sequence[TaskView]) -> list[EditRow]:
-        """Edits that are in force, the newest first."""
-        history = self._services.history
-        rows = [row for one in tasks for row in await history.edits(EditFilter(session=one.session, limit=MOST_EDITS))]
-        undone = await history.undone([row.id for row in rows])
-        kept = [row for row in rows if row.id not in undone and row.undoes is None]
-        return sorted(kept, key=lambda row: row.at, reverse=True)
+    async def _edits_of_others(self, root: Path, views: Sequence[TaskView]) -> list[str]:
+        begun = [one.started_at for one in views if one.started_at is not None]
+        if not begun:
+            return []
+        found = await self._services.history.edits(EditFilter(project=str(root), since=min(begun), limit=MOST_EDITS))
+        sessions = {one.session for one in views}
+        others = [row for row in found if row.session not in sessions]
+        undone = await self._services.history.undone([row.id for row in others])
+        return [row.id for row in others if row.id not in undone and row.undoes is None]
+
+    async def _rows(self, views: Sequence[TaskView]) -> list[EditRow]:
+        """All edits of tasks, the newest first."""
+        edits = self._services.history.edits
+        rows = [row for one in views for row in await edits(EditFilter(session=one.session, limit=MOST_EDITS))]
+        return sorted(rows, key=lambda row: row.at, reverse=True)
+
+    async def standing(self, tasks: Sequence[TaskRun]) -> Standing:
+        rows = {one.task: await self._rows(await self._with_children([one])) for one in tasks if one.task}
+        own = {row.id for of_task in rows.values() for row in of_task}
+        undone = await self._services.history.undone(sorted(own))
+        made = {task: [row.id for row in of_task if row.undoes is None] for task, of_task in rows.items()}
+        in_force = {task: kept for task, ids in made.items() if (kept := [one for one in ids if one not in undone])}
+        by_others = {one for one, undoer in undone.items() if undoer not in own}
+        gone = {task: lost for task, ids in made.items() if (lost := [one for one in ids if one in by_others])}
+        return Standing(in_force, gone)
 
     async def unused(self, root: Path, files: Sequence[str]) -> tuple[list[str], str]:
         if not files:
@@ -191,15 +210,21 @@ class PlanGround:
     # --- what it does ------------------------------------------------------------------------------------------------
 
     async def undo(self, tasks: Sequence[TaskRun], by: str) -> Undoing:
-        done = Undoing([], {})
-        for operation in dict.fromkeys(
-            operation_of(row.id) for row in await self._edits(await self._with_children(tasks))
-        ):
+        done = Undoing([], {}, {})
+        standing = await self.standing(tasks)
+        of = {operation_of(edit): task for task, edits in standing.in_force.items() for edit in edits}
+        for row in await self._rows(await self._with_children(tasks)):
+            operation = operation_of(row.id)
+            task = of.pop(operation, None)
+            if task is None:
+                continue
             try:
                 await undo(operation, self._services.history, self._services.projects, by=by)
-                done.undone.append(operation)
             except SerenaCentralError as error:
                 done.refused[operation] = str(error)
+            else:
+                done.undone.append(operation)
+                done.of_task.setdefault(task, []).append(operation)
         return done
 
     async def command(self, root: Path, line: str, timeout_s: float) -> Ended:
@@ -235,6 +260,18 @@ class PlanGround:
                 await project.edits.create_file("CLAUDE.md", section, author)
         finally:
             self._services.history.answered(author.call, None)
+
+
+def _request(task: PlannedTask, instruction: str) -> TaskRequest:
+    return TaskRequest(
+        instruction=instruction,
+        agent=task.agent,
+        runner=task.runner,
+        model=task.model,
+        timeout_s=task.timeout_s,
+        max_tokens=task.max_tokens,
+        max_usd=task.max_usd,
+    )
 
 
 def _read(file: Path) -> dict[str, StoredErrors] | None:

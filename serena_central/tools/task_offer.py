@@ -20,6 +20,7 @@ from serena_central.sessions.session import new_session_id
 from serena_central.tools.symbol_leases import SymbolLeases
 
 if TYPE_CHECKING:
+    from serena_central.agents.definitions import Definition
     from serena_central.agents.plans.plan_runs import PlanRuns
     from serena_central.agents.scheduler import Scheduler, Task
     from serena_central.projects.root_settings import ClaudeSettings
@@ -109,6 +110,41 @@ class TaskOffer:
         assert self._plans is not None
         return self._plans
 
+    async def check(self, asked: TaskRequest, root: Path) -> None:
+        """Whether a task could be accepted in the project at a real root.
+
+        Raises:
+            InvalidArguments, TaskRefused, NoRunner
+        """
+        await self._chosen(asked, root)
+
+    async def _chosen(self, asked: TaskRequest, root: Path) -> tuple[str, "Definition | None"]:
+        """The runner and the agent that a task gets.
+
+        Raises:
+            InvalidArguments, TaskRefused, NoRunner
+        """
+        _check(asked)
+        scheduler = await self.scheduler()
+        definition = await self._definition(asked.agent, root) if asked.agent else None
+        return scheduler.runner_for(asked.runner or (definition.runner if definition else None) or ""), definition
+
+    async def _definition(self, agent: str, root: Path) -> "Definition":
+        """Raises TaskRefused."""
+        from serena_central.agents.definitions import definitions_of
+
+        trusted = self._trust.is_trusted(root)
+        found = await anyio.to_thread.run_sync(lambda: definitions_of(root, self._claude.locations, trusted=trusted))
+        definition = found.by_name.get(agent)
+        if definition is not None:
+            return definition
+        if any(one.name == agent for one in found.held_back):
+            raise TaskRefused(
+                f"The agent {quoted(agent)} comes with a repository that is not trusted. The user can review it and "
+                "run `serena-central trust`."
+            )
+        raise TaskRefused(f"There is no agent {quoted(agent)}. Agents: {', '.join(found.by_name) or 'none'}.")
+
     async def submit(self, asked: TaskRequest, root: Path, called_by: str, *, triggered: bool = False) -> "Task":
         """Accepts a task in the project at a real root. `called_by` is the session that asks. `triggered`: a trigger
         does.
@@ -116,27 +152,10 @@ class TaskOffer:
         Raises:
             InvalidArguments, TaskRefused, NoRunner
         """
-        from serena_central.agents.definitions import definitions_of
         from serena_central.agents.tasks import Budget, TaskSpec
 
-        _check(asked)
         scheduler = await self.scheduler()
-        definition = None
-        if asked.agent:
-            trusted = self._trust.is_trusted(root)
-            found = await anyio.to_thread.run_sync(
-                lambda: definitions_of(root, self._claude.locations, trusted=trusted)
-            )
-            definition = found.by_name.get(asked.agent)
-            if definition is None:
-                if any(one.name == asked.agent for one in found.held_back):
-                    raise TaskRefused(
-                        f"The agent {quoted(asked.agent)} comes with a repository that is not trusted. The user can "
-                        "review it and run `serena-central trust`."
-                    )
-                raise TaskRefused(
-                    f"There is no agent {quoted(asked.agent)}. Agents: {', '.join(found.by_name) or 'none'}."
-                )
+        runner, definition = await self._chosen(asked, root)
         parent = scheduler.records.of_session(called_by)
         policy = scheduler.policy
         return await scheduler.submit(
@@ -145,7 +164,7 @@ class TaskOffer:
                 instruction=asked.instruction,
                 root=str(root),
                 session=new_session_id(),
-                runner=scheduler.runner_for(asked.runner or (definition.runner if definition else None) or ""),
+                runner=runner,
                 budget=Budget(
                     time_s=asked.timeout_s or policy.timeout_s,
                     tokens=asked.max_tokens or policy.max_tokens,

@@ -12,10 +12,10 @@ import msgspec
 from starlette.requests import Request
 
 from serena_central.agents.plans.order import waits
-from serena_central.agents.plans.plan import BadPlan, Plan, parse_plan, read_plan, schema
+from serena_central.agents.plans.plan import BadPlan, Plan, PlannedTask, parse_plan, read_plan, schema
 from serena_central.agents.plans.plan_runs import PlanRuns
 from serena_central.agents.plans.run_state import PlanView
-from serena_central.core.errors import InvalidArguments, InvalidPlan, PlanRefused
+from serena_central.core.errors import InvalidArguments, InvalidPlan, PlanRefused, SerenaCentralError
 from serena_central.projects.root_policy import PERSON
 from serena_central.projects.trust.trust_decisions import State
 from serena_central.sessions.session import shortened
@@ -48,6 +48,13 @@ class MoreWaves(msgspec.Struct):
     """Body of POST /api/v1/plans/{plan}/waves: waves as a plan file has them."""
 
     waves: list[dict[str, Any]]
+
+
+class Resume(msgspec.Struct):
+    """Body of POST /api/v1/plans/{plan}/resume. `keep_edits`: what an interrupted transaction left and can't be undone
+    stays."""
+
+    keep_edits: bool = False
 
 
 class Decision(msgspec.Struct):
@@ -147,8 +154,9 @@ class Plans:
         return await runs.extend(plan, asked.waves)
 
     async def resume_plan(self, request: Request) -> PlanView:
-        """Goes on with what is not done."""
-        return await (await self._runs()).resume(request.path_params["plan"])
+        """Goes on with what is not done, or was undone since."""
+        asked = await body_of(request, Resume)
+        return await (await self._runs()).resume(request.path_params["plan"], keep_edits=asked.keep_edits)
 
     async def decide_plan(self, request: Request) -> PlanView:
         """A person's decision, for which the plan waits."""
@@ -192,7 +200,25 @@ class Plans:
         if not where:
             raise InvalidArguments("A plan needs a project: its name or its root.")
         projects = self.parts.projects
-        return plan, projects.check(projects.find(where, PERSON)), asked
+        root = projects.check(projects.find(where, PERSON))
+        await self._check_tasks(plan, root)
+        return plan, root, asked
+
+    async def _check_tasks(self, plan: Plan, root: Path) -> None:
+        """Raises InvalidPlan: tasks ask for agents or runners that there are not."""
+        ground = (await self._runs()).ground
+        first: dict[tuple[str, str], tuple[str, PlannedTask]] = {}
+        for number, wave in enumerate(plan.waves):
+            for at, task in enumerate(wave.tasks):
+                first.setdefault((task.agent, task.runner), (f"waves[{number}].tasks[{at}]", task))
+        problems: list[str] = []
+        for where, task in first.values():
+            try:
+                await ground.check(task, root)
+            except SerenaCentralError as error:
+                problems.append(f"{where}: {error}")
+        if problems:
+            raise InvalidPlan(problems)
 
     async def _check_commands(self, plan: Plan, root: Path, seen: str) -> None:
         commands = plan.commands()

@@ -22,7 +22,7 @@ from serena_central.web.hooks import CloseConversation, Hooks
 from serena_central.web.metrics import Metrics
 from serena_central.web.operation import Operation
 from serena_central.web.pages.table import Dashboard
-from serena_central.web.plans import Decision, MoreWaves, PlanCheck, PlanList, Plans, PlanText, PlanUndone
+from serena_central.web.plans import Decision, MoreWaves, PlanCheck, PlanList, Plans, PlanText, PlanUndone, Resume
 from serena_central.web.presence import Presence
 from serena_central.web.query import CURSOR, LIMIT, SECONDS, Query, choice, limit_of
 from serena_central.web.responses import Handler
@@ -340,7 +340,15 @@ def operations(
             body=MoreWaves,
             status=202,
         ),
-        _post("/plans/{plan}/resume", plans.resume_plan, "Goes on with what is not done", PlanView, BY, status=202),
+        _post(
+            "/plans/{plan}/resume",
+            plans.resume_plan,
+            "Goes on with what is not done",
+            PlanView,
+            BY,
+            body=Resume,
+            status=202,
+        ),
         _post("/plans/{plan}/decision", plans.decide_plan, "Approves or declines", PlanView, BY, body=Decision),
         _post("/plans/{plan}/cancel", plans.cancel_plan, "Cancels a plan and its tasks", PlanView, BY),
         _post(

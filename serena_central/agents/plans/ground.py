@@ -18,15 +18,27 @@ class Ended(NamedTuple):
 
 
 class Undoing(NamedTuple):
-    """Ids of edits that were undone, and why others were not."""
+    """Ids of edits that were undone, why others were not, and which of them are of each task."""
 
     undone: list[str]
     refused: dict[str, str]
+    of_task: dict[str, list[str]]
+
+
+class Standing(NamedTuple):
+    """What became of tasks' edits, by task: ids of those in force, and of those that somebody else has undone."""
+
+    in_force: dict[str, list[str]]
+    undone: dict[str, list[str]]
 
 
 class Ground(Protocol):
     async def reaches(self, root: Path, targets: Sequence[Sequence[str]]) -> tuple[list[Reach], list[str]]:
         """What each task's targets are, and what depends on them; and notes on what is not known."""
+        ...
+
+    async def check(self, task: PlannedTask, root: Path) -> None:
+        """Raises SerenaCentralError: it can't be run: there is no such agent or runner."""
         ...
 
     async def submit(self, plan: str, task: PlannedTask, instruction: str, root: Path) -> tuple[str, str]:
@@ -38,7 +50,11 @@ class Ground(Protocol):
         ...
 
     async def wait(self, task: str) -> TaskView:
-        """A task when it is over."""
+        """A task when it is over.
+
+        Raises:
+            TaskNotFound
+        """
         ...
 
     async def cancel(self, task: str, by: str) -> None: ...
@@ -49,13 +65,14 @@ class Ground(Protocol):
 
     def release(self, task: str) -> None: ...
 
-    async def begin(self, plan: str, root: Path, file: Path) -> None:
-        """Notes the errors of a project before a wave, or reads them from `file` where that was done."""
+    async def begin(self, plan: str, root: Path, file: Path, *, anew: bool) -> None:
+        """Notes the errors of a project before a wave in `file`, or, unless `anew`, reads them from there."""
         ...
 
     async def verify(self, plan: str, root: Path, tasks: Sequence[TaskRun]) -> dict[str, Any]:
         """What the server saw of a wave's tasks, with those that they started: `files`, `changed_otherwise`, `tests`,
-        `cost_usd`, errors as in a task's result, and `undetermined`: why errors are not known."""
+        `cost_usd`, errors as in a task's result, `undetermined`: why errors are not known, and `edits_of_others`: ids
+        of edits that others made meanwhile."""
         ...
 
     async def unused(self, root: Path, files: Sequence[str]) -> tuple[list[str], str]:
@@ -68,6 +85,10 @@ class Ground(Protocol):
         Raises:
             SerenaCentralError
         """
+        ...
+
+    async def standing(self, tasks: Sequence[TaskRun]) -> Standing:
+        """What became of their edits, with those of tasks that they started."""
         ...
 
     async def undo(self, tasks: Sequence[TaskRun], by: str) -> Undoing:

@@ -167,6 +167,11 @@ def parse_plan(text: str, file: str) -> Plan:
         found = parse_document(text, items=True)
     except DocumentError as error:
         raise BadPlan([Problem(Severity.ERROR, Place(file, error.line or 1), "", error.problem)]) from error
+    if found.repeated:
+        reading = _Reading(file, found.lines)
+        for key in found.repeated:
+            reading.report(key, "is given twice; the last would count", "remove one")
+        raise BadPlan(reading.problems)
     return read_plan(found.values, file, found.lines)
 
 
@@ -251,6 +256,9 @@ class _Reading:
         self._unique([wave.name or str(number) for number, wave in enumerate(plan.waves, 1)], "waves")
         for number, wave in enumerate(plan.waves):
             self._unique([task_name(task, at) for at, task in enumerate(wave.tasks, 1)], f"waves.{number}.tasks")
+            for at, task in enumerate(wave.tasks):
+                if not task.instruction.strip():
+                    self.report(f"waves.{number}.tasks.{at}.instruction", "says nothing")
 
     def _unique(self, names: list[str], at: str) -> None:
         for number, name in enumerate(names):
@@ -278,9 +286,14 @@ def unknown_reference(reference: str, earlier: list[Wave]) -> str:
         return ""
     kind, _, task = what.partition(".")
     names = [task_name(one, number) for number, one in enumerate(earlier[index].tasks, 1)]
-    if kind == "tasks" and task in names:
+    if kind == "tasks" and task_index(task, earlier[index].tasks) is not None:
         return ""
     return f"of a wave there are results, verified, file and tasks.NAME; its tasks: {', '.join(names)}"
+
+
+def task_index(name: str, tasks: list[PlannedTask]) -> int | None:
+    """Which of a wave's tasks a name or a number from 1 means."""
+    return next((at for at, one in enumerate(tasks) if name in (one.name, str(at + 1))), None)
 
 
 def wave_index(name: str, waves: list[Wave]) -> int | None:

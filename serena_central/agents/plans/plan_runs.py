@@ -32,6 +32,9 @@ logger = logging.getLogger(__name__)
 
 MOST_RUNNING = 20
 
+WAIT_AGAIN_S = 30.0
+"""How long a decision waits for a plan to be where it was when the server ended."""
+
 
 def new_plan_id() -> str:
     """As a task's."""
@@ -50,6 +53,8 @@ class PlanRuns:
         self._folder = folder
         self._clock = clock
         self._live: dict[str, PlanRun] = {}
+        self._turns: dict[str, anyio.Lock] = {}
+        """By root: what transactions of plans hold while their tasks run."""
         self._tasks: TaskGroup | None = None
 
     async def run(self, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
@@ -68,7 +73,7 @@ class PlanRuns:
     async def find(self, plan_id: str) -> PlanView:
         """Raises PlanNotFound, StoreError."""
         if plan_id in self._live:
-            return self._live[plan_id].view
+            return self._live[plan_id].kept
         await self._store.writer.flush()
         row = await self._store.ask(lambda queries: queries.plan(plan_id))
         if row is None:
@@ -83,7 +88,7 @@ class PlanRuns:
         """
         await self._store.writer.flush()
         rows = await self._store.ask(lambda queries: queries.plans(wanted))
-        return [self._live[row.id].view if row.id in self._live else self._view(row) for row in rows]
+        return [self._live[row.id].kept if row.id in self._live else self._view(row) for row in rows]
 
     async def wait(self, plan_id: str, seconds: float) -> PlanView:
         """Waits until a plan is over or waits for a person, or that long.
@@ -94,7 +99,7 @@ class PlanRuns:
         run = self._live.get(plan_id)
         if run is not None:
             with anyio.move_on_after(seconds):
-                while not run.over.is_set() and run.view.state is PlanState.RUNNING:
+                while not run.over.is_set() and run.kept.state is PlanState.RUNNING:
                     await run.moved.wait()
         return await self.find(plan_id)
 
@@ -144,8 +149,9 @@ class PlanRuns:
         stored.view.waves += [_new_wave(plan, wave, at) for at, wave in enumerate(plan.waves[number:], number + 1)]
         return await self._begin(PlanRun(plan, stored.view))
 
-    async def resume(self, plan_id: str) -> PlanView:
-        """Goes on with what is not done.
+    async def resume(self, plan_id: str, *, keep_edits: bool = False) -> PlanView:
+        """Goes on with what is not done, or was undone since. `keep_edits`: what an interrupted transaction left and
+        can't be undone stays.
 
         Raises:
             PlanNotFound, PlanRefused, StoreError
@@ -154,8 +160,8 @@ class PlanRuns:
             raise PlanRefused(f"{plan_id} is {run.view.state} already.")
         stored = await self._stored(plan_id)
         if stored.view.state is PlanState.DONE:
-            raise PlanRefused(f"{plan_id} is done.")
-        return await self._begin(PlanRun(stored.plan, stored.view))
+            raise PlanRefused(f"{plan_id} is done; run the plan again.")
+        return await self._begin(PlanRun(stored.plan, stored.view, keep_edits=keep_edits))
 
     async def decide(self, plan_id: str, by: str, *, approved: bool) -> PlanView:
         """A person's decision, for which the plan waits; also after a restart.
@@ -164,16 +170,16 @@ class PlanRuns:
             PlanNotFound, PlanRefused, StoreError
         """
         if plan_id not in self._live and (await self.find(plan_id)).state is PlanState.WAITING:
-            await self.resume(plan_id)
-            await self._until_waiting(plan_id)
+            await self._wait_again(plan_id)
         run = self._live.get(plan_id)
         if run is None or run.decision is None:
             raise PlanRefused(f"{plan_id} waits for no approval: it is {(await self.find(plan_id)).state}.")
         run.approved_by, run.declined_by = (by, "") if approved else ("", by)
+        decision, run.decision = run.decision, None
         run.view.state, run.view.says = PlanState.RUNNING, ""
-        run.decision.set()
-        run.decision = None
-        return run.view
+        await self.save(run)
+        decision.set()
+        return run.kept
 
     async def cancel(self, plan_id: str, by: str) -> PlanView:
         """Cancels a plan and its tasks, and waits for their end; what they edited stays.
@@ -186,6 +192,12 @@ class PlanRuns:
             run.cancelled_by = by
             run.scope.cancel()
             await run.over.wait()
+        elif (await self.find(plan_id)).state in (PlanState.WAITING, PlanState.INTERRUPTED):
+            stored = await self._stored(plan_id)
+            run = PlanRun(stored.plan, stored.view)
+            run.cancelled_by = by
+            self._cancelled(run)
+            await self.save(run)
         return await self.find(plan_id)
 
     async def undo(self, plan_id: str, by: str, wave: str = "", task: str = "") -> Undoing:
@@ -194,8 +206,10 @@ class PlanRuns:
         Raises:
             PlanNotFound, PlanRefused, StoreError
         """
-        if (run := await self._still_live(plan_id)) is not None:
-            raise PlanRefused(f"{plan_id} is {run.view.state}; cancel it first.")
+        run = await self._still_live(plan_id)
+        found = await self.find(plan_id) if run is None else run.view
+        if run is not None or found.state is PlanState.WAITING:
+            raise PlanRefused(f"{plan_id} is {found.state}; cancel it first.")
         stored = await self._stored(plan_id)
         chosen = stored.view.waves
         if wave:
@@ -203,16 +217,24 @@ class PlanRuns:
             if index is None:
                 raise PlanRefused(f"{plan_id} has no wave {wave!r}: {', '.join(one.name for one in chosen)}.")
             chosen = [chosen[index]]
-        tasks = [one for found in chosen for one in found.tasks if one.task and (not task or one.name == task)]
-        if task and len({one.task for one in tasks}) != 1:
-            raise PlanRefused(f"{len(tasks)} tasks of {plan_id} that ran are named {task!r}; name the wave as well.")
+        tasks = [
+            one
+            for wave_run in chosen
+            for at, one in enumerate(wave_run.tasks, 1)
+            if one.task and task in ("", one.name, str(at))
+        ]
+        if task and len(tasks) != 1:
+            known = ", ".join(
+                f"{one.name} of {wave_run.name}" for wave_run in chosen for one in wave_run.tasks if one.task
+            )
+            how = "No task that ran is" if not tasks else f"{len(tasks)} tasks are"
+            raise PlanRefused(f"{how} named {task!r} there; name one, with its wave: {known or 'none ran'}.")
         done = await self.ground.undo(tasks, by)
-        for found in chosen:
-            of_wave = [one for one in found.tasks if one in tasks]
-            undone = [edit for edit in done.undone if any(edit in one.verified.get("edits", ()) for one in of_wave)]
-            found.undone += undone
-            for one in of_wave:
-                one.undone += [edit for edit in undone if edit in one.verified.get("edits", ())]
+        for wave_run in chosen:
+            for one in wave_run.tasks:
+                undone = done.of_task.get(one.task, []) if one in tasks else []
+                one.undone += undone
+                wave_run.undone += undone
         await self._keep(stored.plan, stored.view)
         return done
 
@@ -231,10 +253,20 @@ class PlanRuns:
             raise PlanRefused(f"The state of {plan_id} is not in {view.folder} any more; run the plan again.")
         return found
 
-    async def _until_waiting(self, plan_id: str) -> None:
+    async def _wait_again(self, plan_id: str) -> None:
+        """Has a plan wait that waited for a person when the server ended, for the same.
+
+        Raises:
+            PlanNotFound, PlanRefused, StoreError
+        """
+        seen = [one.task for wave in (await self._stored(plan_id)).view.waves for one in wave.tasks]
+        await self.resume(plan_id)
         run = self._live.get(plan_id)
-        while run is not None and run.decision is None and not run.over.is_set():
-            await run.moved.wait()
+        with anyio.move_on_after(WAIT_AGAIN_S):
+            while run is not None and run.decision is None and not run.over.is_set():
+                await run.moved.wait()
+        if run is not None and seen != [one.task for wave in run.view.waves for one in wave.tasks]:
+            raise PlanRefused(f"{plan_id} does its work again, since edits were undone. Decide when it waits again.")
 
     # --- running -----------------------------------------------------------------------------------------------------
 
@@ -251,13 +283,14 @@ class PlanRuns:
             del self._live[run.view.id]
             raise PlanRefused(f"{run.view.folder} can't be written: {error.strerror}.") from error
         self._tasks.start_soon(self._carry_out, run)
-        return run.view
+        return run.kept
 
     async def _carry_out(self, run: PlanRun) -> None:
         ended = False
         try:
             with run.scope:
-                runner = WaveRunner(run, self.ground, lambda wave="": self.save(run, wave), self._approved)
+                turn = self._turns.setdefault(run.view.project_root, anyio.Lock())
+                runner = WaveRunner(run, self.ground, turn, lambda wave="": self.save(run, wave), self._approved)
                 for number in range(len(run.plan.waves)):
                     await runner.run(number)
                 run.view.state, ended = PlanState.DONE, True
@@ -269,12 +302,19 @@ class PlanRuns:
             run.view.says = f"Internal error: {type(error).__name__}. See the server's log."
         finally:
             if run.cancelled_by and not ended:
-                run.view.state, run.view.says = PlanState.CANCELLED, f"Cancelled by {run.cancelled_by}."
+                self._cancelled(run)
                 ended = True
             with anyio.CancelScope(shield=True):
                 if ended:
                     run.view.ended_at = self._clock()
                 await self._end(run)
+
+    def _cancelled(self, run: PlanRun) -> None:
+        run.view.state, run.view.says = PlanState.CANCELLED, f"Cancelled by {run.cancelled_by}."
+        run.view.ended_at = self._clock()
+        for wave in run.view.waves:
+            if wave.state in (WaveState.RUNNING, WaveState.WAITING):
+                wave.state, wave.says = WaveState.CANCELLED, ""
 
     async def _end(self, run: PlanRun) -> None:
         self.ground.end(run.view.id)
@@ -302,7 +342,7 @@ class PlanRuns:
         """
         view = run.view
         view.cost_usd = sum(task.cost_usd or 0.0 for one in view.waves for task in one.tasks)
-        await self._keep(run.plan, view)
+        run.kept = await self._keep(run.plan, view)
         stopped = view.state is PlanState.STOPPED
         self._bus.publish(
             PlanMoved(
@@ -317,13 +357,19 @@ class PlanRuns:
         moved, run.moved = run.moved, anyio.Event()
         moved.set()
 
-    async def _keep(self, plan: Plan, view: PlanView) -> None:
-        """Raises OSError."""
+    async def _keep(self, plan: Plan, view: PlanView) -> PlanView:
+        """What is on record now.
+
+        Raises:
+            OSError
+        """
         stored = msgspec.json.decode(msgspec.json.encode(Stored(plan, view)), type=Stored)  # as it is now
         await anyio.to_thread.run_sync(store, Path(view.folder), stored)
         own = msgspec.to_builtins(stored.view)
         own["at"] = own.pop("created_at")
         self._store.writer.put(PlanRow(**own))
+        await self._store.writer.survives_a_kill()
+        return stored.view
 
     def _view(self, row: PlanRow) -> PlanView:
         own = {name: getattr(row, name) for name in PlanView.__struct_fields__ if name != "created_at"}

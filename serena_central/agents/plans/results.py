@@ -12,7 +12,7 @@ from typing import Any
 import anyio.to_thread
 import msgspec
 
-from serena_central.agents.plans.plan import REFERENCE, Plan, wave_index
+from serena_central.agents.plans.plan import REFERENCE, Plan, task_index, wave_index
 from serena_central.agents.plans.run_state import PlanView, WaveRun
 from serena_central.core.quoting import framed
 
@@ -106,9 +106,10 @@ def filled(instruction: str, plan: Plan, waves: list[WaveRun], folder: Path) -> 
         if what == "results":
             texts = "\n\n".join(f"## {one.name} ({one.state})\n{one.text or one.error}" for one in wave.tasks)
             return _framed(texts, f"What the tasks of wave {wave.name} reported", file)
-        task = what.partition(".")[2]
-        one = next(one for one in wave.tasks if one.name == task)
-        return _framed(one.text or one.error, f"What the task {task} of wave {wave.name} reported", file)
+        at = task_index(what.partition(".")[2], plan.waves[index].tasks)
+        assert at is not None, reference
+        one = wave.tasks[at]
+        return _framed(one.text or one.error, f"What the task {one.name} of wave {wave.name} reported", file)
 
     return REFERENCE.sub(lambda found: value(found[1]), instruction)
 

@@ -1,7 +1,7 @@
 """The state of a plan that runs or ran, as data.
 
     plan:  running → waiting (for a person) → running → done | stopped | cancelled
-    wave:  pending → running → waiting → done | failed | undone
+    wave:  pending → running → waiting → done | failed | undone | cancelled
 
 `interrupted` is what a plan is called whose server ended; it is resumed from what is on record.
 """
@@ -29,6 +29,7 @@ class WaveState(StrEnum):
     DONE = "done"
     FAILED = "failed"
     UNDONE = "undone"
+    CANCELLED = "cancelled"
 
 
 class TaskRun(msgspec.Struct, kw_only=True):

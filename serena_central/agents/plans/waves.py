@@ -1,20 +1,21 @@
 """One wave: its tasks in their order, what the server saw of them, the checks, and undoing it where it is a
 transaction."""
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 import anyio
 
-from serena_central.agents.plans.ground import Ground
+from serena_central.agents.plans.ground import Ground, Standing
 from serena_central.agents.plans.order import Reach, waits
 from serena_central.agents.plans.plan import Approval, Check, Command, Wave, checks_of
 from serena_central.agents.plans.plan_run import PlanRun
 from serena_central.agents.plans.results import baseline_file, filled, summary, with_results
 from serena_central.agents.plans.run_state import CheckRun, TaskRun, WaveRun, WaveState
 from serena_central.agents.tasks import TaskView
-from serena_central.core.errors import SerenaCentralError
+from serena_central.core.errors import SerenaCentralError, TaskNotFound
 from serena_central.core.words import counted
 
 LISTED = 5
@@ -22,6 +23,9 @@ OUTPUT_CHARS = 1000
 """Of a failed command's output, its end."""
 
 BY = "the plan"
+
+TURN_S = 900.0
+"""How long a transaction waits for that of another plan in its project: one of them may have started the other."""
 
 Save = Callable[[str], Awaitable[None]]
 Approve = Callable[[PlanRun, Approval], Awaitable[str]]
@@ -38,9 +42,11 @@ class Stopped(Exception):
 class WaveRunner:
     """Of one run of a plan."""
 
-    def __init__(self, run: PlanRun, ground: Ground, save: Save, approved: Approve) -> None:
+    def __init__(self, run: PlanRun, ground: Ground, turn: anyio.Lock, save: Save, approved: Approve) -> None:
+        """`turn` is held while a transaction's tasks run in the project: which of two broke what would not be known."""
         self._run = run
         self._ground = ground
+        self._turn = turn
         self._save = save
         self._approved = approved
         self._root = Path(run.view.project_root)
@@ -53,50 +59,120 @@ class WaveRunner:
             Stopped: something of it failed.
         """
         wave, state = self._run.plan.waves[number], self._run.view.waves[number]
-        if state.state is WaveState.DONE:
+        if state.state is WaveState.DONE and not await self._undone(state):
             return
-        await self._prepare(number, wave, state)
-        if any(one.state != "done" for one in state.tasks):
-            state.state, state.says = WaveState.RUNNING, ""
-            await self._save(state.name)
-            await self._tasks(wave, state)
-            state.verified = await self._ground.verify(self._run.view.id, self._root, state.tasks)
-            await self._save(state.name)
+        state.says, state.notes = "", []
+        async with self._alone(state):
+            await self._carry_out(number, wave, state)
         problems = [] if wave.allow_failures else _failures(state.tasks)
         if state.transaction:
             problems += _found(state.verified)
         if not problems:
-            problems = await self._checks(wave, state)
+            problems = await self._checks(wave, state) or await self._undone(state)
         if problems:
             await self._failed(number, state, problems)
-        state.state = WaveState.DONE
+        state.state, state.says = WaveState.DONE, ""
         await self._share(number, state)
 
     # --- tasks -------------------------------------------------------------------------------------------------------
 
-    async def _prepare(self, number: int, wave: Wave, state: WaveRun) -> None:
-        """Has the state before the wave known, and what an earlier run left of it undone where that is promised."""
+    @asynccontextmanager
+    async def _alone(self, state: WaveRun) -> AsyncGenerator[None]:
+        if not state.transaction:
+            yield
+            return
+        if self._turn.locked():
+            state.says = "Waits for the transaction of another plan in this project."
+            await self._save(state.name)
+        taken = False
+        with anyio.move_on_after(TURN_S):
+            await self._turn.acquire()
+            taken = True
+        try:
+            if not taken:
+                state.notes.append("The transaction of another plan ran at the same time: errors may be of its making.")
+            yield
+        finally:
+            if taken:
+                self._turn.release()
+
+    async def _carry_out(self, number: int, wave: Wave, state: WaveRun) -> None:
+        """Runs what is to be run of the wave's tasks, and looks at what came of it."""
+        waited = state.state is WaveState.WAITING
+        ran = await self._prepare(number, wave, state)
+        if ran:
+            state.state = WaveState.RUNNING
+            await self._save(state.name)
+            await self._tasks(wave, state)
+        elif waited:
+            return  # for a person, who has seen all
+        else:
+            for check, one in zip(checks_of(wave), state.checks, strict=True):
+                if not isinstance(check, Approval):
+                    one.state, one.says = "pending", ""
+        if ran or self._needs_errors(wave, state):
+            state.verified = await self._ground.verify(self._run.view.id, self._root, state.tasks)
+            await self._save(state.name)
+
+    async def _prepare(self, number: int, wave: Wave, state: WaveRun) -> bool:
+        """Has the state before the wave known, and what an earlier run left of it undone where that is promised.
+        Whether there are tasks to run."""
         for one in state.tasks:
             if one.state == "running":  # its end may be on record although the plan's was not
-                self._ended(one, await self._ground.wait(one.task))
-        again = [one for one in state.tasks if one.state != "done" or state.state is WaveState.UNDONE]
-        if again and state.transaction and any(one.task for one in again):
+                try:
+                    self._ended(one, await self._ground.wait(one.task))
+                except TaskNotFound as error:
+                    one.state, one.error = "failed", str(error)
+        standing = await self._ground.standing(state.tasks)
+        again = [
+            one
+            for one in state.tasks
+            if one.state != "done" or state.state is WaveState.UNDONE or one.task in standing.undone
+        ]
+        if again:
+            await self._begin_again(state, again, standing)
+        if self._needs_errors(wave, state):
+            # Where nothing of the wave is left, what is there now is the state before it.
+            none_left = len(again) == len(state.tasks) and (state.transaction or not standing.in_force)
+            file = baseline_file(self._folder, number + 1)
+            await self._ground.begin(self._run.view.id, self._root, file, anew=none_left)
+        return bool(again)
+
+    async def _begin_again(self, state: WaveRun, again: Sequence[TaskRun], standing: Standing) -> None:
+        """Forgets what tasks did that are to be run; in a transaction it is undone."""
+        if state.transaction and any(one.task for one in again):
             undone = await self._ground.undo([one for one in again if one.task], BY)
             state.not_undone = undone.refused
-            if undone.refused:
+            if undone.refused and not self._run.keep_edits:
                 raise Stopped(
-                    f"Edits of an interrupted run of {state.name} can't be undone: {_refused(undone.refused)}"
+                    f"Edits of an interrupted run of {state.name} can't be undone: {_refused(undone.refused)}. Put "
+                    f"right what they left, then go on: serena-central waves resume {self._run.view.id} --keep-edits"
                 )
+            state.notes += [f"Kept: {edit}, which can't be undone." for edit in undone.refused]
         for one in again:
+            if lost := standing.undone.get(one.task):
+                state.notes.append(f"{one.name} ran again: its edits were undone ({', '.join(lost[:LISTED])}).")
             one.task = one.session = one.text = one.error = ""
             one.state, one.verified, one.undone = "pending", {}, []
-        for check in state.checks if again else ():
+        for check in state.checks:
             check.state, check.says = "pending", ""
-        if state.transaction or any(isinstance(check, str) for check in checks_of(wave)):
-            await self._ground.begin(self._run.view.id, self._root, baseline_file(self._folder, number + 1))
+        state.undone = []
+
+    def _needs_errors(self, wave: Wave, state: WaveRun) -> bool:
+        return state.transaction or any(isinstance(check, str) for check in checks_of(wave))
+
+    async def _undone(self, state: WaveRun) -> list[str]:
+        """Tasks whose work is not there any more."""
+        gone = (await self._ground.standing(state.tasks)).undone
+        return [
+            f"edits of the task {one.name} were undone meanwhile: {', '.join(gone[one.task][:LISTED])}"
+            for one in state.tasks
+            if one.task in gone
+        ]
 
     async def _tasks(self, wave: Wave, state: WaveRun) -> None:
-        reaches, state.notes = await self._ground.reaches(self._root, [task.targets for task in wave.tasks])
+        reaches, unknown = await self._ground.reaches(self._root, [task.targets for task in wave.tasks])
+        state.notes += unknown
         for one in state.tasks:
             one.after = {}
         for wait in waits(reaches):
@@ -129,6 +205,7 @@ class WaveRunner:
             with anyio.CancelScope(shield=True):
                 if plan.cancelled_by:
                     await self._ground.cancel(one.task, plan.cancelled_by)
+                    self._ended(one, await self._ground.wait(one.task))
                     one.state = "cancelled"
             raise
         finally:
@@ -178,17 +255,20 @@ class WaveRunner:
         if ended.exit_code == 0:
             return ""
         how = f"exit code {ended.exit_code}" if ended.exit_code is not None else f"not over after {check.timeout_s:g} s"
-        return f"{how}: {ended.output[-OUTPUT_CHARS:].strip()}"
+        output = ended.output[-OUTPUT_CHARS:].strip()
+        return f"{how}: {output}" if output else how
 
     async def _failed(self, number: int, state: WaveRun, problems: Sequence[str]) -> None:
         """Raises Stopped."""
         state.state, state.says = WaveState.FAILED, "; ".join(problems)
-        says = f"Wave {state.name}: {state.says}"
+        says = f"Wave {state.name}: {state.says.rstrip('.')}."
         if state.transaction:
+            if others := state.verified.get("edits_of_others"):
+                says += f" Others edited meanwhile, which may be why: {', '.join(others[:LISTED])}."
             done = await self._ground.undo(state.tasks, BY)
             state.undone, state.not_undone = done.undone, done.refused
             for one in state.tasks:
-                one.undone = [edit for edit in one.verified.get("edits", []) if edit in done.undone]
+                one.undone = done.of_task.get(one.task, [])
             state.state = WaveState.FAILED if done.refused else WaveState.UNDONE
             says += f" Undone: {counted(len(done.undone), 'edit')}."
             if done.refused:
@@ -239,4 +319,6 @@ def _listed(places: Sequence[str]) -> str:
 
 
 def _refused(refused: dict[str, str]) -> str:
-    return "; ".join(f"{edit}: {why}" for edit, why in list(refused.items())[:LISTED])
+    """Without a full stop."""
+    told = list(refused.items())[:LISTED]
+    return "; ".join(why.rstrip(".") if why.startswith(edit) else f"{edit}: {why.rstrip('.')}" for edit, why in told)

@@ -21,6 +21,9 @@ PATH = "/plans"
 ROWS = 100
 """The newest ones; `serena-central waves list` has more."""
 
+MOST_LISTED = 20
+"""Edits of others that a wave names."""
+
 
 class PlanLine(msgspec.Struct, frozen=True):
     """A run of a plan. `done` counts its waves that are done."""
@@ -53,6 +56,7 @@ class WaveLine(msgspec.Struct, frozen=True):
     tasks: list[TaskLine]
     files: list[str]
     changed_otherwise: list[str]
+    edits_of_others: list[str]
     findings: list[tuple[str, list[str]]]
     tests: list[tuple[str, str]]
     undetermined: list[str]
@@ -127,6 +131,7 @@ def _wave(wave: WaveRun, number: int, *, over: bool) -> WaveLine:
         tasks=tasks,
         files=seen.get("files", []),
         changed_otherwise=seen.get("changed_otherwise", []),
+        edits_of_others=seen.get("edits_of_others", [])[:MOST_LISTED],
         findings=findings(seen),
         tests=[(one["command"], exit_words(one["exit_code"])) for one in seen.get("tests", [])],
         undetermined=seen.get("undetermined", []),
