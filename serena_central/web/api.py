@@ -301,7 +301,8 @@ class Api:
         )
         if not done.undone and not done.refused:
             self.parts.sessions.get(request.path_params["session"])  # raises SessionNotFound
-        return {"undone": done.undone, "refused": {edit: str(error) for edit, error in done.refused.items()}}
+        refused = {edit: str(error) for edit, error in done.refused.items()}
+        return {"undone": done.undone, "refused": refused, "more": done.more}
 
     # --- the whole -------------------------------------------------------------------------------------------------
 

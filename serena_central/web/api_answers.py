@@ -238,10 +238,11 @@ class Undone(TypedDict):
 
 
 class UndoneEdits(TypedDict):
-    """Edits that were undone, and why others could not be, by their ids."""
+    """Edits that were undone, and why others could not be, by their ids. `more`: there are older ones; ask again."""
 
     undone: list[str]
     refused: dict[str, str]
+    more: bool
 
 
 class CallView(TypedDict):

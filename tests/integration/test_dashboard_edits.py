@@ -132,6 +132,23 @@ async def test_a_sessions_last_hour_is_undone_but_not_what_others_changed_since(
     assert (await visitor.act("/edits/undo-hour", {"csrf": "0" * 64})).status_code == 403
 
 
+async def test_a_session_with_many_edits_is_undone_in_parts(
+    central: RunningCentral, visitor: Visitor, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("serena_central.projects.editing.undo.MOST_OF_SESSION", 2)
+    async with central.http() as http:
+        one = await agent(http, "codex", project)
+        for number in range(5):
+            await one.call("create_text_file", relative_path=f"new{number}.py", content="x = 1\n")
+        path = f"/api/v1/sessions/{one.session}/undo"
+        parts = [(await http.post(path)).json() for _ in range(2)]
+        assert [(len(part["undone"]), part["more"]) for part in parts] == [(2, True), (2, True)]
+        done = await visitor.act("/edits/undo-hour", {"session": one.session}, {"hx-request": "true"})
+        assert "Undone: 1 edit." in shown(done.text)
+        assert "undo again" not in shown(done.text)
+    assert list(project.glob("new*.py")) == []
+
+
 async def test_an_edit_whose_undo_was_undone_counts_as_made(
     central: RunningCentral, visitor: Visitor, project: Path
 ) -> None:

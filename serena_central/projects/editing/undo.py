@@ -59,31 +59,42 @@ async def undo(edit_id: str, history: EditHistory, projects: ProjectRegistry, *,
 
 
 class UndoneEdits(NamedTuple):
-    """Ids of the edits that were undone, and why others were not, the newest first."""
+    """Ids of the edits that were undone, and why others were not, the newest first; whether there are older ones that
+    were not looked at."""
 
     undone: list[str]
     refused: dict[str, SerenaCentralError]
+    more: bool
 
 
 async def undo_session(
     session: str, since: float, history: EditHistory, projects: ProjectRegistry, *, by: str
 ) -> UndoneEdits:
     """Undoes the edits that a session made since then (Unix seconds), the newest first; what can't be undone any more
-    stays, and is reported. At most `MOST_OF_SESSION` edits.
+    stays, and is reported. At most `MOST_OF_SESSION` edits are undone.
 
     Raises:
         StoreError
     """
-    rows = await history.edits(EditFilter(session=session, since=since, limit=MOST_OF_SESSION))
-    undone = await history.undone([row.id for row in rows])
-    done = UndoneEdits([], {})
-    for operation in dict.fromkeys(operation_of(row.id) for row in rows if row.id not in undone):
-        try:
-            await undo(operation, history, projects, by=by)
-            done.undone.append(operation)
-        except SerenaCentralError as error:
-            done.refused[operation] = error
-    return done
+    undone: list[str] = []
+    refused: dict[str, SerenaCentralError] = {}
+    behind: tuple[float, str] | None = None
+    while True:
+        rows = await history.edits(EditFilter(session=session, since=since, behind=behind, limit=MOST_OF_SESSION))
+        earlier = await history.undone([row.id for row in rows])
+        for operation in dict.fromkeys(operation_of(row.id) for row in rows if row.id not in earlier):
+            if operation in undone or operation in refused:
+                continue
+            if len(undone) == MOST_OF_SESSION:
+                return UndoneEdits(undone, refused, more=True)
+            try:
+                await undo(operation, history, projects, by=by)
+                undone.append(operation)
+            except SerenaCentralError as error:
+                refused[operation] = error
+        if len(rows) < MOST_OF_SESSION:
+            return UndoneEdits(undone, refused, more=False)
+        behind = (rows[-1].at, rows[-1].id)
 
 
 async def _undo(row: EditRow, history: EditHistory, projects: ProjectRegistry, author: Author) -> Edited:

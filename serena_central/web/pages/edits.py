@@ -188,7 +188,7 @@ async def _undo_hour(visit: Visit, form: Form) -> str:
     if done.refused:
         edit, error = next(iter(done.refused.items()))
         said += f" Not undone: {counted(len(done.refused), 'edit')}, the first {edit}: {_sentence(error)}"
-    return said
+    return f"{said} There are older ones: undo again." if done.more else said
 
 
 def _sentence(error: SerenaCentralError) -> str:
