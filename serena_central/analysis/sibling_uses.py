@@ -18,6 +18,7 @@ from serena_central.projects.project import Project
 from serena_central.projects.registry import ProjectRegistry
 from serena_central.projects.root_settings import SuperRepos
 from serena_central.projects.superrepo.collected_sibling_references import Candidates, candidates, crossing
+from serena_central.projects.superrepo.configuration import SuperRepo
 
 FILE_S = 180.0
 """How long a sibling's server may take for one file: it may have to start, and to load the sibling."""
@@ -35,14 +36,21 @@ class Siblings:
         found: list[Project] = []
         missing: dict[str, str] = {}
         repo = self._super_repos.of(project.root)
-        roots = [repo.root, *(module.root for module in repo.modules.values())] if repo else []
+        roots = self._roots(repo) if repo else []
         for root in dict.fromkeys(roots):
             if root != project.root and root not in besides:
                 try:
                     found.append(await self._projects.open(self._projects.check(root)))
                 except SerenaCentralError as error:
                     missing[str(root)] = str(error)
+        if repo is not None and repo.closed:
+            missing[repo.closed_folders] = "only an administrator can do that."
         return found, missing
+
+    @staticmethod
+    def _roots(repo: SuperRepo) -> list[Path]:
+        """Of a super-repo that is not open as a whole the modules alone; what lies beside them is counted as closed."""
+        return [*([] if repo.closed else [repo.root]), *(module.root for module in repo.modules.values())]
 
     def super_repo_root(self, project: Project) -> Path | None:
         """The root of the super-repo that a project belongs to, or is."""
@@ -65,7 +73,7 @@ class Siblings:
         unopened: list[str] = []
         repo = self._super_repos.of(project.root)
         modules = {module.root: name for name, module in repo.modules.items()} if repo else {}
-        for root, name in {**modules, **({repo.root: repo.name} if repo else {})}.items():
+        for root, name in {**modules, **({repo.root: repo.name} if repo and not repo.closed else {})}.items():
             other = self._projects.opened(str(root))
             if other is not None and other is not project:
                 found.append(other)

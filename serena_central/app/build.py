@@ -316,7 +316,12 @@ def _services(runs: list[Run], base: _Base, built: _Projects, catalogue: Catalog
         history=built.history,
         warm_up=built.warm_up,
         sessions=SessionManager(
-            bus=bus, interest=projects, policy=settings.sessions, steady=running_time, front=settings.front_name
+            bus=bus,
+            interest=projects,
+            policy=settings.sessions,
+            steady=running_time,
+            front=settings.front_name,
+            users=users,
         ),
         views=SymbolViews(base.store),
         collections=collections,

@@ -15,6 +15,8 @@ class Author(msgspec.Struct, frozen=True, kw_only=True):
     """Who asked for an edit. `editing` knows no sessions: to it these are words."""
 
     session: str
+    owner: str = ""
+    """Whose session it is, where others must not see that; empty: everybody may be told."""
     client: str = ""
     tool: str
     call: str

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from serena_central.core.errors import ProjectRefused
+from serena_central.core.errors import OutsideAllowedRoots, ProjectRefused
 from serena_central.core.quoting import is_visible, quoted
 from serena_central.files.boundary import in_git
 
@@ -99,10 +99,7 @@ class RootPolicy:
                 "folders."
             )
         if self.allowed and not self.is_allowed(root):
-            raise ProjectRefused(
-                f"{quoted(root)} is outside the allowed project folders (allowed_roots): "
-                f"{', '.join(map(quoted, self.allowed))}."
-            )
+            raise OutsideAllowedRoots(str(root), list(map(str, self.allowed)))
 
     def is_allowed(self, root: Path) -> bool:
         """Whether it lies in one of `allowed_roots`."""

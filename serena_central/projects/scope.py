@@ -350,6 +350,8 @@ def _from(root: Path, path: str) -> Path:
 
 def _left_out(repo: SuperRepo) -> str | None:
     """What is said of modules that a call for all of them can't mean."""
+    if repo.closed:
+        return f"Not searched: {repo.closed_folders}."
     if not repo.left_out:
         return None
     modules = "; ".join(f"{quoted(name)}: {why}" for name, why in repo.left_out.items())

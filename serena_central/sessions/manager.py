@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from typing import Protocol
 
 import anyio
+import msgspec
 from anyio.abc import TaskStatus
 
 from serena_central.config.policies import SessionPolicy
@@ -41,6 +42,7 @@ from serena_central.sessions.session import (
     new_session_id,
     snapshot,
 )
+from serena_central.sessions.users import Users
 
 logger = logging.getLogger(__name__)
 
@@ -70,9 +72,11 @@ class SessionManager:
         clock: Callable[[], float] = time.time,
         steady: Callable[[], float] | None = None,
         front: str = "",
+        users: Users | None = None,
     ) -> None:
         """`front` is this server's name where several share a database. `clock` is Unix time. Where it leaves `steady`,
         it was set, or this process was stopped."""
+        self._users = users or Users()
         self.policy = policy or SessionPolicy()
         self._front = front
         self._bus = bus
@@ -95,6 +99,10 @@ class SessionManager:
             InvalidArguments: its explicit id is no identifier.
         """
         session_id, identified_by = identity.resolve()
+        folder = identity.working_folder
+        if folder and self._users.present and not self._users.may_work_in(identity.credential, folder):
+            # Its settings, modules and MCP servers are not for this user.
+            identity = msgspec.structs.replace(identity, working_folder=None)
         now = self._now()
         session = self._sessions.get(session_id)
         if session is None:

@@ -6,6 +6,7 @@ the only one there is, and nothing of this is asked.
 
 import hashlib
 import hmac
+import os
 import re
 import secrets
 from collections.abc import Iterable
@@ -44,10 +45,16 @@ class User(msgspec.Struct, frozen=True):
     credential: str
     admin: bool = False
     roots: tuple[str, ...] = ()
+    revoked: bool = False
+
+    @property
+    def opens_everything(self) -> bool:
+        """Whether no project is closed to this user that the server's settings allow."""
+        return not self.revoked and (self.admin or not self.roots)
 
     def may_open(self, root: Path) -> bool:
         """Whether a real path is one of the user's folders, or lies in one."""
-        return self.admin or not self.roots or any(_covers(pattern, root) for pattern in self.roots)
+        return self.opens_everything or (not self.revoked and any(_covers(pattern, root) for pattern in self.roots))
 
 
 class Users:
@@ -86,8 +93,17 @@ class Users:
         """
         user = self._by_credential.get(credential)
         if user is None:
-            return User(user_name(credential), credential, roots=("/nowhere",)) if user_name(credential) else None
+            return User(user_name(credential), credential, revoked=True) if user_name(credential) else None
         return None if user.admin else user
+
+    def is_restricted(self, credential: str) -> bool:
+        """Whether this is a team's user who sees own things alone."""
+        return self.present and self.restricted(credential) is not None
+
+    def may_work_in(self, credential: str, folder: str) -> bool:
+        """Whether the settings in a folder, a path of the client's machine, may count for somebody's calls."""
+        user = self.restricted(credential) if self.present else None
+        return user is None or user.opens_everything or user.may_open(Path(os.path.realpath(folder)))
 
     def refusal(self, tool: str, credential: str) -> str | None:
         """Why somebody may not call a tool; None if they may."""

@@ -210,9 +210,12 @@ class ToolCaller:
             )
 
     def _have_agents(self, run: ToolRun, reply: ToolReply) -> bool:
-        """Whether agents may have to be used after this call; not after one that a person makes."""
-        has_agents = self._services.claude.has_agents
-        return not run.person and any(has_agents(project.root) for project in reply.projects)
+        """Whether agents may have to be used after this call; not after one that a person makes, nor for a user who may
+        run no tasks."""
+        has_agents, users = self._services.claude.has_agents, self._services.users
+        if run.person or (users.present and users.refusal("task", run.session.credential)):
+            return False
+        return any(has_agents(project.root) for project in reply.projects)
 
     def _triggers_of(self) -> "Triggers":
         if self._triggers is None:

@@ -36,8 +36,16 @@ async def changes_of(call: ToolCall) -> list[EditRow]:
         call.note("Several clients may share this session; their changes are counted together.")
     undone = await _undone(call, rows)
     for edit, by in undone.items():
-        call.note(f"{edit} was undone by {by} and is not counted.")
+        call.note(f"{edit} was undone by {_named(call, by)} and is not counted.")
     return [row for row in reversed(rows) if row.id not in undone]
+
+
+def _named(call: ToolCall, by: str) -> str:
+    """Who undid an edit, as the caller may know: other users' sessions are not named."""
+    if by == call.session.id or not call.services.users.is_restricted(call.session.credential):
+        return by
+    own = [one.id for one in call.services.sessions.sessions() if one.credential == call.session.credential]
+    return by if by in own else "somebody else"
 
 
 async def _undone(call: ToolCall, rows: Sequence[EditRow]) -> dict[str, str]:

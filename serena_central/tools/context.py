@@ -23,7 +23,7 @@ from serena_central.projects.registry import ProjectRegistry, opener_in
 from serena_central.projects.root_policy import Opener
 from serena_central.projects.root_settings import ClaudeSettings, RootSettings, SuperRepos
 from serena_central.projects.trust.trust_decisions import Trust, note
-from serena_central.projects.visible_projects import VisibleProjects
+from serena_central.projects.visible_projects import VisibleProjects, VisibleSuperRepos
 from serena_central.projects.warming.warm_up_jobs import WarmUp
 from serena_central.sessions.manager import SessionManager
 from serena_central.sessions.session import Session
@@ -76,9 +76,12 @@ class Services:
     def seen_by(self, session: Session) -> Self:
         """As the tools of a session may see them: of a team's user, only the projects in that user's folders."""
         user = self.users.restricted(session.credential) if self.users.present else None
-        if user is None or not user.roots:
+        if user is None or user.opens_everything:
             return self
-        return replace(self, projects=VisibleProjects(self.projects, user.may_open))
+        projects = VisibleProjects(self.projects, user.may_open)
+        repos = VisibleSuperRepos(self.super_repos, user.may_open)
+        validation = Validation(projects, repos, self.collections)
+        return replace(self, projects=projects, super_repos=repos, validation=validation)
 
     @property
     def loaded(self) -> Loaded[ServerSettings]:
@@ -126,6 +129,7 @@ class ToolCall:
         """Who is responsible for what this call changes."""
         return Author(
             session=self.session.id,
+            owner=self.session.credential if self.services.users.is_restricted(self.session.credential) else "",
             client=self.session.client_name,
             tool=self.tool,
             call=self.id,

@@ -7,7 +7,7 @@ from typing import Annotated
 
 from msgspec import Meta
 
-from serena_central.core.errors import MemoryChanged, listed
+from serena_central.core.errors import MemoryChanged, ToolRefused, listed
 from serena_central.core.quoting import framed, quoted
 from serena_central.core.words import counted
 from serena_central.editing.replacing import Mode
@@ -29,7 +29,7 @@ async def write_memory(
     content: Annotated[str, Meta(description="Markdown")],
 ) -> str:
     """Saves information for later conversations about this project. Keep memories short, one topic each."""
-    name = checked_name(memory_name)
+    name = _changeable(call, memory_name)
     with _seeing(call, target):
         written = await target.memories.write(name, content, call.author, seen=_seen(call, target, name))
     _note(call, target, name, written.digest)
@@ -84,7 +84,7 @@ async def list_memories(
 @tool("Delete a memory", about="notes", reads=False, journaled=True, destructive=True)
 async def delete_memory(call: ToolCall, target: Project, memory_name: Name) -> str:
     """Deletes a memory. Only if the user asks for it or its content is outdated."""
-    name = checked_name(memory_name)
+    name = _changeable(call, memory_name)
     with _seeing(call, target):
         await target.memories.delete(name, call.author, seen=_seen(call, target, name))
     call.session.memories_seen.pop((str(target.root), name), None)
@@ -99,7 +99,7 @@ async def rename_memory(
     new_name: Annotated[str, Meta(description="New name; a different topic moves it")],
 ) -> str:
     """Renames a memory, or moves it to another topic."""
-    old, new = checked_name(old_name), checked_name(new_name)
+    old, new = _changeable(call, old_name), _changeable(call, new_name)
     await target.memories.rename(old, new, call.author)
     seen = call.session.memories_seen.pop((str(target.root), old), None)
     if seen is not None:
@@ -118,13 +118,29 @@ async def edit_memory(
     allow_multiple_occurrences: Annotated[bool, Meta(description="Replace every match")] = False,
 ) -> str:
     """Replaces text inside a memory."""
-    name = checked_name(memory_name)
+    name = _changeable(call, memory_name)
     with _seeing(call, target):
         written = await target.memories.edit(
             name, needle, repl, mode, call.author, several=allow_multiple_occurrences, seen=_seen(call, target, name)
         )
     _note(call, target, name, written.digest)
     return f"Memory {quoted(name)} was changed."
+
+
+def _changeable(call: ToolCall, memory_name: str) -> str:
+    """The checked name of a memory that the caller may change.
+
+    Raises:
+        InvalidArguments: no name.
+        ToolRefused: agents of all users read it.
+    """
+    name = checked_name(memory_name)
+    if name.startswith(GLOBAL) and call.services.users.is_restricted(call.session.credential):
+        raise ToolRefused(
+            f"Nothing was changed: the memory {quoted(name)} is read by the agents of all users, and administrators "
+            "write it. Use a memory of the project."
+        )
+    return name
 
 
 MOST_SEEN = 500

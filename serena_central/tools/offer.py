@@ -98,7 +98,9 @@ class Offer:
     def super_repo(self, session: Session) -> SuperRepo | None:
         """The super-repo that a session works in."""
         active = session.active_project
-        return self._repos.worked_in(active.root if active else None, session.working_folder)
+        repo = self._repos.worked_in(active.root if active else None, session.working_folder)
+        user = self.users.restricted(session.credential) if repo is not None and self.users.present else None
+        return repo.seen_by(user.may_open) if repo is not None and user is not None else repo
 
     def listed(self, session: Session) -> list[Tool]:
         """The tools that a session is shown, in the catalogue's order."""

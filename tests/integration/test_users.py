@@ -1,8 +1,6 @@
 """Users of a team on one server: each sees, changes and ends own things alone, by whatever way they ask."""
 
 from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -14,15 +12,12 @@ from starlette.routing import Route
 from serena_central.sessions.users import REFUSED_TOOLS
 from serena_central.tools.families import CATALOGUE
 from serena_central.web.pages.table import USER_ACTIONS
-from tests.support.browser import Visitor
-from tests.support.central import RunningCentral, running_central
 from tests.support.child import run_command, serving_child
 from tests.support.generated_arguments import plausible
 from tests.support.mcp import RawClient, text_of
+from tests.support.team import SECRET, Team, added, running_team, signed_in
 
 pytestmark = pytest.mark.anyio
-
-SECRET = "SecretOfAda"
 
 OPEN_TO_USERS = {
     ("GET", "/api/v1/sessions"),
@@ -53,67 +48,10 @@ OPEN_TO_USERS = {
 PAGES_FOR_USERS = {"/sessions", "/edits"}
 
 
-@dataclass
-class Team:
-    """Two users, each with a project in own roots, on one server."""
-
-    central: RunningCentral
-    ada: httpx.AsyncClient
-    bob: httpx.AsyncClient
-    owner: httpx.AsyncClient
-    shop: Path
-    """Ada's."""
-    bank: Path
-    """Bob's."""
-
-    async def edited(self) -> tuple[str, str, str]:
-        """A session of Ada's, with a call and an edit: their ids."""
-        session = (await self.ada.post("/api/v1/sessions", json={"working_folder": str(self.shop)})).json()[
-            "session_id"
-        ]
-        arguments = {"relative_path": "cart.py", "needle": "return 0", "repl": "return 1", "mode": "literal"}
-        answer = await self.ada.post(
-            "/api/v1/tools/replace_content",
-            json={"arguments": {**arguments, "project": str(self.shop)}, "session": session},
-        )
-        assert answer.status_code == 200, answer.text
-        (edit,) = (await self.ada.get("/api/v1/edits")).json()["edits"]
-        (call,) = (await self.ada.get("/api/v1/calls")).json()["calls"]
-        return session, call["id"], edit["id"]
-
-
-def project(root: Path, name: str) -> Path:
-    (root / ".git").mkdir(parents=True)
-    (root / "cart.py").write_text(f"class {name}:\n    def total(self) -> int:\n        return 0\n")
-    return root.resolve()
-
-
 @pytest.fixture
 async def team(tmp_path: Path) -> AsyncGenerator[Team]:
-    shop, bank = project(tmp_path / "a" / "shop", SECRET), project(tmp_path / "b" / "bank", "Bank")
-    async with (
-        running_central(tmp_path) as central,
-        central.http() as owner,
-        client(owner, central, "ada", shop.parent) as ada,
-        client(owner, central, "bob", bank.parent) as bob,
-    ):
-        yield Team(central, ada, bob, owner, shop, bank)
-
-
-@asynccontextmanager
-async def client(
-    owner: httpx.AsyncClient, central: RunningCentral, name: str, root: Path
-) -> AsyncGenerator[httpx.AsyncClient]:
-    token = await added(owner, name, roots=[str(root)])
-    headers = {"authorization": f"Bearer {token}"}
-    async with httpx.AsyncClient(base_url=central.url, headers=headers, timeout=60) as http:
-        yield http
-
-
-async def added(owner: httpx.AsyncClient, name: str, **more: Any) -> str:
-    answer = await owner.post("/api/v1/users", json={"name": name, **more})
-    assert answer.status_code == 201, answer.text
-    return answer.json()["token"]
+    async with running_team(tmp_path) as team:
+        yield team
 
 
 async def test_every_route_is_for_administrators_unless_it_is_known_to_be_safe(team: Team) -> None:
@@ -198,19 +136,12 @@ async def test_no_tool_leads_out_of_a_users_roots(many: Team, tool: str) -> None
 @pytest.fixture(scope="module")
 async def many(tmp_path_factory: pytest.TempPathFactory) -> AsyncGenerator[Team]:
     """For tests that change nothing: Ada's project is open, and known by name."""
-    folder = tmp_path_factory.mktemp("team")
-    shop, bank = project(folder / "a" / "shop", SECRET), project(folder / "b" / "bank", "Bank")
-    async with (
-        running_central(folder) as central,
-        central.http() as owner,
-        client(owner, central, "ada", shop.parent) as ada,
-        client(owner, central, "bob", bank.parent) as bob,
-    ):
-        opened = await ada.post(
-            "/api/v1/tools/list_dir", json={"arguments": {"relative_path": ".", "project": str(shop)}}
+    async with running_team(tmp_path_factory.mktemp("team")) as team:
+        opened = await team.ada.post(
+            "/api/v1/tools/list_dir", json={"arguments": {"relative_path": ".", "project": str(team.shop)}}
         )
         assert opened.status_code == 200, opened.text
-        yield Team(central, ada, bob, owner, shop, bank)
+        yield team
 
 
 @pytest.mark.parametrize("era", ["handshake", "modern"])
@@ -279,13 +210,6 @@ async def test_an_administrator_of_the_team_may_do_everything_but_revoke_that_ve
         assert (await eve.get(f"/api/v1/sessions/{session}")).status_code == 200
         assert (await eve.delete("/api/v1/users/eve")).status_code == 400
         assert (await eve.delete("/api/v1/users/bob")).status_code == 200
-
-
-async def signed_in(team: Team, http: httpx.AsyncClient, user: httpx.AsyncClient) -> Visitor:
-    token = user.headers["authorization"].partition(" ")[2]
-    answer = await http.post("/dashboard/sign-in", data={"token": token}, headers={"origin": team.central.url})
-    assert answer.status_code == 200, answer.text
-    return Visitor(http, team.central.url)
 
 
 async def test_the_dashboard_lets_a_user_in_by_token_and_shows_own_things(team: Team) -> None:

@@ -15,7 +15,8 @@ the package.
     ├── ClientCannotAnswer       a call needs what its client does not offer, or refuses
     ├── ClientInputRequired      a call ends with questions to its client, and is sent again with the answers
     ├── UnknownProject           lists the projects that are known
-    ├── ProjectRefused           a root that must not become a project (`/`, the home folder, outside allowed_roots)
+    ├── ProjectRefused           a root that must not become a project (`/`, the home folder)
+    │   └── OutsideAllowedRoots  names the folders that the setting allows
     ├── PathError
     │   ├── PathOutsideProject
     │   ├── PathNotFound
@@ -143,6 +144,7 @@ from serena_central.core.errors.project_errors import (
     AmbiguousSymbol,
     MemoryChanged,
     MemoryNotFound,
+    OutsideAllowedRoots,
     PathDenied,
     PathError,
     PathNotFound,
@@ -210,6 +212,7 @@ __all__ = [
     "NotReady",
     "NothingMatched",
     "OutcomeUnknown",
+    "OutsideAllowedRoots",
     "PathDenied",
     "PathError",
     "PathNotFound",

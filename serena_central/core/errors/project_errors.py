@@ -28,6 +28,15 @@ class ProjectRefused(SerenaCentralError):
     """A folder that must not become a project."""
 
 
+class OutsideAllowedRoots(ProjectRefused):
+    """A folder outside of those that the setting allowed_roots allows."""
+
+    def __init__(self, root: str, allowed: Sequence[str]) -> None:
+        super().__init__(
+            f"{quoted(root)} is outside the allowed project folders (allowed_roots): {', '.join(map(quoted, allowed))}."
+        )
+
+
 class PathError(SerenaCentralError):
     """A path in a call can't be used."""
 

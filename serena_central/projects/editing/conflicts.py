@@ -62,8 +62,7 @@ class BodyChange(msgspec.Struct, frozen=True):
 
 class _Change(NamedTuple):
     after: str
-    session: str
-    client: str
+    author: Author
     at: float
 
 
@@ -77,25 +76,32 @@ class ConflictGuard:
     def note(self, author: Author, at: float, changes: list[BodyChange]) -> None:
         """Remembers who changed symbols."""
         for change in changes:
-            self._changes[change.path, change.name_path] = _Change(change.after, author.session, author.client, at)
+            self._changes[change.path, change.name_path] = _Change(change.after, author, at)
 
     def conflict(
-        self, hit: Hit, text: Text, stamp: Stamp, seen: Mapping[str, str], blame: Blame | None = None
+        self,
+        author: Author,
+        hit: Hit,
+        text: Text,
+        stamp: Stamp,
+        *,
+        seen: Mapping[str, str],
+        blame: Blame | None = None,
     ) -> EditConflict | None:
-        """The conflict of an edit of a symbol with what its session saw of it and of symbols in it: the hashes `seen`,
-        by name path. A symbol that the session never saw has no conflict: the session relied on no version of it.
-        `blame` finds what the session knows because it wrote it itself."""
+        """The conflict of an author's edit of a symbol with what its session saw of it and of symbols in it: the hashes
+        `seen`, by name path. A symbol that the session never saw has no conflict: the session relied on no version of
+        it. `blame` finds what the session knows because it wrote it itself."""
         for place in below(hit.file, hit.place) if seen else ():
             name_path, symbol = hit.file.name_path(place), hit.file.symbols[place]
             if name_path in seen and (current := body_hash(text, symbol)) != seen[name_path]:
                 verdict = blame.of_symbol(name_path, symbol.range, seen[name_path]) if blame else None
                 if verdict is None or not verdict.known:
-                    by, at = self._who((hit.path, name_path), current, stamp, verdict)
+                    by, at = self._who((hit.path, name_path), current, stamp, verdict, author)
                     return EditConflict(name_path, hit.path, by, at, text.slice(symbol.range))
         return None
 
     def file_conflict(
-        self, path: str, read: FileText, seen: str | None, blame: Blame | None = None
+        self, author: Author, path: str, read: FileText, seen: str | None, *, blame: Blame | None = None
     ) -> EditConflict | None:
         """The same for a whole file, of which somebody saw the content with the digest `seen`."""
         if seen is None or seen == read.digest:
@@ -103,19 +109,27 @@ class ConflictGuard:
         verdict = blame.of_file(seen) if blame else None
         if verdict is not None and verdict.known:
             return None
-        by, at = self._who((path, WHOLE_FILE), read.digest, read.stamp, verdict)
+        by, at = self._who((path, WHOLE_FILE), read.digest, read.stamp, verdict, author)
         return EditConflict("The text", path, by, at, None)
 
-    def _who(self, place: tuple[str, str], current: str, stamp: Stamp, verdict: Verdict | None) -> tuple[str, str]:
-        """Who brought something to what it is now, and when."""
+    def _who(
+        self, place: tuple[str, str], current: str, stamp: Stamp, verdict: Verdict | None, asking: Author
+    ) -> tuple[str, str]:
+        """Who brought something to what it is now, as the one who is `asking` may know, and when."""
         if verdict is not None and verdict.by is not None:
-            author = verdict.by.author
-            return f"session {author.session} ({author.client})", utc(verdict.by.at)
+            return _named(verdict.by.author, asking), utc(verdict.by.at)
         change = self._changes.get(place)
         if change is not None and change.after == current:
-            return f"session {change.session} ({change.client})", utc(change.at)
+            return _named(change.author, asking), utc(change.at)
         at = stamp.mtime_ns / 1e9
         return EARLIER if at < self._since else OUTSIDE, utc(at)
+
+
+def _named(author: Author, asking: Author) -> str:
+    """Who made an edit, for who asks: of another user of a team not more than that."""
+    if asking.owner and asking.owner != author.owner:
+        return f"another user ({author.client})"
+    return f"session {author.session} ({author.client})"
 
 
 class EditQueue:

@@ -266,17 +266,18 @@ class Edits:
         Raises:
             EditConflict: something does, and the setting `edit_conflicts` says to refuse.
         """
-        conflict = self._guard.conflict(site.hit, site.text, site.read.stamp, seen)
+        conflict = self._guard.conflict(author, site.hit, site.text, site.read.stamp, seen=seen)
         if conflict is not None:
             blame = await self._blame(site.hit.path, site.read, author)
-            check = partial(self._guard.conflict, site.hit, site.text, site.read.stamp, seen, blame)
+            check = partial(self._guard.conflict, author, site.hit, site.text, site.read.stamp, seen=seen, blame=blame)
             conflict = await anyio.to_thread.run_sync(check)
         return self._let_pass(conflict)
 
     async def _file_conflicts(self, path: str, read: FileText, seen: str | None, author: Author) -> list[EditConflict]:
-        conflict = self._guard.file_conflict(path, read, seen)
+        conflict = self._guard.file_conflict(author, path, read, seen)
         if conflict is not None:
-            conflict = self._guard.file_conflict(path, read, seen, await self._blame(path, read, author))
+            blame = await self._blame(path, read, author)
+            conflict = self._guard.file_conflict(author, path, read, seen, blame=blame)
         return self._let_pass(conflict)
 
     async def _blame(self, path: str, read: FileText, author: Author) -> Blame:

@@ -5,7 +5,7 @@ rest works. It opens no project.
 """
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path, PurePosixPath
 from types import MappingProxyType
 from typing import Any
@@ -15,7 +15,8 @@ import msgspec
 from serena_central.config.layers import Loaded, Problem
 from serena_central.config.policies import ModuleSettings
 from serena_central.config.settings import ProjectSettings
-from serena_central.core.quoting import as_name
+from serena_central.core.quoting import as_name, quoted
+from serena_central.core.words import counted
 from serena_central.files.boundary import in_git
 from serena_central.lsp.catalogue import catalogue
 from serena_central.projects.superrepo.router import Routed, Score, route
@@ -43,6 +44,8 @@ class SuperRepo(msgspec.Struct, frozen=True):
     problems: list[Problem] = []
     left_out: Mapping[str, str] = MappingProxyType({})
     """Names of modules that can't be used → why, as where a submodule is not checked out."""
+    closed: int = 0
+    """How many of its folders, modules and the root, are closed to the user who asks; they are nowhere named."""
 
     def scores(self, words: str) -> list[Score]:
         """Which modules some words mean, the best first; a language may be called by any name that settings accept."""
@@ -60,6 +63,29 @@ class SuperRepo(msgspec.Struct, frozen=True):
             "by": "words" if scores else "default_module",
             "scores": [{"module": one.module, "points": one.points, "reasons": list(one.reasons)} for one in scores],
         }
+
+    def seen_by(self, may_open: Callable[[Path], bool]) -> "SuperRepo":
+        """As a user sees it who may open some real paths alone."""
+        modules = {name: module for name, module in self.modules.items() if may_open(module.root)}
+        closed = len(self.modules) - len(modules) + (not may_open(self.root))
+        if not closed:
+            return self
+        hints = {word: kept for word, names in self.hints.items() if (kept := [one for one in names if one in modules])}
+        default = self.default_module
+        return msgspec.structs.replace(
+            self,
+            modules=modules,
+            hints=hints,
+            default_module=default if default and default.name in modules else None,
+            problems=[],
+            left_out={},
+            closed=closed,
+        )
+
+    @property
+    def closed_folders(self) -> str:
+        """The folders that are closed to the user who asks, in words; empty: none."""
+        return f"{counted(self.closed, 'folder')} of {quoted(self.name)} outside of your folders" if self.closed else ""
 
     def module_at(self, path: Path) -> Module | None:
         """The module that contains a real path; of nested ones the deepest."""
