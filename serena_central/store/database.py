@@ -132,7 +132,15 @@ class Database:
                 engine.dispose()
 
     def read_at_once(self, statements: Sequence[Select[*tuple[Any, ...]]]) -> list[list[Any]]:
-        """All rows of these statements, on one snapshot: numbers and texts, in the order of each statement.
+        """All rows of these statements, one after the other: see `read_each_at_once`.
+
+        Raises:
+            StoreError
+        """
+        return [row for rows in self.read_each_at_once(statements) for row in rows]
+
+    def read_each_at_once(self, statements: Sequence[Select[*tuple[Any, ...]]]) -> list[list[list[Any]]]:
+        """The rows of each of these statements, on one snapshot: numbers and texts, in the order of the statement.
 
         SQLite's driver waits for Python's lock at each row, up to 5 ms while the server is busy: there each statement
         answers with a single one, which holds the others as JSON.
@@ -141,11 +149,11 @@ class Database:
             StoreError
         """
 
-        def read(connection: Connection) -> list[list[Any]]:
+        def read(connection: Connection) -> list[list[list[Any]]]:
             if connection.dialect.name != "sqlite":
-                return [list(row) for one in statements for row in connection.execute(one)]
+                return [[list(row) for row in connection.execute(one)] for one in statements]
             packed = (connection.execute(_as_json(one)).scalar_one() for one in statements)
-            return [row for one in packed for row in msgspec.json.decode(one)]
+            return [msgspec.json.decode(one) for one in packed]
 
         return self.read(read)
 

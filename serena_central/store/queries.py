@@ -1,20 +1,15 @@
 """The named questions to the database, each on one snapshot. Blocks; `store` runs them in worker threads."""
 
-import json
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from sqlalchemy import (
     ColumnElement,
     Connection,
-    Select,
-    String,
     Table,
     and_,
     bindparam,
-    cast,
     delete,
-    exists,
     func,
     or_,
     select,
@@ -23,14 +18,12 @@ from sqlalchemy import (
 )
 
 from serena_central.config.policies import RetentionPolicy
+from serena_central.store.list_queries import ListQueries, owned, preceding
 from serena_central.store.query_results import (
     EDIT_PATCHES_KEPT_S,
     BriefCall,
     CallFilter,
     EditAnswer,
-    EditFilter,
-    EventFilter,
-    EventPage,
     StoredCall,
     TaskFilter,
     ToolDurations,
@@ -38,8 +31,8 @@ from serena_central.store.query_results import (
 from serena_central.store.rows import (
     AccountRow,
     CallDetailRow,
+    CallStepRow,
     CallTotalRow,
-    DailyTotalRow,
     EditRow,
     EventRow,
     MemoryTotalRow,
@@ -52,9 +45,8 @@ from serena_central.store.rows import (
     TaskRow,
     ToolCallRow,
 )
-from serena_central.store.spans import totals_kept_since
+from serena_central.store.spans import SPANS_S, totals_kept_since
 from serena_central.store.tables import METADATA
-from serena_central.store.total_queries import TotalQueries
 
 AnyRow = TypeVar("AnyRow", bound=Row)
 
@@ -69,27 +61,22 @@ SWEEP_PAIRS = 20
 MOST_UNDOINGS = 2000
 """Edits that were undone and redone again and again end somewhere."""
 
-EVENTS_SEARCHED = 50_000
-"""In one page of a search for words: some 50 ms; the next page goes on."""
-
-WORDS_SEARCHED = 8
-
 IDS_ASKED = 500
 """In one statement: databases bound the number of its parameters."""
 
 (
-    _SESSION, _VIEW, _CALL, _DETAIL, _EDIT, _EVENT, _PROJECT, _RUN, _CALL_TOTAL, _MEMORY_TOTAL, _DAILY, _TASK, _PLAN,
-    _ACCOUNT,
+    _SESSION, _VIEW, _CALL, _DETAIL, _EDIT, _EVENT, _PROJECT, _RUN, _CALL_TOTAL, _CALL_STEP, _MEMORY_TOTAL, _TASK,
+    _PLAN, _ACCOUNT,
 ) = (
     METADATA.tables[kind.table]
     for kind in (
         SessionRow, SymbolViewRow, ToolCallRow, CallDetailRow, EditRow, EventRow, ProjectRow, ServerRunRow,
-        CallTotalRow, MemoryTotalRow, DailyTotalRow, TaskRow, PlanRow, AccountRow,
+        CallTotalRow, CallStepRow, MemoryTotalRow, TaskRow, PlanRow, AccountRow,
     )
 )  # fmt: skip
 
 
-class Queries(TotalQueries):
+class Queries(ListQueries):
     """Every method raises StoreError when the database can't be used."""
 
     def sessions_since(self, last_activity: float) -> list[SessionRow]:
@@ -120,61 +107,6 @@ class Queries(TotalQueries):
         own = _SESSION.columns
         chosen = select(own.id).where(own.id == session_id, own.credential == credential, own.created_at <= at)
         return self._first(chosen) is not None
-
-    def events(self, wanted: EventFilter) -> EventPage:
-        columns = _EVENT.columns
-        chosen = select(_EVENT).order_by(columns.id.desc()).limit(wanted.limit + 1)
-        if wanted.owner is not None:
-            chosen = chosen.where(_owned(columns.session, columns.at, wanted.owner))
-        for name in ("session", "project", "severity"):
-            value = getattr(wanted, name)
-            if value is not None:
-                chosen = chosen.where(columns[name] == value)
-        if wanted.kind is not None and "." in wanted.kind:
-            chosen = chosen.where(columns.kind == wanted.kind)
-        elif wanted.kind is not None:
-            # A range, since LIKE would not use the index; "/" follows "." in ASCII.
-            chosen = chosen.where(columns.kind >= f"{wanted.kind}.", columns.kind < f"{wanted.kind}/")
-        first, end = self._ids_of(wanted)
-        searched = max(first, end - EVENTS_SEARCHED) if wanted.words else first
-        for word in wanted.words.split()[:WORDS_SEARCHED]:
-            texts = columns.message, columns.kind, cast(columns.data, String)
-            chosen = chosen.where(or_(*(text.icontains(word, autoescape=True) for text in texts)))
-        found = self._rows(EventRow, chosen.where(columns.id >= searched, columns.id < end))
-        page = found[: wanted.limit]
-        if len(found) > wanted.limit:
-            return EventPage(page, page[-1].id)
-        if searched == first:
-            return EventPage(page, None)
-        at = self._first(select(columns.at).where(columns.id >= searched).order_by(columns.id))
-        return EventPage(page, searched, at)
-
-    def _ids_of(self, wanted: EventFilter) -> tuple[int, int]:
-        """The first id in the range of time, and the one after the last, by which events are paged: they follow time
-        but for a clock that was set."""
-        columns = _EVENT.columns
-        first = self._first(select(columns.id).where(columns.at >= wanted.since).order_by(columns.at))
-        last = select(columns.id)
-        if wanted.until is not None:
-            last = last.where(columns.at < wanted.until).order_by(columns.at.desc())
-        end = (self._first(last.order_by(columns.id.desc())) or 0) + 1
-        end = end if wanted.before is None else min(end, wanted.before)
-        return (end if first is None else first), end
-
-    def _first(self, chosen: Select[Any]) -> Any:
-        return self._database.read(lambda connection: connection.execute(chosen.limit(1)).scalar())
-
-    def events_of_kinds(self, kinds: Sequence[str], since: float, limit: int) -> list[EventRow]:
-        """The newest of these kinds (`server.moved`), oldest first."""
-        columns = _EVENT.columns
-        chosen = select(_EVENT).where(columns.kind.in_(kinds), columns.at >= since)
-        return self._rows(EventRow, chosen.order_by(columns.id.desc()).limit(limit))[::-1]
-
-    def troubles_since(self, since: float, limit: int) -> list[EventRow]:
-        """The newest warnings and errors, oldest first."""
-        columns = _EVENT.columns
-        chosen = select(_EVENT).where(columns.at >= since, columns.severity != "info")
-        return self._rows(EventRow, chosen.order_by(columns.id.desc()).limit(limit))[::-1]
 
     def calls_of_session(self, session_id: str, limit: int = 100) -> list[ToolCallRow]:
         """The newest first."""
@@ -222,7 +154,7 @@ class Queries(TotalQueries):
         newest_first = columns.at.desc(), columns.id.desc()
         chosen = select(_CALL).where(columns.at >= wanted.since).order_by(*newest_first).limit(wanted.limit)
         if wanted.owner is not None:
-            chosen = chosen.where(_owned(columns.session, columns.at, wanted.owner))
+            chosen = chosen.where(owned(columns.session, columns.at, wanted.owner))
         for name in ("session", "project", "tool"):
             value = getattr(wanted, name)
             if value is not None:
@@ -232,7 +164,7 @@ class Queries(TotalQueries):
         if wanted.before is not None:
             chosen = chosen.where(columns.at < wanted.before)
         if wanted.behind is not None:
-            chosen = chosen.where(_behind(columns, wanted.behind))
+            chosen = chosen.where(preceding(columns, wanted.behind))
         return self._with_details(self._rows(ToolCallRow, chosen))
 
     def _with_details(self, calls: Sequence[ToolCallRow]) -> list[StoredCall]:
@@ -242,34 +174,6 @@ class Queries(TotalQueries):
             found = self._rows(CallDetailRow, select(_DETAIL).where(_DETAIL.columns.id.in_(ids)))
             details |= {one.id: one for one in found}
         return [StoredCall(one, details.get(one.id)) for one in calls]
-
-    def edits(self, wanted: EditFilter) -> list[EditRow]:
-        """The newest first."""
-        columns = _EDIT.columns
-        newest_first = columns.at.desc(), columns.id.desc()
-        chosen = select(_EDIT).where(columns.at >= wanted.since).order_by(*newest_first).limit(wanted.limit)
-        if wanted.owner is not None:
-            chosen = chosen.where(_owned(columns.session, columns.at, wanted.owner))
-        if wanted.file is not None:
-            # A file's name as JSON has it, between the quotes that end it.
-            name = json.dumps(wanted.file, ensure_ascii=False)
-            chosen = chosen.where(cast(columns.files, String).contains(name, autoescape=True))
-        if wanted.symbol is not None:
-            is_end = columns.symbol.endswith(f"/{wanted.symbol}", autoescape=True)
-            chosen = chosen.where((columns.symbol == wanted.symbol) | is_end)
-        if wanted.not_session is not None:
-            chosen = chosen.where(columns.session != wanted.not_session)
-        if wanted.call is not None:
-            chosen = chosen.where(columns.call == wanted.call)
-        if wanted.before is not None:
-            chosen = chosen.where(columns.at < wanted.before)
-        if wanted.behind is not None:
-            chosen = chosen.where(_behind(columns, wanted.behind))
-        if wanted.session is not None:
-            chosen = chosen.where(columns.session == wanted.session)
-        if wanted.project is not None:
-            chosen = chosen.where(columns.project_root == wanted.project)
-        return self._rows(EditRow, chosen)
 
     def edit(self, edit_id: str) -> EditRow | None:
         found = self._rows(EditRow, select(_EDIT).where(_EDIT.columns.id == edit_id))
@@ -326,7 +230,7 @@ class Queries(TotalQueries):
         if wanted.parent is not None:
             chosen = chosen.where(columns.parent == wanted.parent)
         if wanted.behind is not None:
-            chosen = chosen.where(_behind(columns, wanted.behind))
+            chosen = chosen.where(preceding(columns, wanted.behind))
         return self._rows(TaskRow, chosen)
 
     def plan(self, plan_id: str) -> PlanRow | None:
@@ -342,7 +246,7 @@ class Queries(TotalQueries):
         if wanted.project is not None:
             chosen = chosen.where(columns.project_root == wanted.project)
         if wanted.behind is not None:
-            chosen = chosen.where(_behind(columns, wanted.behind))
+            chosen = chosen.where(preceding(columns, wanted.behind))
         return self._rows(PlanRow, chosen)
 
     def task_cost_since(self, at: float) -> float:
@@ -404,26 +308,26 @@ class Queries(TotalQueries):
 
     def _delete_totals(self, kept: Mapping[int, float], stopped: Callable[[], bool]) -> int:
         """Deletes totals of calls by the beginning of their key, so that none is read in vain; `kept` maps spans to the
-        moment since when theirs are kept."""
-        columns, days = _CALL_TOTAL.columns, _DAILY.columns
-        tools, projects = (
-            self._database.read(
-                lambda connection, name=name: {"", *connection.execute(select(name).distinct()).scalars()}
-            )
-            for name in (days.tool, days.project)
-        )
-        pairs = [{"of_tool": tool, "in_project": project} for project in sorted(projects) for tool in sorted(tools)]
-        own = columns.project == bindparam("in_project"), columns.tool == bindparam("of_tool")
+        moment since when theirs are kept. The totals of all calls of a day are kept for good."""
+        pairs = [
+            {"of_tool": tool, "in_project": project}
+            for project in ("", *self.projects_on_record())
+            for tool in ("", *self.tools_on_record(project))
+        ]
         total = 0
-        for span, since in kept.items():
-            statement = delete(_CALL_TOTAL).where(columns.span == span, *own, columns.since < since)
-            for start in range(0, len(pairs), SWEEP_PAIRS):
-                if stopped():
-                    return total
-                part = pairs[start : start + SWEEP_PAIRS]
-                total += self._database.change(
-                    lambda connection, one=statement, part=part: connection.execute(one, part).rowcount
-                )
+        for table in (_CALL_TOTAL, _CALL_STEP):
+            columns = table.columns
+            own = columns.project == bindparam("in_project"), columns.tool == bindparam("of_tool")
+            for span, since in kept.items():
+                statement = delete(table).where(columns.span == span, *own, columns.since < since)
+                of_span = pairs[1:] if (table, span) == (_CALL_TOTAL, SPANS_S[-1]) else pairs
+                for start in range(0, len(of_span), SWEEP_PAIRS):
+                    if stopped():
+                        return total
+                    part = of_span[start : start + SWEEP_PAIRS]
+                    total += self._database.change(
+                        lambda connection, one=statement, part=part: connection.execute(one, part).rowcount
+                    )
         return total
 
     def _delete_in_parts(self, table: Table, condition: ColumnElement[bool], stopped: Callable[[], bool]) -> int:
@@ -437,20 +341,3 @@ class Queries(TotalQueries):
             if deleted < SWEEP_ROWS:
                 break
         return total
-
-    def _rows(self, kind: type[AnyRow], chosen: Select[Any]) -> list[AnyRow]:
-        return self._database.read(
-            lambda connection: [kind(**row) for row in connection.execute(chosen).mappings().all()]
-        )
-
-
-def _owned(session: ColumnElement[Any], at: ColumnElement[float], credential: str) -> ColumnElement[bool]:
-    """What happened in a session of this credential. A session's id may have been another's before."""
-    own = _SESSION.columns
-    return exists().where(own.id == session, own.credential == credential, own.created_at <= at)
-
-
-def _behind(columns: Any, last: tuple[float, str]) -> ColumnElement[bool]:
-    """What follows an entry where the newest stand first."""
-    at, name = last
-    return or_(columns.at < at, and_(columns.at == at, columns.id < name))

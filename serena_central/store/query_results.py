@@ -1,14 +1,20 @@
 """Filters and results of the store's queries, as plain data. Plain data; knows no SQL."""
 
+from typing import Any
+
 import msgspec
 
 from serena_central.store.rows import CallDetailRow, EventRow, ToolCallRow
+
+EVENTS_SEARCHED = 50_000
+"""In one page of a search for words: some 50 ms; the next page goes on."""
 
 
 class EventFilter(msgspec.Struct, frozen=True, kw_only=True):
     """Which events. `owner` is the credential that their sessions belong to. `kind` is a whole kind
     (`session.created`) or its subject (`session`); `before` is an id. `words` stand in their kind, words or data,
-    all of them, without regard to case. `since` and `until` are Unix time."""
+    all of them, without regard to case. `since` and `until` are Unix time. With `after`, an id as well, the oldest
+    come first."""
 
     kind: str | None = None
     session: str | None = None
@@ -19,16 +25,28 @@ class EventFilter(msgspec.Struct, frozen=True, kw_only=True):
     since: float = 0.0
     until: float | None = None
     before: int | None = None
+    after: int | None = None
     limit: int = 100
 
 
 class EventPage(msgspec.Struct, frozen=True):
-    """Events, newest first. `next_before` is the `before` of the next page; None: there is none. `searched_to`: words
-    were looked for in the events from then on (Unix time) alone, and the next page goes on; None: in all."""
+    """Events. `next_id` is the `before` of the next page, or its `after`; None: there is none. `searched_to`: words
+    were looked for in the events up to then (Unix time) alone, and the next page goes on; None: in all."""
 
     events: list[EventRow]
-    next_before: int | None
+    next_id: int | None
     searched_to: float | None = None
+
+
+class EventBrief(msgspec.Struct, frozen=True):
+    """What an event is sorted by."""
+
+    id: int
+    at: float
+    kind: str
+    server: str | None
+    session: str | None
+    project: str | None
 
 
 EDIT_PATCHES_KEPT_S = 24 * 3600.0
@@ -46,7 +64,8 @@ class EditAnswer(msgspec.Struct, frozen=True, kw_only=True):
 class EditFilter(msgspec.Struct, frozen=True, kw_only=True):
     """Which edits. `owner` is the credential that their sessions belong to; `project` is a root; `file` is
     root-relative, `symbol` a name path or its end; `not_session` leaves one out; `call` is what made them. `since`
-    is Unix time, `before` as well; `behind` is the time and id of the entry before the first."""
+    is Unix time, `before` as well; `behind` is the time and id of the entry before the first. The newest come first,
+    unless `oldest_first`."""
 
     owner: str | None = None
     session: str | None = None
@@ -58,7 +77,21 @@ class EditFilter(msgspec.Struct, frozen=True, kw_only=True):
     since: float = 0.0
     before: float | None = None
     behind: tuple[float, str] | None = None
+    oldest_first: bool = False
     limit: int = 100
+
+
+class EditBrief(msgspec.Struct, frozen=True):
+    """What an edit is sorted by."""
+
+    id: str
+    at: float
+    tool: str
+    session: str
+    client: str
+    project_root: str
+    symbol: str
+    files: list[dict[str, Any]]
 
 
 class TaskFilter(msgspec.Struct, frozen=True, kw_only=True):

@@ -200,27 +200,31 @@ class ServerRunRow(Row, kw_only=True):
     peak_memory_mb: float = 0.0
 
 
-class DailyTotalRow(Row, kw_only=True):
-    """Calls of one tool in one project on one day (UTC, ISO 8601). Made from the tool calls as they are written."""
-
-    table = "daily_total"
-    key = ("day", "tool", "project")
-    day: str
-    tool: str
-    project: str = ""
-    calls: int = 0
-    errors: int = 0
-    duration_ms: float = 0.0
-    answer_chars: int = 0
-
-
 class CallTotalRow(Row, kw_only=True):
-    """Calls that took about as long, in the `span` seconds from `since` on (`store/spans.py`): of one tool, or of all
-    where `tool` is ""; in one project, or in all where `project` is "". `step` counts quarters of a doubling from 1 ms
-    on. Made from the tool calls as they are written, so that a week of them is read at once.
+    """Calls in the `span` seconds from `since` on (`store/spans.py`): of one tool, or of all where `tool` is ""; in one
+    project, or in all where `project` is "". Made from the tool calls as they are written, so that a week of them is
+    read at once, and kept as long as they are; those of all calls of a day for good.
     """
 
     table = "call_total"
+    key = ("span", "project", "tool", "since")
+    in_order_of_key = True
+    span: int
+    project: str
+    tool: str
+    since: int
+    calls: int = 0
+    errors: int = 0
+    duration_ms: float = 0.0
+    longest_ms: float = 0.0
+    answer_chars: int = 0
+
+
+class CallStepRow(Row, kw_only=True):
+    """Of the calls of a total, those that took about as long: `step` counts quarters of a doubling from 1 ms on.
+    Percentiles are read from them."""
+
+    table = "call_step"
     key = ("span", "project", "tool", "since", "step")
     in_order_of_key = True
     span: int
@@ -229,10 +233,7 @@ class CallTotalRow(Row, kw_only=True):
     since: int
     step: int
     calls: int = 0
-    errors: int = 0
     duration_ms: float = 0.0
-    longest_ms: float = 0.0
-    answer_chars: int = 0
 
 
 class MemoryTotalRow(Row, kw_only=True):
@@ -332,8 +333,8 @@ TABLES: tuple[type[Row], ...] = (
     EventRow,
     ProjectRow,
     ServerRunRow,
-    DailyTotalRow,
     CallTotalRow,
+    CallStepRow,
     MemoryTotalRow,
     TaskRow,
     PlanRow,

@@ -34,15 +34,15 @@ def bring_up_to_date(connection: Connection) -> None:
         _migrate(connection, found)
 
 
-def migrate(connection: Connection) -> None:
-    """Runs Alembic's migrations up to the newest one."""
+def migrate(connection: Connection, revision: str = "head") -> None:
+    """Runs Alembic's migrations up to this one, the newest by default."""
     from alembic import command
     from alembic.config import Config
 
     config = Config()
     config.set_main_option("script_location", str(migrations_folder()).replace("%", "%%"))
     config.attributes["connection"] = connection
-    command.upgrade(config, "head")
+    command.upgrade(config, revision)
 
 
 def _migrate(connection: Connection, found: str) -> None:

@@ -6,14 +6,14 @@ So an hour and a month cost about the same to read. Pure: knows no SQL.
 import math
 from typing import NamedTuple
 
-SPANS_S = (60, 900, 21_600, 86_400)
-"""A minute, a quarter of an hour, a quarter of a day, a day (UTC): each a multiple of the one before."""
+SPANS_S = (60, 900, 3600, 21_600, 86_400)
+"""A minute, a quarter of an hour, an hour, a quarter of a day, a day (UTC): each a multiple of the one before."""
 
 MINUTES_KEPT_S = 2 * 86_400.0
 """Totals of minutes are deleted when this old; the others live as long as calls do."""
 
-_LONGEST_S = (3 * 3600.0, 3 * 86_400.0)
-"""Of a range that is read in minutes, and in quarters of an hour."""
+_LONGEST_S = (3 * 3600.0, 12 * 3600.0, 3 * 86_400.0)
+"""Of a range that is read in minutes, in quarters of an hour, and in hours."""
 
 MOST_BINS = 48
 """Of a plot: so many bars can be told from each other, and pointed at; a page has four plots, within its 50 KB."""
@@ -71,7 +71,7 @@ def _covered(start: int, end: int, finest_s: int, level: int) -> list[tuple[int,
 def time_range(since: float, until: float, now: float) -> TimeRange:
     """The range with the finest totals that are kept of it and quickly read."""
     length = until - since
-    finest = 0 if length <= _LONGEST_S[0] and since >= now - MINUTES_KEPT_S else 1 if length <= _LONGEST_S[1] else 2
-    span = SPANS_S[finest]
+    finest = sum(length > longest for longest in _LONGEST_S)
+    span = SPANS_S[finest if since >= now - MINUTES_KEPT_S else max(finest, 1)]
     fitting = (one for one in BINS_S if one >= span and length / one <= MOST_BINS)
     return TimeRange(since, until, span, next(fitting, BINS_S[-1]))

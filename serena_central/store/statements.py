@@ -2,7 +2,6 @@
 
 import itertools
 import math
-import time
 from collections.abc import Iterable, Sequence
 from functools import cache
 from typing import Any
@@ -11,7 +10,7 @@ from sqlalchemy import Connection, Insert, and_, case, delete
 from sqlalchemy.dialects import sqlite
 from sqlalchemy.exc import SQLAlchemyError
 
-from serena_central.store.rows import CallTotalRow, DailyTotalRow, MemoryTotalRow, Removal, Row, ToolCallRow
+from serena_central.store.rows import CallStepRow, CallTotalRow, MemoryTotalRow, Removal, Row, ToolCallRow
 from serena_central.store.spans import SPANS_S
 from serena_central.store.tables import METADATA
 
@@ -28,7 +27,7 @@ _GREATEST: dict[type[Row], tuple[str, ...]] = {CallTotalRow: ("longest_ms",), Me
 def execute_all(connection: Connection, rows: Sequence[Row | Removal]) -> int:
     """Writes all rows or raises. Returns 0: none was refused."""
     by_kind: dict[type[Row], list[Row]] = {}
-    for row in [*rows, *_daily(rows), *_totals(rows)]:
+    for row in [*rows, *_totals(rows)]:
         if isinstance(row, Removal):
             _remove(connection, row)
         else:
@@ -81,7 +80,7 @@ def _insert(dialect: str, kind: type[Row]) -> Insert:
         return statement
     new = statement.excluded
     others = [column.name for column in table.columns if column.name not in kind.key]
-    if kind in (DailyTotalRow, CallTotalRow):
+    if kind in (CallTotalRow, CallStepRow):
         changes: dict[str, Any] = {name: table.columns[name] + new[name] for name in others}
     else:
         changes = {name: new[name] for name in others}
@@ -97,47 +96,40 @@ def _remove(connection: Connection, removal: Removal) -> None:
     connection.execute(delete(table).where(and_(*(table.columns[name] == value for name, value in pairs))))
 
 
-def _daily(rows: Iterable[Row | Removal]) -> list[DailyTotalRow]:
-    """What the calls among `rows` add to the totals of their days."""
-    totals: dict[tuple[str, str, str], DailyTotalRow] = {}
-    for row in rows:
-        if isinstance(row, ToolCallRow):
-            day = time.strftime("%Y-%m-%d", time.gmtime(row.at))
-            key = (day, row.tool, row.project or "")
-            total = totals.setdefault(key, DailyTotalRow(day=day, tool=row.tool, project=key[2]))
-            total.calls += 1
-            total.errors += row.outcome != "ok"
-            total.duration_ms += row.duration_ms
-            total.answer_chars += row.answer_chars
-    return list(totals.values())
-
-
-def _totals(rows: Iterable[Row | Removal]) -> list[CallTotalRow]:
+def _totals(rows: Iterable[Row | Removal]) -> list[Row]:
     """What the calls among `rows` add to the totals of their spans, tools and projects."""
-    totals: dict[tuple[int, str, int, str, int], CallTotalRow] = {}
+    totals: dict[tuple[int, str, str, int], CallTotalRow] = {}
+    steps: dict[tuple[int, str, str, int, int], CallStepRow] = {}
     for row in rows:
         if isinstance(row, ToolCallRow):
             step = round(STEPS_OF_A_DOUBLING * math.log2(max(row.duration_ms, LEAST_MS)))
-            for key in itertools.product(SPANS_S, {row.project or "", ""}, {row.tool, ""}):
-                _add(totals, row, *key, step)
-    return list(totals.values())
+            for span, project, tool in itertools.product(SPANS_S, {row.project or "", ""}, {row.tool, ""}):
+                key = (span, project, tool, int(row.at // span) * span)
+                _add(totals, row, key)
+                _add_to_step(steps, row, (*key, step))
+    return [*totals.values(), *steps.values()]
 
 
 def _add(
-    totals: dict[tuple[int, str, int, str, int], CallTotalRow],
-    row: ToolCallRow,
-    span: int,
-    project: str,
-    tool: str,
-    step: int,
+    totals: dict[tuple[int, str, str, int], CallTotalRow], row: ToolCallRow, key: tuple[int, str, str, int]
 ) -> None:
-    since = int(row.at // span) * span
-    key = (span, project, since, tool, step)
     total = totals.get(key)
     if total is None:
-        total = totals[key] = CallTotalRow(span=span, project=project, since=since, tool=tool, step=step)
+        span, project, tool, since = key
+        total = totals[key] = CallTotalRow(span=span, project=project, tool=tool, since=since)
     total.calls += 1
     total.errors += row.outcome != "ok"
     total.duration_ms += row.duration_ms
     total.longest_ms = max(total.longest_ms, row.duration_ms)
     total.answer_chars += row.answer_chars
+
+
+def _add_to_step(
+    steps: dict[tuple[int, str, str, int, int], CallStepRow], row: ToolCallRow, key: tuple[int, str, str, int, int]
+) -> None:
+    of_step = steps.get(key)
+    if of_step is None:
+        span, project, tool, since, step = key
+        of_step = steps[key] = CallStepRow(span=span, project=project, tool=tool, since=since, step=step)
+    of_step.calls += 1
+    of_step.duration_ms += row.duration_ms

@@ -10,7 +10,7 @@ from sqlmodel import Field, SQLModel
 
 from serena_central.store.rows import TABLES, Row
 
-SCHEMA_VERSION = "0012"
+SCHEMA_VERSION = "0013"
 """Alembic's newest revision."""
 
 

@@ -1,28 +1,30 @@
 """The named questions about ranges of time: calls, memory and edits, from totals that are kept as rows are written."""
 
 import math
-from collections.abc import Callable, Sequence
-from itertools import groupby
-from operator import itemgetter
+import time
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import msgspec
-from sqlalchemy import ColumnElement, Integer, Select, cast, func, literal, select
+from sqlalchemy import ColumnElement, Integer, Select, Table, cast, func, literal, select
 from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.compiler import SQLCompiler
 from sqlalchemy.sql.functions import FunctionElement
 
 from serena_central.store.database import Database
 from serena_central.store.query_results import CallBin, DayTotal, ToolStatistics
-from serena_central.store.rows import CallTotalRow, DailyTotalRow, EditRow, MemoryTotalRow
+from serena_central.store.rows import CallStepRow, CallTotalRow, EditRow, MemoryTotalRow
 from serena_central.store.spans import SPANS_S, TimeRange
 from serena_central.store.tables import METADATA
 
-_CALLS, _MEMORY, _EDITS, _DAYS = (
-    METADATA.tables[kind.table] for kind in (CallTotalRow, MemoryTotalRow, EditRow, DailyTotalRow)
+_CALLS, _STEPS, _MEMORY, _EDITS = (
+    METADATA.tables[kind.table] for kind in (CallTotalRow, CallStepRow, MemoryTotalRow, EditRow)
 )
 
 MOST_PROJECTS = 50
+
+NO_CALLS = 0.0, 0.0
+"""Percentiles where none is on record: totals and what percentiles are read from are not deleted at once."""
 
 
 class TotalQueries:
@@ -42,14 +44,14 @@ class TotalQueries:
         """As `tool_statistics`, without percentiles, which are several times as much to read."""
         columns = _CALLS.columns
         # By name, since the tool stands before the time in the key.
-        names = self._names(columns.tool, columns.project == project)
+        names = self.tools_on_record(project)
         return self._totals(wanted, columns.tool, columns.project == project, columns.tool.in_(names))
 
     def with_percentiles_of_tools(
         self, wanted: TimeRange, totals: Sequence[ToolStatistics], *, project: str = ""
     ) -> list[ToolStatistics]:
         """These entries of `tool_totals`, in their order."""
-        columns = _CALLS.columns
+        columns = _STEPS.columns
         own = columns.tool.in_([one.tool for one in totals])
         return self._with_percentiles(wanted, totals, columns.tool, columns.project == project, own)
 
@@ -60,7 +62,7 @@ class TotalQueries:
     def project_totals(self, wanted: TimeRange, *, tool: str = "") -> list[ToolStatistics]:
         """As `tool_totals`, one entry per project, which stands as `tool`: those with the most calls."""
         columns = _CALLS.columns
-        names = self._names(columns.project)
+        names = self.projects_on_record()
         found = self._totals(wanted, columns.project, columns.project.in_(names), columns.tool == tool)
         return found[:MOST_PROJECTS]
 
@@ -68,7 +70,7 @@ class TotalQueries:
         self, wanted: TimeRange, totals: Sequence[ToolStatistics], *, tool: str = ""
     ) -> list[ToolStatistics]:
         """These entries of `project_totals`, in their order."""
-        columns = _CALLS.columns
+        columns = _STEPS.columns
         own = columns.project.in_([one.tool for one in totals])
         return self._with_percentiles(wanted, totals, columns.project, own, columns.tool == tool)
 
@@ -77,25 +79,30 @@ class TotalQueries:
         columns = _CALLS.columns
         days = columns.span == SPANS_S[-1], columns.since > wanted.since - SPANS_S[-1], columns.since < wanted.until
         chosen = select(columns.project).where(
-            *days, columns.tool == "", columns.project.in_(self._names(columns.project))
+            *days, columns.tool == "", columns.project.in_(self.projects_on_record())
         )
         chosen = chosen.group_by(columns.project).order_by(func.sum(columns.calls).desc()).limit(MOST_PROJECTS)
         return [str(project) for (project,) in self._database.read_at_once([chosen])]
 
     def calls_over_time(self, wanted: TimeRange, *, tool: str = "", project: str = "") -> list[CallBin]:
         """One entry for each bin in which calls ended, in order."""
-        columns = _CALLS.columns
-        start = _bin_of(columns.since, wanted)
-        of_range = columns.since >= wanted.start, columns.since < math.ceil(wanted.until)
-        own = columns.span == wanted.span_s, columns.project == project, columns.tool == tool
-        steps = self._database.read_at_once([_by_step(start, *own, *of_range)])
-        bins: list[CallBin] = []
-        for at, found in groupby(sorted(steps), key=itemgetter(0)):
-            of_bin = list(found)
-            p50_ms, p95_ms = _percentiles(of_bin)
-            calls, errors = (sum(step[field] for step in of_bin) for field in (2, 4))
-            bins.append(CallBin(at=int(at), calls=calls, errors=errors, p50_ms=p50_ms, p95_ms=p95_ms))
-        return bins
+
+        def of_range(table: Table) -> list[ColumnElement[bool]]:
+            columns = table.columns
+            own = columns.span == wanted.span_s, columns.project == project, columns.tool == tool
+            return [*own, columns.since >= wanted.start, columns.since < math.ceil(wanted.until)]
+
+        start, by_step = (_bin_of(table.columns.since, wanted) for table in (_CALLS, _STEPS))
+        sums = [_sum(_CALLS.columns[name]) for name in ("calls", "errors")]
+        totals, steps = self._database.read_each_at_once(
+            [select(start, *sums).where(*of_range(_CALLS)).group_by(start), _by_step(by_step, *of_range(_STEPS))]
+        )
+        found = _percentiles_of_each(steps)
+        return [
+            CallBin(at=int(at), calls=calls, errors=errors, p50_ms=p50_ms, p95_ms=p95_ms)
+            for at, calls, errors in sorted(totals)
+            for p50_ms, p95_ms in [found.get(at, NO_CALLS)]
+        ]
 
     def memory_over_time(self, wanted: TimeRange, *, root: str = "") -> list[tuple[int, int]]:
         """When a bin began and the most bytes that language servers took in it, for bins in which one ran."""
@@ -117,26 +124,24 @@ class TotalQueries:
             chosen = chosen.where(columns.project_root == root)
         return self._pairs(chosen.group_by(start).order_by(start))
 
-    def daily_totals(self, since_day: str) -> list[DailyTotalRow]:
-        """From a day (ISO 8601) on, in order."""
-        columns = _DAYS.columns
-        chosen = select(_DAYS).where(columns.day >= since_day)
-        chosen = chosen.order_by(columns.day, columns.tool, columns.project)
-        return self._database.read(
-            lambda connection: [DailyTotalRow(**row) for row in connection.execute(chosen).mappings()]
-        )
-
     def totals_by_day(self) -> list[DayTotal]:
         """Every day on record, in order."""
-        columns = _DAYS.columns
-        sums = [_sum(columns[name]).label(name) for name in ("calls", "errors", "answer_chars")]
-        chosen = select(columns.day, *sums).group_by(columns.day).order_by(columns.day)
-        return self._database.read(
-            lambda connection: [
-                DayTotal(day=row["day"], **{one.name: int(row[one.name]) for one in sums})
-                for row in connection.execute(chosen).mappings()
-            ]
-        )
+        columns = _CALLS.columns
+        own = columns.span == SPANS_S[-1], columns.project == "", columns.tool == ""
+        chosen = select(columns.since, columns.calls, columns.errors, columns.answer_chars).where(*own)
+        return [
+            DayTotal(day=time.strftime("%Y-%m-%d", time.gmtime(since)), calls=calls, errors=errors, answer_chars=chars)
+            for since, calls, errors, chars in self._database.read_at_once([chosen.order_by(columns.since)])
+        ]
+
+    def tools_on_record(self, project: str = "") -> list[str]:
+        """Tools with calls on record in this project, or in any."""
+        columns = _CALLS.columns
+        return self._names(columns.tool, columns.project == project)
+
+    def projects_on_record(self) -> list[str]:
+        """Projects with calls on record."""
+        return self._names(_CALLS.columns.project)
 
     def _names(self, name: ColumnElement[str], *own: ColumnElement[bool]) -> list[str]:
         """The tools or projects of which there are totals: one step in the key for each, not one for each row."""
@@ -157,7 +162,7 @@ class TotalQueries:
             return select(by, *sums, func.max(columns.longest_ms)).where(*own, *of_stretch).group_by(by)
 
         found: dict[str, ToolStatistics] = {}
-        for of, calls, errors, duration_ms, answer_chars, longest_ms in self._of_stretches(wanted, chosen):
+        for of, calls, errors, duration_ms, answer_chars, longest_ms in self._of_stretches(_CALLS, wanted, chosen):
             before = found.get(of) or ToolStatistics(of, 0, 0, 0.0, 0, 0.0)
             found[of] = ToolStatistics(
                 of,
@@ -172,18 +177,21 @@ class TotalQueries:
     def _with_percentiles(
         self, wanted: TimeRange, totals: Sequence[ToolStatistics], by: ColumnElement[str], *own: ColumnElement[bool]
     ) -> list[ToolStatistics]:
-        steps: dict[str, list[Sequence[Any]]] = {one.tool: [] for one in totals}
-        for step in self._of_stretches(wanted, lambda *of_stretch: _by_step(by, *own, *of_stretch)):
-            steps[step[0]].append(step)
-        found = {of: _percentiles(of_one) for of, of_one in steps.items()}
-        return [msgspec.structs.replace(one, p50_ms=found[one.tool][0], p95_ms=found[one.tool][1]) for one in totals]
+        found = _percentiles_of_each(
+            self._of_stretches(_STEPS, wanted, lambda *of_stretch: _by_step(by, *own, *of_stretch))
+        )
+        return [
+            msgspec.structs.replace(one, p50_ms=p50_ms, p95_ms=p95_ms)
+            for one in totals
+            for p50_ms, p95_ms in [found.get(one.tool, NO_CALLS)]
+        ]
 
     def _of_stretches(
-        self, wanted: TimeRange, chosen: Callable[..., Select[*tuple[Any, ...]]]
+        self, table: Table, wanted: TimeRange, chosen: Callable[..., Select[*tuple[Any, ...]]]
     ) -> Sequence[Sequence[Any]]:
         """What `chosen` finds in each of the longest spans that cover the range, by the conditions that it is given:
         each in the order of the key, which the database would sort again if it were to put them together."""
-        columns = _CALLS.columns
+        columns = table.columns
         return self._database.read_at_once(
             [
                 chosen(columns.span == span, columns.since >= start, columns.since < end)
@@ -224,19 +232,24 @@ def _sum(column: ColumnElement[Any]) -> ColumnElement[Any]:
 
 
 def _by_step(of: ColumnElement[Any], *own: ColumnElement[bool]) -> Select[*tuple[Any, ...]]:
-    """For each value of `of`, and for calls that took about as long: the step, calls, duration and errors."""
-    columns = _CALLS.columns
-    sums = [_sum(columns[name]) for name in ("calls", "duration_ms", "errors")]
+    """For each value of `of`, and for calls that took about as long: the step, calls and duration."""
+    columns = _STEPS.columns
+    sums = [_sum(columns[name]) for name in ("calls", "duration_ms")]
     return select(of, columns.step, *sums).where(*own).group_by(of, columns.step)
 
 
-def _percentiles(steps: Sequence[Sequence[Any]]) -> tuple[float, float]:
-    """The 50th and the 95th of rows of `_by_step`, of one stretch of time or of several."""
-    together: dict[int, tuple[int, float]] = {}
-    for _, step, calls, duration_ms, _ in steps:
+def _percentiles_of_each(steps: Iterable[Sequence[Any]]) -> dict[Any, tuple[float, float]]:
+    """The 50th and the 95th of rows of `_by_step`, of one stretch of time or of several, by their first value."""
+    found: dict[Any, dict[int, tuple[int, float]]] = {}
+    for of, step, calls, duration_ms in steps:
+        together = found.setdefault(of, {})
         before = together.get(step, (0, 0.0))
         together[step] = before[0] + calls, before[1] + duration_ms
-    quickest_first = [together[step] for step in sorted(together)]
+    return {of: _percentiles([together[step] for step in sorted(together)]) for of, together in found.items()}
+
+
+def _percentiles(quickest_first: Sequence[tuple[int, float]]) -> tuple[float, float]:
+    """Of calls that took about as long: how many, and how long together."""
     calls = sum(count for count, _ in quickest_first)
 
     def percentile(percent: int) -> float:

@@ -134,22 +134,17 @@ async def event_pages(
     until: float | None = None,
     owner: str | None = None,
     own: Collection[str] = (),
+    after: int | None = None,
 ) -> dict[str, Any]:
-    """Events from the database, with `owner` those of this credential's sessions, of which `own` are remembered;
-    the newest from memory where it fails. A search for words that has not looked at all of them says how far it
-    got."""
+    """Events from the database, the newest first, or the oldest of those `after` an id; with `owner` those of this
+    credential's sessions, of which `own` are remembered; the newest from memory where it fails. A search for words that
+    has not looked at all of them says how far it got."""
     before = query.get("before", "")
-    wanted = EventFilter(
-        kind=query.get("kind"),
-        session=query.get("session"),
-        project=query.get("project"),
-        severity=query.get("severity"),
-        words=query.get("q", "")[:WORDS_CHARS],
+    wanted = msgspec.structs.replace(
+        event_filter(query, limit, since, until),
         owner=owner,
-        since=since,
-        until=until,
         before=int(before) if before.isascii() and before.isdigit() and len(before) < 19 else None,
-        limit=limit,
+        after=after,
     )
     try:
         if store.writer.problem is not None:  # the database can still be read, but lacks what is new
@@ -164,10 +159,29 @@ async def event_pages(
             "next_before": None,
             "note": f"only the newest: {error}",
         }
-    found: dict[str, Any] = {"events": page.events, "next_before": page.next_before}
+    found: dict[str, Any] = {"events": page.events, "next_before": page.next_id}
     if page.searched_to is not None:
-        found["note"] = f"Searched back to {utc(page.searched_to)}; older events follow on the next page."
+        to = utc(page.searched_to)
+        found["note"] = (
+            f"Searched back to {to}; older events follow on the next page."
+            if after is None
+            else f"Searched up to {to}; newer events follow on the next page."
+        )
     return found
+
+
+def event_filter(query: Mapping[str, str], limit: int, since: float, until: float | None) -> EventFilter:
+    """What the query chooses."""
+    return EventFilter(
+        kind=query.get("kind"),
+        session=query.get("session"),
+        project=query.get("project"),
+        severity=query.get("severity"),
+        words=query.get("q", "")[:WORDS_CHARS],
+        since=since,
+        until=until,
+        limit=limit,
+    )
 
 
 def _fits(event: Event, wanted: EventFilter) -> bool:

@@ -40,6 +40,7 @@ async def test_every_page_is_readable_by_everybody_and_nothing_is_cut_off(
                 found[name, width] = await violations(page)
                 if await page.evaluate("document.documentElement.scrollWidth") > size["width"]:
                     found[name, width].append("something is cut off")
+                found[name, width] += [f"a word is broken: {word}" for word in await page.evaluate(BROKEN_WORDS)]
     assert {page: violations for page, violations in found.items() if violations} == {}
 
 

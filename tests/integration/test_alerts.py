@@ -1,11 +1,7 @@
 """Chosen events reach a webhook, masked and not too often; what can't be sent holds nothing up."""
 
-import json
-import threading
 from collections.abc import Generator
-from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
-from typing import Any
 
 import anyio
 import pytest
@@ -15,41 +11,15 @@ from serena_central.core.events import Severity
 from serena_central.core.masking import MASK
 from serena_central.web.alerts import notification
 from tests.support.central import running_central
+from tests.support.webhook import Webhook, listening
 
 pytestmark = pytest.mark.anyio
 
 
-class Webhook:
-    """An HTTP server on loopback that keeps what it gets."""
-
-    def __init__(self) -> None:
-        self.got: list[dict[str, Any]] = []
-        webhook = self
-
-        class Handler(BaseHTTPRequestHandler):
-            def do_POST(self) -> None:
-                webhook.got.append(json.loads(self.rfile.read(int(self.headers["content-length"]))))
-                self.send_response(204)
-                self.end_headers()
-
-            def log_request(self, code: int | str = "-", size: int | str = "-") -> None: ...
-
-        self._server = HTTPServer(("127.0.0.1", 0), Handler)
-        self.url = f"http://127.0.0.1:{self._server.server_port}/hook"
-        self._thread = threading.Thread(target=self._server.serve_forever)
-        self._thread.start()
-
-    def close(self) -> None:
-        self._server.shutdown()
-        self._thread.join()
-        self._server.server_close()
-
-
 @pytest.fixture
 def webhook() -> Generator[Webhook]:
-    one = Webhook()
-    yield one
-    one.close()
+    with listening() as one:
+        yield one
 
 
 def breaker(root: str, reason: str, severity: Severity = Severity.ERROR) -> ServerBreaker:

@@ -1,12 +1,16 @@
 """All edits are listed, chosen and undone, one by one and a session's last hour at once. Over real HTTP."""
 
-from collections.abc import AsyncGenerator
+import re
+from collections.abc import AsyncGenerator, Callable
+from html import unescape
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import httpx
 import pytest
 
+from serena_central.store.rows import EditRow
 from tests.support.browser import Visitor, shown
 from tests.support.central import RunningCentral, running_central
 
@@ -85,6 +89,50 @@ async def test_edits_are_chosen_by_session_project_file_and_symbol(
     assert "No edit matches" in await visitor.see("/edits?file=none.py")
     for query in ("?before=x", "?before=1.2.3", f"?before={newest['at'] + 1}", "?project=%27%25"):
         await visitor.see(f"/edits{query}")
+
+
+@pytest.mark.parametrize(
+    ("sort", "order"),
+    [
+        ("-when", lambda one: one.at),
+        ("symbol", lambda one: (one.symbol, -one.at)),
+        ("-lines", lambda one: (-sum(file["added"] + file["removed"] for file in one.files), -one.at)),
+        ("files", lambda one: (one.files[0]["path"], -one.at)),
+        ("by", lambda one: (one.client, -one.at)),
+        ("project", lambda one: (one.project_root, -one.at)),
+    ],
+)
+async def test_sorted_edits_are_paged_by_their_place_while_others_are_added(
+    central: RunningCentral, visitor: Visitor, sort: str, order: Callable[[EditRow], Any]
+) -> None:
+    def edit(number: int, at: float) -> EditRow:
+        file = {"path": f"m{number % 7}.py", "fate": "changed", "added": number % 6, "removed": number % 4}
+        return EditRow(
+            id=f"e-{number:03}",
+            at=at,
+            call=f"c-{number}",
+            tool="replace_symbol_body",
+            session=f"s-{number % 3}",
+            client=f"agent{number % 3}",
+            project_root=f"/src/p{number % 4}",
+            files=[file],
+            symbol=f"Cart/s{number % 5}",
+        )
+
+    rows = [edit(number, 1.75e9 + number / 7) for number in range(90)]
+    await central.central.store.write(rows)
+    page, seen, added = f"/edits?sort={sort}", list[str](), 100
+    while page:
+        html = await visitor.see(page)
+        seen += re.findall(r'<tr id="edit-(e-\d+)"', html)
+        following = re.search(r'rel="next" href="/dashboard([^"]+)"', html)
+        page = unescape(following[1]) if following else ""
+        if sort != "-when":  # those would follow at the end
+            added += 1
+            await central.central.store.write([edit(added, 1.76e9 + added)])
+    assert seen == [one.id for one in sorted(rows, key=order)]
+    for nonsense in ("x", '["a",1,"",1e400]', "[1,2,3,4]", '["a",1,2,3]'):
+        await visitor.see(f"/edits?sort={sort}&after={quote(nonsense)}")
 
 
 async def test_an_edit_shows_who_else_changed_its_files_and_the_call_that_made_it(

@@ -3,7 +3,10 @@
 import json
 import re
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from html import unescape
+from typing import Any
+from urllib.parse import quote
 
 import anyio
 import msgspec
@@ -16,6 +19,7 @@ from serena_central.store.query_results import DayTotal
 from serena_central.store.rows import Removal, Row
 from serena_central.web.pages import events, statistics
 from serena_central.web.pages.listing import Option
+from serena_central.web.pages.long_lists import LongPager
 from serena_central.web.pages.page import Visit
 from serena_central.web.pages.references import PageLink
 from tests.support.browser import Visitor
@@ -43,7 +47,8 @@ async def test_an_event_in_the_table_exactly(central: RunningCentral) -> None:
     )
     await recorded(central)
     (row,) = (shown := await events.table(visit(central, kind="server.happened"))).rows
-    assert shown == events.EventsTable([row], "", "", "", filtered=True)
+    assert (shown.note, shown.filtered) == ("", True)
+    assert shown.pager == LongPager(more_label="Older ›", first_label="‹ Newest", says=", the newest")
     assert row == events.EventLine(
         id=row.id,
         at=event.at,
@@ -114,6 +119,7 @@ async def test_the_form_shows_what_was_chosen(central: RunningCentral) -> None:
         log_url="/dashboard/events/log?project=a%26b&severity=error&range=day",
         ranges=None,  # type: ignore[arg-type]  # compared above
         range={"range": "day"},
+        sort="",
     )
 
 
@@ -151,6 +157,58 @@ async def test_events_are_filtered_and_come_fifty_at_a_time(central: RunningCent
     assert seen == list(range(119, -1, -1))
     assert "elsewhere" in await visitor.see("/events?severity=error")
     assert "No event matches" in await visitor.see("/events?session=nobody")
+
+
+@pytest.mark.parametrize(
+    ("sort", "order"),
+    [
+        ("-when", lambda at, kind, about: at),
+        ("kind", lambda at, kind, about: (kind, -at)),
+        ("-kind", lambda at, kind, about: ([-ord(one) for one in kind], -at)),
+        ("about", lambda at, kind, about: (about, -at)),
+    ],
+)
+async def test_sorted_events_are_paged_by_their_place_while_others_are_added(
+    central: RunningCentral, visitor: Visitor, monkeypatch: pytest.MonkeyPatch, sort: str, order: Callable[..., Any]
+) -> None:
+    monkeypatch.setattr(events, "ROWS", 7)
+    made: list[tuple[int, str, str]] = []
+
+    def publish(number: int, about: str) -> None:
+        if number % 3:
+            central.central.bus.publish(edit_applied(message=f"number {number}", project=about, session="s-1"))
+        else:
+            central.central.bus.publish(server_moved(message=f"number {number}", project=about))
+
+    for number in range(40):
+        about = f"{'ab'[number % 2]}-{number % 5}"
+        publish(number, about)
+        kind, full = ("edit.applied", f" {about} s-1") if number % 3 else ("server.moved", f"ty {about} ")
+        made.append((number, kind, full))
+    page, seen, added = f"/events?severity=info&sort={sort}", list[int](), 1000
+    while page:
+        html = await visitor.see(page)
+        seen += map(int, re.findall(r'class="what">number (\d+)<', html))
+        older = re.search(r'rel="next" href="/dashboard([^"]+)"', html)
+        page = unescape(older[1]) if older else ""
+        if sort != "-when":  # those would follow at the end
+            publish(added := added + 1, "c")
+    assert seen == [number for number, *_ in sorted(made, key=lambda one: order(*one))]
+    for nonsense in ("x", "[]", '["a",1,"",1e400]', "[1,2,3,4]", '["edit.applied",1,"",2]', "[[]]", "9" * 9000):
+        await visitor.see(f"/events?sort={sort}&after={quote(nonsense)}")
+
+
+async def test_sorted_events_come_from_memory_where_the_database_fails(
+    central: RunningCentral, visitor: Visitor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in range(3):
+        central.central.bus.publish(server_moved(message=f"number {number}"))
+        central.central.bus.publish(edit_applied(message=f"number {3 + number}"))
+    await recorded(central)
+    monkeypatch.setattr(central.central.store.writer, "problem", "the disk is full")
+    html = await visitor.see("/events?sort=kind")
+    assert "only the newest: the disk is full" in html
+    assert re.findall(r'class="what">number (\d+)<', html) == ["5", "4", "3", "2", "1", "0"]
 
 
 async def test_the_export_has_every_event_that_matches_as_json_lines(

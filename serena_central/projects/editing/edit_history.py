@@ -10,7 +10,7 @@ import time
 import zlib
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 import anyio
 import anyio.to_thread
@@ -24,11 +24,13 @@ from serena_central.editing.journal import Entry, Journal, Past
 from serena_central.editing.transaction import Applier
 from serena_central.files.boundary import OPEN, Access
 from serena_central.projects.editing.edit_records import AppliedEdit, edits_in, operation_of
-from serena_central.store.query_results import EDIT_PATCHES_KEPT_S, EditAnswer, EditFilter
+from serena_central.store.query_results import EDIT_PATCHES_KEPT_S, EditAnswer, EditBrief, EditFilter
 from serena_central.store.rows import EditRow
 from serena_central.store.store import Store
 
 logger = logging.getLogger(__name__)
+
+AnyEdit = TypeVar("AnyEdit", EditRow, EditBrief)
 
 MAX_PATCH_BYTES = 2_000_000
 """Compressed; an edit whose patches are larger can't be undone."""
@@ -144,7 +146,26 @@ class EditHistory:
         rows = await self._store.ask(lambda queries: queries.edits(wanted))
         return list(map(self._without_closed, rows))
 
-    def _without_closed(self, row: EditRow) -> EditRow:
+    async def edit_briefs(self, wanted: EditFilter) -> list[EditBrief]:
+        """What edits are sorted by, in the order of `edits`.
+
+        Raises:
+            StoreError
+        """
+        await self._store.writer.flush()
+        rows = await self._store.ask(lambda queries: queries.edit_briefs(wanted))
+        return list(map(self._without_closed, rows))
+
+    async def edits_with_ids(self, ids: Sequence[str]) -> list[EditRow]:
+        """In this order; without those that are gone.
+
+        Raises:
+            StoreError
+        """
+        rows = await self._store.ask(lambda queries: queries.edits_with_ids(ids))
+        return list(map(self._without_closed, rows))
+
+    def _without_closed(self, row: AnyEdit) -> AnyEdit:
         """An edit as people and agents may see it."""
         hides = self._access(Path(row.project_root)).hides
         files = [

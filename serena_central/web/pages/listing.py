@@ -11,6 +11,9 @@ from serena_central.web.pages.page import Visit, link
 ROWS = 50
 """Of a table on one page."""
 
+AFTER = "after"
+"""What a query calls the place behind which a page of a long list begins (long_lists.py)."""
+
 Row = TypeVar("Row")
 
 
@@ -80,6 +83,12 @@ class Columns(Generic[Row]):
             arranged.sort(key=key, reverse=falling)
         return arranged
 
+    def order(self, visit: Visit) -> tuple[str, Callable[[Row], Any] | None, bool]:
+        """The column that rows are sorted by and its key, "" and None for the order in which they come; and whether it
+        is reversed."""
+        name, falling = self._chosen(visit)
+        return name, self._columns[name].key if name else None, falling
+
     def sorts_by(self, visit: Visit, *names: str) -> bool:
         """Whether the query sorts by one of these columns."""
         return self._chosen(visit)[0] in names
@@ -118,7 +127,7 @@ class Columns(Generic[Row]):
 
 def _is_place(name: str) -> bool:
     """Whether this part of a query says which rows of a list are shown."""
-    return name in ("page", "before", "from") or name.endswith("-page")
+    return name in ("page", "before", AFTER, "from") or name.endswith("-page")
 
 
 def options(values: Sequence[str], chosen: str, *, shown: Callable[[str], str] = str) -> list[Option]:

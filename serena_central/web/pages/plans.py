@@ -53,6 +53,7 @@ class WaveLine(msgspec.Struct, frozen=True):
 
     one: WaveRun
     number: int
+    columns: list[Heading]
     tasks: list[TaskLine]
     files: list[str]
     changed_otherwise: list[str]
@@ -87,6 +88,18 @@ COLUMNS = Columns[PlanLine](
 )
 
 
+TASK_COLUMNS = Columns[TaskLine](
+    {
+        "task": Column("Task", lambda line: line.one.name.lower()),
+        "state": Column("State", lambda line: line.state),
+        "after": Column("Waits for", lambda line: sorted(line.one.after)),
+        "cost": Column("Cost", lambda line: line.one.cost_usd or 0.0, "number"),
+        "undo": Column("Undo", css="unseen"),
+    },
+)
+"""Without an order in the query, tasks stand as the plan has them."""
+
+
 async def listed(visit: Visit) -> PlanList:
     try:
         found = await (await visit.parts.tasks.plans()).listed(TaskFilter(limit=ROWS))
@@ -102,7 +115,7 @@ async def listed(visit: Visit) -> PlanList:
 async def state(visit: Visit) -> PlanDetails:
     one = await _found(visit)
     runs = one.state in (PlanState.RUNNING, PlanState.WAITING)
-    waves = [_wave(wave, number, over=not runs) for number, wave in enumerate(one.waves, 1)]
+    waves = [_wave(wave, number, visit, over=not runs) for number, wave in enumerate(one.waves, 1)]
     return PlanDetails(
         one=one,
         project=project_page(one.project_root),
@@ -114,7 +127,7 @@ async def state(visit: Visit) -> PlanDetails:
     )
 
 
-def _wave(wave: WaveRun, number: int, *, over: bool) -> WaveLine:
+def _wave(wave: WaveRun, number: int, visit: Visit, *, over: bool) -> WaveLine:
     seen = wave.verified
     tasks = [
         TaskLine(
@@ -128,7 +141,8 @@ def _wave(wave: WaveRun, number: int, *, over: bool) -> WaveLine:
     return WaveLine(
         one=wave,
         number=number,
-        tasks=tasks,
+        columns=TASK_COLUMNS.headings(visit, f"{PATH}/{visit.path['plan']}", of=str(number)),
+        tasks=TASK_COLUMNS.arranged(tasks, visit),
         files=seen.get("files", []),
         changed_otherwise=seen.get("changed_otherwise", []),
         edits_of_others=seen.get("edits_of_others", [])[:MOST_LISTED],

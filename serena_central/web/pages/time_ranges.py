@@ -11,6 +11,7 @@ from calendar import timegm
 import msgspec
 
 from serena_central.store.spans import TimeRange, time_range
+from serena_central.web.pages.listing import AFTER
 from serena_central.web.pages.page import Visit, link
 
 LENGTHS_S = {"hour": 3600.0, "day": 86_400.0, "week": 604_800.0}
@@ -73,7 +74,7 @@ def ranges(visit: Visit, path: str, *, all_times: bool = False) -> Ranges:
     own = _moment(visit.query.get("since", "")) is not None
     name = visit.query.get("range", "")
     name = "" if own else name if name in LENGTHS_S else "" if all_times else DEFAULT
-    kept = {key: value for key, value in visit.query.items() if key not in (*QUERY, "page", "before")}
+    kept = {key: value for key, value in visit.query.items() if key not in (*QUERY, "page", "before", AFTER)}
     shown = chosen(visit)
     every = [RangeLink("All", link(path, **kept), not name and not own)] if all_times else []
     return Ranges(

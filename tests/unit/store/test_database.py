@@ -86,7 +86,7 @@ def test_a_row_that_cannot_be_written_spoils_no_other(path: Path) -> None:
         ]
         assert database.write([project("/a"), *bad, project("/b")]) == 2
         assert {row.root for row in Queries(database).projects()} == {"/a", "/b"}
-        assert Queries(database).daily_totals("") == []
+        assert Queries(database).totals_by_day() == []
 
 
 @pytest.mark.sqlite

@@ -10,7 +10,7 @@ from serena_central.config.policies import RetentionPolicy
 from serena_central.store import EventFilter
 from serena_central.store.database import Database
 from serena_central.store.queries import DAY_S, SWEEP_ROWS, Queries
-from serena_central.store.query_results import CallFilter, EditFilter
+from serena_central.store.query_results import CallFilter, DayTotal, EditFilter
 from serena_central.store.rows import (
     EditRow,
     EventRow,
@@ -26,7 +26,7 @@ from tests.support.postgresql import url_for
 QUARTER_S = 900
 
 TOTALS_OF_A_CALL = 4
-"""Of each span: of its tool or all, in its project or all."""
+"""Of each span: of its tool or all, in its project or all; and as many of calls that took as long."""
 
 
 @pytest.fixture
@@ -66,7 +66,7 @@ def test_pages_of_events_follow_each_other_without_gap_or_repetition(database: D
         page = queries.events(EventFilter(before=before, limit=10))
         seen += [event.seq for event in page.events]
         database.write([EventRow(seq=99, at=99.0, kind="a.b")])  # what comes meanwhile moves no page
-        before = page.next_before
+        before = page.next_id
         if before is None:
             break
     assert seen == list(range(24, -1, -1))
@@ -165,20 +165,18 @@ def test_totals_of_minutes_are_deleted_before_the_others(database: Database) -> 
     assert [one.calls for one in Queries(database).calls_over_time(minutes._replace(span_s=900, bin_s=900))] == [1, 1]
 
 
-def test_daily_totals_add_up_over_batches_and_outlive_their_calls(database: Database) -> None:
+def test_totals_of_days_add_up_over_batches_and_outlive_their_calls(database: Database) -> None:
     database.write([call(1, at=10.0, ms=2.0), call(2, at=20.0, ms=3.0, outcome="error")])
-    database.write([call(3, at=30.0, ms=4.0), call(4, at=DAY_S + 1.0)])
-    Queries(database).sweep(RetentionPolicy(), now=100.0 * DAY_S)
-    first, second = Queries(database).daily_totals("1970-01-01")
-    assert (first.day, first.tool, first.project, first.calls, first.errors) == (
-        "1970-01-01",
-        "find_symbol",
-        "/p",
-        3,
-        1,
-    )
-    assert (first.duration_ms, first.answer_chars, second.day) == (9.0, 30, "1970-01-02")
-    assert Queries(database).daily_totals("1970-01-02") == [second]
+    database.write([call(3, at=30.0, ms=4.0, tool="read_file"), call(4, at=DAY_S + 1.0)])
+    queries = Queries(database)
+    queries.sweep(RetentionPolicy(), now=100.0 * DAY_S)
+    assert queries.totals_by_day() == [
+        DayTotal(day="1970-01-01", calls=3, errors=1, answer_chars=30),
+        DayTotal(day="1970-01-02", calls=1, errors=0, answer_chars=10),
+    ]
+    # Nothing else is left, by which a range of that time would be counted in part.
+    assert (queries.tools_on_record(), queries.projects_on_record()) == ([], [])
+    assert queries.tool_statistics(TimeRange(0.0, 2.0 * DAY_S, 3600, 3600)) == []
 
 
 def test_sessions_are_taken_back_the_latest_first(database: Database) -> None:
@@ -209,8 +207,9 @@ def test_a_sweep_deletes_what_is_old_and_nothing_else(database: Database) -> Non
     database.write([session("old", old), session("fresh", fresh), ServerRunRow(id="on", **run)])
     database.write([ServerRunRow(id="over", ended_at=old, **run)])
     queries = Queries(database)
-    # Those of minutes of both calls, and the other two of the old one.
-    assert queries.sweep(RetentionPolicy(), now) == SWEEP_ROWS + 1 + 3 + TOTALS_OF_A_CALL * 4
+    # Those of minutes of both calls, and the others of the old one but for those of its day, which is not over.
+    totals = 2 * TOTALS_OF_A_CALL * (2 + len(SPANS_S) - 2)
+    assert queries.sweep(RetentionPolicy(), now) == SWEEP_ROWS + 1 + 3 + totals
     assert [event.seq for event in queries.events(EventFilter()).events] == [-1]
     assert [row.id for row in queries.calls_of_session("s")] == ["c-2"]
     assert [row.id for row in queries.sessions_since(0.0)] == ["fresh"]
@@ -260,7 +259,7 @@ def test_a_sweep_ends_when_it_is_stopped_and_the_next_one_deletes_the_rest(datab
     database.write([call(number, at=1000.0 * number) for number in range(20)])
     queries, asked = Queries(database), iter([False, False])
     assert queries.sweep(RetentionPolicy(), now=now, stopped=lambda: next(asked, True)) == 20  # the calls alone
-    everything = TimeRange(0.0, now, SPANS_S[2], SPANS_S[2])
+    everything = TimeRange(0.0, now, SPANS_S[3], SPANS_S[3])
     assert sum(one.calls for one in queries.calls_over_time(everything)) == 20
     queries.sweep(RetentionPolicy(), now=now)
     assert queries.calls_over_time(everything) == []
@@ -269,7 +268,7 @@ def test_a_sweep_ends_when_it_is_stopped_and_the_next_one_deletes_the_rest(datab
 def test_events_are_searched_for_words_in_a_range_of_time_page_by_page(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("serena_central.store.queries.EVENTS_SEARCHED", 10)
+    monkeypatch.setattr("serena_central.store.list_queries.EVENTS_SEARCHED", 10)
     texts = {3: "Broken PIPE", 28: "Broken PIPE"}
     database.write(
         [
@@ -280,14 +279,14 @@ def test_events_are_searched_for_words_in_a_range_of_time_page_by_page(
     queries = Queries(database)
     first = queries.events(EventFilter(words="broken  pipe"))
     assert ([one.seq for one in first.events], first.searched_to) == ([28], 20.0)
-    second = queries.events(EventFilter(words="broken pipe", before=first.next_before))
+    second = queries.events(EventFilter(words="broken pipe", before=first.next_id))
     assert (second.events, second.searched_to) == ([], 10.0)
-    third = queries.events(EventFilter(words="broken pipe", before=second.next_before))
-    assert ([one.seq for one in third.events], third.next_before, third.searched_to) == ([3], None, None)
+    third = queries.events(EventFilter(words="broken pipe", before=second.next_id))
+    assert ([one.seq for one in third.events], third.next_id, third.searched_to) == ([3], None, None)
     assert [one.seq for one in queries.events(EventFilter(words="x2_")).events] == []  # no wildcards
     assert [one.seq for one in queries.events(EventFilter(words="finished X27")).events] == [27]
     inside = queries.events(EventFilter(since=5.0, until=8.0))
-    assert ([one.seq for one in inside.events], inside.next_before) == ([7, 6, 5], None)
+    assert ([one.seq for one in inside.events], inside.next_id) == ([7, 6, 5], None)
     assert queries.events(EventFilter(since=100.0)).events == []
     assert queries.events(EventFilter(until=0.0)).events == []
 

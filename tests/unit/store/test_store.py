@@ -123,7 +123,7 @@ async def test_a_hundred_thousand_old_rows_go_while_new_ones_come_and_their_spac
             while path.stat().st_size > full / 10:
                 await anyio.sleep(0.01)
             assert await store.ask(lambda queries: queries.calls_of_session("s")) == []
-            assert [total.calls for total in await store.ask(lambda queries: queries.daily_totals(""))] == [1]
+            assert [total.calls for total in await store.ask(lambda queries: queries.totals_by_day())] == [1]
         assert put_meanwhile > 0
         assert store.writer.dropped.total() == 0
         assert raw.execute("SELECT count(*) FROM event").fetchone() == (put,)

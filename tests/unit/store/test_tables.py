@@ -1,17 +1,22 @@
 """Rows, tables and migrations say the same, and the heavy parts are loaded only when they are needed."""
 
+import itertools
+import math
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import msgspec
 from alembic.config import Config
 from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
-from sqlalchemy import Connection, Engine, create_engine, inspect
+from sqlalchemy import Connection, Engine, create_engine, inspect, text
 
 from serena_central.core.resources import migrations_folder
-from serena_central.store.rows import Row
+from serena_central.store.database import Database
+from serena_central.store.queries import Queries
+from serena_central.store.rows import Row, ToolCallRow
 from serena_central.store.schema import bring_up_to_date, migrate
 from serena_central.store.tables import METADATA, SCHEMA_VERSION
 
@@ -78,3 +83,73 @@ def test_opening_a_new_or_current_database_does_not_load_alembic(tmp_path: Path)
     )
     for _ in range(2):
         assert "alembic" not in modules_after(code)
+
+
+def test_totals_of_calls_are_kept_by_the_migration_that_parts_them_from_their_durations(tmp_path: Path) -> None:
+    """They are what they would be had the calls been written to a new database."""
+    calls = [
+        ToolCallRow(
+            id=f"c-{number}",
+            at=1e9 + 700.0 * number,
+            session="s",
+            project=("/p", None, "/q")[number % 3],
+            tool=("find_symbol", "read_file")[number % 2],
+            duration_ms=float(1 + number % 50),
+            outcome="error" if number % 7 == 0 else "ok",
+            answer_chars=number,
+        )
+        for number in range(400)
+    ]
+    old, new = Database(tmp_path / "old.db"), Database(tmp_path / "new.db")
+    engine = create_engine(f"sqlite:///{tmp_path / 'old.db'}")
+    with engine.begin() as connection:
+        migrate(connection, "0012")
+        for row in calls:
+            _total_as_before(connection, row)
+        gone = {"day": "2001-01-01", "tool": "t", "project": "/p", "calls": 3, "errors": 1, "ms": 5.0, "chars": 7}
+        connection.execute(
+            text("INSERT INTO daily_total VALUES (:day, :tool, :project, :calls, :errors, :ms, :chars)"), gone
+        )
+    engine.dispose()
+    new.write(calls)
+    read = [
+        database.read(
+            lambda connection: {
+                table: sorted(map(tuple, connection.exec_driver_sql(f"SELECT * FROM {table}").all()))
+                for table in ("call_total", "call_step")
+            }
+        )
+        for database in (old, new)
+    ]
+    assert read[0]["call_step"] == read[1]["call_step"]
+    assert set(read[0]["call_total"]) - set(read[1]["call_total"]) == {(86400, "", "", 978307200, 3, 1, 5.0, 0.0, 7)}
+    assert set(read[1]["call_total"]) < set(read[0]["call_total"])
+    assert Queries(old).totals_by_day()[0].calls == 3
+    old.close()
+    new.close()
+
+
+def _total_as_before(connection: Connection, row: ToolCallRow) -> None:
+    """What a call added to its totals before revision 0013."""
+    values = {"tool": row.tool, "ms": row.duration_ms, "failed": row.outcome != "ok", "chars": row.answer_chars}
+    day = time.strftime("%Y-%m-%d", time.gmtime(row.at))
+    connection.execute(
+        text(
+            "INSERT INTO daily_total VALUES (:day, :tool, :project, 1, :failed, :ms, :chars) ON CONFLICT DO UPDATE SET "
+            "calls = calls + 1, errors = errors + :failed, duration_ms = duration_ms + :ms, "
+            "answer_chars = answer_chars + :chars"
+        ),
+        values | {"day": day, "project": row.project or ""},
+    )
+    step = round(4 * math.log2(row.duration_ms))
+    for span, project, tool in itertools.product((60, 900, 21_600, 86_400), {row.project or "", ""}, {row.tool, ""}):
+        key = {"span": span, "project": project, "tool": tool, "since": int(row.at // span) * span, "step": step}
+        connection.execute(
+            text(
+                "INSERT INTO call_total VALUES (:span, :project, :tool, :since, :step, 1, :failed, :ms, :ms, :chars) "
+                "ON CONFLICT DO UPDATE SET calls = calls + 1, errors = errors + :failed, "
+                "duration_ms = duration_ms + :ms, longest_ms = max(longest_ms, :ms), "
+                "answer_chars = answer_chars + :chars"
+            ),
+            values | key,
+        )
