@@ -2,9 +2,10 @@
 
 The texts stand in a few large chunks: one `find` over a chunk tells which of its hundreds of files hold what a pattern
 needs, in a tenth of the time that opening them takes. A text counts for the stamp that its file had when it was read,
-and only for that: whoever asks brings the stamps of now, from behind the tree's barrier. What is too large, was changed
-a moment ago, has several names on the disk (a write by the other one is not heard of) or a wide encoding is not kept:
-each search reads it.
+and only for that: whoever asks brings the stamps of now, from behind the tree's barrier. Some writes are heard of late
+or never, through a memory map or another name of the file: so the stamps are compared with the disk's once a second.
+What is too large, was changed a moment ago, has several names on the disk or a wide encoding is not kept: each search
+reads it.
 
 A `Corpora` bounds all of them together, and drops those that nobody has searched for a while.
 """
@@ -37,6 +38,9 @@ MAX_FILE_BYTES = 4_000_000
 
 CHUNK_BYTES = 1_000_000
 """`bytes.find` keeps the interpreter's lock while it looks through one chunk: 0.3 ms."""
+
+CHECK_S = 1.0
+"""How long what is kept counts without a look at the disk: that takes 3 ms per 1,000 files, a tenth of reading them."""
 
 IDLE_S = 600.0
 """Who searches does so again within some minutes, and all can be read again in a tenth of a second per 10,000 files."""
@@ -76,6 +80,8 @@ class Corpus:
         self._chunks: list[_Chunk] = []
         self.size_bytes = 0
         self.last_used = time.monotonic()
+        self._checked_at = self.last_used
+        self._unheard: set[str] = set()
 
     def read(self, paths: Iterable[str], stamps: Mapping[str, Stamp], go_on: Callable[[int], bool]) -> set[str]:
         """Reads and keeps those of the files that are not kept as of their stamps, as far as there is room; returns
@@ -84,6 +90,8 @@ class Corpus:
         `stamps` are those of all files of the root. `go_on` is told how many were read, and says whether to continue.
         """
         self.last_used = time.monotonic()
+        if self.last_used - self._checked_at >= CHECK_S:
+            self._check()
         kept = self._kept.get
         found, missing = set[str](), dict[str, Stamp]()
         for path in paths:
@@ -120,9 +128,38 @@ class Corpus:
             kept = self._kept.get(path)
             return kept.chunk.data[kept.start : kept.end] if kept is not None and kept.stamp == stamp else None
 
+    def unheard(self) -> set[str]:
+        """Files that were found changed although nobody had heard of it; each is told once."""
+        with self._lock:
+            found, self._unheard = self._unheard, set()
+            return found
+
     def clear(self) -> None:
         with self._lock:
             self._kept, self._chunks, self.size_bytes = {}, [], 0
+
+    def _check(self) -> None:
+        """Forgets the files that are not as they were when they were read."""
+        self._checked_at = time.monotonic()
+        with self._lock:
+            kept = list(self._kept.items())
+        changed: list[str] = []
+        for path, one in kept:
+            try:
+                status = os.stat(self._folder + path, follow_symlinks=False)  # noqa: PTH116 - a third of the time
+            except OSError:
+                continue  # of what is gone the tree hears
+            stamp = one.stamp
+            if status.st_ctime_ns != stamp.ctime_ns or status.st_size != stamp.size or status.st_ino != stamp.inode:
+                changed.append(path)
+        self._drop(changed)
+
+    def _drop(self, changed: Collection[str]) -> None:
+        if changed:
+            with self._lock:
+                self._unheard.update(changed)
+                for path in changed:
+                    self._forget(path)
 
     def _add(self, missing: Mapping[str, Stamp], stamps: Mapping[str, Stamp], go_on: Callable[[int], bool]) -> None:
         wanted = sum(stamp.size for stamp in missing.values() if stamp.size <= MAX_FILE_BYTES)
@@ -139,7 +176,14 @@ class Corpus:
         for number, (path, stamp) in enumerate(missing.items()):
             if not go_on(number):
                 break
-            if stamp.size > min(MAX_FILE_BYTES, room - size) or (data := _read(self._folder + path, stamp)) is None:
+            if stamp.size > min(MAX_FILE_BYTES, room - size):
+                continue
+            try:
+                data = _read(self._folder + path, stamp)
+            except _SeveralNames:
+                self._drop([other for other, one in self._kept.items() if one.stamp.inode == stamp.inode])
+                continue
+            if data is None:
                 continue
             parts.append((path, stamp, data))
             size += len(data) + len(_GAP)
@@ -228,15 +272,25 @@ class Corpora:
             return room
 
 
+class _SeveralNames(Exception):
+    """A file may be written by a name that nobody listens to."""
+
+
 def _read(path: str, stamp: Stamp) -> bytes | None:
-    """The bytes of a file, which had this stamp before and after; None for one that is not kept."""
+    """The bytes of a file, which had this stamp before and after; None for one that is not kept.
+
+    Raises:
+        _SeveralNames
+    """
     try:
         descriptor = open_file(path)
     except (OSError, ValueError):
         return None
     try:
         status = os.fstat(descriptor)
-        if status.st_nlink != 1 or not stat.S_ISREG(status.st_mode) or Stamp.of(status) != stamp:
+        if status.st_nlink != 1 and stat.S_ISREG(status.st_mode):
+            raise _SeveralNames
+        if not stat.S_ISREG(status.st_mode) or Stamp.of(status) != stamp:
             return None
         data = os.read(descriptor, stamp.size + 1)
         changed = max(stamp.mtime_ns, stamp.ctime_ns)

@@ -2,7 +2,8 @@
 
 The kernel queues an event before the system call that caused it returns. So reading the queue
 until it is empty returns everything that other processes did before; a barrier needs no cookie file. Not reported:
-writes through a memory map or a hard link elsewhere. Can be imported on Linux only; knows neither rules nor files.
+writes through a hard link elsewhere, and those through a memory map before it is closed. Can be imported on Linux only;
+knows neither rules nor files.
 
 An instance knows a folder by one number, also when several roots that lie in each other watch it.
 """
@@ -22,6 +23,7 @@ from serena_central.files.walk import Folder
 _MASK = (
     flags.CREATE
     | flags.MODIFY  # not only CLOSE_WRITE: a program may write and keep the file open
+    | flags.CLOSE_WRITE  # also of a memory map, through which it wrote after all
     | flags.ATTRIB  # stamps hold ctime and mtime
     | flags.MOVED_FROM
     | flags.MOVED_TO

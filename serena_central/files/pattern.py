@@ -18,9 +18,9 @@ MAX_LENGTH = 10_000
 
 _BRACE = regex.compile(r"(?P<kept>\\[pPN]\{[^}]*\}|\\.|\{(?:\d+(?:,\d*)?|,\d*)\})|\{", regex.DOTALL)
 
-_SEES_BEYOND = regex.compile(r"\(\?(?:<?!|[>(|&R0-9])|\\[AZzGK]|[+*?}]\+")
+_SEES_BEYOND = regex.compile(r"\(\?(?:<?!|[>(|&R0-9]|[a-zA-Z]*-)|\\[AZzGK]|[+*?}]\+")
 """What may keep a pattern that matches in a line alone from matching at the same place in the whole text: negative
-look-arounds, atomic and possessive parts, conditions, ends of the text."""
+look-arounds, atomic and possessive parts, conditions, ends of the text, flags that are turned off."""
 
 _PIECE = regex.compile(
     r"(?P<quantifier>[*?+]|\{(?:\d+(?:,\d*)?|,\d*)\})|\[\^?\]?(?:\\.|[^]\\])*\]|(?P<open>\((?:\?:)?)|(?P<close>\))"

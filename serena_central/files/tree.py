@@ -207,6 +207,18 @@ class FileTree:
                 elif self._scans_ended < wanted:
                     await self._rescan()
 
+    async def examine(self, paths: Iterable[str]) -> None:
+        """Looks at files that have changed although no event said so."""
+        async with self._turn:
+            if self._scan is None or self._watch is None:
+                return  # without a watch each `fresh()` looks
+            heard: list[Heard] = []
+            for path in paths:
+                folder, _, name = path.rpartition("/")
+                if (known := self._scan.folders.get(f"{folder}/" if folder else "")) is not None:
+                    heard.append(Heard(known, name, is_folder=False, moved_away=False))
+            await self._follow(heard)
+
     async def _catch_up(self, watch: Watch) -> None:
         """Applies the watch's events until there are no more."""
         assert self._scan is not None

@@ -347,8 +347,11 @@ class Project:
         Raises:
             InvalidArguments: a pattern or glob that is not well-formed.
         """
-        source = Source(self._corpora.of(self.root), dict(self.tree.files))
-        return await search(self.root, paths, request, source=source)
+        corpus = self._corpora.of(self.root)
+        found = await search(self.root, paths, request, source=Source(corpus, dict(self.tree.files)))
+        if unheard := corpus.unheard():
+            await self.tree.examine(unheard)
+        return found
 
     def _within(self, path: str) -> str | None:
         """Where to search for symbols: a file that can have some, or a folder; None for the whole root."""

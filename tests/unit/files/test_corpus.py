@@ -1,5 +1,6 @@
 """A search that keeps texts answers as one that reads all files, whatever became of them meanwhile."""
 
+import mmap
 import os
 import time
 from collections.abc import Callable
@@ -129,6 +130,45 @@ def test_what_may_change_unseen_is_not_kept(tmp_path: Path) -> None:
         patch.setattr("serena_central.files.corpus.RACY_NS", -(10**18))
         read_all(corpus, tmp_path)
     assert kept_by(corpus, tmp_path) == {"new", "old"}
+
+
+@pytest.mark.usefixtures("aged")
+def test_a_second_name_in_the_root_makes_both_be_read(tmp_path: Path) -> None:
+    (tmp_path / "one").write_text("old")
+    corpus = Corpora().of(tmp_path)
+    heard = stamps_of(tmp_path)
+    corpus.read(heard, heard, lambda _: True)
+    (tmp_path / "two").hardlink_to(tmp_path / "one")
+    (tmp_path / "two").write_text("new")
+    heard["two"] = Stamp.of((tmp_path / "two").stat())  # of the first nobody hears
+    assert corpus.read(heard, heard, lambda _: True) == set()
+    assert corpus.unheard() == {"one"}
+    assert corpus.unheard() == set()
+
+
+@pytest.mark.usefixtures("aged")
+@pytest.mark.parametrize("through", ["a memory map", "a name elsewhere"])
+def test_what_was_written_unheard_is_found_by_a_look_at_the_disk(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, through: str
+) -> None:
+    monkeypatch.setattr("serena_central.files.corpus.CHECK_S", 0.0)
+    root = tmp_path / "root"
+    root.mkdir()
+    for name in ("one", "two"):
+        (root / name).write_text("old")
+    corpus = Corpora().of(root)
+    heard = stamps_of(root)
+    corpus.read(heard, heard, lambda _: True)
+    if through == "a memory map":
+        with (root / "one").open("r+b") as file:
+            mapped = mmap.mmap(file.fileno(), 0)
+        mapped[:3] = b"new"
+        mapped.flush()
+    else:
+        (tmp_path / "elsewhere").hardlink_to(root / "one")
+        (tmp_path / "elsewhere").write_text("new")
+    assert corpus.read(heard, heard, lambda _: True) == {"two"}
+    assert corpus.unheard() == {"one"}
 
 
 @pytest.mark.usefixtures("aged")

@@ -77,6 +77,7 @@ async def test_many_files_are_read_in_several_threads_and_named_in_the_order_ask
         (r"(?i)A", [0, 2]),
         (r"^", [0, 1, 2]),
         (r"(?<!b)a", [0, 2]),
+        (r"(?-m:^)a|b(?-m:$)", [0, 1, 2]),
     ],
 )
 async def test_each_line_is_matched_as_if_it_stood_alone(tmp_path: Path, pattern: str, lines: list[int]) -> None:

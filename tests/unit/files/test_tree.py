@@ -1,6 +1,7 @@
 """After `fresh()` the tree shows the disk, whatever another process did just before; and the listeners were told."""
 
 import errno
+import mmap
 import os
 import random
 import shutil
@@ -430,3 +431,28 @@ async def test_a_second_change_within_one_step_of_the_clock_is_told_although_the
             other.write("a.py", content)
             await tree.fresh()
         assert [(change.path, change.kind) for change in heard] == [("a.py", "created"), ("a.py", "changed")]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems tell nothing of a map that is closed")
+async def test_what_was_written_through_a_memory_map_is_seen_when_it_is_closed(root: Path) -> None:
+    (root / "a.py").write_text("old")
+    tree = FileTree(root, Watches())
+    async with running(tree):
+        with (root / "a.py").open("r+b") as file:
+            mapped = mmap.mmap(file.fileno(), 0)
+        mapped[:3] = b"new"
+        mapped.close()
+        await tree.fresh()
+        assert tree.files == on_disk(root)
+
+
+async def test_files_that_nothing_told_of_are_examined_on_request(root: Path, tmp_path: Path) -> None:
+    (root / "below").mkdir()
+    (root / "below/a.py").write_text("old")
+    (tmp_path / "elsewhere").hardlink_to(root / "below/a.py")
+    tree = FileTree(root, Watches())
+    async with running(tree) as heard:
+        (tmp_path / "elsewhere").write_text("longer")
+        await tree.examine(["below/a.py", "gone/none.py"])
+        assert tree.files == on_disk(root)
+        assert [(change.path, change.kind) for change in heard] == [("below/a.py", "changed")]
