@@ -38,11 +38,11 @@ class ProjectRecorder:
     async def _restore(self) -> None:
         with anyio.move_on_after(RESTORE_S):
             try:
-                rows = await self._store.ask(lambda queries: queries.projects())
+                rows = await self._store.saved(ProjectRow, lambda queries: queries.projects())
             except StoreError as error:
                 logger.warning("the list of known projects could not be read: %s", error)
                 return
-            for row in rows:
+            for row in sorted(rows, key=lambda row: row.last_used_at, reverse=True):
                 self._projects.remember(KnownProject(row.name, row.root))
 
     def _record(self, event: Event) -> None:

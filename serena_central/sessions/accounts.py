@@ -80,7 +80,8 @@ class Accounts:
         Raises:
             StoreError
         """
-        return await self._store.ask(lambda queries: queries.accounts())
+        rows = await self._store.saved(AccountRow, lambda queries: queries.accounts())
+        return sorted(rows, key=lambda row: row.name)
 
     async def add(self, name: str, roots: list[str], by: str, *, admin: bool) -> tuple[AccountRow, str]:
         """A new account and its token.

@@ -205,6 +205,9 @@ class SessionManager:
         """All sessions that are remembered, oldest first."""
         return list(self._sessions.values())
 
+    def any_call_runs(self) -> bool:
+        return any(session.running for session in self._sessions.values())
+
     def snapshots(self) -> list[SessionSnapshot]:
         now = self._now()
         return [snapshot(session, now, self.policy.idle_after_s) for session in self._sessions.values()]

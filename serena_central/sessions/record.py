@@ -124,7 +124,9 @@ class SessionRecorder:
         since = self._clock() - TOMBSTONES_KEPT_S
         with anyio.move_on_after(RESTORE_S):
             try:
-                rows = await self._store.ask(lambda queries: queries.sessions_since(since))
+                rows = await self._store.saved(
+                    SessionRow, lambda queries: queries.sessions_since(since), since=("last_activity", since)
+                )
             except StoreError as error:
                 logger.warning("sessions of an earlier run were not restored: %s", error)
                 return
@@ -132,6 +134,7 @@ class SessionRecorder:
             if self._store.shared:
                 # The others may be at another server now: each is fetched when it comes here.
                 rows = [row for row in rows if row.terminated_by is not None]
+            rows.sort(key=lambda row: row.last_activity, reverse=True)
             self._sessions.restore(_session(row, lift_s, now) for row in rows)
 
 

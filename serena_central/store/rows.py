@@ -11,6 +11,9 @@ import msgspec
 
 from serena_central.core.masking import is_secret_file, masked, masked_value
 
+SCHEMA_VERSION = "0013"
+"""Alembic's newest revision."""
+
 WITHHELD = "(not kept: the file may hold secrets)"
 
 

@@ -7,7 +7,8 @@ from sqlalchemy import Connection, inspect, text
 
 from serena_central.core.errors import StoreError
 from serena_central.core.resources import migrations_folder
-from serena_central.store.tables import METADATA, SCHEMA_VERSION
+from serena_central.store.rows import SCHEMA_VERSION
+from serena_central.store.tables import METADATA
 
 _VERSION_TABLE = "alembic_version"
 

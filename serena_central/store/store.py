@@ -1,7 +1,7 @@
 """The store as the rest of the server uses it: rows can be put in at any time, queries run in worker threads.
 
-SQLModel and SQLAlchemy cost half a second to import; that happens here, in a thread, when the store runs or is first
-asked, not when this module is imported.
+SQLModel and SQLAlchemy cost half a second to import; that happens here, in a thread, when the start of the server is
+over or the store is first asked, not when this module is imported.
 """
 
 import logging
@@ -20,8 +20,11 @@ from serena_central.core.errors import StoreError
 from serena_central.core.event_kinds import StoreFailed, StoreReplaced
 from serena_central.core.events import Event, EventBus, Severity
 from serena_central.core.periodic import follow
+from serena_central.core.start_up import LONGEST_S, StartUp
+from serena_central.store.query_results import EditAnswer
 from serena_central.store.rows import EventRow, Row
-from serena_central.store.writer import Writer
+from serena_central.store.saved_rows import AnyRow, saved_answers, saved_rows
+from serena_central.store.writer import FLUSH_AFTER_S, Writer
 
 if TYPE_CHECKING:
     from serena_central.store.database import Database
@@ -49,8 +52,10 @@ class Store:
         url: str | None = None,
         shared: bool = False,
         policy: RetentionPolicy | None = None,
+        start_up: StartUp | None = None,
     ) -> None:
-        """`shared`: other servers write to the same database."""
+        """`shared`: other servers write to the same database. `start_up`: the database is not opened before that is
+        over, unless somebody asks."""
         self.shared = shared
         self._path = path
         self._url = url
@@ -61,7 +66,9 @@ class Store:
         self._stopping = threading.Event()
         """Set when nothing more is to be deleted or waited for: the process cannot end before the threads that do."""
         self._database: Database | None = None
-        self.writer = Writer(lambda rows: self._loaded().write(rows), bus)
+        self._start_up = start_up
+        waits_s = FLUSH_AFTER_S if start_up is None else LONGEST_S
+        self.writer = Writer(lambda rows: self._loaded().write(rows), bus, first_after_s=waits_s)
 
     async def run(self, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
         """Records rows and events until cancelled, then flushes. The database is opened concurrently."""
@@ -93,6 +100,39 @@ class Store:
         """
         # Whoever gives up waiting need not wait for the thread: a query changes nothing but old rows.
         return await anyio.to_thread.run_sync(lambda: query(self._queries()), abandon_on_cancel=True)
+
+    async def saved(
+        self, kind: type[AnyRow], query: "Callable[[Queries], list[AnyRow]]", *, since: tuple[str, float] | None = None
+    ) -> list[AnyRow]:
+        """What a start restores, in any order: the rows of a table, or those with at least that value in that column.
+        `query` asks for the same where the file has to be opened for that, which takes long.
+
+        Raises:
+            StoreError
+        """
+        rows = None
+        if self._url is None and self._database is None:
+            rows = await anyio.to_thread.run_sync(saved_rows, self._path, kind, since, abandon_on_cancel=True)
+        return await self.ask(query) if rows is None else rows
+
+    async def edit_answers(self, edits: Sequence[str], newest: int) -> dict[str, EditAnswer]:
+        """The answers to the calls that made these edits, and to `newest` calls that may be sent again, by edit.
+
+        Raises:
+            StoreError
+        """
+        if self._url is None and self._database is None and (not newest or not self._path.exists()):
+            found = await anyio.to_thread.run_sync(saved_answers, self._path, edits, abandon_on_cancel=True)
+            if found is not None:
+                return found
+        return await self.ask(
+            lambda queries: queries.edit_answers(edits) | (queries.newest_edit_answers(newest) if newest else {})
+        )
+
+    async def started_up(self) -> None:
+        """Waits until the start is over, for those who ask then at the earliest."""
+        if self._start_up is not None:
+            await self._start_up.over()
 
     async def write(self, rows: Sequence[Row]) -> None:
         """Writes rows now, past the queue: for what must be known before somebody is told.
@@ -133,6 +173,8 @@ class Store:
 
     async def _look_after(self) -> None:
         """Opens the database, then deletes what is old from time to time."""
+        await self.started_up()
+        self.writer.hasten()
         try:
             try:
                 await anyio.to_thread.run_sync(lambda: self._loaded().open(), abandon_on_cancel=True)

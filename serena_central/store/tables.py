@@ -10,9 +10,6 @@ from sqlmodel import Field, SQLModel
 
 from serena_central.store.rows import TABLES, Row
 
-SCHEMA_VERSION = "0013"
-"""Alembic's newest revision."""
-
 
 class PostgresText(TypeDecorator[str]):
     """Text as SQLite has it: in the order of its code points, whatever the order of the database is."""

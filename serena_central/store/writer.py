@@ -83,13 +83,21 @@ class Writer:
     """Belongs to the event loop's thread. `put` and `remove` never block and never raise."""
 
     def __init__(
-        self, write: Write, bus: EventBus, *, queue_rows: int = QUEUE_ROWS, tell_every_s: float = 60.0
+        self,
+        write: Write,
+        bus: EventBus,
+        *,
+        queue_rows: int = QUEUE_ROWS,
+        tell_every_s: float = 60.0,
+        first_after_s: float = FLUSH_AFTER_S,
     ) -> None:
+        """`first_after_s`: how long the first batch may wait; `hasten` ends that."""
         self._write = write
         self._bus = bus
         self._queue_rows = queue_rows
         self._tell_every_s = tell_every_s
         self._pending: dict[Hashable, Row | Removal] = {}
+        self._flush_after_s = first_after_s
         self._numbers = itertools.count()
         self._wakeup = anyio.Event()
         self._batch_full = anyio.Event()
@@ -138,6 +146,12 @@ class Writer:
             self._batch_full.set()
             await flushed.wait()
 
+    def hasten(self) -> None:
+        """Writes what waits, and from now on each batch soon."""
+        self._flush_after_s = FLUSH_AFTER_S
+        if self._pending:
+            self._batch_full.set()
+
     async def survives_a_kill(self) -> bool:
         """Flushes, for no longer than `SECURED_S`, what was put before: whether it is in the database, where a kill of
         this process does not reach it. False at once while the database fails. Only while `run` runs."""
@@ -163,8 +177,9 @@ class Writer:
         try:
             while True:
                 await self._rows_or_news()
-                with anyio.move_on_after(FLUSH_AFTER_S):
+                with anyio.move_on_after(self._flush_after_s):
                     await self._batch_full.wait()
+                self._flush_after_s = FLUSH_AFTER_S
                 await self._flush_once()
                 if self._failures:
                     await anyio.sleep(backoff_s(self._failures, first_s=RETRY_S[0], cap_s=RETRY_S[1]))

@@ -131,7 +131,7 @@ class ToolCaller:
         tool = self._catalogue.get(name) or await self._services.upstreams.find(session, name) or self._find(name)
         run = ToolRun(id=new_call_id(), tool=tool.name, session=session, began=anyio.current_time(), person=person)
         reply = ToolReply()
-        if not tool.read_only:
+        if tool.journaled or not (tool.read_only or tool.idempotent):
             await self._services.views.secure(session)  # and how it began: else nobody recognises it after a kill
         if on_progress is None:
             return await self._once_only(tool, run, reply, arguments, _nobody, request)

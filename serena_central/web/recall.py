@@ -38,6 +38,7 @@ class Recall:
     async def run(self, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
         """Reads the database, and ends."""
         task_status.started()
+        await self._store.started_up()
         kinds = [kind.kind for kind in (ServerMissing, ServerInstalled, ProjectRemoved)]
         now = time.time()
         try:

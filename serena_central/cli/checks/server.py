@@ -206,7 +206,7 @@ def _port(settings: ServerSettings) -> Check:
 
 def _database_server(url: str) -> Check:
     from serena_central.store.inspection import inspect_server
-    from serena_central.store.tables import SCHEMA_VERSION
+    from serena_central.store.rows import SCHEMA_VERSION
 
     if url.startswith("sqlite:"):
         return info("database", "a file at database_url; `serena-central status` shows whether it is writable")
@@ -226,7 +226,7 @@ def _database_server(url: str) -> Check:
 
 def _database(places: Places, loaded: Loaded[ServerSettings] | None) -> Iterator[Check]:
     from serena_central.store.inspection import inspect_file
-    from serena_central.store.tables import SCHEMA_VERSION
+    from serena_central.store.rows import SCHEMA_VERSION
 
     if loaded is not None and loaded.value.database_url:
         yield _database_server(loaded.value.database_url)

@@ -226,9 +226,7 @@ class EditHistory:
         journal = self._applier.journal
         ids = [one.entry.id for one in past]
         try:
-            stored = await self._store.ask(lambda queries: queries.edit_answers(ids))
-            if not journal.whole:
-                stored |= await self._store.ask(lambda queries: queries.newest_edit_answers(MOST_RECALLED))
+            stored = await self._store.edit_answers(ids, newest=0 if journal.whole else MOST_RECALLED)
         except StoreError as error:
             logger.warning("answers to calls of an earlier run are not available: %s", error)
             self._recall.recall({})

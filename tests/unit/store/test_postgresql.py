@@ -15,9 +15,8 @@ from serena_central.core.errors import StoreError
 from serena_central.store.database import Database, _engine
 from serena_central.store.queries import Queries
 from serena_central.store.query_results import CallFilter, EventFilter
-from serena_central.store.rows import EventRow, ProjectRow, SymbolViewRow, ToolCallRow
+from serena_central.store.rows import SCHEMA_VERSION, EventRow, ProjectRow, SymbolViewRow, ToolCallRow
 from serena_central.store.schema import bring_up_to_date, migrate
-from serena_central.store.tables import SCHEMA_VERSION
 from tests.support.postgresql import Cluster
 from tests.unit.store.test_tables import schema
 
