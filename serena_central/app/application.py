@@ -10,7 +10,7 @@ from serena_central.access.token import Token
 from serena_central.core.descriptors import Descriptors
 from serena_central.mcp_server.endpoint import McpEndpoint
 from serena_central.web.metrics import Metrics
-from serena_central.web.pages.table import Dashboard
+from serena_central.web.pages.dashboard import Dashboard
 from serena_central.web.presence import Presence
 from serena_central.web.web_services import WebServices
 

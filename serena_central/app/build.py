@@ -43,6 +43,7 @@ from serena_central.core.logs import log_event
 from serena_central.core.places import Places
 from serena_central.core.quoting import quoted
 from serena_central.core.running_time import running_time
+from serena_central.core.start_up import StartUp
 from serena_central.editing.journal import Journal
 from serena_central.editing.transaction import Applier
 from serena_central.files.corpus import Corpora
@@ -50,11 +51,11 @@ from serena_central.files.path_watch import PathWatch
 from serena_central.files.shared_trees import SharedTrees
 from serena_central.files.watch import Watches
 from serena_central.lsp.installers.auto import AutoInstaller
-from serena_central.mcp_server.adapter import Adapter
 from serena_central.mcp_server.endpoint import McpEndpoint
 from serena_central.mcp_server.offered import Prompts, Resources
+from serena_central.mcp_server.plain_methods import PlainMethods
+from serena_central.mcp_server.sdk_lane import SdkLane
 from serena_central.mcp_server.transports import HandshakeTransports
-from serena_central.mcp_server.trust_questions import TrustQuestions
 from serena_central.pool.pool import LanguageServerPool
 from serena_central.projects.build import ProjectBuilder
 from serena_central.projects.editing.edit_history import EditHistory
@@ -92,7 +93,7 @@ from serena_central.web.gates import Gates
 from serena_central.web.hooks import Hooks
 from serena_central.web.memory_record import MemoryRecord
 from serena_central.web.metrics import Metrics
-from serena_central.web.pages.table import Dashboard
+from serena_central.web.pages.dashboard import Dashboard
 from serena_central.web.plans import Plans
 from serena_central.web.presence import Presence
 from serena_central.web.recall import Recall
@@ -111,6 +112,7 @@ if TYPE_CHECKING:
     from serena_central.agents.scheduler import Scheduler
     from serena_central.agents.tasks import Runner
     from serena_central.hub.hub import Hub
+    from serena_central.mcp_server.adapter import Adapter
     from serena_central.transcripts.roots import Root
 
 MCP_PATH = "/mcp"
@@ -170,7 +172,8 @@ def build(
     token = obtain_token(places.token_file)
     refuse_open_binding(settings.central_server_host, token, settings.allowed_roots)
     runs: list[Run] = [running_time.run]
-    base = _base(runs, loaded, places)
+    start_up = StartUp()
+    base = _base(runs, loaded, places, start_up)
     projects = _projects(runs, base, applier or Applier(Journal(places.journal)), opens=host is None)
     services = _services(runs, base, projects, catalogue)
     _warming_on_start(runs, services)
@@ -185,9 +188,11 @@ def build(
         host=None if host is None else partial(host, services),
     )
     recorder = SessionRecorder(services.sessions, services.store, services.bus)
-    endpoint = _mcp(runs, services, caller, token, recorder, resources, prompts)
+    endpoint = _mcp(runs, services, caller, token, recorder, start_up, resources, prompts)
     if places.begun_file.exists():
         runs.append(services.gating.session_hooks(services).run)
+    start_up.is_busy = services.sessions.any_call_runs
+    runs.append(start_up.run)
     services.tasks.build = partial(_scheduler, services, caller, token)
     services.tasks.build_plans = partial(_plans, services)
     runs.append(services.tasks.run)
@@ -217,10 +222,15 @@ def build_projects(loaded: Loaded[ServerSettings], places: Places, applier: Appl
     return ProjectParts(services, projects.idempotency, runs)
 
 
-def _base(runs: list[Run], loaded: Loaded[ServerSettings], places: Places) -> _Base:
+def _base(runs: list[Run], loaded: Loaded[ServerSettings], places: Places, start_up: StartUp | None = None) -> _Base:
     settings, bus = loaded.value, EventBus()
     store = Store(
-        places.database, bus, url=settings.database_url, shared=bool(settings.front_name), policy=settings.retention
+        places.database,
+        bus,
+        url=settings.database_url,
+        shared=bool(settings.front_name),
+        policy=settings.retention,
+        start_up=start_up,
     )
     runs.append(store.run)
     return _Base(loaded, places, bus, store)
@@ -480,24 +490,33 @@ def _mcp(
     caller: ToolCaller,
     token: Token,
     recorder: SessionRecorder,
+    start_up: StartUp,
     resources: Resources | None,
     prompts: Prompts | None,
 ) -> McpEndpoint:
     sessions = services.sessions
-    questions = TrustQuestions(services.trust, services.projects, services.users)
-    adapter = Adapter(
-        sessions=sessions,
-        caller=caller,
-        version=services.version,
-        questions=questions,
-        resources=resources,
-        prompts=prompts,
-        secret=token.derived("request state"),
-    )
-    transports = HandshakeTransports(adapter.server, sessions=sessions, openings=recorder, direct=adapter.direct)
-    endpoint = McpEndpoint(adapter.server, transports, adapter.subscriptions, adapter.direct)
-    runs += [recorder.run, sessions.run, endpoint.run, partial(adapter.news.run, services.bus)]
-    runs.append(partial(adapter.upstream_news.run, services.bus))
+    plain = PlainMethods(sessions, caller, services.version)
+
+    def adapter() -> "Adapter":
+        from serena_central.mcp_server.adapter import Adapter
+        from serena_central.mcp_server.trust_questions import TrustQuestions
+
+        return Adapter(
+            sessions=sessions,
+            caller=caller,
+            version=services.version,
+            questions=TrustQuestions(services.trust, services.projects, services.users),
+            resources=resources,
+            prompts=prompts,
+            secret=token.derived("request state"),
+            plain=plain,
+        )
+
+    sdk = SdkLane(adapter, start_up)
+    transports = HandshakeTransports(sdk, sessions=sessions, openings=recorder, direct=plain.direct)
+    endpoint = McpEndpoint(sdk, transports, plain.subscriptions, plain.direct)
+    runs += [recorder.run, sessions.run, endpoint.run, partial(plain.news.run, services.bus)]
+    runs.append(partial(plain.upstream_news.run, services.bus))
     return endpoint
 
 

@@ -185,6 +185,7 @@ async def _serve(
     signals: StopSignals,
 ) -> None:
     """Runs until a signal or a request to stop."""
+    gc.disable()  # until it answers: of what is imported and built nothing is garbage
     # The server's parts take a second to import: after the checks that may refuse to start.
     from serena_central.app import CentralServer, build
 
@@ -208,6 +209,7 @@ async def _serve(
                 roots = _known(application.projects, start.projects)  # before the first client asks, which may be quick
                 _write_announcement(places, url, start.arguments)
                 gc.freeze()  # what is there now stays: each full collection would look at it again, for 0.1 s
+                gc.enable()
                 link = page_address(url, application.dashboard.one_time_link())
                 _announce(places, url, link)
                 if start.open_page:

@@ -10,16 +10,20 @@ from dataclasses import replace
 from typing import Any, cast
 
 import anyio
+import anyio.abc
 import mcp_types as types
 import msgspec
 from mcp.server.caching import CacheableMethod, CacheHint
 from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
-from mcp.server.lowlevel import Server
+from mcp.server.lowlevel import NotificationOptions, Server
 from mcp.server.request_state import RequestStateBoundary, RequestStateSecurity
+from mcp.server.runner import serve_loop
+from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp.shared.exceptions import MCPError
 from mcp.shared.jsonrpc_dispatcher import progress_token_from_params
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
+from serena_central.access.auth import MAX_BODY_BYTES
 from serena_central.core import tracing
 from serena_central.core.client_channel import connected_to
 from serena_central.core.errors import (
@@ -33,31 +37,23 @@ from serena_central.core.progress import Listener
 from serena_central.core.tracing import new_call_id
 from serena_central.mcp_server.call_channel import CallChannel, input_required, missing_capability
 from serena_central.mcp_server.completions import completed
-from serena_central.mcp_server.direct_lane import DirectLane
+from serena_central.mcp_server.conversation import HandshakeConversation
+from serena_central.mcp_server.description import INSTRUCTIONS, LIST_HINTS, SERVER_NAME
 from serena_central.mcp_server.errors import failed_result, protocol_error
 from serena_central.mcp_server.offered import Prompts, Resources
+from serena_central.mcp_server.plain_methods import PlainMethods
 from serena_central.mcp_server.progress import relaying
 from serena_central.mcp_server.prompts import WorkflowPrompts
-from serena_central.mcp_server.resource_news import ResourceNews
 from serena_central.mcp_server.resources import ProjectResources
+from serena_central.mcp_server.resumption import ResumableTransport
 from serena_central.mcp_server.roots import asking_for_roots, folder_in_answers, learn_folder
 from serena_central.mcp_server.sender import ClientInfo, sender_of
-from serena_central.mcp_server.subscriptions import Subscriptions
-from serena_central.mcp_server.tool_methods import ToolMethods, call_result, result_of_era, wire
+from serena_central.mcp_server.tool_methods import call_result, result_of_era, wire
 from serena_central.mcp_server.trust_questions import AFTER, TrustQuestions
-from serena_central.mcp_server.upstream_news import UpstreamNews
 from serena_central.sessions.manager import SessionManager
 from serena_central.sessions.session import Session
 from serena_central.tools.arguments import shown
 from serena_central.tools.call import ToolCaller
-
-SERVER_NAME = "serena-central"
-
-INSTRUCTIONS = """\
-Code intelligence from language servers: find symbols by name path, their references, implementations and diagnostics, \
-and search files, without reading whole files. Name the project in the argument project= of a call (a name or an \
-absolute path; list_projects shows the known ones), unless you were started in it or made it the default by \
-activate_project, where that is listed. Line numbers are 0-based. initial_instructions explains the tools."""
 
 OWN_SCHEME = "serena:"
 """Of our own resources; all others are of other MCP servers."""
@@ -74,8 +70,7 @@ _MINUTE_MS = 60_000
 
 CACHE_HINTS: Mapping[CacheableMethod, CacheHint] = {
     "server/discover": CacheHint(ttl_ms=10 * _MINUTE_MS),
-    # Short: switching modes changes what a session is shown.
-    "tools/list": CacheHint(ttl_ms=_MINUTE_MS // 2),
+    "tools/list": CacheHint(ttl_ms=LIST_HINTS["ttlMs"], scope=LIST_HINTS["cacheScope"]),
     "resources/list": CacheHint(ttl_ms=_MINUTE_MS // 2),
     "resources/read": CacheHint(ttl_ms=0),
     "resources/templates/list": CacheHint(ttl_ms=60 * _MINUTE_MS),
@@ -87,8 +82,13 @@ LISTS = frozenset(("tools/list", "resources/list", "resources/templates/list", "
 Context = ServerRequestContext[Any, Any]
 
 
+_CHANGES = NotificationOptions(tools_changed=True, resources_changed=True)
+"""Capabilities announced to clients of the handshake era: switching modes or projects changes the listed tools, writing
+memories the listed resources."""
+
+
 class Adapter:
-    """Builds `server`, the SDK's server with all our handlers, and `direct`, which serves plain requests without it."""
+    """Builds `server`, the SDK's server with all our handlers."""
 
     def __init__(
         self,
@@ -100,18 +100,19 @@ class Adapter:
         resources: Resources | None = None,
         prompts: Prompts | None = None,
         secret: bytes | None = None,
+        plain: PlainMethods | None = None,
     ) -> None:
-        """Without `questions` no client's person is asked about trust. `secret` seals what clients carry for us from
-        one round of a request to the next; without one these don't survive a restart."""
+        """`plain` is what the direct lane shares with it. Without `questions` no client's person is asked about trust.
+        `secret` seals what clients carry for us from one round of a request to the next; without one these don't
+        survive a restart."""
         self._sessions = sessions
         self._caller = caller
         self._resources = resources or ProjectResources()
         self._prompts = prompts or WorkflowPrompts()
         self._questions = questions
-        self.subscriptions = Subscriptions()
-        self.news = ResourceNews(sessions, self.subscriptions)
-        self.upstream_news = UpstreamNews(sessions, self.subscriptions)
-        self.tools = ToolMethods(sessions, caller, self.subscriptions, self.upstream_news)
+        plain = plain or PlainMethods(sessions, caller, version)
+        self.subscriptions, self.news = plain.subscriptions, plain.news
+        self.tools, self.direct = plain.tools, plain.direct
         self.server: Server[Any] = Server(
             SERVER_NAME,
             version=version,
@@ -125,8 +126,30 @@ class Adapter:
         self.server.middleware.append(self._border)
         if tracing.enabled():
             self.server.middleware.insert(0, _continue_trace)  # before the SDK opens its span
-        self.direct = DirectLane(self.tools, self.server)
         self._register()
+        self.modern = StreamableHTTPSessionManager(
+            # `json_response` stays off: an answer that can't become a stream loses progress and cancellation.
+            self.server,
+            json_response=False,
+            max_request_body_size=MAX_BODY_BYTES,
+        )
+        """Serves the modern era over HTTP, while its `run()` does."""
+
+    async def drive(
+        self, conversation: HandshakeConversation, *, task_status: anyio.abc.TaskStatus[ResumableTransport]
+    ) -> None:
+        """Carries messages between a transport for this conversation and the handlers until the transport ends."""
+        transport = ResumableTransport(conversation.id)
+        async with transport.connect() as (incoming, outgoing):
+            task_status.started(transport)
+            await serve_loop(
+                self.server,
+                incoming,
+                outgoing,
+                lifespan_state={},
+                session_id=conversation.id,
+                init_options=self.server.create_initialization_options(_CHANGES),
+            )
 
     def _register(self) -> None:
         """The table of methods. Lists that are empty here are asked for by clients that don't look at capabilities."""
@@ -338,8 +361,12 @@ def _without_answer(context: Context, params: types.CallToolRequestParams, error
     if isinstance(error, ClientInputRequired):
         return input_required(error)
     if isinstance(error, UnknownProject):
+        offered = context.session.client_capabilities
         return asking_for_roots(
-            sender_of(context.request), context.session.client_capabilities, error, params.input_responses
+            sender_of(context.request),
+            error,
+            params.input_responses,
+            offered=offered is not None and offered.roots is not None,
         ) or failed_result(error)
     is_modern = sender_of(context.request).connection is None
     if isinstance(error, ClientCannotAnswer) and is_modern and not error.refusal:
@@ -353,6 +380,8 @@ def _open(context: Context, result: Mapping[str, Any]) -> None:
     if connection is not None:
         connection.client, connection.info = context.session, _client(context)
         connection.version = result.get("protocolVersion")
+        capabilities = _mapping((context.params or {}).get("capabilities"))
+        connection.can_be_asked = "elicitation" in capabilities
 
 
 def _client(context: Context) -> ClientInfo:

@@ -6,18 +6,21 @@ Raw ASGI: it watches what passes between client and transport, and changes nothi
 import math
 from collections.abc import Generator
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 import anyio
 import msgspec
-from mcp_types import INVALID_REQUEST
 from msgspec.structs import replace
 from starlette.types import Message, Receive, Scope, Send
 
 from serena_central.access.auth import lend_credential
 from serena_central.core.locks import KeyedLocks
 from serena_central.core.running_time import running_time
-from serena_central.mcp_server.resumption import ResumableTransport
+from serena_central.mcp_server.protocol import INVALID_REQUEST
 from serena_central.mcp_server.sender import IN_SCOPE, ClientConnection, Sender
+
+if TYPE_CHECKING:
+    from serena_central.mcp_server.resumption import ResumableTransport
 
 ID_HEADER = b"mcp-session-id"
 
@@ -32,7 +35,14 @@ class HandshakeConversation(ClientConnection):
     def __init__(self, conversation_id: str, credential: str) -> None:
         super().__init__(conversation_id)
         self.credential = credential
-        self.transport = ResumableTransport(conversation_id)
+        self.opening: bytes | None = None
+        """Its `initialize` request, if the SDK has not read it."""
+        self.is_initialized = False
+        """`notifications/initialized` came, while the SDK had not read `initialize`."""
+        self.transport: ResumableTransport | None = None
+        """None while nothing needs the SDK."""
+        self.connecting = anyio.Lock()
+        """Held while it gets a transport."""
         self.exchanges: dict[str, Exchange] = {}
         """Of calls that only read, by their ids: their streams may break and be taken up again."""
         self.direct: dict[str, anyio.CancelScope] = {}
@@ -173,6 +183,17 @@ def id_in(scope: Scope) -> str | None:
         if name == ID_HEADER:
             return value.decode("latin-1")
     return None
+
+
+async def accept(conversation: HandshakeConversation, send: Send) -> None:
+    """Answers a notification as the transport does."""
+    headers = [
+        (b"content-type", b"application/json"),
+        (ID_HEADER, conversation.id.encode("ascii")),
+        (b"content-length", b"0"),
+    ]
+    await send({"type": "http.response.start", "status": 202, "headers": headers})
+    await send({"type": "http.response.body", "body": b""})
 
 
 async def refuse(send: Send, status: int, message: str, *, code: int = INVALID_REQUEST, data: object = None) -> None:

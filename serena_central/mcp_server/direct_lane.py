@@ -13,33 +13,32 @@ import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import nullcontext
 from functools import lru_cache
+from importlib import import_module
 from typing import Any, Literal, Protocol
 
 import anyio
+import anyio.to_thread
 import msgspec
-from mcp.server.connection import Connection
-from mcp.server.lowlevel import Server
-from mcp.shared.inbound import ERROR_CODE_HTTP_STATUS
-from mcp_types import (
-    CLIENT_CAPABILITIES_META_KEY,
-    CLIENT_INFO_META_KEY,
-    PROTOCOL_VERSION_META_KEY,
-    SERVER_INFO_META_KEY,
-    ClientCapabilities,
-)
-from mcp_types import methods as sdk_methods
-from mcp_types.version import MODERN_PROTOCOL_VERSIONS
-from pydantic import ValidationError
 from starlette.types import Receive, Scope, Send
 
 from serena_central.core import tracing
-from serena_central.core.errors import UnknownProject
+from serena_central.core.errors import SerenaCentralError, UnknownProject
 from serena_central.core.lru import Lru
 from serena_central.mcp_server.conversation import ID_HEADER, Exchange, HandshakeConversation
+from serena_central.mcp_server.description import CAPABILITIES, INSTRUCTIONS, LIST_HINTS, SERVER_NAME
 from serena_central.mcp_server.errors import failed_result, protocol_error
+from serena_central.mcp_server.protocol import (
+    CLIENT_CAPABILITIES_KEY,
+    CLIENT_INFO_KEY,
+    ENVELOPE,
+    HANDSHAKE_VERSIONS,
+    MODERN_VERSIONS,
+    PROTOCOL_VERSION_KEY,
+    RESERVED,
+    SERVER_INFO_KEY,
+    STATUS_OF,
+)
 from serena_central.mcp_server.request_bodies import Body
-from serena_central.mcp_server.resumption import RETRY_MS
-from serena_central.mcp_server.roots import asking_for_roots
 from serena_central.mcp_server.sender import IN_SCOPE, ClientInfo, Sender
 from serena_central.mcp_server.tool_methods import ToolMethods, call_result, result_of_era
 
@@ -63,10 +62,8 @@ Headers = Sequence[tuple[bytes, bytes]]
 RESUMABLE_SINCE = "2025-11-25"
 """Clients of earlier revisions cannot parse the event without data that tells them where to resume."""
 
-RESERVED = "io.modelcontextprotocol/"
-"""Prefix of the keys in `_meta` that the protocol defines."""
-
-ENVELOPE = frozenset((PROTOCOL_VERSION_META_KEY, CLIENT_INFO_META_KEY, CLIENT_CAPABILITIES_META_KEY))
+ASKS_PERSON = frozenset(("activate_project",))
+"""Tools that ask a client something only if it offers to ask its user."""
 
 PROGRESS = "progressToken"
 
@@ -184,6 +181,7 @@ class HandshakeWire:
     def __init__(self, conversation: HandshakeConversation, exchange: Exchange, request: str, version: str) -> None:
         self.headers: Headers = [(ID_HEADER, conversation.id.encode("ascii"))]
         self._transport = conversation.transport
+        """None while the SDK is not needed; what is not sent through it can't be resumed."""
         self._exchange = exchange
         self._request = request
         self._version = version
@@ -193,13 +191,17 @@ class HandshakeWire:
         """The exchange has noticed, and ends what only reads; what changes something goes on."""
 
     async def opening(self) -> bytes:
-        if self._version < RESUMABLE_SINCE:
+        if self._version < RESUMABLE_SINCE or self._transport is None:
             return PING
+        from serena_central.mcp_server.resumption import RETRY_MS
+
         event_id = await self._transport.log.store_event(self._request, None)
         self._exchange.resumable = True
         return f"id: {event_id}\r\nretry: {RETRY_MS}\r\ndata: \r\n\r\n".encode("ascii")
 
     async def event(self, message: Message | None) -> bytes:
+        if self._transport is None:
+            return b"" if message is None else event_of(message)
         if message is None:
             await self._transport.end_stream(self._request)
             return b""
@@ -235,13 +237,77 @@ class PlainRequest(msgspec.Struct, forbid_unknown_fields=True):
     params: _Params = msgspec.field(default_factory=_Params)
 
 
+class _Form(msgspec.Struct, forbid_unknown_fields=True):
+    listChanged: bool = False  # noqa: N815 - the wire's name
+
+
+class _Info(msgspec.Struct, forbid_unknown_fields=True):
+    name: str
+    version: str
+    title: str | None = None
+    description: str | None = None
+    websiteUrl: str | None = None  # noqa: N815 - the wire's name
+
+
+class _Capabilities(msgspec.Struct, forbid_unknown_fields=True):
+    """What most clients offer; the SDK reads whatever else there is."""
+
+    roots: _Form | None = None
+    sampling: dict[str, dict[str, Any]] | None = None
+    elicitation: dict[str, dict[str, Any]] | None = None
+    experimental: dict[str, dict[str, Any]] | None = None
+    extensions: dict[str, dict[str, Any]] | None = None
+
+
+class _OpeningParams(msgspec.Struct, forbid_unknown_fields=True):
+    protocolVersion: str  # noqa: N815 - the wire's name
+    capabilities: _Capabilities
+    clientInfo: _Info  # noqa: N815 - the wire's name
+
+
+class Opening(msgspec.Struct, forbid_unknown_fields=True):
+    """An `initialize` request of the usual form."""
+
+    jsonrpc: Literal["2.0"]
+    id: int | str
+    method: Literal["initialize"]
+    params: _OpeningParams
+
+    @property
+    def version(self) -> str:
+        """Of the protocol, as negotiated."""
+        asked = self.params.protocolVersion
+        return asked if asked in HANDSHAKE_VERSIONS else HANDSHAKE_VERSIONS[-1]
+
+    @property
+    def can_be_asked(self) -> bool:
+        return self.params.capabilities.elicitation is not None
+
+    @property
+    def client(self) -> ClientInfo:
+        return ClientInfo(self.params.clientInfo.name, self.params.clientInfo.version)
+
+
+_decode_opening = msgspec.json.Decoder(Opening).decode
+
+
+def opening_in(content: bytes) -> Opening | None:
+    """None for what the SDK has to look at."""
+    try:
+        return _decode_opening(content)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return None
+
+
 class Caller(msgspec.Struct, frozen=True):
     """What is known of the client of a request: by its handshake, or by the request's envelope."""
 
     version: str
     client: ClientInfo
-    capabilities: ClientCapabilities | None = None
+    offers_roots: bool = False
     """Of the modern era."""
+    can_be_asked: bool = True
+    """It offers to ask its user something."""
 
 
 _decode = msgspec.json.Decoder(PlainRequest).decode
@@ -250,11 +316,10 @@ _decode = msgspec.json.Decoder(PlainRequest).decode
 class DirectLane:
     """Both eras' plain requests. Belongs to the event loop's thread."""
 
-    def __init__(self, methods: ToolMethods, server: Server[Any]) -> None:
+    def __init__(self, methods: ToolMethods, version: str) -> None:
+        """`version` is the server's."""
         self._methods = methods
-        self._server_info = server.server_info_stamp
-        hint = server.cache_hints["tools/list"]
-        self._list_hints = {"ttlMs": hint.ttl_ms, "cacheScope": hint.scope}
+        self._server_info = {"name": SERVER_NAME, "version": version}
         self._callers: Lru[tuple[str, bytes, bytes], Caller] = Lru(MOST_CALLERS)
 
     async def serve_handshake(
@@ -266,6 +331,8 @@ class DirectLane:
             return False
         request = self._plain(scope, body.content)
         if request is None or any(key.startswith(RESERVED) for key in request.params.meta):
+            return False
+        if conversation.can_be_asked and request.params.name in ASKS_PERSON:
             return False
         key, caller = str(request.id), Caller(version, conversation.info)
         async with conversation.turns.holding([key]):
@@ -291,13 +358,39 @@ class DirectLane:
         if request is None or request.method == "ping":
             return False
         caller = self._caller(scope, request)
-        if caller is None:
+        if caller is None or (caller.can_be_asked and request.params.name in ASKS_PERSON):
             return False
 
         async def answering() -> Message:
             return await self._answer(request, caller, scope[IN_SCOPE])
 
         await DirectReply(body.receive, send, ModernWire()).run(answering, _status_of)
+        return True
+
+    async def open(self, conversation: HandshakeConversation, request: Opening, scope: Scope, send: Send) -> bool:
+        """Answers `initialize`; False, with nothing sent, where the SDK has something to say about it."""
+        if tracing.enabled() or not _accepts(scope):
+            return False
+        try:
+            self._methods.identify(scope[IN_SCOPE], request.client, {})
+        except SerenaCentralError:
+            return False
+        conversation.version, conversation.info = request.version, request.client
+        conversation.can_be_asked = request.can_be_asked
+        result = {
+            "capabilities": CAPABILITIES,
+            "instructions": INSTRUCTIONS,
+            "protocolVersion": request.version,
+            "serverInfo": self._server_info,
+        }
+        body = encoded({"jsonrpc": "2.0", "id": request.id, "result": result})
+        headers = [
+            (b"content-type", b"application/json"),
+            (b"content-length", b"%d" % len(body)),
+            (ID_HEADER, conversation.id.encode("ascii")),
+        ]
+        await send({"type": "http.response.start", "status": 200, "headers": headers})
+        await send({"type": "http.response.body", "body": body})
         return True
 
     def _plain(self, scope: Scope, content: bytes) -> PlainRequest | None:
@@ -314,13 +407,13 @@ class DirectLane:
         if request.method != "tools/call":
             return request if params.name is None and params.arguments is None else None
         tool = self._methods.tool(params.name) if params.name is not None else None
-        return None if tool is None or tool.asks_client else request
+        return None if tool is None or (tool.asks_client and tool.name not in ASKS_PERSON) else request
 
     def _caller(self, scope: Scope, request: PlainRequest) -> "Caller | None":
         """The client of a request of the modern era; None if the SDK has something to say about its headers or its
         envelope, or they need more than a look."""
         meta, name = request.params.meta, request.params.name
-        version = meta.get(PROTOCOL_VERSION_META_KEY)
+        version = meta.get(PROTOCOL_VERSION_KEY)
         if not isinstance(version, str) or any(key.startswith(RESERVED) and key not in ENVELOPE for key in meta):
             return None
         routing = [version.encode(), request.method.encode(), *([name.encode()] if name is not None else [])]
@@ -328,12 +421,12 @@ class DirectLane:
             return None
         if name is not None and request.params.arguments and self._methods.schema_with_headers(name) is not None:
             return None
-        info, capabilities = meta.get(CLIENT_INFO_META_KEY), meta.get(CLIENT_CAPABILITIES_META_KEY)
+        info, capabilities = meta.get(CLIENT_INFO_KEY), meta.get(CLIENT_CAPABILITIES_KEY)
         key = version, msgspec.json.encode(info), msgspec.json.encode(capabilities)
         caller = self._callers.get(key)
         if caller is None:
             envelope = {key: meta[key] for key in ENVELOPE if key in meta}
-            caller = _checked(request, version, envelope)
+            caller = _checked(version, envelope)
             if caller is not None:
                 self._callers[key] = caller
         return caller
@@ -360,10 +453,10 @@ class DirectLane:
             session = self._methods.identify(sender, caller.client, params.meta)
             answer = await self._methods.answer(session, sender, name, arguments, request_id=request.id)
         except UnknownProject as error:
-            question = asking_for_roots(sender, caller.capabilities, error)
+            question = await _question(sender, caller, error)
             if question is None:
                 return failed_result(error)
-            return _sieved(question.model_dump(by_alias=True, mode="json", exclude_none=True), caller)
+            return _sieved(question, caller)
         except Exception as error:  # noqa: BLE001 (the border of a call: failed_result logs what is not ours)
             return failed_result(error)
         result = call_result(answer, self._methods.tool(name))
@@ -372,10 +465,10 @@ class DirectLane:
 
     def _of_era(self, method: str, result: dict[str, Any], version: str) -> dict[str, Any]:
         """The result with what the SDK adds to it, or takes from it."""
-        if version not in MODERN_PROTOCOL_VERSIONS:
+        if version not in MODERN_VERSIONS:
             return result_of_era(result, version)
-        hints = self._list_hints if method == "tools/list" else {}
-        return {**hints, **result, "_meta": {**result.get("_meta", {}), SERVER_INFO_META_KEY: self._server_info}}
+        hints = LIST_HINTS if method == "tools/list" else {}
+        return {**hints, **result, "_meta": {**result.get("_meta", {}), SERVER_INFO_KEY: self._server_info}}
 
 
 def _routing(scope: Scope) -> list[bytes] | None:
@@ -402,25 +495,33 @@ def _takes_both(accept: bytes) -> bool:
     return json and (any_kind or not kinds.isdisjoint((b"text/event-stream", b"text/*")))
 
 
-def _checked(request: PlainRequest, version: str, envelope: dict[str, Any]) -> Caller | None:
-    """The client as the SDK reads an envelope; None if that is malformed."""
-    if version not in MODERN_PROTOCOL_VERSIONS or CLIENT_CAPABILITIES_META_KEY not in envelope:
+def _checked(version: str, envelope: dict[str, Any]) -> Caller | None:
+    """The client that an envelope of the usual form describes; None where the SDK has to look at it."""
+    if version not in MODERN_VERSIONS or CLIENT_CAPABILITIES_KEY not in envelope:
         return None
-    name = {} if request.params.name is None else {"name": request.params.name}
     try:
-        sdk_methods.validate_client_request(request.method, version, {**name, "_meta": envelope})
-    except ValidationError:
+        capabilities = msgspec.convert(envelope[CLIENT_CAPABILITIES_KEY], _Capabilities)
+        info = msgspec.convert(envelope.get(CLIENT_INFO_KEY), _Info | None)
+    except msgspec.ValidationError:
         return None
-    connection = Connection.from_envelope(
-        version, envelope.get(CLIENT_INFO_META_KEY), envelope[CLIENT_CAPABILITIES_META_KEY]
-    )
-    info = connection.client_params.client_info if connection.client_params else None
     client = ClientInfo(info.name, info.version) if info else ClientInfo()
-    return Caller(version, client, connection.client_capabilities)
+    asks = capabilities.elicitation is not None
+    return Caller(version, client, offers_roots=capabilities.roots is not None, can_be_asked=asks)
+
+
+async def _question(sender: Sender, caller: Caller, error: UnknownProject) -> dict[str, Any] | None:
+    """For the folders that the client works in, in wire form; None if it is not asked."""
+    if not caller.offers_roots:
+        return None
+    roots = await anyio.to_thread.run_sync(import_module, "serena_central.mcp_server.roots")
+    question = roots.asking_for_roots(sender, error, offered=True)
+    return None if question is None else question.model_dump(by_alias=True, mode="json", exclude_none=True)
 
 
 def _sieved(result: dict[str, Any], caller: Caller) -> dict[str, Any]:
     """A result of `tools/call` as a version of the protocol has it."""
+    from mcp_types import methods as sdk_methods  # of other servers' answers, which come by the SDK
+
     return sdk_methods.serialize_server_result("tools/call", caller.version, result)
 
 
@@ -430,4 +531,4 @@ def _ok(_message: Message) -> int:
 
 def _status_of(message: Message) -> int:
     """The modern era tells errors of the protocol by the status, too."""
-    return ERROR_CODE_HTTP_STATUS.get(message["error"]["code"], 200) if "error" in message else 200
+    return STATUS_OF.get(message["error"]["code"], 200) if "error" in message else 200

@@ -5,20 +5,17 @@ count. Ids that the SDK makes per request are never among them: in the modern er
 """
 
 from pathlib import PurePath
-from typing import Any
 
 import anyio
 import anyio.abc
-from mcp.server.lowlevel import Server
-from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
-from mcp_types import UNSUPPORTED_PROTOCOL_VERSION
-from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, SUPPORTED_PROTOCOL_VERSIONS
 from starlette.types import Receive, Scope, Send
 
-from serena_central.access.auth import MAX_BODY_BYTES, credential_of
+from serena_central.access.auth import credential_of
 from serena_central.mcp_server.conversation import id_in, refuse
 from serena_central.mcp_server.direct_lane import DirectLane
+from serena_central.mcp_server.protocol import HANDSHAKE_VERSIONS, UNSUPPORTED_VERSION, VERSIONS
 from serena_central.mcp_server.request_bodies import body_of
+from serena_central.mcp_server.sdk_lane import SdkLane
 from serena_central.mcp_server.sender import IN_SCOPE, Sender
 from serena_central.mcp_server.subscriptions import Subscriptions
 from serena_central.mcp_server.transports import HandshakeTransports
@@ -51,9 +48,9 @@ _TRACE = frozenset((b"traceparent", b"tracestate", b"baggage"))
 
 _VERSION_HEADER = b"mcp-protocol-version"
 
-_VERSIONS = frozenset(version.encode("ascii") for version in SUPPORTED_PROTOCOL_VERSIONS)
+_VERSIONS = frozenset(version.encode("ascii") for version in VERSIONS)
 
-_HANDSHAKE_VERSIONS = frozenset(version.encode("ascii") for version in HANDSHAKE_PROTOCOL_VERSIONS)
+_HANDSHAKE_VERSIONS = frozenset(version.encode("ascii") for version in HANDSHAKE_VERSIONS)
 
 
 def sender_in(scope: Scope) -> Sender:
@@ -99,21 +96,21 @@ class McpEndpoint:
 
     def __init__(
         self,
-        server: Server[Any],
+        sdk: SdkLane,
         handshake: HandshakeTransports,
         subscriptions: Subscriptions | None = None,
         direct: DirectLane | None = None,
     ) -> None:
-        """`direct` serves what it can of the modern era; all else goes through `server`."""
+        """`direct` serves what it can of the modern era; all else goes through `sdk`."""
+        self._sdk = sdk
         self._handshake = handshake
         self._direct = direct
         self._subscriptions = subscriptions
-        # `json_response` stays off: an answer that can't become a stream loses progress and cancellation.
-        self._modern = StreamableHTTPSessionManager(server, json_response=False, max_request_body_size=MAX_BODY_BYTES)
 
     async def run(self, *, task_status: anyio.abc.TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
         """Serves until cancelled."""
-        async with self._modern.run():
+        async with anyio.create_task_group() as tasks:
+            await tasks.start(self._sdk.run)
             await self._handshake.run(task_status=task_status)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -127,8 +124,8 @@ class McpEndpoint:
                 send,
                 400,
                 f"Protocol version {version.decode('latin-1')[:40]!r} is not supported.",
-                code=UNSUPPORTED_PROTOCOL_VERSION,
-                data={"supported": SUPPORTED_PROTOCOL_VERSIONS, "requested": version.decode("latin-1")[:40]},
+                code=UNSUPPORTED_VERSION,
+                data={"supported": VERSIONS, "requested": version.decode("latin-1")[:40]},
             )
         elif version is None or version in _HANDSHAKE_VERSIONS:
             await self._handshake.serve(scope, receive, send)
@@ -143,7 +140,7 @@ class McpEndpoint:
             if await self._direct.serve_modern(scope, body, send):
                 return
             receive = body.receive
-        await self._modern.handle_request(scope, receive, send)
+        await (await self._sdk.loaded()).modern.handle_request(scope, receive, send)
 
     def close_streams(self) -> None:
         """Ends the streams that clients hold open between calls, so that the server can stop."""

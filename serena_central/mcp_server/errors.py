@@ -5,15 +5,16 @@ under an id, and the client gets the id and nothing of its inside.
 """
 
 import logging
-from typing import Any
-
-from mcp.shared.exceptions import MCPError
-from mcp_types import INTERNAL_ERROR, INVALID_PARAMS, INVALID_REQUEST
-from pydantic import ValidationError
+from typing import TYPE_CHECKING, Any
 
 from serena_central.core.errors import NO_MEMORY, SerenaCentralError, UpstreamCallFailed
 from serena_central.core.tracing import new_call_id
+from serena_central.mcp_server.protocol import INTERNAL_ERROR, INVALID_PARAMS, INVALID_REQUEST
 from serena_central.mcp_server.tool_methods import wire
+
+if TYPE_CHECKING:
+    from mcp.shared.exceptions import MCPError
+    from pydantic import ValidationError
 
 MOST_PROBLEMS = 5
 """Named of a request's parameters."""
@@ -26,8 +27,12 @@ def failed_result(error: Exception) -> dict[str, Any]:
     return wire({"content": [{"type": "text", "text": _explain(error)}], "isError": True})
 
 
-def protocol_error(error: Exception) -> MCPError:
+def protocol_error(error: Exception) -> "MCPError":
     """What to raise to the SDK for a request that is no tool call; its own errors pass as they are."""
+    # Not at the top: most servers have answered many calls before the first of these.
+    from mcp.shared.exceptions import MCPError
+    from pydantic import ValidationError
+
     if isinstance(error, MCPError):
         return error
     if isinstance(error, UpstreamCallFailed) and error.code:
@@ -38,7 +43,7 @@ def protocol_error(error: Exception) -> MCPError:
     return MCPError(code=code, message=_explain(error))
 
 
-def _invalid(error: ValidationError) -> str:
+def _invalid(error: "ValidationError") -> str:
     """What is wrong where, without the values."""
     said = error.errors(include_url=False, include_context=False, include_input=False)[:MOST_PROBLEMS]
     return "; ".join(f"{'.'.join(str(part) for part in one['loc'])}: {one['msg']}" for one in said)

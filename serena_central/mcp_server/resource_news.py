@@ -1,12 +1,11 @@
 """Tells clients that a memory or an upstream's resource changed, or that there are other memories: subscribers, and
 those that have listed resources."""
 
+from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
 import anyio
 from anyio.abc import TaskStatus
-from mcp.server.session import ServerSession
-from mcp.server.subscriptions import ResourcesListChanged, ResourceUpdated
 
 from serena_central.core.event_kinds import EditApplied, UpstreamResourceUpdated
 from serena_central.core.events import EventBus
@@ -14,6 +13,9 @@ from serena_central.mcp_server.resources import memory_uri
 from serena_central.mcp_server.subscriptions import Subscriptions
 from serena_central.sessions.manager import SessionManager
 from serena_central.sessions.session import Session
+
+if TYPE_CHECKING:
+    from mcp.server.session import ServerSession
 
 MOST_URIS = 1000
 """That one session subscribes to."""
@@ -34,7 +36,7 @@ class ResourceNews:
         self._streams: WeakKeyDictionary[Session, ServerSession] = WeakKeyDictionary()
         """Of clients of the handshake era that have asked for resources."""
 
-    def met(self, session: Session, stream: ServerSession) -> None:
+    def met(self, session: Session, stream: "ServerSession") -> None:
         """A client of the handshake era has listed resources, or subscribed to one."""
         self._streams[session] = stream
 
@@ -62,7 +64,7 @@ class ResourceNews:
         if session is None or session.disconnected_at is not None:
             return
         with anyio.move_on_after(SENT_WITHIN_S):
-            await self._subscriptions.publish(session, ResourceUpdated(uri=uri))
+            await self._subscriptions.resource_updated(session, uri)
             stream = self._streams.get(session)
             if stream is not None:
                 await stream.send_resource_updated(uri)
@@ -76,9 +78,9 @@ class ResourceNews:
             uris = [memory_uri(project.name, name) for name in names]
             with anyio.move_on_after(SENT_WITHIN_S):
                 for uri in uris:
-                    await self._subscriptions.publish(session, ResourceUpdated(uri=uri))
+                    await self._subscriptions.resource_updated(session, uri)
                 if event.tool != "edit_memory":
-                    await self._subscriptions.publish(session, ResourcesListChanged())
+                    await self._subscriptions.list_changed(session, "resources")
                 stream = self._streams.get(session)
                 if stream is None:
                     continue

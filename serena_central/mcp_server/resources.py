@@ -3,16 +3,18 @@ permissions, frames, bounds and records are theirs.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, unquote
 
 import msgspec
-from mcp.shared.exceptions import MCPError
-from mcp_types import INVALID_PARAMS
 
 from serena_central.core.errors import MemoryNotFound, SerenaCentralError, UnknownProject
+from serena_central.mcp_server.protocol import INVALID_PARAMS
 from serena_central.sessions.session import Session
 from serena_central.tools.call import ToolCaller
+
+if TYPE_CHECKING:
+    from mcp.shared.exceptions import MCPError
 
 PREFIX = "serena://projects/"
 
@@ -127,5 +129,7 @@ async def _answers(
     return "\n\n".join(parts)
 
 
-def not_found(uri: str, why: str = "") -> MCPError:
+def not_found(uri: str, why: str = "") -> "MCPError":
+    from mcp.shared.exceptions import MCPError  # not at the top: `memory_uri` is needed without the SDK
+
     return MCPError(code=INVALID_PARAMS, message=f"Resource not found. {why}".strip(), data={"uri": uri})

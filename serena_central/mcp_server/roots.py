@@ -45,13 +45,14 @@ async def learn_folder(context: ServerRequestContext[Any, Any], _params: types.N
 
 def asking_for_roots(
     sender: Sender,
-    offered: types.ClientCapabilities | None,
     error: UnknownProject,
     answers: types.InputResponses | None = None,
+    *,
+    offered: bool,
 ) -> types.InputRequiredResult | None:
     """The question for a call that failed because nothing said which project it means; None where it was asked, or
-    can't be."""
-    if error.asked is not None or KEY in (answers or {}) or offered is None or offered.roots is None:
+    can't be. `offered`: the client has roots."""
+    if error.asked is not None or KEY in (answers or {}) or not offered:
         return None
     return types.InputRequiredResult(input_requests={KEY: types.ListRootsRequest()}) if not sender.connection else None
 

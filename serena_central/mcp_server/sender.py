@@ -6,15 +6,17 @@ A transport hands a `Sender` to the SDK as the request of each message. Streamab
 
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
-from typing import Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import anyio
 import msgspec
-from mcp.server.session import ServerSession
-from mcp_types import LoggingLevel
 from starlette.requests import Request
 
 from serena_central.sessions.session import ClientIdentity
+
+if TYPE_CHECKING:
+    from mcp.server.session import ServerSession
+    from mcp_types import LoggingLevel
 
 IN_SCOPE = "serena_central.sender"
 """Where streamable HTTP keeps the sender of a request: the SDK hands on nothing else of it."""
@@ -41,10 +43,12 @@ class ClientConnection:
         self.stream_opened = anyio.Event()
         """From then on the client can be asked something outside of a call."""
         self.client: ServerSession | None = None
-        """Sends messages outside of calls; from `initialize` on."""
+        """Sends messages outside of calls; from when the SDK has read `initialize`."""
         self.version: str | None = None
         """Of the protocol, as negotiated by `initialize`."""
         self.info = ClientInfo()
+        self.can_be_asked = True
+        """The client may offer to ask its user something."""
         self.log_level: LoggingLevel | None = None
         """Of log messages that the client has asked for."""
 

@@ -15,8 +15,6 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 import msgspec
-from mcp.server.subscriptions import ToolsListChanged
-from mcp.shared.inbound import x_mcp_header_map
 
 from serena_central.core.progress import Listener
 from serena_central.core.quoting import with_escapes_shown
@@ -85,7 +83,7 @@ class ToolMethods:
             tool = self._caller.tool(name)
             if tool is None:
                 return None
-            self._in_headers[name] = tool.schema if x_mcp_header_map(tool.schema) else None
+            self._in_headers[name] = tool.schema if _has_headers(tool.schema) else None
         return self._in_headers[name]
 
     async def listed(self, session: Session, sender: Sender) -> dict[str, Any]:
@@ -127,7 +125,7 @@ class ToolMethods:
     async def _tools_changed(self, session: Session, sender: Sender) -> None:
         if sender.connection is not None and sender.connection.client is not None:
             await sender.connection.client.send_tool_list_changed()
-        await self._subscriptions.publish(session, ToolsListChanged())
+        await self._subscriptions.list_changed(session, "tools")
 
     async def _follow_rules(self, session: Session, sender: Sender) -> None:
         """Tells a client that its list is another one, if permission rules switch other tools off than when it was
@@ -139,6 +137,14 @@ class ToolMethods:
 
     def _deciding(self, session: Session) -> Hashable:
         return self._caller.switched_off(session), self._caller.upstreams_version(session)
+
+
+def _has_headers(schema: Mapping[str, Any]) -> bool:
+    if b"x-mcp-header" not in msgspec.json.encode(schema):
+        return False
+    from mcp.shared.inbound import x_mcp_header_map  # none of our own tools comes here
+
+    return bool(x_mcp_header_map(schema))
 
 
 def _listed(tool: Tool, *, plain: bool) -> dict[str, Any]:

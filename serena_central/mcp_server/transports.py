@@ -9,14 +9,11 @@ import logging
 from collections.abc import Awaitable
 from contextlib import AbstractContextManager, nullcontext
 from functools import partial
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import anyio
 import anyio.abc
 import msgspec
-from mcp.server.lowlevel import NotificationOptions, Server
-from mcp.server.runner import serve_loop
-from sse_starlette.sse import AppStatus
 from starlette.types import Receive, Scope, Send
 
 from serena_central.access.auth import credential_of
@@ -29,21 +26,23 @@ from serena_central.mcp_server.conversation import (
     HandshakeConversation,
     Opening,
     Replay,
+    accept,
     begin_exchange,
     id_in,
     note_stream,
     refuse,
 )
-from serena_central.mcp_server.direct_lane import DirectLane
+from serena_central.mcp_server.direct_lane import DirectLane, opening_in
 from serena_central.mcp_server.request_bodies import MOST_MESSAGES, Body, Head, body_of
-from serena_central.mcp_server.sender import IN_SCOPE
+from serena_central.mcp_server.sdk_lane import SdkLane
+from serena_central.mcp_server.sender import IN_SCOPE, Sender
 from serena_central.sessions.manager import SessionManager
 
-logger = logging.getLogger(__name__)
+if TYPE_CHECKING:
+    from serena_central.mcp_server.adapter import Adapter
+    from serena_central.mcp_server.resumption import ResumableTransport
 
-_CHANGES = NotificationOptions(tools_changed=True, resources_changed=True)
-"""Capabilities announced to these clients: switching modes or projects changes the listed tools, writing memories the
-listed resources."""
+logger = logging.getLogger(__name__)
 
 _LAST_EVENT = b"last-event-id"
 
@@ -73,15 +72,15 @@ class HandshakeTransports:
 
     def __init__(
         self,
-        server: Server[Any],
+        sdk: SdkLane,
         *,
         sessions: SessionManager,
         openings: Openings | None = None,
         policy: TransportPolicy | None = None,
         direct: DirectLane | None = None,
     ) -> None:
-        """`direct` serves what it can; all else goes through `server`."""
-        self._server = server
+        """`direct` serves what it can; all else goes through `sdk`."""
+        self._sdk = sdk
         self._direct = direct
         self._sessions = sessions
         self._openings = openings
@@ -92,9 +91,6 @@ class HandshakeTransports:
 
     async def run(self, *, task_status: anyio.abc.TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
         """Serves until cancelled."""
-        # The SDK's event streams would end by themselves on a signal, and running calls with them unanswered;
-        # `close_streams` and the composition root end them in order.
-        AppStatus.disable_automatic_graceful_drain()
         async with anyio.create_task_group() as tasks:
             self._tasks = tasks
             task_status.started()
@@ -112,7 +108,7 @@ class HandshakeTransports:
             await self._refuse(conversation_id, send)
             return
         await self._pass(conversation, scope, receive, send)
-        if conversation.transport.is_terminated:
+        if conversation.transport is not None and conversation.transport.is_terminated:
             if self._openings is not None:
                 self._openings.forget(conversation.id, conversation.session_id)  # who said goodbye is not taken back
             await self._end(conversation, "it sent DELETE", for_good=True)
@@ -124,7 +120,8 @@ class HandshakeTransports:
     def close_streams(self) -> None:
         """Ends the streams that clients hold open, so that they don't delay the server's shutdown. Calls continue."""
         for conversation in self._known.values():
-            conversation.transport.close_standalone_sse_stream()
+            if conversation.transport is not None:
+                conversation.transport.close_standalone_sse_stream()
 
     async def check(self) -> None:
         """Notices conversations whose client has disappeared, and drops those whose session is forgotten."""
@@ -132,7 +129,8 @@ class HandshakeTransports:
         silent_after = self._sessions.policy.modern_disconnect_s
         for conversation in list(self._known.values()):
             quiet = now - conversation.quiet_since
-            conversation.transport.log.expire()
+            if conversation.transport is not None:
+                conversation.transport.log.expire()
             if conversation.requests:
                 continue
             try:
@@ -170,7 +168,13 @@ class HandshakeTransports:
             return
         if len(self._known) >= self._sessions.policy.max_sessions:
             await self.check()  # those of sessions that were forgotten to make room
-        conversation = await self._begin(self._sessions.new_id(), credential_of(scope))
+        if not self._sdk.is_loaded and self._direct is not None and scope["method"] == "POST":
+            body = await body_of(receive)
+            if await self._open_directly(self._direct, scope, body, send):
+                return
+            receive = body.receive
+        conversation = HandshakeConversation(self._sessions.new_id(), credential_of(scope))
+        await self._connect(conversation, await self._sdk.loaded())
         opening = Opening(receive, send)
         established = False
         try:
@@ -183,30 +187,61 @@ class HandshakeTransports:
         if established and self._openings is not None:
             self._openings.remember(conversation.id, conversation.session_id, opening.body)
 
-    async def _begin(self, conversation_id: str, credential: str) -> HandshakeConversation:
-        assert self._tasks is not None, "serve() needs run()"
-        conversation = HandshakeConversation(conversation_id, credential)
-        await self._tasks.start(self._drive, conversation)
-        self._known[conversation_id] = conversation
-        return conversation
+    async def _open_directly(self, direct: DirectLane, scope: Scope, body: Body, send: Send) -> bool:
+        """Begins a conversation that gets a transport when it needs one; False for an `initialize` that is not of the
+        usual form, or is refused."""
+        request = opening_in(body.content)
+        if request is None:
+            return False
+        conversation = HandshakeConversation(self._sessions.new_id(), credential_of(scope))
+        conversation.opening = body.content
+        begin_exchange(scope, conversation)
+        if not await direct.open(conversation, request, scope, send):
+            return False
+        self._known[conversation.id] = conversation
+        if self._openings is not None:
+            self._openings.remember(conversation.id, conversation.session_id, body.content)
+        return True
 
-    async def _drive(self, conversation: HandshakeConversation, *, task_status: anyio.abc.TaskStatus[None]) -> None:
-        """Carries messages between one transport and the server's handlers until the transport ends."""
-        async with conversation.transport.connect() as (incoming, outgoing):
-            task_status.started()
-            try:
-                await serve_loop(
-                    self._server,
-                    incoming,
-                    outgoing,
-                    lifespan_state={},
-                    session_id=conversation.id,
-                    init_options=self._server.create_initialization_options(_CHANGES),
-                )
-            except Exception:
-                logger.exception("an MCP session failed", extra={"session": conversation.session_id})
-            finally:
-                self._known.pop(conversation.id, None)
+    async def _connect(self, conversation: HandshakeConversation, adapter: "Adapter") -> "ResumableTransport":
+        """Gives a conversation a transport."""
+        assert self._tasks is not None, "serve() needs run()"
+        transport = await self._tasks.start(self._drive, conversation, adapter)
+        conversation.transport = transport
+        self._known[conversation.id] = conversation
+        return transport
+
+    async def _drive(
+        self,
+        conversation: HandshakeConversation,
+        adapter: "Adapter",
+        *,
+        task_status: "anyio.abc.TaskStatus[ResumableTransport]",
+    ) -> None:
+        try:
+            await adapter.drive(conversation, task_status=task_status)
+        except Exception:
+            logger.exception("an MCP session failed", extra={"session": conversation.session_id})
+        finally:
+            self._known.pop(conversation.id, None)
+
+    async def _transport(self, conversation: HandshakeConversation, sender: Sender) -> "ResumableTransport":
+        """The transport of a conversation. One that the direct lane began gets it here, and the SDK reads how."""
+        if conversation.transport is not None:
+            return conversation.transport
+        adapter = await self._sdk.loaded()
+        async with conversation.connecting:
+            if conversation.transport is None:
+                assert self._tasks is not None, "serve() needs run()"
+                transport = await self._tasks.start(self._drive, conversation, adapter)
+                messages = (conversation.opening or b"", _INITIALIZED)
+                for message in messages if conversation.is_initialized else messages[:1]:
+                    replay = Replay(conversation, message, sender)
+                    begin_exchange(replay.scope, conversation)
+                    await transport.handle_request(replay.scope, replay.receive, replay.send)
+                conversation.transport = transport
+                return transport
+            return conversation.transport
 
     async def _pass(self, conversation: HandshakeConversation, scope: Scope, receive: Receive, send: Send) -> None:
         exchange = begin_exchange(scope, conversation)
@@ -219,7 +254,7 @@ class HandshakeTransports:
             elif scope["method"] == "POST":
                 await self._post(conversation, exchange, scope, receive, send)
             else:
-                await conversation.transport.handle_request(scope, receive, send)
+                await (await self._transport(conversation, scope[IN_SCOPE])).handle_request(scope, receive, send)
         finally:
             conversation.requests -= 1
             conversation.quiet_since = running_time()
@@ -227,7 +262,9 @@ class HandshakeTransports:
     async def _get(self, conversation: HandshakeConversation, scope: Scope, receive: Receive, send: Send) -> None:
         """The stream outside of calls; with `Last-Event-ID` that one again, or the stream of a call."""
         event = next((value.decode("latin-1") for name, value in scope["headers"] if name == _LAST_EVENT), None)
-        transport = conversation.transport
+        if conversation.transport is None:
+            await self._sdk.in_time()
+        transport = await self._transport(conversation, scope[IN_SCOPE])
         if event and transport.log.stream_of(event) is None:
             if event.startswith("r"):
                 await refuse(send, 400, "What was sent after that event is not kept any more. Send the request again.")
@@ -245,6 +282,10 @@ class HandshakeTransports:
         body = await body_of(receive)
         direct = self._direct
         if direct is not None and await direct.serve_handshake(conversation, exchange, scope, body, send):
+            return
+        if conversation.transport is None and Head(body.content).method == "notifications/initialized":
+            conversation.is_initialized = True
+            await accept(conversation, send)
             return
         parts = body.parts()
         if parts is None:
@@ -276,7 +317,7 @@ class HandshakeTransports:
         if cancelled is not None:
             cancelled.cancel()
         async with conversation.turns.holding([] if head.request is None else [head.request]):
-            await conversation.transport.handle_request(scope, receive, send)
+            await (await self._transport(conversation, scope[IN_SCOPE])).handle_request(scope, receive, send)
 
     def _holding(self, conversation: HandshakeConversation) -> AbstractContextManager[None]:
         """An open stream shows that its client lives; one of a killed or forgotten session shows nothing."""
@@ -293,7 +334,7 @@ class HandshakeTransports:
             self._sessions.disconnect(conversation.session_id, reason, for_good=for_good)
         for running in conversation.direct.values():
             running.cancel()
-        if not conversation.transport.is_terminated:
+        if conversation.transport is not None and not conversation.transport.is_terminated:
             await conversation.transport.terminate()
 
     async def _recreate(self, conversation_id: str, credential: str, scope: Scope) -> HandshakeConversation | None:
@@ -306,9 +347,14 @@ class HandshakeTransports:
             body = await self._openings.recall(conversation_id, credential)
             if body is None:
                 return None
-            conversation = await self._begin(conversation_id, credential)
-            for message in (body, _INITIALIZED):
-                replay = Replay(conversation, message, scope[IN_SCOPE])
-                await self._pass(conversation, replay.scope, replay.receive, replay.send)
+            conversation = HandshakeConversation(conversation_id, credential)
+            conversation.opening, conversation.is_initialized = body, True
+            request = opening_in(body)
+            if request is not None and self._direct is not None:
+                conversation.version, conversation.info = request.version, request.client
+                conversation.can_be_asked = request.can_be_asked
+            else:
+                await self._transport(conversation, scope[IN_SCOPE])
+            self._known[conversation_id] = conversation
             logger.info("resumed an MCP session", extra={"session": conversation_id})
             return conversation

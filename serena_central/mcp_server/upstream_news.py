@@ -1,17 +1,19 @@
 """Tells clients that the tools of their upstreams are others: those that have listed any."""
 
+from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
 import anyio
 from anyio.abc import TaskStatus
-from mcp.server.session import ServerSession
-from mcp.server.subscriptions import PromptsListChanged, ResourcesListChanged, ToolsListChanged
 
 from serena_central.core.event_kinds import UpstreamListed
 from serena_central.core.events import EventBus
-from serena_central.mcp_server.subscriptions import Subscriptions
+from serena_central.mcp_server.subscriptions import LISTS, Subscriptions
 from serena_central.sessions.manager import SessionManager
 from serena_central.sessions.session import Session
+
+if TYPE_CHECKING:
+    from mcp.server.session import ServerSession
 
 SENT_WITHIN_S = 5.0
 """A client that does not read holds up no other for longer."""
@@ -26,7 +28,7 @@ class UpstreamNews:
         self._streams: WeakKeyDictionary[Session, ServerSession] = WeakKeyDictionary()
         """Of clients of the handshake era that were shown tools of upstreams."""
 
-    def met(self, session: Session, stream: ServerSession) -> None:
+    def met(self, session: Session, stream: "ServerSession") -> None:
         """A client of the handshake era has listed tools of upstreams."""
         self._streams[session] = stream
 
@@ -43,8 +45,8 @@ class UpstreamNews:
             if session.disconnected_at is not None:
                 continue
             with anyio.move_on_after(SENT_WITHIN_S):
-                for change in (ToolsListChanged(), ResourcesListChanged(), PromptsListChanged()):
-                    await self._subscriptions.publish(session, change)
+                for name in LISTS:
+                    await self._subscriptions.list_changed(session, name)
                 stream = self._streams.get(session)
                 if stream is not None:
                     await stream.send_tool_list_changed()

@@ -22,6 +22,7 @@ from serena_central.core.events import EventBus
 from serena_central.core.progress import Listener
 from serena_central.mcp_server.adapter import Adapter
 from serena_central.mcp_server.endpoint import McpEndpoint
+from serena_central.mcp_server.sdk_lane import SdkLane
 from serena_central.mcp_server.transports import HandshakeTransports
 from serena_central.sessions.manager import SessionManager
 from serena_central.sessions.session import Session
@@ -53,7 +54,8 @@ class ScriptedServer:
         self._lines: list[_Line] = []
         sessions = SessionManager(bus=EventBus(), interest=_Nobody())
         adapter = Adapter(sessions=sessions, caller=_ScriptedTools(self), version="0")
-        self._endpoint = McpEndpoint(adapter.server, HandshakeTransports(adapter.server, sessions=sessions))
+        sdk = SdkLane(lambda: adapter)
+        self._endpoint = McpEndpoint(sdk, HandshakeTransports(sdk, sessions=sessions))
 
     def answer(self, tool: str, *answers: Answer | SerenaCentralError, when: Mapping[str, Any] | None = None) -> None:
         """Scripts answers, or failures, given in turn and the last one again and again; the newest script that fits

@@ -21,6 +21,7 @@ from serena_central.core.events import EventBus
 from serena_central.mcp_server import conversation
 from serena_central.mcp_server.adapter import Adapter
 from serena_central.mcp_server.endpoint import McpEndpoint
+from serena_central.mcp_server.sdk_lane import SdkLane
 from serena_central.mcp_server.transports import HandshakeTransports, TransportPolicy
 from serena_central.sessions.manager import SessionManager
 from serena_central.sessions.session import SessionState
@@ -31,7 +32,9 @@ pytestmark = pytest.mark.anyio
 
 ERAS: list[Era] = ["handshake", "modern"]
 
-Lane = Literal["direct", "sdk"]
+Lane = Literal["direct", "sdk", "starting"]
+"""`starting`: the direct lane, with the SDK loaded by the first message that needs it."""
+
 LANES: tuple[Lane, ...] = get_args(Lane)
 """How plain requests are served: by the direct lane, or as all others, through the SDK."""
 TOKEN = Token(b"t" * 40)
@@ -90,14 +93,17 @@ async def a_face(
     tools = ScriptedTools()
     sessions = SessionManager(bus=EventBus(), interest=Nobody())
     adapter = Adapter(sessions=sessions, caller=tools, version="1")
-    direct = adapter.direct if lane == "direct" else None
-    transports = HandshakeTransports(adapter.server, sessions=sessions, openings=openings, policy=policy, direct=direct)
-    endpoint = McpEndpoint(adapter.server, transports, direct=direct)
+    direct = None if lane == "sdk" else adapter.direct
+    sdk = SdkLane(lambda: adapter)
+    transports = HandshakeTransports(sdk, sessions=sessions, openings=openings, policy=policy, direct=direct)
+    endpoint = McpEndpoint(sdk, transports, direct=direct)
 
     @asynccontextmanager
     async def lifespan(_app: Starlette) -> AsyncGenerator[None]:
         async with anyio.create_task_group() as tasks:
             await tasks.start(endpoint.run)
+            if lane != "starting":
+                await sdk.loaded()
             yield
             tasks.cancel_scope.cancel()
 
@@ -110,7 +116,7 @@ async def a_face(
 
 @pytest.fixture(params=LANES)
 async def face(request: pytest.FixtureRequest) -> AsyncGenerator[Face]:
-    """Every test that uses it shows that both lanes do the same."""
+    """Every test that uses it shows that all lanes do the same."""
     async with a_face(lane=request.param) as running:
         yield running
 

@@ -56,7 +56,7 @@ async def team(tmp_path: Path) -> AsyncGenerator[Team]:
 
 async def test_every_route_is_for_administrators_unless_it_is_known_to_be_safe(team: Team) -> None:
     seen = set()
-    for route in team.central.central.app.routes:
+    for route in (await team.central.central.dashboard.pages()).router.routes:
         if not isinstance(route, Route) or not route.path.startswith(("/api", "/metrics", "/health")):
             continue
         for method in route.methods - {"HEAD"}:
@@ -250,7 +250,7 @@ async def test_every_page_and_action_of_the_dashboard_is_for_administrators_unle
         bob = await signed_in(team, http, team.bob)
         csrf = await bob.csrf("/sessions")
         safe = {"/enter", "/sign-in", "/sign-out", "/static/{name:path}", "", "/", "/{nowhere:path}", "/live-pages"}
-        for route in team.central.central.app.routes:
+        for route in (await team.central.central.dashboard.pages()).router.routes:
             if not isinstance(route, Route) or not route.path.startswith("/dashboard"):
                 continue
             path = route.path.removeprefix("/dashboard")

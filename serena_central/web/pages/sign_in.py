@@ -7,9 +7,8 @@ from urllib.parse import parse_qs
 import anyio.to_thread
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
-from starlette.types import Receive, Scope, Send
 
-from serena_central.access.auth import BrowserAccess, login_of
+from serena_central.access.auth import login_of
 from serena_central.access.browsers import LINK_LIFE_S, LOGIN_LIFE_S
 from serena_central.core.event_kinds import UserSignedIn
 from serena_central.web.pages.csrf import ForeignRequest, check_sender
@@ -19,10 +18,6 @@ from serena_central.web.pages.live import LEAVE
 from serena_central.web.pages.page import BELOW, Visit
 from serena_central.web.pages.rendering import render
 from serena_central.web.web_services import WebServices
-
-ENTER = f"{BELOW}/enter"
-SIGN_IN = f"{BELOW}/sign-in"
-OPEN_PATHS = (ENTER, SIGN_IN, f"{BELOW}/static/")
 
 MOST_BYTES = 4096
 """Of the form with a token."""
@@ -47,16 +42,8 @@ class SignIn:
         self._browsers = parts.browsers
         self._endpoints = endpoints
 
-    def door(self) -> BrowserAccess:
-        async def strangers(scope: Scope, receive: Receive, send: Send) -> None:
-            await self._to_stranger(scope["path"])(scope, receive, send)
-
-        return BrowserAccess(BELOW, OPEN_PATHS, self._browsers, strangers)
-
-    def one_time_link(self, user: str = "") -> str:
-        return f"{ENTER}?key={self._browsers.invite(user)}"
-
-    def _to_stranger(self, path: str) -> Response:
+    def to_stranger(self, path: str) -> Response:
+        """Answers a browser that is not signed in."""
         if path.startswith(f"{BELOW}/live"):
             return Response(LEAVE, media_type="text/event-stream")
         return self._outside(used=False)

@@ -1,13 +1,9 @@
 """The routes of the dashboard: its pages in the order of the navigation, its actions, sign-in and sign-out."""
 
-from typing import Any
-
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
-from starlette.routing import BaseRoute, Route
+from starlette.routing import BaseRoute, Route, Router
 
-from serena_central.access.auth import BrowserAccess, user_of
-from serena_central.access.browsers import LINK_LIFE_S
 from serena_central.web.pages import (
     about,
     actions,
@@ -117,36 +113,16 @@ DOWNLOADS: dict[str, Download] = {events.EXPORT: events.export}
 """Path below /dashboard → the file that a GET of it answers with."""
 
 
-class Dashboard:
-    """Everything below /dashboard."""
+class Pages:
+    """What a browser gets."""
 
-    def __init__(self, parts: WebServices) -> None:
-        self.parts = parts
-        self.live = Live(parts.bus)
-        assets = Assets()
-        self._assets = assets
-        self._endpoints = Endpoints(parts, self.live, PAGES, assets.digest)
-        self._entering = SignIn(parts, self._endpoints)
+    def __init__(self, parts: WebServices, live: Live) -> None:
+        self._assets = Assets()
+        self._endpoints = Endpoints(parts, live, PAGES, self._assets.digest)
+        self.sign_in = SignIn(parts, self._endpoints)
+        self.router = Router(self._routes(), redirect_slashes=False)
 
-    def door(self) -> BrowserAccess:
-        """What the access check needs to know."""
-        return self._entering.door()
-
-    def one_time_link(self, user: str = "") -> str:
-        """The path of a link that lets one browser in; `user`: the credential of a team's user."""
-        return self._entering.one_time_link(user)
-
-    async def invite(self, request: Request) -> Any:
-        """For the command line, which has shown the token."""
-        user = user_of(request.scope)
-        return {"path": self.one_time_link("" if user is None else user.credential), "good_for_s": LINK_LIFE_S}
-
-    def sign_out_user(self, credential: str) -> None:
-        """Signs out all browsers of a team's user, and ends their streams."""
-        for login in self.parts.browsers.sign_out_user(credential):
-            self.live.sign_out(login)
-
-    def routes(self) -> list[BaseRoute]:
+    def _routes(self) -> list[BaseRoute]:
         endpoints = self._endpoints
         gets = {
             **{f"/live{page.path}": endpoints.stream(page) for page in PAGES if page.live},
@@ -154,14 +130,14 @@ class Dashboard:
             **{page.path: endpoints.page(page) for page in PAGES},
             **{path: endpoints.download(download) for path, download in DOWNLOADS.items()},
             "/": _without_slash,
-            "/enter": self._entering.enter,
+            "/enter": self.sign_in.enter,
             "/static/{name:path}": self._assets.answer,
         }
         posts = {
             tool.PAGE.path: endpoints.form_page(tool.PAGE),
             **{path: endpoints.action(action, for_users=path in USER_ACTIONS) for path, action in ACTIONS.items()},
-            "/sign-out": self._entering.leave,
-            "/sign-in": self._entering.sign_in,
+            "/sign-out": self.sign_in.leave,
+            "/sign-in": self.sign_in.sign_in,
         }
         return [
             *(Route(BELOW + path, endpoint, methods=["GET"]) for path, endpoint in gets.items()),

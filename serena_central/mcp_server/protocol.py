@@ -1,0 +1,28 @@
+"""What the protocol names, as data: the SDK has the same, and takes half a second to import. A test compares."""
+
+HANDSHAKE_VERSIONS = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
+"""Revisions with `initialize`, oldest first."""
+
+MODERN_VERSIONS = ("2026-07-28",)
+"""Those of self-contained requests."""
+
+VERSIONS = HANDSHAKE_VERSIONS + MODERN_VERSIONS
+
+INVALID_REQUEST = -32600
+INVALID_PARAMS = -32602
+INTERNAL_ERROR = -32603
+UNSUPPORTED_VERSION = -32022
+
+STATUS_OF = {-32700: 400, -32600: 400, -32602: 400, -32020: 400, -32021: 400, -32022: 400, -32601: 404}
+"""HTTP status of errors in the modern era; 200 of all others."""
+
+RESERVED = "io.modelcontextprotocol/"
+"""Prefix of the keys in `_meta` that the protocol defines."""
+
+PROTOCOL_VERSION_KEY = f"{RESERVED}protocolVersion"
+CLIENT_INFO_KEY = f"{RESERVED}clientInfo"
+CLIENT_CAPABILITIES_KEY = f"{RESERVED}clientCapabilities"
+SERVER_INFO_KEY = f"{RESERVED}serverInfo"
+
+ENVELOPE = frozenset((PROTOCOL_VERSION_KEY, CLIENT_INFO_KEY, CLIENT_CAPABILITIES_KEY))
+"""What each request of the modern era says of its client."""

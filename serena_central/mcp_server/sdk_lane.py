@@ -1,0 +1,71 @@
+"""The SDK's server with all our handlers: imported when the start of the server is over, or by the first message that
+needs it. Its import takes as long as that of all else."""
+
+from collections.abc import Callable
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+import anyio
+import anyio.abc
+import anyio.to_thread
+
+from serena_central.core.start_up import StartUp
+
+if TYPE_CHECKING:
+    from serena_central.mcp_server.adapter import Adapter
+
+
+class SdkLane:
+    """Belongs to the event loop's thread."""
+
+    def __init__(self, make: "Callable[[], Adapter]", start_up: StartUp | None = None) -> None:
+        """`make` is called when the modules are imported. Without `start_up` they are by the first message."""
+        self._make = make
+        self._start_up = start_up
+        self._wanted = anyio.Event()
+        self._is_loaded = anyio.Event()
+        self._adapter: Adapter | None = None
+
+    @property
+    def is_loaded(self) -> bool:
+        return self._adapter is not None
+
+    async def run(self, *, task_status: anyio.abc.TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
+        """Serves until cancelled."""
+        async with anyio.create_task_group() as tasks:
+            if self._start_up is not None:
+                tasks.start_soon(self._want_later, self._start_up)
+            task_status.started()
+            await self._wanted.wait()
+            # In a thread: plain requests are answered meanwhile.
+            await anyio.to_thread.run_sync(import_module, "serena_central.mcp_server.adapter", abandon_on_cancel=True)
+            self._let_streams_be()
+            adapter = self._make()
+            async with adapter.modern.run():
+                self._adapter = adapter
+                self._is_loaded.set()
+                await anyio.sleep_forever()
+
+    async def loaded(self) -> "Adapter":
+        """What serves a message. Only while `run` runs."""
+        if self._adapter is None:
+            self._wanted.set()
+            await self._is_loaded.wait()
+            assert self._adapter is not None
+        return self._adapter
+
+    async def in_time(self) -> None:
+        """Returns when the start is over: for what does not need an answer before that."""
+        if self._start_up is not None:
+            await self._start_up.over()
+
+    async def _want_later(self, start_up: StartUp) -> None:
+        await start_up.over()
+        self._wanted.set()
+
+    def _let_streams_be(self) -> None:
+        """The SDK's event streams would end by themselves on a signal, and running calls with them unanswered; the
+        composition root ends them in order."""
+        from sse_starlette.sse import AppStatus
+
+        AppStatus.disable_automatic_graceful_drain()

@@ -1,0 +1,71 @@
+"""The first answers of a server are made without the libraries that take long to import."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.support.child import serving_child
+from tests.support.mcp import RawClient, text_of
+
+pytestmark = [pytest.mark.anyio, pytest.mark.sqlite]
+
+HEAVY = (
+    "alembic",
+    "anthropic",
+    "cryptography",
+    "genai_prices",
+    "httpx",
+    "httpx2",
+    "jinja2",
+    "jsonschema",
+    "markdown_it",
+    "mcp",
+    "mcp_types",
+    "networkx",
+    "opentelemetry",
+    "prometheus_client",
+    "pydantic",
+    "ray",
+    "sqlalchemy",
+    "sqlmodel",
+    "sse_starlette",
+    "tree_sitter",
+)
+"""Not to be imported before the first answers: what they are needed for can wait, or comes later in a server's life."""
+
+WITHOUT_END = """
+import sys
+from serena_central.core import start_up
+start_up.QUIET_S = start_up.LONGEST_S = 1e9
+from serena_central.cli.__main__ import main
+sys.exit(main())
+"""
+"""A server whose start is never over, so that what it imports was imported by a request."""
+
+
+def modules_in(log: Path) -> set[str]:
+    """What `-X importtime` lists."""
+    return {line.rpartition("|")[2].strip() for line in log.read_text().splitlines()}
+
+
+async def test_a_find_after_each_handshake_imports_nothing_heavy(tmp_path: Path) -> None:
+    root = tmp_path / "shop"
+    (root / ".git").mkdir(parents=True)
+    (root / "cart.py").write_text("class Cart:\n    def total(self): ...\n")
+    imports = tmp_path / "serve.log"
+    program = (sys.executable, "-X", "importtime", "-c", WITHOUT_END)
+    async with serving_child(tmp_path, program=program) as child, child.http() as http:
+        before, asked = RawClient(http, "handshake"), RawClient(http, "modern")
+        await before.open()
+        await before.call("activate_project", project=str(root))
+        found = await before.call("find_symbol", name_path_pattern="Cart/total")
+        again = await asked.call("find_symbol", name_path_pattern="Cart/total", project=str(root))
+        imported = modules_in(imports)
+        await before.ask("prompts/list")
+        later = modules_in(imports)
+    assert "cart.py" in text_of(found)
+    assert "cart.py" in text_of(again)
+    assert "starlette" in imported
+    assert sorted(imported.intersection(HEAVY)) == []
+    assert later.issuperset(("mcp", "pydantic"))  # so they would have been seen
