@@ -1,8 +1,9 @@
 """The SDK's server with all our handlers: imported when the start of the server is over, or by the first message that
 needs it. Its import takes as long as that of all else."""
 
+import logging
 from collections.abc import Callable
-from importlib import import_module
+from importlib import import_module, invalidate_caches
 from typing import TYPE_CHECKING
 
 import anyio
@@ -13,6 +14,16 @@ from serena_central.core.start_up import StartUp
 
 if TYPE_CHECKING:
     from serena_central.mcp_server.adapter import Adapter
+
+
+logger = logging.getLogger(__name__)
+
+ADAPTER = "serena_central.mcp_server.adapter"
+
+RETRY_S = 1.0
+
+LOADED_WITHIN_S = 60.0
+"""A message waits no longer for the import; on a busy machine that takes some seconds."""
 
 
 class SdkLane:
@@ -37,8 +48,7 @@ class SdkLane:
                 tasks.start_soon(self._want_later, self._start_up)
             task_status.started()
             await self._wanted.wait()
-            # In a thread: plain requests are answered meanwhile.
-            await anyio.to_thread.run_sync(import_module, "serena_central.mcp_server.adapter", abandon_on_cancel=True)
+            await self._import()
             self._let_streams_be()
             adapter = self._make()
             async with adapter.modern.run():
@@ -46,11 +56,27 @@ class SdkLane:
                 self._is_loaded.set()
                 await anyio.sleep_forever()
 
+    async def _import(self) -> None:
+        """In a thread, as plain requests are answered meanwhile; again and again while files can't be opened."""
+        while True:
+            try:
+                await anyio.to_thread.run_sync(import_module, ADAPTER, abandon_on_cancel=True)
+                return
+            except (ImportError, OSError) as error:
+                logger.warning("the MCP SDK could not be imported: %s; retrying in %g s", error, RETRY_S)
+            await anyio.sleep(RETRY_S)
+            invalidate_caches()
+
     async def loaded(self) -> "Adapter":
-        """What serves a message. Only while `run` runs."""
+        """What serves a message. Only while `run` runs.
+
+        Raises:
+            TimeoutError: it could not be loaded.
+        """
         if self._adapter is None:
             self._wanted.set()
-            await self._is_loaded.wait()
+            with anyio.fail_after(LOADED_WITHIN_S):
+                await self._is_loaded.wait()
             assert self._adapter is not None
         return self._adapter
 

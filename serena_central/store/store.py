@@ -7,6 +7,7 @@ over or the store is first asked, not when this module is imported.
 import logging
 import threading
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
@@ -37,6 +38,10 @@ Answer = TypeVar("Answer")
 EVENT_QUEUE = 4096
 """Events that recording may be behind; it only moves them on to the writer."""
 
+OPEN_S = 5.0
+"""How long a call that changes something waits for a database that is being opened: at the start of the server for the
+import of its libraries."""
+
 CLOSE_S = 5.0
 """How long closing may take; it waits for queries that still run."""
 
@@ -66,6 +71,7 @@ class Store:
         self._stopping = threading.Event()
         """Set when nothing more is to be deleted or waited for: the process cannot end before the threads that do."""
         self._database: Database | None = None
+        self._is_open = False
         self._start_up = start_up
         waits_s = FLUSH_AFTER_S if start_up is None else LONGEST_S
         self.writer = Writer(lambda rows: self._loaded().write(rows), bus, first_after_s=waits_s)
@@ -100,6 +106,14 @@ class Store:
         """
         # Whoever gives up waiting need not wait for the thread: a query changes nothing but old rows.
         return await anyio.to_thread.run_sync(lambda: query(self._queries()), abandon_on_cancel=True)
+
+    async def survives_a_kill(self) -> bool:
+        """Whether the rows that were put before are in the database now, where a kill of this process does not reach
+        them. Waits a moment for that, and longer only while the database is not open yet."""
+        if not self._is_open:
+            with anyio.move_on_after(OPEN_S):
+                await anyio.to_thread.run_sync(self._try_to_open, abandon_on_cancel=True)
+        return await self.writer.survives_a_kill()
 
     async def saved(
         self, kind: type[AnyRow], query: "Callable[[Queries], list[AnyRow]]", *, since: tuple[str, float] | None = None
@@ -145,17 +159,28 @@ class Store:
             raise StoreError("The database refused what was to be written.")
 
     def _queries(self) -> "Queries":
+        database = self._loaded()
         from serena_central.store.queries import Queries
 
-        return Queries(self._loaded())
+        return Queries(database)
 
     def _loaded(self) -> "Database":
         with self._loading:
             if self._database is None:
-                from serena_central.store.database import Database
-
+                try:
+                    from serena_central.store.database import Database
+                except (ImportError, OSError) as error:  # no descriptors are left, for instance
+                    raise StoreError(f"The database's libraries could not be imported: {error}.") from error
                 self._database = Database(self._path, self._url, tell=self._tell, stopping=self._stopping.is_set)
             return self._database
+
+    def _open(self) -> None:
+        self._loaded().open()
+        self._is_open = True
+
+    def _try_to_open(self) -> None:
+        with suppress(StoreError):  # the writer says so
+            self._open()
 
     def _record(self, event: Event) -> None:
         if event.keep:
@@ -173,11 +198,11 @@ class Store:
 
     async def _look_after(self) -> None:
         """Opens the database, then deletes what is old from time to time."""
-        await self.started_up()
-        self.writer.hasten()
         try:
+            await self.started_up()
+            self.writer.hasten()
             try:
-                await anyio.to_thread.run_sync(lambda: self._loaded().open(), abandon_on_cancel=True)
+                await anyio.to_thread.run_sync(self._open, abandon_on_cancel=True)
             except StoreError as error:
                 self._bus.publish(StoreFailed(message=str(error), severity=Severity.ERROR))
             while True:

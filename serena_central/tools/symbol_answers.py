@@ -53,7 +53,7 @@ class SymbolViews:
         fails."""
         if not session.secured:
             session.secured = True
-            session.secured = await self._store.writer.survives_a_kill() and session.secured
+            session.secured = await self._store.survives_a_kill() and session.secured
 
     def saw(self, session: Session, root: str, path: str, hashes: Mapping[str, str], *, in_full: bool = True) -> None:
         """A session was shown symbols of a file: name path → hash. Those whose bodies it was not shown (`in_full`) are

@@ -134,6 +134,8 @@ async def test_a_database_copied_without_its_log_is_used_or_set_aside_and_never_
     async with serving_child(tmp_path) as child:
         await child.call("find_symbol", {**FIND, "project": str(project)})
         home = tmp_path / "home"
+        async with child.http() as http:
+            assert (await http.get("/api/v1/events")).status_code == 200  # the database is open
         copied = tmp_path / "elsewhere" / "home"
         copied.mkdir(parents=True, mode=0o700)
         data = (home / "serena-central.db").read_bytes()

@@ -59,7 +59,7 @@ class Editor:
             try:
                 await self.ask_again(http)
             except Forgotten:
-                await self._begin_anew(http)
+                await self.begin_anew(http)
             for asked in self._chance.sample(self.asked, min(2, len(self.asked))):
                 await self._ask(http, asked, "repeat of what was answered")
             while True:
@@ -69,7 +69,7 @@ class Editor:
         except httpx.TransportError:
             return
 
-    async def _begin_anew(self, http: httpx.AsyncClient) -> None:
+    async def begin_anew(self, http: httpx.AsyncClient) -> None:
         """A server that was killed right after the handshake may forget it: before the first edit of the session."""
         pending = self.pending
         assert pending is not None
@@ -154,5 +154,7 @@ async def load(editors: list[Editor], http: httpx.AsyncClient) -> None:
 async def settle(editors: list[Editor], http: httpx.AsyncClient) -> None:
     """All ask once more what was not answered."""
     for editor in editors:
-        if editor.pending is not None:
+        try:
             await editor.ask_again(http)
+        except Forgotten:
+            await editor.begin_anew(http)
