@@ -16,9 +16,9 @@ from sqlalchemy import Connection, Engine, create_engine, inspect, text
 from serena_central.core.resources import migrations_folder
 from serena_central.store.database import Database
 from serena_central.store.queries import Queries
-from serena_central.store.rows import Row, ToolCallRow
+from serena_central.store.rows import SCHEMA_VERSION, Row, ToolCallRow
 from serena_central.store.schema import bring_up_to_date, migrate
-from serena_central.store.tables import METADATA, SCHEMA_VERSION
+from serena_central.store.tables import METADATA
 
 
 def test_every_row_has_its_table_with_the_same_columns_and_key() -> None:
