@@ -93,7 +93,7 @@ async def test_plain_calls_need_no_sdk_and_a_later_message_finds_the_conversatio
         httpx.AsyncClient(base_url=face.url, headers=AUTHORIZED | ACCEPT) as http,
     ):
         begun = await http.post("/mcp", json=initialize())
-        http.headers |= {"mcp-session-id": begun.headers["mcp-session-id"], "mcp-protocol-version": HANDSHAKE}
+        http.headers.update({"mcp-session-id": begun.headers["mcp-session-id"], "mcp-protocol-version": HANDSHAKE})
         conversation = face.transports.conversation(begun.headers["mcp-session-id"])
         assert conversation is not None
         assert (
