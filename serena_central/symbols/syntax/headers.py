@@ -16,15 +16,24 @@ _SIGNS = {
     b"::": re.compile(rb"[\w>]::~?\w"),
     b"class": re.compile(rb"\n[ \t]*(?:enum[ \t]+)?class[ \t]+\w"),
     b"const": re.compile(rb"\)[ \t]*const[ \t]*[;{]"),
+    b"final": re.compile(rb"\n[ \t]*struct[ \t]+\w+[ \t]+final[ \t\n]*[:{]"),
     b"include": re.compile(rb"#[ \t]*include[ \t]*<\w+>"),
     b"namespace": re.compile(rb"\n[ \t]*(?:inline[ \t]+)?namespace\b[ \t]*[\w{]"),
     b"operator": re.compile(rb"\boperator[ \t]*[^\w\s;,.]{1,2}[ \t]*\("),
     b"override": re.compile(rb"\)[ \t]*(?:const[ \t]+)?override\b"),
     b"private": re.compile(rb"\n[ \t]*private[ \t]*:"),
     b"public": re.compile(rb"\n[ \t]*public[ \t]*:"),
+    b"struct": re.compile(
+        rb"\n[ \t]*struct[ \t]+(\w+)[ \t\n]*"
+        rb"(?::[ \t\n]*[\w:]+[^;{}()]{0,300}\{"  # a base
+        rb"|\{(?:[^{}]*[;\n])?[ \t]*(?:explicit[ \t]+)?\1[ \t]*\("  # a constructor
+        rb"|\{(?:[^{}]*;)?\s*static[ \t]+\w"  # a static member
+        rb"|\{(?:[^{}]*;)?\s*\w[\w \t&*:<>]*\([^(){};]*\)\s*\{)"  # one with a body
+    ),
     b"template": re.compile(rb"\n[ \t]*template[ \t]*<"),
     b"using": re.compile(rb"\n[ \t]*using[ \t]+[\w:]+[^\n]*;"),
     b"virtual": re.compile(rb"\n[ \t]*virtual[ \t]+[^\n;]*\("),
+    b"~": re.compile(rb"\n[ \t]*~\w+[ \t]*\([ \t]*\)"),
 }
 """What most texts lack → what it is in C++. An expression is a hundred times as slow as a look for a word, and slower
 still where it does not begin with a letter or a line break."""

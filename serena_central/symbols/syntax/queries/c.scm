@@ -19,6 +19,9 @@
 (type_definition declarator: (pointer_declarator declarator: (type_identifier) @name)) @class
 (type_definition declarator: (function_declarator declarator: (parenthesized_declarator
   (pointer_declarator declarator: (type_identifier) @name)))) @class
+; Of a header that nothing but its member functions tells from one of C.
+(field_declaration declarator: (function_declarator declarator: (field_identifier) @name)) @method
+(field_declaration declarator: (pointer_declarator declarator: (function_declarator declarator: (field_identifier) @name))) @method
 (field_declaration declarator: (field_identifier) @name) @field
 (field_declaration declarator: (_ (field_identifier) @name)) @field
 (field_declaration declarator: (_ (_ (field_identifier) @name))) @field

@@ -21,6 +21,12 @@ from serena_central.symbols.syntax.headers import identifier_of_header
         "struct A {\n  int size() const;\n};\n",
         "int f(std::size_t n);\n",
         "constexpr int n = 1;\n",
+        "struct A : Base {\n  int size();\n};\n",
+        "struct A final {\n  int size();\n};\n",
+        "struct A {\n  int a;\n  A(int a);\n};\n",
+        "struct A {\n  int a;\n  ~A();\n};\n",
+        "struct A {\n  int size() { return 1; }\n};\n",
+        "struct A {\n  static A first();\n};\n",
     ],
 )
 def test_a_header_with_words_of_cpp_is_cpp(source: str) -> None:
@@ -36,6 +42,10 @@ def test_a_header_with_words_of_cpp_is_cpp(source: str) -> None:
         "static inline int both(int a, int b) { return a & b; }\n",
         "void f(const struct shape *const shape);\n",
         "#define MASK(x) ((x) & 1)\n",
+        "#define LOW ( \\\n\t~GENMASK(31, 4))\nstruct A {\n\tint a; /* in case\n\t static clocks */\n};\n",
+        "struct A {\n\t/* like\n\t * void foo(void) {\n\t */\n\tint b : 3;\n\tint (*size)(struct A *a);\n};\n",
+        "struct A *first(void);\nstatic struct A a = {\n\t.size = SIZE(1),\n};\n",
+        "struct A final;\n",
     ],
 )
 def test_a_header_without_is_c(source: str) -> None:

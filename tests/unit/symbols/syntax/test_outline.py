@@ -49,6 +49,14 @@ def test_positions_count_characters_behind_wide_ones_and_windows_line_ends() -> 
     ]
 
 
+def test_member_functions_of_a_header_that_is_read_as_c_are_methods() -> None:
+    source = b"struct A {\n  double area();\n  char *name();\n  int (*open)(void);\n  int a;\n};\n"
+    (symbol,), _ = outline("c", source)
+    assert [f"{kind_name(child.kind)} {child.name}" for child in symbol.children] == [
+        "Method area", "Method name", "Field open", "Field a",
+    ]  # fmt: skip
+
+
 def test_what_is_nested_deeper_than_anybody_writes_is_left_out_in_time() -> None:
     source = "def top(): pass\nx = " + "[" * 20_000 + "]" * 20_000 + "\n"
     symbols, cut = outline("python", source.encode())
