@@ -79,7 +79,7 @@ def main() -> None:
     parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
     asked = parser.parse_args()
     selected = [name for name in asked.rows if name in GIANTS]
-    rows_of = {**ROWS, "giants": comparing_giants(selected or list(GIANTS))}
+    rows_of = {**ROWS, "giants": comparing_giants(selected)}
     unknown = set(asked.rows) - set(rows_of) - set(GIANTS)
     if unknown:
         parser.error(f"unknown rows: {', '.join(sorted(unknown))}; there are {', '.join([*rows_of, *GIANTS])}")

@@ -10,25 +10,66 @@ import re
 import shutil
 import stat
 import subprocess
-from collections.abc import Callable, Mapping, Sequence
+import sys
+import zipfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from benchmarks.django import BUILD
 
+Question = tuple[str, Mapping[str, Any]]
+"""A tool and its arguments."""
+
 
 class Giant(NamedTuple):
     """`fetch` makes the folder and returns the version. `ctags`: arguments that limit ctags to functions, types and
-    methods. `first`: the name that is asked for first. `broad`: (tool, arguments) of questions with long answers."""
+    methods. `first`: the name that is asked for first. `symbol`: the file and name path of one that is used everywhere.
+    `part`: what stands in many names. `file`: one with many symbols. `more`: further (tool, arguments) with long
+    answers."""
 
     title: str
     fetch: Callable[[Path], str]
     ctags: Sequence[str]
     first: str
-    substring: str
-    broad: Sequence[tuple[str, Mapping[str, Any]]]
-    folder: str = ""
-    """One that is asked for unused symbols and for its graph."""
+    symbol: tuple[str, str]
+    part: str
+    file: str
+    folder: str
+    """One that is asked for unused symbols, for its graph, and for broken references."""
+    more: Sequence[Question] = ()
+
+    @property
+    def broad(self) -> Iterator[Question]:
+        """Each tool that reads, with arguments to which it has much to say; those first that ask no server."""
+        file, name = self.symbol
+        symbol = {"name_path": name, "relative_path": file}
+        yield "get_symbols_overview", {"relative_path": "."}
+        yield "get_symbols_overview", {"relative_path": self.file}
+        yield "get_symbols_overview", {"relative_path": self.folder}
+        yield "find_all_symbols", {}
+        yield "find_symbol", {"name_path_pattern": name}
+        yield "find_symbol", {"name_path_pattern": name, "relative_path": file, "include_body": True}
+        yield "find_symbol", {"name_path_pattern": self.part, "substring_matching": True}
+        yield "list_dir", {"relative_path": ".", "recursive": True}
+        yield "find_file", {"file_mask": "*", "relative_path": "."}
+        yield "read_file", {"relative_path": self.file}
+        yield "search_for_pattern", {"substring_pattern": "return"}
+        yield "search_for_pattern", {"substring_pattern": f"{self.first}.*", "context_lines_after": 5}
+        yield "list_memories", {}
+        yield "check_onboarding_performed", {}
+        yield "onboarding", {}
+        yield from self.more
+        yield "find_declaration", {"relative_path": file, "regex": rf"\b({name})\b"}
+        yield "get_diagnostics_for_file", {"relative_path": self.file}
+        yield "get_diagnostics_for_symbol", symbol
+        yield "find_referencing_symbols", symbol
+        yield "find_implementations", symbol
+        yield "get_type_hierarchy", symbol
+        yield "get_call_hierarchy", symbol
+        yield "get_symbol_context", symbol
+        for tool in ("find_unused_symbols", "dependency_graph", "check_references"):
+            yield tool, {"relative_path": self.folder}
 
 
 def material(name: str) -> tuple[Path, str]:
@@ -41,7 +82,7 @@ def material(name: str) -> tuple[Path, str]:
         # Else the ignore rules of this repository would apply to it.
         subprocess.run(["git", "init", "--quiet", str(root)], check=True)
         version.write_text(fetched, encoding="utf-8")
-    return root, version.read_text(encoding="utf-8")
+    return root.resolve(), version.read_text(encoding="utf-8")
 
 
 def _kernel(root: Path) -> str:
@@ -164,27 +205,35 @@ def _typescript(root: Path) -> str:
     return "npm " + ", ".join(wanted)
 
 
-_BROAD = (
-    ("get_symbols_overview", {"relative_path": "."}),
-    ("list_dir", {"relative_path": ".", "recursive": True}),
-    ("search_for_pattern", {"substring_pattern": "return"}),
-)
-"""Asked of every giant."""
+_HOME_ASSISTANT = "2025.4.4"
+
+
+def _home_assistant(root: Path) -> str:
+    """What PyPI has of Home Assistant: all of it but its tests."""
+    unpacked = BUILD / "unpacked-home-assistant"
+    pip = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--only-binary", ":all:"]
+    wanted = ["--python-version", "3.13", "--dest", str(unpacked), f"homeassistant=={_HOME_ASSISTANT}"]
+    subprocess.run([*pip, *wanted], check=True)
+    (wheel,) = unpacked.glob("*.whl")
+    with zipfile.ZipFile(wheel) as archive:
+        archive.extractall(root)
+    shutil.rmtree(unpacked)
+    return f"homeassistant {_HOME_ASSISTANT} from PyPI, without its tests"
+
 
 GIANTS = {
     "kernel": Giant(
         "Linux kernel",
         _kernel,
         ("--languages=C", "--langmap=C:.c.h", "--kinds-C=fsugt"),
-        "schedule_timeout",
-        "schedule_time",
-        (
-            *_BROAD,
-            ("find_symbol", {"name_path_pattern": "init", "substring_matching": True}),
-            ("find_symbol", {"name_path_pattern": "kmalloc"}),
-            ("find_file", {"file_mask": "*.c", "relative_path": "."}),
-            ("get_symbols_overview", {"relative_path": "kernel/sched/core.c"}),
+        first="schedule_timeout",
+        symbol=("include/linux/slab.h", "kmalloc"),
+        part="init",
+        file="kernel/sched/core.c",
+        folder="ipc",
+        more=(
             ("get_symbols_overview", {"relative_path": "drivers/gpu"}),
+            ("find_file", {"file_mask": "*.c", "relative_path": "."}),
             ("find_referencing_symbols", {"name_path": "ext4_file_open", "relative_path": "fs/ext4/file.c"}),
         ),
     ),
@@ -192,49 +241,46 @@ GIANTS = {
         "Kubernetes",
         _kubernetes,
         ("--languages=Go", "--kinds-Go=fst"),
-        "NewContainerManager",
-        "ContainerManag",
-        (
-            *_BROAD,
-            ("find_symbol", {"name_path_pattern": "New", "substring_matching": True}),
-            ("find_symbol", {"name_path_pattern": "Marshal"}),
-            ("find_file", {"file_mask": "*.go", "relative_path": "."}),
-            ("get_symbols_overview", {"relative_path": "staging/src/k8s.io/api/core/v1/types.go"}),
-            ("get_symbols_overview", {"relative_path": "pkg/kubelet"}),
-            (
-                "find_referencing_symbols",
-                {
-                    "name_path": "ObjectMeta",
-                    "relative_path": "staging/src/k8s.io/apimachinery/pkg/apis/meta/v1/types.go",
-                },
-            ),
-        ),
-        "pkg/kubelet/cm",
+        first="NewContainerManager",
+        symbol=("staging/src/k8s.io/apimachinery/pkg/apis/meta/v1/types.go", "ObjectMeta"),
+        part="New",
+        file="staging/src/k8s.io/api/core/v1/types.go",
+        folder="pkg/kubelet/cm",
+        more=(("find_symbol", {"name_path_pattern": "Marshal"}),),
     ),
     "polars": Giant(
         "polars",
         _polars,
         ("--languages=Rust", "--kinds-Rust=fsgitP"),
-        "DataFrame",
-        "collect_sch",
-        (
-            *_BROAD,
+        first="DataFrame",
+        symbol=("crates/polars-core/src/frame/mod.rs", "DataFrame"),
+        part="get",
+        file="crates/polars-core/src/frame/mod.rs",
+        folder="crates/polars-core/src/frame",
+        more=(
             ("find_symbol", {"name_path_pattern": "new"}),
             ("find_symbol", {"name_path_pattern": "LazyFrame/collect"}),
-            ("get_symbols_overview", {"relative_path": "crates/polars-core"}),
         ),
     ),
     "typescript": Giant(
         "TypeScript sources",
         _typescript,
         ("--languages=TypeScript", "--langmap=TypeScript:.ts.tsx", "--kinds-TypeScript=fcige"),
-        "Observable",
-        "createSto",
-        (
-            *_BROAD,
-            ("find_symbol", {"name_path_pattern": "make"}),
-            ("find_symbol", {"name_path_pattern": "get", "substring_matching": True}),
-            ("get_symbols_overview", {"relative_path": "packages/effect"}),
-        ),
+        first="Observable",
+        symbol=("packages/rxjs/src/internal/Observable.ts", "Observable"),
+        part="get",
+        file="packages/effect/src/Effect.ts",
+        folder="packages/rxjs/src/internal/observable",
+        more=(("find_symbol", {"name_path_pattern": "make"}),),
+    ),
+    "home-assistant": Giant(
+        "Home Assistant",
+        _home_assistant,
+        ("--languages=Python", "--kinds-Python=cfm"),
+        first="async_setup_entry",
+        symbol=("homeassistant/core.py", "HomeAssistant"),
+        part="async",
+        file="homeassistant/core.py",
+        folder="homeassistant/components/mqtt",
     ),
 }

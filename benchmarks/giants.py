@@ -16,7 +16,9 @@ import threading
 import time
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import asdict
 from pathlib import Path
+from statistics import median
 from typing import Any, NamedTuple
 
 import psutil
@@ -33,12 +35,20 @@ SAMPLE = 2000
 
 MISSING_SHOWN = 15
 
-INDEX_S = 900.0
+INDEX_S = 240.0
+"""How long an index is waited for: two cores of a quiet machine read the kernel in a minute."""
+
+QUESTIONS_S = 240.0
+"""When this has passed no further broad question is asked; how many were, the row says."""
+
 SERVERS_S = 60.0
 """How long language servers may take to say what is known by syntax first."""
 
 SAMPLE_EVERY_S = 1.0
 """Reading a process's PSS holds it up for some milliseconds."""
+
+IN_A_MINUTE = {"find_unused_symbols", "dependency_graph"}
+"""Tools that have rows of their own."""
 
 _TAG = re.compile(r'^(\S+)\t(.+)\t(\d+);"\t(\w+)$')
 _ANONYMOUS = re.compile(r"^__anon\w+$")
@@ -54,18 +64,54 @@ class Tag(NamedTuple):
 
 
 def comparing_giants(names: Sequence[str]) -> Callable[[Bench], Iterator[Row]]:
-    """The rows of these giants."""
+    """The rows of these giants, or of all: then without measuring those again that were measured at this revision, so
+    that an interrupted run is continued. Each giant's table is kept, and printed to stderr row by row."""
 
     def rows(bench: Bench) -> Iterator[Row]:
-        for name in names:
-            print(f"  {name} …", file=sys.stderr, flush=True)
-            for one in Measured(name).rows(bench):
-                print(
-                    as_markdown([one]).rpartition("\n")[2], file=sys.stderr, flush=True
-                )  # an interrupted run has said something
-                yield one
+        for name in names or GIANTS:
+            kept = BUILD / f"giants-{name}.json"
+            measured = [] if names else _measured_before(kept)
+            if measured:
+                print(f"  {name}: as measured before, see {kept}", file=sys.stderr, flush=True)
+            else:
+                print(f"  {name} …", file=sys.stderr, flush=True)
+                for one in _with_load(name, Measured(name).rows(bench)):
+                    print(as_markdown([one]).rpartition("\n")[2], file=sys.stderr, flush=True)
+                    measured.append(one)
+                told = {"revision": _revision(), "rows": [asdict(one) for one in measured]}
+                kept.write_text(json.dumps(told, indent=2), encoding="utf-8")
+            yield from measured
 
     return rows
+
+
+def _measured_before(kept: Path) -> list[Row]:
+    """Rows of this very revision."""
+    with suppress(OSError, ValueError, KeyError, TypeError):
+        told = json.loads(kept.read_text(encoding="utf-8"))
+        if told["revision"] == _revision():
+            return [Row(**one) for one in told["rows"]]
+    return []
+
+
+def _revision() -> str:
+    """Of the source code, with what is not committed."""
+    asking = ["git", "describe", "--always", "--abbrev=12", "--dirty"]
+    done = subprocess.run(asking, cwd=BUILD.parent.parent, stdout=subprocess.PIPE, text=True, check=True)
+    return done.stdout.strip()
+
+
+def _with_load(name: str, rows: Iterator[Row]) -> Iterator[Row]:
+    """The rows, and one about the machine meanwhile: the load when each row was done."""
+    began, loads = time.perf_counter(), [os.getloadavg()[0]]
+    for one in rows:
+        loads.append(os.getloadavg()[0])
+        yield one
+    minutes = _s(began) / 60
+    note = (
+        f"median of {min(loads):.1f} to {max(loads):.1f}, {os.cpu_count()} cores; {minutes:.1f} minutes; {_revision()}"
+    )
+    yield Row(f"{name}: load of the machine", "", median(loads), unit="", note=note)
 
 
 class Measured:
@@ -91,8 +137,7 @@ class Measured:
                 yield from self._cold(server)
                 yield others.row(f"{self._name} is opened, asked and indexed")
                 yield from self._warm(server)
-                yield self._longest_answer(server)
-                yield from self._folder(server)
+                yield from self._answers(server)
                 yield others.row(f"{self._name} is asked")
                 waits = healths.take()
                 note = f"of {len(waits):,} in all that time"
@@ -131,9 +176,11 @@ class Measured:
         missing = [tag for tag in sample if not self._has(server, tag)]
         self._found = [tag for tag in sample if tag not in missing]
         share = 100 * (1 - len(missing) / len(sample))
-        for tag in missing[:MISSING_SHOWN]:
+        for tag in missing:
             print(f"    missing: {tag.kind} {tag.name} {tag.path}:{tag.line}", file=sys.stderr)
+        names = ", ".join(f"`{name}`" for name in dict.fromkeys(tag.name for tag in missing[:MISSING_SHOWN]))
         note = f"{len(missing)} of {len(sample):,} missing, of ctags' {len(self._tags):,} functions, types and methods"
+        note = f"{note}: {names}" if missing else note
         yield self._row("as complete as ctags", "≥ 99 %", share, unit="%", note=note)
         for what, budget, arguments in (
             ("warm exact find", "≤ 10 ms", {}),
@@ -151,22 +198,27 @@ class Measured:
             yield row(f"{self._name}: {what}", f"p95 {budget}", taken)
         client.close()
 
-    def _longest_answer(self, server: Server) -> Row:
-        lengths = {
-            f"{tool} {next(iter(arguments.values()))}": sum(map(len, self._ask(server, tool, **arguments)))
-            for tool, arguments in self._giant.broad
-        }
+    def _answers(self, server: Server) -> Iterator[Row]:
+        """Of every tool that reads. What takes many questions to a language server ends in time, complete or not."""
+        lengths: dict[str, int] = {}
+        questions, began = list(self._giant.broad), time.perf_counter()
+        for tool, arguments in questions:
+            if _s(began) > QUESTIONS_S:
+                break
+            asked = time.perf_counter()
+            answer = self._ask(server, tool, **arguments)
+            taken, length = _s(asked), sum(len(block.encode()) for block in answer)
+            which = " ".join(map(str, (tool, *arguments.values())))
+            lengths[which] = length
+            print(f"    {taken:6.1f} s {length:7,} bytes  {which}", file=sys.stderr)
+            if tool in IN_A_MINUTE:
+                note = next((part for part in answer[1:] if "Time did not suffice" in part), "complete")
+                yield self._row(f"{tool} {self._giant.folder}", "≤ 60 s", taken, unit="s", note=note[:200])
         longest = max(lengths, key=lambda which: lengths[which])
-        note = f"{longest}, of {len(lengths)} broad questions"
-        return self._row("longest default answer", "≤ 30 KB", lengths[longest] / 1000, unit="KB", note=note)
-
-    def _folder(self, server: Server) -> Iterator[Row]:
-        """What takes many questions to a language server ends in time, complete or not."""
-        for tool in ("find_unused_symbols", "dependency_graph") if self._giant.folder else ():
-            began = time.perf_counter()
-            answer = self._ask(server, tool, relative_path=self._giant.folder)
-            note = next((part for part in answer[1:] if "Time did not suffice" in part), "complete")
-            yield self._row(f"{tool} {self._giant.folder}", "≤ 60 s", _s(began), unit="s", note=note[:200])
+        tools = len({which.partition(" ")[0] for which in lengths})
+        left = f"; {len(questions) - len(lengths)} were not asked in time" if len(lengths) < len(questions) else ""
+        note = f"{longest}; {len(lengths)} broad questions to {tools} tools{left}"
+        yield self._row("longest default answer", "≤ 30 KB", lengths[longest] / 1000, unit="KB", note=note)
 
     def _blocked(self, file: Path) -> Row:
         """The longest time that the event loop's thread was busy in one go; the server wrote what with."""
@@ -220,16 +272,18 @@ class Measured:
             f"{again:,} of {known:,} files known at once; {len(lost)} of {len(asked)} definitions lost that were found "
             f"before ({lost_at_first} until servers had read what came by syntax)"
         )
-        share = 100 * again / known
+        share = 100 * again / max(known, 1)
         return self._row("taken over after kill -9 while it is indexed", "", share, unit="%", note=note)
 
     def _has(self, server: Server, tag: Tag) -> bool:
         """Whether a definition of ctags is found in its file."""
         name = tag.name.rpartition("::")[2]
         answer = self._ask(server, "find_symbol", name_path_pattern=name, relative_path=tag.path)[0]
-        with suppress(ValueError):
-            return bool(json.loads(answer))
-        return True  # too many for an answer
+        try:
+            found = json.loads(answer)
+        except ValueError:
+            return True  # too many for an answer
+        return isinstance(found, list) and bool(found)  # an error is an object
 
     def _ask(self, server: Server, tool: str, **arguments: Any) -> list[str]:
         """The answer and its notes; an error stands as its text."""
@@ -245,23 +299,19 @@ class Measured:
         return found
 
     def _await_index(self, server: Server, until: float = 1.0) -> int:
-        """Until this part of all files is known, or until nothing has happened for 20 s; how many are not.
-
-        Raises TimeoutError.
-        """
+        """Until this part of all files is known, nothing has happened for 20 s, or the time is up; how many are not."""
         deadline = time.monotonic() + INDEX_S
         before, moved_at = -1, time.monotonic()
-        while time.monotonic() < deadline:
+        while True:
             project = self._project(server)
             indexed, pending = project["indexed"], project["pending"]
             if not pending or indexed >= until * (indexed + pending):
                 return pending
             if indexed != before:
                 before, moved_at = indexed, time.monotonic()
-            if time.monotonic() - moved_at > 20:
+            if time.monotonic() - moved_at > 20 or time.monotonic() > deadline:
                 return pending
             time.sleep(0.25)
-        raise TimeoutError("the index was not filled")
 
 
 def _link_servers(home: Path) -> None:

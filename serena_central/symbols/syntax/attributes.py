@@ -19,6 +19,9 @@ _WORD = re.compile(rb"\w+")
 
 _ARGUMENTS = re.compile(rb"\((?:[^()\n]|\([^()\n]*\))*\)")
 
+_FURTHER = re.compile(rb"(?:\s*+__[a-z]\w*+(?:\((?:[^()\n]|\([^()\n]*\))*\))?+)*+")
+"""Reserved words, with their arguments."""
+
 _CALL = re.compile(
     rb"\n(?:(?:const|extern|static)\s+)*+[A-Z][A-Z0-9_]{2,}[ \t]*"
     rb"\((?:[^()]++|\((?:[^()]++|\([^()]*+\))*+\))*+\)(?:[ \t]*;|(?=[ \t]*+\n[\n\w/#]))"
@@ -95,9 +98,12 @@ def _attributes(source: bytes, first: int, row: bytes) -> "list[tuple[int, int, 
     last = len(words) - 1
     arguments = _ARGUMENTS.match(source, end) if behind == b"(" and last in attributes else None
     if arguments is not None:
-        behind = source[arguments.end() : arguments.end() + _ROW_BYTES].lstrip(_BLANKS)[:1]
+        following = source[arguments.end() : arguments.end() + _ROW_BYTES]
+        further = _FURTHER.match(following)
+        behind = following[further.end() if further else 0 :].lstrip(_BLANKS)[:1]
     if len(attributes) == len(words) and (before in (b")", b"]") or (before == b"}" and arguments)):
-        kept = set[int]() if behind in (b"", b";", b"=", b"{", b",") else {last}
+        ends = behind in (b"", b";", b"=", b"{", b",") or _goes_on_below(source[end : end + 2])
+        kept = set[int]() if ends else {last}
     else:
         kept = _kept(
             words, attributes, source[end : end + 2], before in (b"*", b"}"), behind, with_arguments=bool(arguments)
@@ -136,7 +142,7 @@ def _kept(
         if with_arguments:
             is_more = behind.isalnum() or behind in (b"_", b"*")
             name = -1 if is_more or (is_named and behind in (b";", b"=", b",", b"{")) else last
-        elif following[:1] == b"*" or (following[:1] == b"\n" and (following[1:].isalpha() or following[1:] == b"_")):
+        elif following[:1] == b"*" or _goes_on_below(following):
             name = -1
         elif is_named and following[:1] in (b";", b"=", b"{", b"", b"\n"):
             name = others[-1]
@@ -144,8 +150,14 @@ def _kept(
         name = -1
     kept = tagged | {name}
     if not has_type and all(at == name for at in others):
-        kept |= set(sorted(attributes - {name})[:1])  # a type, such as `__u32`
+        types = attributes - {name, last} if with_arguments else attributes - {name}
+        kept |= set(sorted(types)[:1])  # a type, such as `__u32`
     return kept
+
+
+def _goes_on_below(following: bytes) -> bool:
+    """Whether a line ends here, and a word stands at the margin of the next."""
+    return following[:1] == b"\n" and (following[1:].isalpha() or following[1:] == b"_")
 
 
 def _may_be_attribute(word: bytes) -> bool:
