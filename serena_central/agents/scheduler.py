@@ -18,9 +18,11 @@ from serena_central.agents.day_budgets import DayBudgets
 from serena_central.agents.output import TaskOutput, sweep
 from serena_central.agents.slots import Slots
 from serena_central.agents.task_records import Task, TaskRecords
+from serena_central.agents.task_transcripts import TaskTranscripts
 from serena_central.agents.tasks import (
     Budget,
     Compacts,
+    Converses,
     Emission,
     Runner,
     TaskResult,
@@ -102,6 +104,7 @@ class Scheduler:
         end: Callable[[TaskSpec], object],
         isolation: Isolation,
         budgets: DayBudgets,
+        transcripts: TaskTranscripts,
         verifier: Verifier | None = None,
         hooks: Hooks | None = None,
         clock: Callable[[], float] = time.time,
@@ -119,6 +122,7 @@ class Scheduler:
         self._verifier = verifier
         self._hooks = hooks
         self._budgets = budgets
+        self.transcripts = transcripts
         self._has_spent = anyio.Event()
         self._clock = clock
         self._slots = Slots(policy.concurrent, self._has_memory)
@@ -165,6 +169,10 @@ class Scheduler:
                 return key
         raise NoRunner([missing for missing in offered.values() if missing])
 
+    def converses(self, runner: str) -> bool:
+        """Whether a runner holds conversations itself, and can resume them."""
+        return isinstance(self.runners[runner], Converses)
+
     async def submit(self, spec: TaskSpec) -> Task:
         """Accepts a task; it runs when there is a place for it.
 
@@ -194,6 +202,7 @@ class Scheduler:
             depth=spec.depth,
             session=spec.session,
             called_by=spec.called_by,
+            resume_id=spec.transcript.session if self.converses(spec.runner) else None,
         )
         task = Task(spec, row, TaskOutput(self._folder / f"{spec.id}.jsonl", self._clock))
         for warning in warnings:
@@ -318,10 +327,12 @@ class Scheduler:
     async def _run(self, task: Task) -> TaskResult:
         """A task between its hooks."""
         spec, runner, hooks = task.spec, self.runners[task.spec.runner], self._hooks
+        if hooks is not None and (context := await hooks.started(spec)):
+            spec = replace(spec, instruction=f"{spec.instruction}\n\n{context}")
+        if not self.converses(spec.runner):
+            self.transcripts.prompt(spec, spec.instruction, model=spec.model, first=True)
         if hooks is None:
             return await runner.run(spec, lambda one: self._take(task, one))
-        if context := await hooks.started(spec):
-            spec = replace(spec, instruction=f"{spec.instruction}\n\n{context}")
         asked = 0
 
         async def ending(text: str) -> str | None:
@@ -352,10 +363,12 @@ class Scheduler:
         state, error = _outcome(task, result)
         changes: dict[str, Any] = {"state": state, "error": error, "ended_at": self._clock(), "verified": verified}
         if result is not None:
-            changes |= {"text": result.text, "resume_id": result.resume_id, "exit_code": result.exit_code}
+            resume_id = result.resume_id or task.row.resume_id
+            changes |= {"text": result.text, "resume_id": resume_id, "exit_code": result.exit_code}
             changes |= self._spent(task, result.usage, result.cost_usd)
             if result.cost_usd is not None:
                 changes["cost_source"] = result.cost_source
+        await self.transcripts.flush()
         self.records.end(task, **changes)
 
     async def _verified(self, task: Task, seen: Any) -> dict[str, Any]:
@@ -380,6 +393,8 @@ class Scheduler:
     def _take(self, task: Task, one: Emission) -> None:
         if one.command and self._verifier is not None:
             self._verifier.ran(task.spec.session, one.command, one.exit_code)
+        if one.kind == "text" and not self.converses(task.spec.runner):
+            self.transcripts.answer(task.spec, one.text)
         if one.text:
             task.output.add(one.kind, one.text)
             self._bus.publish(TaskWrote(task=task.spec.id, session=task.spec.session, keep=False))

@@ -5,7 +5,7 @@
 A queued task may be cancelled; what is over stays as it is.
 """
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from enum import StrEnum
 from typing import Any, Literal, Protocol, runtime_checkable
 
@@ -56,6 +56,16 @@ class Budget(msgspec.Struct, frozen=True, kw_only=True):
     cost_usd: float | None = None
 
 
+class Transcript(msgspec.Struct, frozen=True, kw_only=True):
+    """Where a task is written: the UUID of the session, in the transcripts of the project at `root`. `resumes` is the
+    session whose conversation it goes on with, `attachments` what refers to it."""
+
+    session: str
+    root: str
+    resumes: str = ""
+    attachments: tuple[Mapping[str, Any], ...] = ()
+
+
 class TaskSpec(msgspec.Struct, frozen=True, kw_only=True):
     """What a runner is asked to do. `root` is the real root of the project it works in, `session` the id of the task's
     own session of this server. `tools` are names or rules of what it may call, None for all; `memory` is the text of
@@ -67,6 +77,7 @@ class TaskSpec(msgspec.Struct, frozen=True, kw_only=True):
     session: str
     runner: str
     budget: Budget
+    transcript: Transcript
     agent: str | None = None
     model: str | None = None
     system_prompt: str = ""
@@ -146,6 +157,13 @@ class Compacts(Protocol):
     def compact(self, task: str) -> bool:
         """Before its next request; whether it runs this task."""
         ...
+
+
+@runtime_checkable
+class Converses(Protocol):
+    """A runner that holds the conversation itself: it writes the transcript, and can resume one."""
+
+    transcripts: Any
 
 
 class OutputLine(msgspec.Struct, frozen=True):

@@ -30,6 +30,7 @@ from serena_central.analysis.validation import Validation
 from serena_central.app.application import Application
 from serena_central.app.lifespan import Run, running_all
 from serena_central.app.names import own_names, own_origins, proven_names
+from serena_central.app.recording import Recording
 from serena_central.app.takeover import TakeOver
 from serena_central.config.layers import Loaded
 from serena_central.config.load import serena_home
@@ -84,7 +85,6 @@ from serena_central.tools.offer import Offer, UpstreamOffer
 from serena_central.tools.symbol_answers import SymbolViews
 from serena_central.tools.task_offer import TaskOffer
 from serena_central.tools.tool_run import ToolHost
-from serena_central.transcripts.recorded_call import Recorded
 from serena_central.web.accounts import AccountRoutes
 from serena_central.web.alert_switch import AlertSwitch
 from serena_central.web.api import Api
@@ -113,7 +113,6 @@ if TYPE_CHECKING:
     from serena_central.agents.tasks import Runner
     from serena_central.hub.hub import Hub
     from serena_central.mcp_server.adapter import Adapter
-    from serena_central.transcripts.roots import Root
 
 MCP_PATH = "/mcp"
 
@@ -180,11 +179,13 @@ def build(
     alerts = AlertSwitch(settings.alerts, base.bus)
     runs.append(alerts.run)
     live_settings = LiveSettings(services, [alerts.take])
+    recording = Recording(services)
+    runs += recording.at_start()
     caller = ToolCaller(
         services,
         record=base.store.writer.put,
         idempotency=projects.idempotency,
-        transcript=_transcripts(runs, services),
+        transcript=recording.put,
         host=None if host is None else partial(host, services),
     )
     recorder = SessionRecorder(services.sessions, services.store, services.bus)
@@ -193,7 +194,7 @@ def build(
         runs.append(services.gating.session_hooks(services).run)
     start_up.is_busy = services.sessions.any_call_runs
     runs.append(start_up.run)
-    services.tasks.build = partial(_scheduler, services, caller, token)
+    services.tasks.build = partial(_scheduler, services, caller, token, recording)
     services.tasks.build_plans = partial(_plans, services)
     runs.append(services.tasks.run)
     return _faces(runs, services, caller, endpoint, token, recorder, stop, live_settings)
@@ -381,7 +382,7 @@ def _upstreams(base: _Base, built: _Projects, catalogue: Catalogue) -> UpstreamO
     return UpstreamOffer(claude, trust, settings, hub, frozenset(catalogue.names()), base.bus)
 
 
-def _scheduler(services: Services, caller: ToolCaller, token: Token) -> "Scheduler":
+def _scheduler(services: Services, caller: ToolCaller, token: Token, recording: Recording) -> "Scheduler":
     """Runs tasks. Made when the first one is asked for."""
     from serena_central.agents.runners.claude_code import ClaudeCode
     from serena_central.agents.runners.codex import Codex
@@ -400,11 +401,13 @@ def _scheduler(services: Services, caller: ToolCaller, token: Token) -> "Schedul
     calls = TaskCalls(services, caller, token.credential)
     verifier = services.tasks.verifier = TaskVerifier(services.projects, services.history, services.sessions)
     around = surroundings_of(services.settings, services.places, services.claude, services.trust)
+    transcripts, services.tasks.beside = recording.for_tasks()
+    caller.transcript = recording.put
     runners: list[Runner] = [
         ClaudeCode(policy, around),
         Codex(policy, around),
         Gemini(policy, around),
-        MessagesApi(policy, around, calls),
+        MessagesApi(policy, around, calls, transcripts),
         ScriptedRunner(policy.script_file, calls.call),
     ]
     return Scheduler(
@@ -418,6 +421,7 @@ def _scheduler(services: Services, caller: ToolCaller, token: Token) -> "Schedul
         end=calls.end_session,
         isolation=TaskWorktrees(services.projects, services.places.worktrees),
         budgets=_day_budgets(services),
+        transcripts=transcripts,
         verifier=verifier,
         hooks=calls,
     )
@@ -455,33 +459,6 @@ def _warming_on_start(runs: list[Run], services: Services) -> None:
 
     chosen = partial(choose, services.projects, services.super_repos, only_default=when == "default")
     runs.append(WarmOnStart(services.bus, services.warm_up, chosen).run)
-
-
-def _transcripts(runs: list[Run], services: Services) -> Callable[[Recorded], None] | None:
-    """Where finished calls are handed over, if transcripts are written."""
-    settings, places = services.settings, services.places
-    if not (settings.transcripts or settings.archive_transcripts or places.transcripts.exists()):
-        return None
-    from serena_central.transcripts.cleanup import KEEP_DAYS
-    from serena_central.transcripts.daily_cleanup import DailyCleanup
-    from serena_central.transcripts.recording import TranscriptRecorder
-    from serena_central.transcripts.roots import roots_of
-
-    def keep_days(root: str) -> int:
-        found = services.claude.of(Path(root)) if root else None
-        days = found.value.get("cleanupPeriodDays") if found else None
-        return days if isinstance(days, int) and not isinstance(days, bool) else KEEP_DAYS
-
-    def roots() -> "list[Root]":
-        return roots_of(Path.home(), os.environ)
-
-    archive = places.transcript_archive if settings.archive_transcripts else None
-    runs.append(DailyCleanup(places.transcripts, keep_days, roots, archive).run)
-    if not settings.transcripts:
-        return None
-    recorder = TranscriptRecorder(places.transcripts)
-    runs.append(recorder.run)
-    return recorder.put
 
 
 def _mcp(

@@ -41,6 +41,13 @@ def command() -> None:
 @click.option("--timeout", "timeout_s", type=float, help="Seconds that it may run.")
 @click.option("--max-tokens", type=int, help="Tokens that it may use.")
 @click.option("--max-usd", type=float, help="Dollars that it may cost.")
+@click.option(
+    "--resume",
+    default="",
+    metavar="SESSION",
+    help="Go on with the conversation of a task or session (runner messages).",
+)
+@click.option("--new", is_flag=True, help="With --resume: in a session of its own; the other one stays as it is.")
 @click.option("--background", is_flag=True, help="Print its id and do not wait.")
 @json_option
 def run(*, background: bool, as_json: bool, **asked: Any) -> None:
@@ -48,7 +55,7 @@ def run(*, background: bool, as_json: bool, **asked: Any) -> None:
     if asked["instruction"] == "-":
         asked["instruction"] = sys.stdin.read()
     remote = Remote()
-    found = remote.post(TASKS, {name: value for name, value in asked.items() if value not in (None, "")})
+    found = remote.post(TASKS, {name: value for name, value in asked.items() if value not in (None, "", False)})
     if not background:
         try:
             found = waited(remote, found)

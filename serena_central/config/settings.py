@@ -172,7 +172,9 @@ class ServerSettings(SharedSettings, kw_only=True, frozen=True):
     ] = False
     transcripts: Annotated[
         bool,
-        Meta(description="Write transcripts: each tool call of clients, with its answer and without secrets."),
+        Meta(
+            description="Write transcripts of clients as well, not of tasks alone: calls and answers, without secrets."
+        ),
     ] = False
     archive_transcripts: Annotated[
         bool,

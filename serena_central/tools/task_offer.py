@@ -4,10 +4,10 @@ Until then nothing of `agents/` but data is imported.
 """
 
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import anyio
 import anyio.to_thread
@@ -31,9 +31,12 @@ MAX_INSTRUCTION = 200_000
 """Characters."""
 
 
+TASK = "t-"
+
+
 def new_task_id() -> str:
     """A task id; short enough to be typed, unique among the tasks that are kept."""
-    return "t-" + secrets.token_hex(6)
+    return TASK + secrets.token_hex(6)
 
 
 class TaskRequest(msgspec.Struct, frozen=True, kw_only=True):
@@ -47,6 +50,10 @@ class TaskRequest(msgspec.Struct, frozen=True, kw_only=True):
     timeout_s: float | None = None
     max_tokens: int | None = None
     max_usd: float | None = None
+    resume: str = ""
+    """A session of this server's transcripts, or a task, whose conversation it goes on with."""
+    new: bool = False
+    """In a session of its own, which refers to that one."""
 
 
 class TaskOffer:
@@ -57,6 +64,8 @@ class TaskOffer:
         self._trust = trust
         self.build: Callable[[], Scheduler] | None = None
         """Makes the scheduler; set by the composition root."""
+        self.beside: Sequence[Callable[..., Coroutine[Any, Any, None]]] = ()
+        """What runs with the scheduler; set when that is made."""
         self.verifier: TaskVerifier | None = None
         """Set with the scheduler."""
         self.build_plans: Callable[[Scheduler], PlanRuns] | None = None
@@ -75,6 +84,8 @@ class TaskOffer:
         assert self.build is not None
         self._scheduler = await anyio.to_thread.run_sync(self.build)
         async with anyio.create_task_group() as tasks:
+            for run in self.beside:
+                await tasks.start(run)
             await tasks.start(self._scheduler.run)
             assert self.build_plans is not None
             self._plans = self.build_plans(self._scheduler)
@@ -156,6 +167,7 @@ class TaskOffer:
 
         scheduler = await self.scheduler()
         runner, definition = await self._chosen(asked, root)
+        resumes = await self._resumed(scheduler, asked.resume, runner) if asked.resume else ""
         parent = scheduler.records.of_session(called_by)
         policy = scheduler.policy
         return await scheduler.submit(
@@ -165,6 +177,7 @@ class TaskOffer:
                 root=str(root),
                 session=new_session_id(),
                 runner=runner,
+                transcript=await scheduler.transcripts.place(str(root), resumes, new=asked.new),
                 budget=Budget(
                     time_s=asked.timeout_s or policy.timeout_s,
                     tokens=asked.max_tokens or policy.max_tokens,
@@ -186,6 +199,22 @@ class TaskOffer:
             )
         )
 
+    async def _resumed(self, scheduler: "Scheduler", resume: str, runner: str) -> str:
+        """The session that is meant by its id or by that of a task in it."""
+        if not scheduler.converses(runner):
+            raise TaskRefused(
+                f"The runner {runner} can't resume a conversation; messages can. What resumes one of a coding agent's "
+                "own is shown by `serena-central transcripts resume SESSION`."
+            )
+        if not resume.startswith(TASK):
+            return resume
+        found = await scheduler.records.find(resume)
+        if not found.state.is_over:
+            raise TaskRefused(f"Task {resume} is {found.state}: its conversation goes on.")
+        if found.resume_id is None or not scheduler.converses(found.runner):
+            raise TaskRefused(f"The runner {found.runner} of task {resume} keeps its conversations itself.")
+        return found.resume_id
+
 
 def _check(asked: TaskRequest) -> None:
     if not asked.instruction.strip():
@@ -194,6 +223,8 @@ def _check(asked: TaskRequest) -> None:
         raise InvalidArguments(f"An instruction has at most {MAX_INSTRUCTION} characters.")
     if asked.isolation not in ("", "none", "worktree"):
         raise InvalidArguments("isolation is none or worktree.")
+    if asked.new and not asked.resume:
+        raise InvalidArguments("new is for resume: without it every task has a session of its own.")
     for name in ("timeout_s", "max_tokens", "max_usd"):
         value = getattr(asked, name)
         if value is not None and not 0 < value < float("inf"):

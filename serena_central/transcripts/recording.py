@@ -1,4 +1,5 @@
-"""Writes clients' sessions into transcripts, as far as this server sees them: calls, their results, prompts and stops.
+"""Writes sessions into transcripts: those of tasks, and those of clients as far as this server sees them (calls, their
+results, prompts and stops).
 
 They are handed over on the event loop and written by a worker thread; one that waits too long behind others is
 dropped, counted and logged.
@@ -7,6 +8,7 @@ dropped, counted and logged.
 import logging
 from datetime import UTC, datetime
 from pathlib import Path
+from uuid import UUID
 
 import anyio
 import anyio.to_thread
@@ -40,7 +42,7 @@ class TranscriptRecorder:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._send, self._receive = anyio.create_memory_object_stream[Recorded](WAITING)
+        self._send, self._receive = anyio.create_memory_object_stream[Recorded | anyio.Event](WAITING)
         self._projects: dict[str, _Project] = {}
         self.dropped = 0
 
@@ -48,12 +50,22 @@ class TranscriptRecorder:
         """Never waits, never raises."""
         try:
             self._send.send_nowait(one)
-        except (anyio.WouldBlock, anyio.BrokenResourceError):
+        except (anyio.WouldBlock, anyio.BrokenResourceError, anyio.ClosedResourceError):
             self.dropped += 1
             if self.dropped in (1, 10, 100) or self.dropped % 1000 == 0:
                 logger.warning(
                     "%d calls or messages are missing from transcripts: they came faster than written", self.dropped
                 )
+
+    async def flush(self) -> None:
+        """Waits until all that was handed over is written; bounded."""
+        written = anyio.Event()
+        with anyio.move_on_after(CLOSE_S):
+            try:
+                await self._send.send(written)
+            except (anyio.BrokenResourceError, anyio.ClosedResourceError):
+                return
+            await written.wait()
 
     async def run(self, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
         """Writes until it is cancelled, and then what is left."""
@@ -68,7 +80,7 @@ class TranscriptRecorder:
                 await anyio.to_thread.run_sync(self._close)
             self._receive.close()
 
-    async def _write(self, batch: list[Recorded]) -> None:
+    async def _write(self, batch: list[Recorded | anyio.Event]) -> None:
         while True:
             while len(batch) < BATCH:
                 try:
@@ -79,7 +91,10 @@ class TranscriptRecorder:
                 return
             # A cancelled thread would still write: it is waited for.
             with anyio.CancelScope(shield=True):
-                await anyio.to_thread.run_sync(self._append, batch)
+                await anyio.to_thread.run_sync(self._append, [one for one in batch if not isinstance(one, anyio.Event)])
+            for one in batch:
+                if isinstance(one, anyio.Event):
+                    one.set()
             batch = []
 
     def _append(self, batch: list[Recorded]) -> None:
@@ -116,19 +131,33 @@ class _Project:
 
     def _append_message(self, one: RecordedMessage) -> None:
         at = datetime.fromtimestamp(one.at, UTC)
-        session = self._ids.current(one.session, at, one.conversation)
-        content = _cut(one.text)
+        session, content, spent = self._session(one, at), _cut(one.text), one.spent
         if one.role == "user":
-            self._writer.append(UserMessage(session_id=session, timestamp=at, content=content))
-        else:
-            self._writer.append(
-                AssistantMessage(session_id=session, timestamp=at, content=content, stop_reason="end_turn")
+            record = UserMessage(
+                session_id=session, timestamp=at, content=content, model=one.model, attachments=list(one.attachments)
             )
+        else:
+            record = AssistantMessage(
+                session_id=session,
+                timestamp=at,
+                content=content,
+                tool_calls=list(one.calls),
+                stop_reason=one.stop_reason,
+                input_tokens=spent.input,
+                output_tokens=spent.output,
+                cache_creation_tokens=spent.cache_write,
+                cache_read_tokens=spent.cache_read,
+                cost=spent.cost,
+            )
+        self._writer.append(record)
+
+    def _session(self, one: Recorded, at: datetime) -> UUID:
+        return UUID(one.transcript) if one.transcript else self._ids.current(one.session, at, one.conversation)
 
     def _append_call(self, call: RecordedCall) -> None:
         ended = datetime.fromtimestamp(call.ended_at, UTC)
         began = datetime.fromtimestamp(call.ended_at - call.duration_ms / 1000, UTC)
-        session = self._ids.current(call.session, ended, call.conversation)
+        session = self._session(call, ended)
         output = _cut(call.output)
         if any(isinstance(value, str) and is_secret_file(value) for value in call.arguments.values()):
             output = MASK

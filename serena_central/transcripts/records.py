@@ -28,6 +28,13 @@ class Record(msgspec.Struct, kw_only=True, rename="camel", tag_field="role"):
             raise ValueError("sessionId is not a UUID of version 4")
 
 
+SUMMARY = "summary"
+"""The type of an attachment: the message stands for all that was said before it."""
+
+CONTINUES = "continues"
+"""The type of an attachment: the session goes on from where the one in `sessionId` was at that time."""
+
+
 class UserMessage(Record, kw_only=True, rename="camel", tag="user"):
     content: str
     model: str | None = None

@@ -4,18 +4,31 @@ The API wants turns that alternate, begin with the user's, and answer each call 
 crash has left open is closed here, and counted: a call without a result gets one that says so.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, cast
-from uuid import UUID
+from uuid import UUID, uuid4
 
 import msgspec
 
 from serena_central.transcripts.cleanup import root_of
 from serena_central.transcripts.reader import Skipped, folder_of, records
-from serena_central.transcripts.records import AnyRecord, AssistantMessage, ToolCall, ToolResult, UserMessage
+from serena_central.transcripts.records import (
+    CONTINUES,
+    SUMMARY,
+    AnyRecord,
+    AssistantMessage,
+    ToolCall,
+    ToolResult,
+    UserMessage,
+)
+from serena_central.transcripts.session_ids import IDLE
 
 Block = dict[str, Any]
+
+DEEPEST = 50
+"""Of sessions that continue each other."""
 
 INTERRUPTED = "The call was interrupted: it is not known what it did."
 
@@ -35,6 +48,7 @@ class Conversation(msgspec.Struct, kw_only=True):
     cache_creation_tokens: int = 0
     cache_read_tokens: int = 0
     cost: float = 0.0
+    last_at: datetime | None = None
     interrupted: list[str] = []
     orphaned: list[str] = []
     skipped: list[str] = []
@@ -51,10 +65,41 @@ def resume(transcripts: Path, session: UUID | str) -> Conversation | None:
     if folder is None:
         return None
     skipped: list[Skipped] = []
-    found = conversation(records(folder, session, skipped.append))
+    found = conversation(_continued(folder, str(session), skipped))
     found.session, found.project = str(session), root_of(folder) or ""
     found.skipped = [str(one) for one in skipped]
     return found
+
+
+def _continued(
+    folder: Path, session: str, skipped: list[Skipped], until: datetime | None = None, depth: int = 0
+) -> Iterator[AnyRecord]:
+    """The records of a session, after those of the one that it continues."""
+    first = True
+    for record in records(folder, session, skipped.append):
+        if until is not None and record.timestamp > until:
+            continue
+        if first and isinstance(record, UserMessage) and depth < DEEPEST:
+            for one in _of_type(record.attachments, CONTINUES):
+                yield from _continued(folder, str(one.get("sessionId")), skipped, record.timestamp, depth + 1)
+        first = False
+        yield record
+
+
+class Continued(msgspec.Struct, frozen=True):
+    """How a conversation goes on: the id of its session, and what the next prompt has attached."""
+
+    session: str
+    attachments: list[Block] = []
+
+
+def continued(found: Conversation, *, new: bool, now: datetime | None = None) -> Continued:
+    """The session of what is said next in a conversation: the same, or another one that refers to it: where a `new` one
+    is wanted, or this one was idle for a day."""
+    idle = found.last_at is None or (now or datetime.now(UTC)) - found.last_at > IDLE
+    if not (new or idle):
+        return Continued(found.session)
+    return Continued(str(uuid4()), [{"type": CONTINUES, "sessionId": found.session}])
 
 
 def conversation(read: Iterable[AnyRecord]) -> Conversation:
@@ -62,9 +107,12 @@ def conversation(read: Iterable[AnyRecord]) -> Conversation:
     found = Conversation(session="", project="")
     turns = _Turns(found)
     for record in read:
+        found.last_at = record.timestamp
         match record:
             case UserMessage():
                 found.model = record.model or found.model
+                if any(_of_type(record.attachments, SUMMARY)):
+                    turns.restart()
                 turns.prompt(record)
             case AssistantMessage():
                 found.input_tokens += record.input_tokens
@@ -90,9 +138,15 @@ class _Turns:
         self._calls: list[str] = []
         self._results: dict[str, Block] = {}
 
+    def restart(self) -> None:
+        """What was said before is replaced by a summary."""
+        self.close()
+        self._goal.messages.clear()
+
     def prompt(self, record: UserMessage) -> None:
         self.close()
-        self._add("user", [*_text(record.content), *_blocks(record.attachments)])
+        own = {id(one) for kind in (CONTINUES, SUMMARY) for one in _of_type(record.attachments, kind)}
+        self._add("user", [*_text(record.content), *(one for one in _blocks(record.attachments) if id(one) not in own)])
 
     def answer(self, record: AssistantMessage) -> None:
         self.close()
@@ -161,6 +215,10 @@ def _text(content: str) -> list[Block]:
 
 def _blocks(values: list[Any]) -> list[Block]:
     return [cast(Block, one) for one in values if isinstance(one, dict)]
+
+
+def _of_type(values: list[Any], kind: str) -> list[Block]:
+    return [one for one in _blocks(values) if one.get("type") == kind]
 
 
 def _is_content(value: Any) -> bool:

@@ -7,7 +7,6 @@ of MCP servers it has ours alone.
 
 import json
 import re
-import uuid
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -61,7 +60,7 @@ class ClaudeCode(CommandRunner):
             json.dumps({"mcpServers": {"serena": {"type": "http", "url": call.server.url, "headers": headers}}})
         )
         arguments: list[str | Path] = ["-p", "--output-format", "stream-json", "--verbose"]
-        arguments += ["--mcp-config", config, "--strict-mcp-config", "--session-id", str(uuid.uuid4())]
+        arguments += ["--mcp-config", config, "--strict-mcp-config", "--session-id", call.spec.transcript.session]
         arguments += self._tools(spec)
         if not call.trusted:
             # Without a terminal it asks nobody, and would run the hooks that a repository brings.

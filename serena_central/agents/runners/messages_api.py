@@ -7,6 +7,7 @@ summarises it, and goes on with the instruction and the summary.
 
 import importlib.util
 import os
+import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, cast
@@ -17,10 +18,12 @@ from serena_central.agents.context_window import WINDOW, ContextWindow
 from serena_central.agents.provider_limits import ProviderLimits
 from serena_central.agents.runners.commands import called
 from serena_central.agents.runners.surroundings import Surroundings
+from serena_central.agents.task_transcripts import TaskTranscripts
 from serena_central.agents.tasks import Emission, Emit, Ending, TaskResult, TaskSpec, Usage, ends
 from serena_central.config.policies import AgentPolicy
 from serena_central.core.errors import SerenaCentralError
 from serena_central.core.masking import masked
+from serena_central.transcripts.resuming import Conversation
 
 if TYPE_CHECKING:
     from anthropic import AsyncAnthropic
@@ -83,7 +86,10 @@ class MessagesApi:
 
     name = "messages"
 
-    def __init__(self, policy: AgentPolicy, surroundings: Surroundings, toolbox: Toolbox) -> None:
+    def __init__(
+        self, policy: AgentPolicy, surroundings: Surroundings, toolbox: Toolbox, transcripts: TaskTranscripts
+    ) -> None:
+        self.transcripts = transcripts
         self._policy = policy
         self._surroundings = surroundings
         self._toolbox = toolbox
@@ -112,8 +118,14 @@ class MessagesApi:
         client = await anyio.to_thread.run_sync(_client, self._policy.messages_base_url)
         window = self._windows[spec.id] = ContextWindow(min(self._policy.compact_at_tokens, WINDOW))
         memory = await self._surroundings.memory(Path(spec.root))
-        conversation = _Conversation(spec, memory, self._policy.model_names)
-        loop = _Loop(spec, emit, self._toolbox, self._limits, self._surroundings.cost, client, window, conversation)
+        resumed = spec.transcript.resumes
+        before = await self.transcripts.conversation(resumed) if resumed else None
+        conversation = _Conversation(spec, memory, self._policy.model_names, before)
+        self.transcripts.prompt(spec, spec.instruction, model=conversation.model, first=True)
+        loop = _Loop(
+            spec, emit, self._toolbox, self._limits, self._surroundings.cost, client, window, conversation,
+            self.transcripts,
+        )  # fmt: skip
         try:
             async with client:
                 return await loop.run(ending)
@@ -133,25 +145,30 @@ def _client(base_url: str | None) -> "AsyncAnthropic":
 class _Conversation:
     """What is sent to the model."""
 
-    def __init__(self, spec: TaskSpec, memory: str, models: Mapping[str, str]) -> None:
-        wanted = spec.model or "sonnet"
+    def __init__(
+        self, spec: TaskSpec, memory: str, models: Mapping[str, str], before: Conversation | None = None
+    ) -> None:
+        """`before`: what was said earlier, where it goes on with a conversation."""
+        wanted = spec.model or (before and before.model) or "sonnet"
         self.model = models.get(wanted, wanted)
         self._instruction = spec.instruction
         texts = [spec.system_prompt, f"You work in {spec.root} by your tools alone; nobody answers questions.", memory]
         self.system = [_text("\n\n".join(filter(None, texts)), cached=True)]
-        self.messages: list[dict[str, Any]] = [{"role": "user", "content": [_text(spec.instruction)]}]
+        self.messages: list[dict[str, Any]] = [*before.messages] if before else []
+        self.say("user", [_text(spec.instruction)])
 
     def say(self, role: str, content: list[dict[str, Any]]) -> None:
         """Adds to the conversation; what one role says in a row is one message."""
-        if self.messages[-1]["role"] == role:
+        if self.messages and self.messages[-1]["role"] == role:
             self.messages[-1]["content"] += content
         else:
             self.messages.append({"role": role, "content": content})
 
-    def restart(self, summary: str) -> None:
-        """All that was said is replaced by its summary."""
+    def restart(self, summary: str) -> str:
+        """All that was said is replaced by its summary; returns the prompt that the model sees instead."""
         text = f"{self._instruction}\n\n# What you have done so far\n\n{summary}"
         self.messages = [{"role": "user", "content": [_text(text)]}]
+        return text
 
     def request(self) -> list[dict[str, Any]]:
         """The messages, of which the provider caches all up to the last."""
@@ -173,6 +190,7 @@ class _Loop:
         client: "AsyncAnthropic",
         window: ContextWindow,
         conversation: _Conversation,
+        transcripts: TaskTranscripts,
     ) -> None:
         self._spec = spec
         self._emit = emit
@@ -182,6 +200,7 @@ class _Loop:
         self._client = client
         self._window = window
         self._conversation = conversation
+        self._transcripts = transcripts
         self._usage = Usage()
         self._cost_usd: float | None = 0.0
         self._made = 0
@@ -198,11 +217,16 @@ class _Loop:
                 reason = await ending(result.text) if result.status == "ok" else None
                 if reason is None:
                     return result
-                self._conversation.say("user", [_text(reason)])
+                self._say(reason)
         except APIStatusError as error:
             return self._ended("error", error=f"Messages API: {error.status_code}: {_without_keys(error.message)}")
         except APIConnectionError as error:
             return self._ended("error", error=f"Messages API: {_without_keys(str(error.__cause__ or error))}")
+
+    def _say(self, text: str, *, after: Sequence[dict[str, Any]] = ()) -> None:
+        """Tells the model something, behind the results of calls."""
+        self._conversation.say("user", [*after, _text(text)])
+        self._transcripts.prompt(self._spec, text, model=self._conversation.model)
 
     async def _turns(self) -> TaskResult:
         """To the model's end of its turn."""
@@ -231,7 +255,7 @@ class _Loop:
                 case "max_tokens" if continued < MAX_CONTINUED and blocks:
                     continued += 1
                     cut = [_result(one, "The answer was cut off before this call was complete.", True) for one in calls]
-                    self._conversation.say("user", [*cut, _text(GO_ON)])
+                    self._say(GO_ON, after=cut)
                 case "pause_turn":
                     pass
                 case reason:
@@ -269,11 +293,21 @@ class _Loop:
                 continue
             self._limits.accepted()
             found = cast("dict[str, Any]", answer.to_dict(mode="json"))
-            await self._count(found)
+            used, cost = await self._count(found)
+            blocks = found["content"]
+            self._transcripts.answer(
+                self._spec,
+                "\n".join(str(one["text"]) for one in blocks if one["type"] == "text"),
+                calls=[one for one in blocks if one["type"] == "tool_use"],
+                stop_reason=str(found["stop_reason"]),
+                usage=used,
+                cost=cost,
+            )
             return found
         raise AssertionError("the last attempt returns or raises")
 
-    async def _count(self, answer: Mapping[str, Any]) -> None:
+    async def _count(self, answer: Mapping[str, Any]) -> tuple[Usage, float | None]:
+        """What the answer took, and its cost."""
         given = answer["usage"]
         now = Usage(
             input=given.get("input_tokens") or 0,
@@ -287,13 +321,17 @@ class _Loop:
         cost = await anyio.to_thread.run_sync(self._cost, str(answer["model"]), now)
         self._cost_usd = None if cost is None or self._cost_usd is None else self._cost_usd + cost
         self._emit(Emission(kind="usage", usage=self._usage, cost_usd=self._cost_usd, estimated=True))
+        return now, cost
 
     async def _call(self, one: Mapping[str, Any]) -> dict[str, Any]:
         self._emit(called(one["name"], one["input"]))
+        began = time.perf_counter()
         try:
             answer = await self._toolbox.answer(self._spec, str(one["name"]), dict(one["input"] or {}))
         except SerenaCentralError as error:
-            return _result(one, str(error), True)
+            answer = ToolAnswer(str(error), failed=True)
+        took_ms = (time.perf_counter() - began) * 1000
+        self._transcripts.call(self._spec, one, answer.text, failed=answer.failed, duration_ms=took_ms)
         return _result(one, answer.text, answer.failed)
 
     async def _compact(self, trigger: str) -> None:
@@ -303,10 +341,11 @@ class _Loop:
             self._emit(Emission(kind="note", text=f"Not compacted: a hook for PreCompact says: {blocked}"))
             return
         before = self._window.used
-        self._conversation.say("user", [_text(SUMMARISE)])
+        self._say(SUMMARISE)
         answer = await self._ask(calls=False)
         summary = "\n".join(str(one["text"]) for one in answer["content"] if one["type"] == "text")
-        self._conversation.restart(summary)
+        text = self._conversation.restart(summary)
+        self._transcripts.summary(self._spec, text, model=self._conversation.model)
         self._window.compacted()
         self._emit(Emission(kind="note", text=f"Compacted: {before} tokens were used of {WINDOW}."))
 
@@ -318,6 +357,7 @@ class _Loop:
             usage=self._usage,
             cost_usd=self._cost_usd,
             cost_source="estimated" if self._cost_usd is not None else "",
+            resume_id=self._spec.transcript.session,
         )
 
 
