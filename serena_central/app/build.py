@@ -70,6 +70,7 @@ from serena_central.projects.warming.warm_up_jobs import WarmUp
 from serena_central.projects.warming.warm_up_roots import choose
 from serena_central.sessions.accounts import Accounts
 from serena_central.sessions.manager import SessionManager
+from serena_central.sessions.other_fronts import OtherFronts
 from serena_central.sessions.record import SessionRecorder
 from serena_central.sessions.users import Users
 from serena_central.store.store import Store
@@ -520,6 +521,16 @@ def _faces(
     accounts = Accounts(services.users, services.store, sessions, services.bus)
     accounts.on_lost.append(dashboard.sign_out_user)
     runs.append(accounts.run)
+    if services.store.shared:
+        fronts = OtherFronts(
+            services.store,
+            sessions,
+            accounts,
+            services.bus,
+            front=settings.front_name,
+            reload_settings=live_settings.reload,
+        )
+        runs.append(fronts.run)
     for tap in (tally.take, log_event):
         services.bus.tap(tap)
     presence = Presence(sessions, services.version, calls_once=called_once(services.catalogue))

@@ -1,7 +1,7 @@
 """The accounts of a team's users: added, rotated, revoked, and kept up to date with the store.
 
-Whoever is revoked loses sessions and streams at once. Where several servers share a database, each looks at it every
-`REFRESH_S`: the driver reads PostgreSQL's notifications only while it asks something.
+Whoever is revoked loses sessions and streams at once. Where several servers share a database, `other_fronts` says when
+to look at it again.
 """
 
 import logging
@@ -21,8 +21,6 @@ from serena_central.store.rows import AccountRow
 from serena_central.store.store import Store
 
 logger = logging.getLogger(__name__)
-
-REFRESH_S = 2.0
 
 RETRY_S = (0.25, 10.0)
 """First and longest pause while the store can't be read."""
@@ -55,15 +53,13 @@ class Accounts:
         while True:
             try:
                 await self.refresh()
-                failures = 0
             except StoreError as error:
                 failures += 1
                 if failures == 1:
                     logger.warning("the users of this server could not be read: %s", error)
-            if not failures and not self._store.shared:
+                await anyio.sleep(backoff_s(failures, first_s=RETRY_S[0], cap_s=RETRY_S[1]))
+            else:
                 return
-            pause_s = backoff_s(failures, first_s=RETRY_S[0], cap_s=RETRY_S[1]) if failures else REFRESH_S
-            await anyio.sleep(pause_s)
 
     async def refresh(self) -> None:
         """Knows what the store has now.

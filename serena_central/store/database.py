@@ -20,7 +20,7 @@ from sqlalchemy.exc import ArgumentError, DataError, DBAPIError, IntegrityError,
 from sqlalchemy.pool import ConnectionPoolEntry
 
 from serena_central.core.errors import StoreError
-from serena_central.store.rows import Removal, Row
+from serena_central.store.rows import Change
 from serena_central.store.schema import bring_up_to_date, is_up_to_date
 from serena_central.store.statements import execute_all, execute_each
 
@@ -92,7 +92,7 @@ class Database:
                 self._engine.dispose()
                 self._engine = None
 
-    def write(self, rows: Sequence[Row | Removal]) -> int:
+    def write(self, rows: Sequence[Change]) -> int:
         """Writes all rows in one transaction. A row replaces the one with its key; keys among `rows` are distinct.
 
         Returns how many rows the database refused for what is in them.
@@ -166,6 +166,17 @@ class Database:
         engine = self._opened()
         with self._failing_plainly(engine), engine.execution_options(writes=True).begin() as connection:
             return work(connection)
+
+    def listener(self) -> Any:
+        """A new connection that hears of notices (`postgresql.Listener`); None where the database has none.
+
+        Raises:
+            StoreError
+        """
+        parsed = _parsed(self._url)
+        if parsed.get_backend_name() == "sqlite":
+            return None
+        return _postgresql().Listener(parsed)
 
     def vacuum(self, stopped: Callable[[], bool] = lambda: False) -> None:
         """Gives the free pages of an SQLite file back to the disk, in parts between which others may write; `stopped`

@@ -7,14 +7,16 @@ the extra `postgresql`, and is imported when the first connection is opened.
 import getpass
 import socket
 import ssl
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from functools import partial
 from typing import Any, cast
 
-from sqlalchemy import URL, Connection, Engine, create_engine, event
+from sqlalchemy import URL, Connection, Engine, create_engine, event, func, select
 from sqlalchemy.engine import ExceptionContext
 
 from serena_central.core.errors import StoreError
+from serena_central.store.rows import Notice
 
 SCHEME = "postgresql+pg8000"
 
@@ -29,6 +31,9 @@ SILENCE_S = 5.0
 
 CONNECTIONS = 8
 """Maximum of open connections: the writer's, and queries of pages."""
+
+CHANNEL = "serena_central"
+"""Of notices between servers with one database."""
 
 UPGRADE_LOCK = 0x5E7E7A
 """Key of the advisory lock that a server holds while it creates or upgrades the tables."""
@@ -69,6 +74,68 @@ def postgresql_engine(url: URL, lock_timeout_s: float, **options: Any) -> Engine
     return engine
 
 
+def notify(connection: Connection, notices: Iterable[Notice]) -> None:
+    """Has listeners notified when the transaction is committed."""
+    for one in dict.fromkeys(notices):
+        payload = f"{one.kind} {one.id} {one.sender}"
+        connection.execute(select(func.pg_notify(CHANNEL, payload)))
+
+
+class Listener:
+    """A connection of its own that hears of notices. `fileno` becomes readable when there may be one. `read` blocks,
+    for worker threads.
+
+    The driver reads what PostgreSQL sends only while it asks something, so `read` asks. What arrives with the end of an
+    answer may stay in the driver's buffer: `read` from time to time, too, which also notices a lost connection.
+    """
+
+    def __init__(self, url: URL) -> None:
+        """
+        Raises:
+            StoreError
+        """
+        try:
+            self._connection, self._socket = _opener(url, CONNECT_S)()
+            self.fileno: int = self._socket.fileno()
+            self._connection.autocommit = True
+            self._cursor = self._connection.cursor()
+            self._cursor.execute(f"LISTEN {CHANNEL}")
+        except StoreError:
+            raise
+        except Exception as error:  # as in `read`
+            raise StoreError(f"No connection for notices: {reason_of(error)}") from error
+
+    def read(self) -> list[Notice] | None:
+        """Notices since the last time, oldest first; None if so many came that some may be missing.
+
+        Raises:
+            StoreError: the connection is lost.
+        """
+        found: list[Notice] = []
+        complete = True
+        try:
+            while True:
+                self._cursor.execute("SELECT 1")
+                self._cursor.fetchall()
+                heard = self._connection.notifications
+                complete = complete and len(heard) < heard.maxlen
+                if not heard:
+                    return found if complete else None
+                while heard:
+                    kind, _, rest = heard.popleft()[2].partition(" ")
+                    key, _, sender = rest.partition(" ")
+                    found.append(Notice(kind, key, sender))
+        except Exception as error:  # the driver raises what it likes when a connection breaks, struct.error, too
+            raise StoreError(f"The connection for notices is lost: {reason_of(error)}") from error
+
+    def close(self) -> None:
+        """At once, from any thread; one that reads gets an error."""
+        with suppress(OSError):
+            self._socket.shutdown(socket.SHUT_RDWR)
+        with suppress(Exception):  # as above
+            self._connection.close()
+
+
 def upgrade_lock(connection: Connection) -> None:
     """Waits until no other server upgrades the same database; held until the transaction ends."""
     connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({UPGRADE_LOCK})")
@@ -99,6 +166,12 @@ def _fields(error: BaseException | None) -> Mapping[str, str]:
 
 
 def _creator(url: URL, lock_timeout_s: float) -> Callable[[], Any]:
+    opener = _opener(url, lock_timeout_s)
+    return lambda: opener()[0]
+
+
+def _opener(url: URL, lock_timeout_s: float) -> Callable[[], tuple[Any, socket.socket]]:
+    """What opens a connection; with its socket, of which another object may hold the descriptor, as TLS does."""
     try:
         import pg8000.dbapi
 
@@ -124,7 +197,7 @@ def _creator(url: URL, lock_timeout_s: float) -> Callable[[], Any]:
 
     longest_s = max(STATEMENT_S, lock_timeout_s)
 
-    def create() -> Any:
+    def create() -> tuple[Any, socket.socket]:
         sock = _socket(host, port)
         try:
             sock.settimeout(longest_s + SILENCE_S)
@@ -136,7 +209,7 @@ def _creator(url: URL, lock_timeout_s: float) -> Callable[[], Any]:
         except BaseException:
             sock.close()
             raise
-        return connection
+        return connection, connection._usock  # noqa: SLF001 - TLS puts another object around ours
 
     return create
 

@@ -85,6 +85,12 @@ class Queries(ListQueries):
         chosen = select(_SESSION).where(columns.last_activity >= last_activity)
         return self._rows(SessionRow, chosen.order_by(columns.last_activity.desc()))
 
+    def killed_sessions(self, since: float) -> list[tuple[str, str]]:
+        """Ids of sessions that were killed since then (Unix seconds), and by whom."""
+        columns = _SESSION.columns
+        chosen = select(columns.id, columns.terminated_by).where(columns.terminated_at >= since)
+        return self._database.read(lambda connection: [(one[0], one[1]) for one in connection.execute(chosen)])
+
     def session(self, session_id: str) -> SessionRow | None:
         found = self._rows(SessionRow, select(_SESSION).where(_SESSION.columns.id == session_id))
         return found[0] if found else None

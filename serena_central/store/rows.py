@@ -351,3 +351,20 @@ class Removal(msgspec.Struct, frozen=True):
 
     kind: type[Row]
     key: tuple[Any, ...]
+
+
+class Notice(msgspec.Struct, frozen=True):
+    """The other servers with this database are to be notified, when the rows before it are committed: of an id alone,
+    printable ASCII; they read the rest themselves."""
+
+    kind: str
+    id: str = ""
+    sender: str = ""
+    """The server's own name, by which it ignores its own notices; empty: everybody reads it."""
+
+
+ACCOUNTS = "accounts"
+"""The kind of the notice that accounts of users were written."""
+
+Change = Row | Removal | Notice
+"""What the writer takes."""

@@ -10,7 +10,18 @@ from sqlalchemy import Connection, Insert, and_, case, delete
 from sqlalchemy.dialects import sqlite
 from sqlalchemy.exc import SQLAlchemyError
 
-from serena_central.store.rows import CallStepRow, CallTotalRow, MemoryTotalRow, Removal, Row, ToolCallRow
+from serena_central.store.rows import (
+    ACCOUNTS,
+    AccountRow,
+    CallStepRow,
+    CallTotalRow,
+    Change,
+    MemoryTotalRow,
+    Notice,
+    Removal,
+    Row,
+    ToolCallRow,
+)
 from serena_central.store.spans import SPANS_S
 from serena_central.store.tables import METADATA
 
@@ -24,20 +35,27 @@ _GREATEST: dict[type[Row], tuple[str, ...]] = {CallTotalRow: ("longest_ms",), Me
 """Columns of which the greatest value is kept."""
 
 
-def execute_all(connection: Connection, rows: Sequence[Row | Removal]) -> int:
+def execute_all(connection: Connection, rows: Sequence[Change]) -> int:
     """Writes all rows or raises. Returns 0: none was refused."""
     by_kind: dict[type[Row], list[Row]] = {}
+    notices: list[Notice] = []
     for row in [*rows, *_totals(rows)]:
         if isinstance(row, Removal):
             _remove(connection, row)
+        elif isinstance(row, Notice):
+            notices.append(row)
         else:
             by_kind.setdefault(type(row), []).append(row)
     for kind, items in by_kind.items():
         connection.execute(_insert(connection.dialect.name, kind), [_plain(row) for row in items])
+    if AccountRow in by_kind:  # also where a command writes them, past all servers
+        notices.append(Notice(ACCOUNTS))
+    if notices and connection.dialect.name == "postgresql":
+        _notify(connection, notices)
     return 0
 
 
-def execute_each(connection: Connection, rows: Iterable[Row | Removal]) -> int:
+def execute_each(connection: Connection, rows: Iterable[Change]) -> int:
     """Writes what can be written, and returns how many rows were refused."""
     refused = 0
     for row in rows:
@@ -90,13 +108,19 @@ def _insert(dialect: str, kind: type[Row]) -> Insert:
     return statement.on_conflict_do_update(index_elements=list(kind.key), set_=changes)
 
 
+def _notify(connection: Connection, notices: Iterable[Notice]) -> None:
+    from serena_central.store.postgresql import notify
+
+    notify(connection, notices)
+
+
 def _remove(connection: Connection, removal: Removal) -> None:
     table = METADATA.tables[removal.kind.table]
     pairs = zip(removal.kind.key, removal.key, strict=True)
     connection.execute(delete(table).where(and_(*(table.columns[name] == value for name, value in pairs))))
 
 
-def _totals(rows: Iterable[Row | Removal]) -> list[Row]:
+def _totals(rows: Iterable[Change]) -> list[Row]:
     """What the calls among `rows` add to the totals of their spans, tools and projects."""
     totals: dict[tuple[int, str, str, int], CallTotalRow] = {}
     steps: dict[tuple[int, str, str, int, int], CallStepRow] = {}

@@ -29,6 +29,7 @@ from serena_central.store.writer import FLUSH_AFTER_S, Writer
 
 if TYPE_CHECKING:
     from serena_central.store.database import Database
+    from serena_central.store.postgresql import Listener
     from serena_central.store.queries import Queries
 
 logger = logging.getLogger(__name__)
@@ -157,6 +158,14 @@ class Store:
         refused = await anyio.to_thread.run_sync(lambda: self._loaded().write(rows))
         if refused:
             raise StoreError("The database refused what was to be written.")
+
+    async def listener(self) -> "Listener | None":
+        """A new connection that hears of other servers' notices; None where the database has no such thing.
+
+        Raises:
+            StoreError
+        """
+        return await anyio.to_thread.run_sync(lambda: self._loaded().listener(), abandon_on_cancel=True)
 
     def _queries(self) -> "Queries":
         database = self._loaded()

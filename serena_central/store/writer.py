@@ -18,7 +18,7 @@ from serena_central.core.errors import StoreError
 from serena_central.core.event_kinds import StoreDropped, StoreFailed, StoreRecovered
 from serena_central.core.events import EventBus, Severity
 from serena_central.standalone.backoff import backoff_s
-from serena_central.store.rows import Removal, Row
+from serena_central.store.rows import Change, Notice, Removal, Row
 
 
 class Flood:
@@ -75,7 +75,7 @@ SECURED_S = 0.5
 STOP_S = 5.0
 """How long the last flush may take."""
 
-Write = Callable[[Sequence[Row | Removal]], int]
+Write = Callable[[Sequence[Change]], int]
 """Writes a batch and returns how many rows it refused. Blocks. Raises: StoreError if none was written."""
 
 
@@ -96,7 +96,7 @@ class Writer:
         self._bus = bus
         self._queue_rows = queue_rows
         self._tell_every_s = tell_every_s
-        self._pending: dict[Hashable, Row | Removal] = {}
+        self._pending: dict[Hashable, Change] = {}
         self._flush_after_s = first_after_s
         self._numbers = itertools.count()
         self._wakeup = anyio.Event()
@@ -127,6 +127,10 @@ class Writer:
     def remove(self, kind: type[Row], *key: Any) -> None:
         """Deletes the row with this key soon."""
         self._add((kind.table, *key), Removal(kind, key))
+
+    def notify(self, notice: Notice) -> None:
+        """Notifies the other servers with this database when what was put before is committed."""
+        self._add(notice, notice)
 
     def count_lost(self, table: str, count: int = 1) -> None:
         """Counts dropped rows; they are published with the next event."""
@@ -190,7 +194,7 @@ class Writer:
             self._pending = {}
             self._tell_dropped(now=True)
 
-    def _add(self, key: Hashable, row: Row | Removal) -> None:
+    def _add(self, key: Hashable, row: Change) -> None:
         if key not in self._pending and len(self._pending) >= self._queue_rows:
             self.count_lost(_table(row))
             return
@@ -231,7 +235,7 @@ class Writer:
             flushed.set()
             self._tell_dropped()
 
-    def _keep(self, batch: dict[Hashable, Row | Removal]) -> None:
+    def _keep(self, batch: dict[Hashable, Change]) -> None:
         """Puts a batch back before what came meanwhile; the newest rows beyond the bound are dropped."""
         together = batch | self._pending
         keys = list(together)
@@ -250,7 +254,7 @@ class Writer:
         self._failures = 0
         self.problem = None
 
-    def _drop(self, rows: Iterable[Row | Removal]) -> None:
+    def _drop(self, rows: Iterable[Change]) -> None:
         for row in rows:
             self.count_lost(_table(row))
 
@@ -265,5 +269,7 @@ class Writer:
             self._bus.publish(StoreDropped(message=text, severity=Severity.WARNING, rows=rows))
 
 
-def _table(row: Row | Removal) -> str:
+def _table(row: Change) -> str:
+    if isinstance(row, Notice):
+        return "notice"
     return row.kind.table if isinstance(row, Removal) else row.table

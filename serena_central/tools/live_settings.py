@@ -73,6 +73,16 @@ class LiveSettings:
         self._services.bus.publish(SettingChanged(message=key, key=key, before=before, after=after))
         return True
 
+    async def reload(self) -> None:
+        """Takes over what another server with the same file has changed.
+
+        Raises:
+            ConfigError: the file is not valid; nothing was changed.
+        """
+        async with self._changing:
+            if self._services.loaded.again is not None:
+                self._take(await self._loaded_again())
+
     async def _loaded_again(self) -> Loaded[ServerSettings]:
         again = self._services.loaded.again
         assert again is not None

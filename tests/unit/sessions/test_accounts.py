@@ -11,6 +11,7 @@ from serena_central.core.errors import InvalidArguments, UserNotFound
 from serena_central.core.events import EventBus
 from serena_central.sessions.accounts import Accounts
 from serena_central.sessions.manager import SessionManager
+from serena_central.sessions.other_fronts import OtherFronts
 from serena_central.sessions.session import ClientIdentity
 from serena_central.sessions.users import MOST_ROOTS, User, Users, new_account, user_name
 from serena_central.store.store import Store
@@ -27,23 +28,32 @@ class Nobody:
 class World:
     """One server of those that share a database."""
 
-    def __init__(self, database: Path, *, shared: bool = False) -> None:
+    def __init__(self, database: Path, *, shared: bool = False, front: str = "", url: str | None = None) -> None:
         self.bus = EventBus()
-        self.store = Store(database, self.bus, url=url_for(database), shared=shared)
+        self.store = Store(database, self.bus, url=url or url_for(database), shared=shared)
         self.users = Users()
         self.sessions = SessionManager(bus=self.bus, interest=Nobody())
         self.accounts = Accounts(self.users, self.store, self.sessions, self.bus)
         self.lost: list[str] = []
         self.accounts.on_lost.append(self.lost.append)
+        self.reloaded = 0
+        self.fronts = OtherFronts(
+            self.store, self.sessions, self.accounts, self.bus, front=front, reload_settings=self.reload
+        )
+
+    async def reload(self) -> None:
+        self.reloaded += 1
 
 
 @asynccontextmanager
-async def server(database: Path, *, shared: bool = False) -> AsyncGenerator[World]:
-    world = World(database, shared=shared)
+async def server(database: Path, *, shared: bool = False, front: str = "") -> AsyncGenerator[World]:
+    world = World(database, shared=shared, front=front)
     with anyio.fail_after(60):
         async with anyio.create_task_group() as tasks:
             await tasks.start(world.store.run)
             await tasks.start(world.accounts.run)
+            if shared:
+                await tasks.start(world.fronts.run)
             yield world
             tasks.cancel_scope.cancel()
 
@@ -92,7 +102,7 @@ async def test_users_are_known_after_a_restart(tmp_path: Path) -> None:
 
 
 async def test_a_server_learns_what_another_one_did(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("serena_central.sessions.accounts.REFRESH_S", 0.01)
+    monkeypatch.setattr("serena_central.sessions.other_fronts.POLL_S", 0.01)
     async with server(tmp_path / "x.db", shared=True) as one, server(tmp_path / "x.db", shared=True) as two:
         _, token = await one.accounts.add("ada", [], "me", admin=False)
         while two.users.of_token(token.encode()) is None:
