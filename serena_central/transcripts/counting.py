@@ -14,10 +14,10 @@ from serena_central.transcripts.reading import Reading, add
 from serena_central.transcripts.requests import Origin, Request
 from serena_central.transcripts.roots import Root, transcripts_in
 
-BATCH = 20_000
+BATCH = 50_000
 """Requests held in memory before they are written."""
 
-BATCH_BYTES = 100_000_000
+BATCH_BYTES = 300_000_000
 """Bytes read between two transactions at most: what an interrupted run does again."""
 
 

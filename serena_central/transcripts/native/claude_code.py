@@ -151,6 +151,8 @@ class _Place:
         self.session = _session(source)
         self.folder = next(iter(parts), "")
         self._origins: dict[tuple[str | None, ...], Origin] = {}
+        self._parts: tuple[str | None, ...] = ()
+        self._key = b""
 
     def origin(self, line: _Line, model: str) -> Origin:
         key = line.session_id, line.cwd, line.attribution_agent, line.agent_id, model
@@ -161,6 +163,13 @@ class _Place:
                 "claude-code", line.cwd or self.folder, line.session_id or self.session, agent, model
             )
         return found
+
+    def key(self, line: _Line, message: _Message) -> bytes:
+        """Of the request. The rows of one answer follow each other: it is made once for them."""
+        parts = message.id, line.request_id, line.session_id, line.agent_id
+        if parts != self._parts or message.id is None:
+            self._parts, self._key = parts, _key(line, message, self.session)
+        return self._key
 
     def tool(self, line: _Line, tool: str) -> bytes:
         return _key_of_tool(tool, line.session_id or self.session, line.agent_id)
@@ -197,7 +206,7 @@ def _request(line: _Line, message: _Message, usage: _Usage, known: _Place) -> Re
     content = message.content if isinstance(message.content, list) else ()
     tools = {known.tool(line, one.id): one.name for one in content if one.type == "tool_use" and one.id and one.name}
     request = Request(
-        key=_key(line, message, known),
+        key=known.key(line, message),
         at=at,
         origin=known.origin(line, message.model or ""),
         input=usage.input_tokens or 0,
@@ -214,12 +223,12 @@ def _request(line: _Line, message: _Message, usage: _Usage, known: _Place) -> Re
     return request if request.tokens or request.searches or tools else NO_TOKENS
 
 
-def _key(line: _Line, message: _Message, known: _Place) -> bytes:
+def _key(line: _Line, message: _Message, file_session: str) -> bytes:
     if message.id and _UNIQUE_ID.fullmatch(message.id):
         return key_of("claude-code", message.id)
     if message.id and line.request_id:
         return key_of("claude-code", message.id, line.request_id)
-    session = line.session_id or known.session
+    session = line.session_id or file_session
     # Endpoints without request ids may count their messages from 0 in each conversation, sub-agents' among them.
     return key_of("claude-code", message.id or line.timestamp, None, session, line.agent_id)
 
