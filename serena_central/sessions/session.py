@@ -235,7 +235,8 @@ class ToolStatistics:
 def call_line(tool: str, project: str | None, outcome: str, duration_ms: float, message: str) -> str:
     """How a session's log tells of a call that ended; `message` is of its error."""
     where, why = f" {project}" if project else "", f": {message}" if message else ""
-    return f"{tool}{where} {outcome} {duration_ms:.1f} ms{why}"
+    took = f"{duration_ms:.1f} ms" if duration_ms < 1000 else f"{duration_ms / 1000:.1f} s"
+    return f"{tool}{where} {outcome} {took}{why}"
 
 
 @dataclass(slots=True)

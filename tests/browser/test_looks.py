@@ -64,7 +64,7 @@ BROKEN_WORDS = """() => {
     while (texts.nextNode()) {
         const text = texts.currentNode;
         if (!text.parentElement.checkVisibility()) continue;
-        if (text.parentElement.closest(".unseen, svg, option, title")) continue;
+        if (text.parentElement.closest(".unseen, svg, option, title, pre")) continue;
         for (const word of text.textContent.matchAll(/[A-Za-z]{2,20}/g)) {
             if (/^[xyz]+$/.test(word[0]) || word.input.slice(word.index + word[0].length).match(/^[A-Za-z]/)) continue;
             const range = document.createRange();
@@ -75,7 +75,7 @@ BROKEN_WORDS = """() => {
     }
     return broken;
 }"""
-"""Words that are on more than one line."""
+"""Words that are on more than one line; lines of code and of protocols are broken where they must be."""
 
 
 async def test_who_is_outside_is_told_readably(life: Life, person: OpenPage) -> None:

@@ -45,10 +45,11 @@ class Failure(msgspec.Struct, frozen=True):
 
 
 class Activity(msgspec.Struct, frozen=True):
-    """The newest of each; `note` says why edits and failures lack."""
+    """The newest of each; `more` sessions are at `more_url`, `note` says why edits and failures lack."""
 
     sessions: list[Worker]
     more: int
+    more_url: str
     edits: list[EditLine]
     edits_url: str
     failures: list[Failure]
@@ -80,8 +81,15 @@ async def activity(visit: Visit) -> Activity:
         stored = await _stored(visit, root)
     except StoreError as error:
         note = f"Edits and calls are not available: {error}"
-    edits_url = link("/edits", project=root)
-    return Activity(workers, max(0, len(found) - SESSIONS), stored.edits, edits_url, stored.failures, note)
+    return Activity(
+        sessions=workers,
+        more=max(0, len(found) - SESSIONS),
+        more_url=link("/sessions", project=found[0].project_name or "") if found else "",
+        edits=stored.edits,
+        edits_url=link("/edits", project=root),
+        failures=stored.failures,
+        note=note,
+    )
 
 
 async def _stored(visit: Visit, root: str) -> _Stored:

@@ -5,6 +5,7 @@ Everything that a template prints passes `visible` and is then escaped. It knows
 
 import re
 import time
+from datetime import datetime
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -29,10 +30,13 @@ _VISIBLE = (
 PATH_CHARS = 56
 """Of a path that stands in a table; more of it shows when the pointer rests on it, the whole on the page behind."""
 
+PATH_PART_CHARS = 20
+"""Of a path are not broken, as a rule."""
+
 HOVER_CHARS = 150
 
 WORD_CHARS = 16
-"""Names of so many characters without punctuation stay in one piece; browsers break behind dashes and slashes."""
+"""Names of so many characters without punctuation stay in one piece; browsers break behind dashes."""
 
 _LONG_WORD = re.compile(rf"[\s/-]*(?:[^\s/-]{{1,{WORD_CHARS - 1}}}[\s/-]+)*[^\s/-]{{1,{WORD_CHARS}}}[\s/-]*|[\s/-]+")
 
@@ -59,6 +63,14 @@ def moment(at: float | None) -> Markup:
     return Markup('<time datetime="{}">{}</time>').format(
         utc(at), time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(at))
     )
+
+
+def written_moment(text: str) -> Markup | str:
+    """A time as ISO 8601 has it as `moment` shows it; what is none as it is."""
+    try:
+        return moment(datetime.fromisoformat(text).timestamp())
+    except (ValueError, OverflowError):
+        return text
 
 
 def size(count: float) -> str:
@@ -116,6 +128,16 @@ def breakable(name: str, behind: str = "_.@") -> Markup:
     return Markup("<wbr>").join(visible(piece) for piece in pieces)
 
 
+def _breakable_path(whole: str) -> Markup:
+    """Browsers don't break behind slashes; a place to do so takes five bytes, so that there are few."""
+    parts = [""]
+    for name in re.split("(?<=/)", whole):
+        if len(parts[-1]) >= PATH_PART_CHARS:
+            parts.append("")
+        parts[-1] += name
+    return Markup("<wbr>").join(breakable(part, "@") for part in parts)
+
+
 def path(whole: str) -> Markup:
     """A path in a table: its end, which tells most, and on hover how it begins, as a rule all of it."""
     home = str(Path.home())
@@ -124,12 +146,13 @@ def path(whole: str) -> Markup:
         end = short[-PATH_CHARS:]
         short = "…" + (end[end.index("/") :] if "/" in end else end)
     if short == whole:
-        return breakable(whole, "@")
-    return Markup('<span title="{}">{}</span>').format(visible(bounded(whole, HOVER_CHARS)), breakable(short, "@"))
+        return _breakable_path(whole)
+    return Markup('<span title="{}">{}</span>').format(visible(bounded(whole, HOVER_CHARS)), _breakable_path(short))
 
 
 _FILTERS: dict[str, Any] = {
     "moment": moment,
+    "written_moment": written_moment,
     "size": size,
     "ms": milliseconds,
     "duration": duration,

@@ -31,8 +31,8 @@ COLUMNS = Columns[TaskView](
     {
         "task": Column("Task", lambda one: one.instruction.lower()),
         "state": Column("State", lambda one: one.state),
-        "agent": Column("Agent", lambda one: one.agent or ""),
-        "runner": Column("Runner", lambda one: one.runner),
+        "agent": Column("Agent", lambda one: one.agent or "", "minor"),
+        "runner": Column("Runner", lambda one: one.runner, "minor"),
         "started": Column("Started", lambda one: -(one.started_at or one.created_at)),
         "cost": Column("Cost", lambda one: one.cost_usd or 0.0, "number"),
         "cancel": Column("Cancel", css="unseen"),
