@@ -138,6 +138,11 @@ def _breakable_path(whole: str) -> Markup:
     return Markup("<wbr>").join(breakable(part, "@") for part in parts)
 
 
+def slashed(text: str) -> Markup:
+    """A sentence or value whose paths may be broken behind slashes."""
+    return Markup("/<wbr>").join(visible(part) for part in text.split("/"))
+
+
 def path(whole: str) -> Markup:
     """A path in a table: its end, which tells most, and on hover how it begins, as a rule all of it."""
     home = str(Path.home())
@@ -160,6 +165,7 @@ _FILTERS: dict[str, Any] = {
     "counted": counted,
     "path": path,
     "breakable": breakable,
+    "slashed": slashed,
 }
 
 
