@@ -3,7 +3,8 @@
 import json
 import os
 import subprocess
-from collections.abc import AsyncGenerator, Generator
+from collections import Counter
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,7 +26,7 @@ TOKEN = "a-token-that-both-fronts-have-0123456789"
 
 @pytest.fixture(scope="module")
 def cluster() -> Generator[Cluster]:
-    cluster = Cluster()
+    cluster = Cluster(synchronous_commit="on")  # what was committed survives kill -9
     try:
         cluster.start()
         yield cluster
@@ -40,6 +41,8 @@ class Fronts:
     url: str
     fronts: dict[str, Child]
     folder: Path
+    database: str
+    """Its name."""
 
     @asynccontextmanager
     async def http(self, **headers: str) -> AsyncGenerator[httpx.AsyncClient]:
@@ -71,7 +74,8 @@ class Fronts:
 
 @pytest.fixture
 async def fronts(cluster: Cluster, tmp_path: Path) -> AsyncGenerator[Fronts]:
-    port, url = free_port(), cluster.database(f"fronts-{tmp_path.name}"[:60])
+    port, name = free_port(), f"fronts-{tmp_path.name}"[:60]
+    url = cluster.database(name)
     folders = {name: tmp_path / name for name in ("f1", "f2")}
     for folder in folders.values():
         (folder / "home").mkdir(parents=True, mode=0o700)
@@ -83,7 +87,7 @@ async def fronts(cluster: Cluster, tmp_path: Path) -> AsyncGenerator[Fronts]:
         serving_child(folders["f2"], SERENA_CENTRAL_FRONT_NAME="f2", **given) as two,
     ):
         with balancing(port, one.url, two.url):
-            serving = Fronts(f"http://127.0.0.1:{port}", {"f1": one, "f2": two}, folders["f1"])
+            serving = Fronts(f"http://127.0.0.1:{port}", {"f1": one, "f2": two}, folders["f1"], name)
             with anyio.fail_after(PATIENCE_S):
                 while not await answers(serving.url):
                     await anyio.sleep(0.05)
@@ -184,3 +188,91 @@ async def test_a_proxys_client_does_not_notice_that_its_front_was_killed(
         found = await client.call("find_symbol", name_path_pattern="Cart/total")
         assert "total" in text_of(found), client.said()
         assert all(len(answers) == 1 for answers in client.answers.values())
+
+
+async def until(ask: Callable[[], Awaitable[bool]]) -> None:
+    with anyio.fail_after(PATIENCE_S):
+        while not await ask():
+            await anyio.sleep(0.02)
+
+
+async def test_a_kill_and_a_revoked_user_reach_the_other_front(fronts: Fronts, tmp_path: Path) -> None:
+    root = project(tmp_path)
+    async with fronts.fronts["f1"].http() as first, fronts.fronts["f2"].http() as second:
+        added = await first.post("/api/v1/users", json={"name": "ada", "roots": [str(tmp_path)]})
+        ada = {"authorization": f"Bearer {added.json()['token']}"}
+
+        async def is_known() -> bool:
+            return (await second.get("/api/v1/sessions", headers=ada)).status_code == 200
+
+        await until(is_known)
+        body = {"arguments": {"relative_path": ".", "project": str(root)}, "session": "window"}
+        for front in (first, second):  # the session is in both fronts' memory
+            assert (await front.post("/api/v1/tools/list_dir", json=body, headers=ada)).status_code == 200
+            await fronts.recorded("f1")
+        assert (await first.delete("/api/v1/sessions/window")).status_code == 200
+
+        async def is_refused() -> bool:
+            return (await second.post("/api/v1/tools/list_dir", json=body, headers=ada)).status_code == 409
+
+        await until(is_refused)
+        assert (await second.get("/api/v1/sessions/window")).json()["terminated_by"] == "a person"
+        assert (await first.delete("/api/v1/users/ada")).status_code == 200
+
+        async def is_out() -> bool:
+            return (await second.get("/api/v1/sessions", headers=ada)).status_code == 401
+
+        await until(is_out)
+
+
+async def test_fronts_go_on_without_their_database_say_so_and_lose_no_call(
+    fronts: Fronts, cluster: Cluster, tmp_path: Path
+) -> None:
+    root = project(tmp_path)
+    made: Counter[str] = Counter()
+    over = anyio.Event()
+
+    async def work(name: str) -> None:
+        body = {"arguments": {"relative_path": ".", "project": str(root)}, "session": f"window-{name}"}
+        async with fronts.fronts[name].http() as http:
+            while not over.is_set():
+                answer = await http.post("/api/v1/tools/list_dir", json=body)
+                assert answer.status_code == 200, answer.text
+                made[name] += 1
+                await anyio.sleep(0.02)
+
+    async def problem(name: str) -> str:
+        async with fronts.fronts[name].http() as http:
+            return (await http.get("/api/v1/stats")).json()["store"]["problem"] or ""
+
+    async def both_fail() -> bool:
+        return all(["not usable" in await problem(name) for name in fronts.fronts])
+
+    async def both_write() -> bool:
+        return not any([await problem(name) for name in fronts.fronts])
+
+    with anyio.fail_after(2 * PATIENCE_S):
+        async with anyio.create_task_group() as tasks:
+            for name in fronts.fronts:
+                tasks.start_soon(work, name)
+            while min(made["f1"], made["f2"]) < 5:
+                await anyio.sleep(0.02)
+            cluster.kill()
+            try:
+                await until(both_fail)
+                lost_at = Counter(made)
+                while any(made[name] < lost_at[name] + 5 for name in fronts.fronts):
+                    await anyio.sleep(0.02)
+            finally:
+                cluster.start()
+            await until(both_write)
+            over.set()
+        for name in fronts.fronts:
+            await fronts.recorded(name)
+    for name in fronts.fronts:
+        where = f"WHERE session = 'window-{name}' AND tool = 'list_dir'"
+        (found,) = cluster.execute(f"SELECT count(*) FROM tool_call {where}", fronts.database)
+        assert found == [made[name]], made
+        async with fronts.fronts[name].http() as http:
+            store = (await http.get("/api/v1/stats")).json()["store"]
+        assert (store["dropped"], store["problem"]) == ({}, None)

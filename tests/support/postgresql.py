@@ -47,7 +47,9 @@ def programs() -> Path | None:
 class Cluster:
     """One PostgreSQL server. Blocks."""
 
-    def __init__(self) -> None:
+    def __init__(self, **settings: str) -> None:
+        """`settings` differ from those that only make tests quick."""
+        self._settings = settings
         self.folder = Path(tempfile.mkdtemp(prefix="serena-postgresql-"))
         self._as: dict[str, Any] = {}
         if os.geteuid() == 0:
@@ -70,7 +72,7 @@ class Cluster:
 
     def start(self) -> None:
         """Returns when it answers."""
-        settings = _SETTINGS | {"unix_socket_directories": str(self.folder)}
+        settings = _SETTINGS | self._settings | {"unix_socket_directories": str(self.folder)}
         given = [part for name, value in settings.items() for part in ("-c", f"{name}={value}")]
         with (self.folder / "log").open("ab") as log:
             self._process = subprocess.Popen(
