@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable, Iterator
 
 from benchmarks.bench import Bench
+from benchmarks.beside import indexing_beside, indexing_giant_beside
 from benchmarks.certainty import assuring
 from benchmarks.dashboard import viewing
 from benchmarks.edits import guarding, replacing
@@ -18,6 +19,7 @@ from benchmarks.giants import comparing_giants
 from benchmarks.graph import graphing
 from benchmarks.hooks import hooking
 from benchmarks.hot_file import crowding_a_file
+from benchmarks.idle import resting
 from benchmarks.languages import languages
 from benchmarks.latency import editing, finding, protocol, references, renaming, searching
 from benchmarks.load import crowding, idling, weighing
@@ -54,6 +56,9 @@ ROWS: dict[str, Callable[[Bench], Iterator[Row]]] = {
     "guard": guarding,
     "crowd": crowding,
     "memory": weighing,
+    "beside": indexing_beside,
+    "beside-giant": indexing_giant_beside,
+    "resting": resting,
     "idle": idling,
     "dashboard": viewing,
     "pages": showing,
@@ -69,7 +74,7 @@ ROWS: dict[str, Callable[[Bench], Iterator[Row]]] = {
 }
 """Selectable on the command line; run in this order."""
 
-ONLY_BY_NAME = {"pages", "usage", "giant", "recall", "certainty", "faults", "giants"}
+ONLY_BY_NAME = {"beside-giant", "compare", "pages", "usage", "giant", "recall", "certainty", "faults", "giants"}
 """These take minutes, and giants some GB of disk."""
 
 

@@ -7,9 +7,10 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
 from functools import cached_property
+from itertools import cycle
 from pathlib import Path
 from statistics import median
 from types import TracebackType
@@ -19,7 +20,7 @@ import psutil
 
 from benchmarks import django
 from benchmarks.client import Client, Connection, Era
-from benchmarks.table import timed
+from benchmarks.table import Row, beside, percentile
 
 START_S = 60.0
 INDEX_S = 300.0
@@ -182,9 +183,20 @@ class Bench:
         self._stack.callback(connection.close)
         return connection
 
-    def floor_ms(self, like: bytes) -> float:
-        """Median of the bare endpoint's exchanges now, for a request that is `like` the measured one."""
-        body = like.partition(b"\r\n\r\n")[2]
-        request = self._floor_connection.request("POST", "/mcp", body)
+    def floor(self, like: bytes, *, own: bool = False) -> Callable[[], object]:
+        """One exchange with the bare endpoint, for a request that is `like` the measured one; `own`: over a connection
+        of its own."""
+        connection = self._floor_connection
+        if own:
+            connection = Connection(connection.port)
+            self._stack.callback(connection.close)
+        request = connection.request("POST", "/mcp", like.partition(b"\r\n\r\n")[2])
+        return lambda: connection.exchange(request)
+
+    def beside_floor(self, name: str, budget: str, client: Client, requests: Sequence[bytes], times: int) -> Row:
+        """The row of calls in turn with the bare endpoint."""
+        turn = cycle(requests)
         time.sleep(0.1)  # what the last row left to do is not this one's
-        return median(timed(lambda: self._floor_connection.exchange(request), 300, warm_up=50))
+        ours, floor, ratio = beside(lambda: client.send(next(turn)), self.floor(requests[0]), times)
+        note = f"floor {median(floor):.2f} ms"
+        return Row(name, budget, median(ours), percentile(ours, 0.95), peer="floor", ratio=ratio, note=note)

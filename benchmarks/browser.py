@@ -1,6 +1,7 @@
 """A browser without a screen, signed in to the dashboard of a server."""
 
 import http.client
+from contextlib import suppress
 from urllib.parse import urlencode
 
 from benchmarks.bench import Server
@@ -33,6 +34,16 @@ class Browser:
         body = response.read().decode()
         assert response.status == 200, body
         return body
+
+    def follow(self, path: str) -> None:
+        """Reads a stream until it ends."""
+        connection = http.client.HTTPConnection("127.0.0.1", self._connection.port)
+        connection.request("GET", path, headers={"cookie": self._cookie})
+        response = connection.getresponse()
+        assert response.status == 200, response.read()
+        with suppress(OSError, http.client.HTTPException):
+            while response.read1():
+                pass
 
     def act(self, path: str, **fields: str) -> None:
         """Presses a button: sends its form, as a page does."""

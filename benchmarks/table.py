@@ -1,8 +1,9 @@
 """Figures and how they are shown: one row per budget."""
 
 import json
+import os
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from statistics import median
 from time import perf_counter
 from typing import Any
@@ -20,6 +21,8 @@ class Row:
     peer: str = ""
     ratio: float | None = None
     note: str = ""
+    load: float = field(default_factory=lambda: os.getloadavg()[0])
+    """Of the machine when the row was done: programs that want a processor."""
 
 
 def timed(work: Callable[[], Any], times: int, *, warm_up: int = 0) -> list[float]:
@@ -44,6 +47,26 @@ def in_turns(
     return [first for first, _ in pairs], [second for _, second in pairs]
 
 
+ROUNDS = 5
+"""In which what is measured and its limit take turns."""
+
+
+def beside(work: Callable[[], Any], limit: Callable[[], Any], times: int) -> tuple[list[float], list[float], float]:
+    """Milliseconds of each call of both, and how many times the limit `work` takes: the median over rounds, in which
+    what else the machine does meets both."""
+    ours: list[float] = []
+    theirs: list[float] = []
+    ratios: list[float] = []
+    timed(work, times // 10)
+    timed(limit, times // 10)
+    for _ in range(ROUNDS):
+        first, second = timed(limit, times // ROUNDS), timed(work, times // ROUNDS)
+        theirs += first
+        ours += second
+        ratios.append(median(second) / median(first))
+    return ours, theirs, median(ratios)
+
+
 def percentile(values: Sequence[float], part: float) -> float:
     ordered = sorted(values)
     return ordered[min(int(len(ordered) * part), len(ordered) - 1)]
@@ -57,7 +80,12 @@ def row(
     return Row(name, budget, middle, percentile(taken, 0.95), peer=peer, ratio=middle / base if base else None, **more)
 
 
-HEAD = ("what", "budget", "p50", "p95", "ratio", "notes")
+HEAD = ("what", "budget", "p50", "p95", "ratio", "load", "notes")
+
+QUIET_LOAD = 1.0
+"""Rows above it are marked: their milliseconds are those of a busy machine, and only their ratios say much."""
+
+BUSY = "busy"
 
 
 def as_markdown(rows: Iterable[Row]) -> str:
@@ -68,7 +96,8 @@ def as_markdown(rows: Iterable[Row]) -> str:
 def _cells(row: Row) -> tuple[str, ...]:
     p95 = "" if row.p95 is None else f"{_number(row.p95)} {row.unit}"
     ratio = "" if row.ratio is None else f"{row.ratio:.2f} × {row.peer}"
-    return row.name, row.budget, f"{_number(row.p50)} {row.unit}", p95, ratio, row.note
+    load = f"{row.load:.1f}{' ' + BUSY if row.load > QUIET_LOAD else ''}"
+    return row.name, row.budget, f"{_number(row.p50)} {row.unit}", p95, ratio, load, row.note
 
 
 def _number(value: float) -> str:

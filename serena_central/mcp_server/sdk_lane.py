@@ -3,13 +3,14 @@ needs it. Its import takes as long as that of all else."""
 
 import logging
 from collections.abc import Callable
-from importlib import import_module, invalidate_caches
+from importlib import invalidate_caches
 from typing import TYPE_CHECKING
 
 import anyio
 import anyio.abc
 import anyio.to_thread
 
+from serena_central.core.late_imports import import_to_stay
 from serena_central.core.start_up import StartUp
 
 if TYPE_CHECKING:
@@ -60,7 +61,7 @@ class SdkLane:
         """In a thread, as plain requests are answered meanwhile; again and again while files can't be opened."""
         while True:
             try:
-                await anyio.to_thread.run_sync(import_module, ADAPTER, abandon_on_cancel=True)
+                await anyio.to_thread.run_sync(import_to_stay, ADAPTER, abandon_on_cancel=True)
                 return
             except (ImportError, OSError) as error:
                 logger.warning("the MCP SDK could not be imported: %s; retrying in %g s", error, RETRY_S)

@@ -1,5 +1,7 @@
 """Measures the resources of a process and its descendants."""
 
+from contextlib import suppress
+from pathlib import Path
 from typing import NamedTuple
 
 import msgspec
@@ -28,11 +30,36 @@ def usage_of(pid: int) -> Usage:
     """Of a process and all its descendants; nothing when it is gone. Reads /proc for some milliseconds."""
     try:
         top = psutil.Process(pid)
-        tree = [top, *top.children(recursive=True)]
+        tree = [top, *descendants(top)]
     except psutil.Error:
         return Usage()
     processes = sorted(filter(None, map(_process, tree)), key=lambda one: -one.memory_bytes)
     return Usage(sum(one.memory_bytes for one in processes), sum(map(_cpu_s_of, tree)), tuple(processes))
+
+
+def descendants(top: psutil.Process) -> list[psutil.Process]:
+    """All processes below one. Raises psutil.Error when it is gone."""
+    if not Path(f"/proc/{top.pid}/task/{top.pid}/children").exists():  # not Linux, or a kernel built without it
+        return top.children(recursive=True)
+    # psutil would read of every process on the machine whose child it is, each time.
+    found: list[psutil.Process] = []
+    above = [top.pid]
+    while above:
+        for pid in _children(above.pop()):
+            with suppress(psutil.Error):
+                found.append(psutil.Process(pid))
+                above.append(pid)
+    return found
+
+
+def _children(pid: int) -> list[int]:
+    """Those of all threads of a process; none once it is gone."""
+    found: list[int] = []
+    with suppress(OSError):
+        for thread in Path(f"/proc/{pid}/task").iterdir():
+            with suppress(OSError):
+                found += map(int, (thread / "children").read_text(encoding="ascii").split())
+    return found
 
 
 def _cpu_s_of(process: psutil.Process) -> float:

@@ -24,7 +24,7 @@ from serena_central.lsp.catalogue import ServerSpec, catalogue
 from serena_central.lsp.locate import locate, users_folders
 from serena_central.projects.project import Project
 
-LOOK_EVERY_S = 1.0
+LOOK_EVERY_S = 2.0
 
 CHANGING_S = 5.0
 """How long folders count as changing after one of them did: a program may be made executable after it was put there."""

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Protocol
 
 import anyio
+import anyio.to_thread
 import msgspec
 from anyio.abc import TaskGroup, TaskStatus
 
@@ -32,6 +33,7 @@ from serena_central.core.groups import only_cause
 from serena_central.core.periodic import follow, repeat
 from serena_central.core.quoting import as_name, quoted
 from serena_central.core.running_time import Steps, running_time
+from serena_central.lsp.catalogue import catalogue
 from serena_central.lsp.installers.underway import Underway
 from serena_central.pool.state import Cause
 from serena_central.projects.project import Project
@@ -271,6 +273,7 @@ class ProjectRegistry:
         try:
             with opening.scope:
                 self.check(root)
+                await anyio.to_thread.run_sync(catalogue)  # 30 ms, once
                 project = self._build(root)
                 async with anyio.create_task_group() as tasks:
                     await tasks.start(project.run)

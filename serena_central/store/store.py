@@ -20,6 +20,7 @@ from serena_central.core.clock import UnhurriedClock
 from serena_central.core.errors import StoreError
 from serena_central.core.event_kinds import StoreFailed, StoreReplaced
 from serena_central.core.events import Event, EventBus, Severity
+from serena_central.core.late_imports import import_to_stay
 from serena_central.core.periodic import follow
 from serena_central.core.start_up import LONGEST_S, StartUp
 from serena_central.store.query_results import EditAnswer
@@ -177,6 +178,7 @@ class Store:
         with self._loading:
             if self._database is None:
                 try:
+                    import_to_stay("serena_central.store.queries")
                     from serena_central.store.database import Database
                 except (ImportError, OSError) as error:  # no descriptors are left, for instance
                     raise StoreError(f"The database's libraries could not be imported: {error}.") from error

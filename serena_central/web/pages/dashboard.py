@@ -14,6 +14,7 @@ from starlette.types import Receive, Scope, Send
 
 from serena_central.access.auth import BrowserAccess, user_of
 from serena_central.access.browsers import LINK_LIFE_S
+from serena_central.core.late_imports import import_to_stay
 from serena_central.web.pages.live import Live
 from serena_central.web.pages.page import BELOW
 from serena_central.web.web_services import WebServices
@@ -69,6 +70,7 @@ class Dashboard:
             return self._pages
 
     def _load(self) -> "Pages":
+        import_to_stay("serena_central.web.pages.table")
         from serena_central.web.pages.table import Pages
 
         return Pages(self.parts, self.live)
