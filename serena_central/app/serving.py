@@ -12,7 +12,7 @@ KEEP_ALIVE_S = 120
 """Longer than the usual pause of an agent between two calls, so that it can reuse its connection."""
 
 TICK_S = 0.5
-"""Between two looks at whether to stop. uvicorn has 0.1 s, which would be half of what an idle server takes of a CPU."""
+"""Between two looks at whether to stop. With uvicorn's 0.1 s they are half of what an idle server does."""
 
 TICKS_PER_S = 10
 """As uvicorn counts, for which a second is ten ticks of its main loop."""
