@@ -58,7 +58,7 @@ def _beside(bench: Bench, what: str, root: Path, name: str) -> Row:
         max(waits),
         peer="alone",
         ratio=percentile(waits, 0.95) / base,
-        note=f"p50 {median(waits):.1f} ms; alone p50 {median(alone):.1f}, p95 {base:.1f} ms; second figure: the longest",
+        note=f"p50 {median(waits):.1f} ms; alone p50 {median(alone):.1f}, p95 {base:.1f} ms; as p95: the longest",
     )
 
 
