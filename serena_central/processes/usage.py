@@ -38,7 +38,11 @@ def usage_of(pid: int) -> Usage:
 
 
 def descendants(top: psutil.Process) -> list[psutil.Process]:
-    """All processes below one. Raises psutil.Error when it is gone."""
+    """All processes below one.
+
+    Raises:
+        psutil.Error: it is gone.
+    """
     if not Path(f"/proc/{top.pid}/task/{top.pid}/children").exists():  # not Linux, or a kernel built without it
         return top.children(recursive=True)
     # psutil would read of every process on the machine whose child it is, each time.
