@@ -15,6 +15,7 @@ from serena_central.cli.output import json_option, print_json, say
 from serena_central.config.load import load_server_config
 from serena_central.core.errors import InvalidArguments
 from serena_central.core.places import Places
+from serena_central.core.words import counted
 from serena_central.editing.plan import lines_of
 from serena_central.projects.editing.line_blame import edit_of_line
 from serena_central.store.edit_log import LoggedEdit, read_edits
@@ -120,7 +121,7 @@ def _line(place: str) -> tuple[Path, int, list[str]]:
     except OSError as error:
         raise InvalidArguments(f"{path}: {error.strerror or error}") from error
     if int(number) > len(lines):
-        raise InvalidArguments(f"{path} has {len(lines)} lines.")
+        raise InvalidArguments(f"{path} has {counted(len(lines), 'line')}.")
     if not lines[int(number) - 1].strip():
         raise InvalidArguments("The line is empty: nothing tells who wrote it.")
     return path, int(number), lines

@@ -127,6 +127,8 @@ class _StatusInput(msgspec.Struct):
 
 
 def _of_stdin() -> _StatusInput:
+    if sys.stdin.isatty():  # a person tries it
+        return _StatusInput()
     try:
         return msgspec.json.decode(sys.stdin.buffer.read(1_000_000), type=_StatusInput)
     except (msgspec.DecodeError, UnicodeDecodeError):

@@ -36,7 +36,7 @@ class Audit:
         self._first: dict[bytes, tuple[str, int]] = {}
 
     def rows(self) -> Iterator[DroppedRow]:
-        for found in transcripts_in(self._roots):
+        for found in transcripts_in(self._roots, self.unreadable.append):
             try:
                 dropped = self._read(found)
                 yield from _numbered(found.path, dropped)

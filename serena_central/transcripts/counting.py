@@ -22,7 +22,8 @@ BATCH_BYTES = 300_000_000
 
 
 class Update(msgspec.Struct):
-    """What a run did. `dropped` are lines that it could not read, `unreadable` files that could not be opened."""
+    """What a run did. `dropped` are lines that it could not read, `unreadable` files and folders, each with the
+    reason."""
 
     files: int = 0
     bytes_read: int = 0
@@ -45,7 +46,7 @@ def update(store: UsageStore, roots: Sequence[Root], prices: Prices) -> Update:
             writer.put_setting("prices", stamp)
     known = store.files()
     batch = _Batch(prices)
-    jobs = [Job(found, known.get(found.path)) for found in transcripts_in(roots)]
+    jobs = [Job(found, known.get(found.path)) for found in transcripts_in(roots, done.unreadable.append)]
     with readings([job for job in jobs if job.is_due]) as results:
         for job, reading in results:
             if isinstance(reading, OSError):

@@ -1,7 +1,7 @@
 """Where clients keep their transcripts on this machine, and which files there are transcripts."""
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 
 import msgspec
@@ -37,23 +37,35 @@ def roots_of(home: Path, environment: Mapping[str, str]) -> list[Root]:
     return list(found.values())
 
 
-def transcripts_in(roots: Iterable[Root]) -> Iterator[FoundFile]:
-    """All transcripts, in the order of their paths. Links are not followed."""
+def transcripts_in(roots: Iterable[Root], left: Callable[[str], None] = lambda why: None) -> Iterator[FoundFile]:
+    """All transcripts, in the order of their paths. Links are not followed. `left` is called with each folder and file
+    that is left out, and why."""
     for root in roots:
-        yield from sorted(_walk(str(root.folder), root), key=lambda one: one.path)
+        yield from sorted(_walk(str(root.folder), root, left), key=lambda one: one.path)
 
 
-def _walk(folder: str, root: Root) -> Iterator[FoundFile]:
+def _walk(folder: str, root: Root, left: Callable[[str], None]) -> Iterator[FoundFile]:
     try:
         entries = list(os.scandir(folder))
-    except OSError:
+    except OSError as error:
+        left(f"{folder}: {error.strerror or error}")
         return
     for entry in entries:
-        if entry.is_dir(follow_symlinks=False):
-            yield from _walk(entry.path, root)
+        if not _is_text(entry.name):  # no client names them so, and neither JSON nor the store can hold it
+            left(f"{os.fsencode(entry.path).decode(errors='replace')}: its name is not UTF-8")
+        elif entry.is_dir(follow_symlinks=False):
+            yield from _walk(entry.path, root, left)
         elif root.form.is_transcript(entry.name) and entry.is_file(follow_symlinks=False):
             try:
                 stat = entry.stat(follow_symlinks=False)
             except OSError:
-                continue
+                continue  # it is gone
             yield FoundFile(entry.path, stat.st_size, stat.st_mtime_ns, stat.st_ino, root)
+
+
+def _is_text(name: str) -> bool:
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        return False
+    return True

@@ -1,6 +1,7 @@
 """The rules of counting, each on transcripts in the clients' own form."""
 
 import json
+import os
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -349,6 +350,26 @@ def test_a_files_order_changes_no_total(user: User, tmp_path: Path) -> None:
         assert user.total() == other.total()
     finally:
         other.store.close()
+
+
+def test_a_folder_whose_name_is_no_text_is_left_out_and_named(user: User) -> None:
+    written(user.claude / "s-1.jsonl", claude("m"))
+    written(user.claude.with_name(os.fsdecode(b"p-\xff")) / "s-2.jsonl", claude("n", request="req_2"))
+    done = update(user.store, roots_of(user.home, {}), Prices())
+    assert [one.endswith("its name is not UTF-8") for one in done.unreadable] == [True]
+    assert user.total().requests == 1
+    audit = Audit(roots_of(user.home, {}))
+    assert (list(audit.rows()), audit.unreadable) == ([], done.unreadable)
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may read everything")
+def test_a_folder_that_may_not_be_read_is_named(user: User) -> None:
+    written(user.claude / "s-1.jsonl", claude("m"))
+    closed = user.claude.with_name("closed")
+    closed.mkdir(mode=0)
+    done = update(user.store, roots_of(user.home, {}), Prices())
+    closed.chmod(0o700)
+    assert done.unreadable == [f"{closed}: Permission denied"]
 
 
 def test_links_are_not_followed(user: User, tmp_path: Path) -> None:
