@@ -4,10 +4,12 @@ ARG PYTHON=3.13-slim-bookworm
 
 FROM python:${PYTHON} AS build
 WORKDIR /src
+# Of pyproject.toml, with spaces between: a team's servers need postgresql, and cluster for nodes (docs/team.md).
+ARG EXTRAS="otel"
 RUN pip install --no-cache-dir --disable-pip-version-check uv==0.9.30
 # What was locked is installed before the sources come in, so that a change of ours rebuilds little.
 COPY pyproject.toml uv.lock ./
-RUN uv export --quiet --frozen --no-dev --no-emit-project --extra otel --output-file /tmp/requirements.txt \
+RUN uv export --quiet --frozen --no-dev --no-emit-project $(printf -- '--extra %s ' ${EXTRAS}) --output-file /tmp/requirements.txt \
     && uv venv --quiet /opt/serena-central \
     && uv pip install --quiet --no-cache --compile-bytecode --require-hashes \
         --python /opt/serena-central/bin/python --requirement /tmp/requirements.txt

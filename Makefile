@@ -4,7 +4,7 @@ BIN := .venv/bin
 UV := $(BIN)/uv
 ARGS ?=
 
-.PHONY: types-linux types-macos types-windows docs setup serve test test-all coverage tests-of-ci test-clients test-postgresql test-upstreams test-cluster browser screenshots servers smoke check check-wheel check-sdist conformance soak format bench clean
+.PHONY: types-linux types-macos types-windows docs setup serve test test-all coverage tests-of-ci test-clients test-postgresql test-upstreams test-cluster browser screenshots servers smoke check check-wheel check-sdist check-deploy conformance soak format bench clean
 
 setup: $(BIN)/.ready
 
@@ -74,6 +74,10 @@ types-macos: setup
 	$(BIN)/basedpyright --pythonplatform Darwin $$(grep -lrE "$(SYSTEM)" --include=*.py serena_central)
 types-windows: setup
 	$(BIN)/basedpyright --pythonplatform Windows $(addprefix serena_central/,proxy hook standalone clients) serena_central/cli/main.py
+
+# What containers are started by: their schemas alone, nothing runs.
+check-deploy:
+	scripts/check-deploy
 
 check-sdist: setup
 	scripts/check-sdist

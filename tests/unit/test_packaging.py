@@ -29,6 +29,33 @@ def test_the_variables_of_the_image_are_settings_with_allowed_values(tmp_path: P
     assert compose["read_only"] is True
 
 
+def test_the_profile_of_a_team_starts_two_fronts_with_allowed_settings_and_valid_names(tmp_path: Path) -> None:
+    """Their schema is compared by `make check-deploy`; nothing here runs a container."""
+    services = yaml.safe_load((CHECKOUT / "docker-compose.yml").read_text())["services"]
+    team = {name: one for name, one in services.items() if one.get("profiles") == ["team"]}
+    assert set(team) == {"front-1", "front-2", "node-1", "node-2", "postgres", "haproxy"}
+    assert "profiles" not in services["serena-central"]
+    balancer = team["haproxy"]["environment"]
+    names = []
+    for name, front in (("F1", team["front-1"]), ("F2", team["front-2"])):
+        given = {key: interpolated(value) for key, value in front["environment"].items()}
+        loaded = load_server_config({}, Sources(tmp_path / "none.yml", tmp_path / "none.yml", given))
+        assert loaded.problems == []
+        names.append(loaded.value.front_name)
+        address = front["networks"]["team"]["ipv4_address"]
+        assert balancer[f"SERENA_{name}"] == f"{address}:{loaded.value.central_server_port}"
+        assert loaded.value.central_server_names == [interpolated(balancer["SERENA_NAME"])]
+        assert front["command"][-1] == f"{team['node-1']['networks']['team']['ipv4_address']}:6379"
+    assert names == re.findall(r"^    server (\w+) ", (CHECKOUT / "deploy/haproxy.cfg").read_text(), re.M)
+    extras = tomllib.loads((CHECKOUT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    assert set(team["front-1"]["build"]["args"]["EXTRAS"].split()) <= set(extras)
+
+
+def interpolated(value: str) -> str:
+    """As Compose does, with SERENA_PROJECTS alone set."""
+    return re.sub(r"\$\{(\w+)(?::-([^}]*))?\}", lambda found: found[2] or "/home/me/src", value)
+
+
 def test_what_the_image_is_built_from_reaches_its_build() -> None:
     copied = re.findall(r"^COPY (?!--from)(.+) \S+$", (CHECKOUT / "Dockerfile").read_text(), re.M)
     allowed = (CHECKOUT / ".dockerignore").read_text().splitlines()
