@@ -52,6 +52,11 @@ class Lru(Generic[K, V]):
         self._entries.pop(key, None)
         self._size -= self._sizes.pop(key, 0)
 
+    def shrink(self, max_size: int) -> None:
+        """Lets the oldest go until the rest is no larger than this, for now."""
+        while self._size > max_size:
+            self.discard(next(iter(self._entries)))
+
     def clear(self) -> None:
         self._entries.clear()
         self._sizes.clear()

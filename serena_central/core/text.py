@@ -11,6 +11,7 @@ Columns past a line's end mean its end, lines past the text's end mean the text'
 """
 
 import re
+from array import array
 from bisect import bisect_right
 from collections.abc import Sequence
 from functools import lru_cache
@@ -123,24 +124,24 @@ class Text:
         return measured[2]
 
 
-def _lines(content: str) -> tuple[list[int], list[int]]:
-    """Where the lines of a text start and end; not to be changed."""
+def _lines(content: str) -> "tuple[array[int], array[int]]":
+    """Where the lines of a text start and end; not to be changed. 8 bytes a line: lists would take 80."""
     return _lines_of_any(content) if "\r" in content else _lines_of_unix(content)
 
 
 _lines_kept = lru_cache(maxsize=TEXTS_KEPT)(_lines)
 
 
-def _lines_of_unix(content: str) -> tuple[list[int], list[int]]:
+def _lines_of_unix(content: str) -> "tuple[array[int], array[int]]":
     """Where the lines of a text without `\\r` start and end: in a quarter of the time that a search takes."""
     lengths = list(map(len, content.split("\n")))
-    starts = list(map(add, accumulate(lengths, initial=0), range(len(lengths))))
-    return starts, list(map(add, starts, lengths))
+    starts = array("I", map(add, accumulate(lengths, initial=0), range(len(lengths))))
+    return starts, array("I", map(add, starts, lengths))
 
 
-def _lines_of_any(content: str) -> tuple[list[int], list[int]]:
-    starts = [0]
-    ends: list[int] = []
+def _lines_of_any(content: str) -> "tuple[array[int], array[int]]":
+    starts = array("I", [0])
+    ends = array("I")
     for match in _LINE_END.finditer(content):
         ends.append(match.start())
         starts.append(match.end())

@@ -17,7 +17,7 @@ import stat
 import threading
 import time
 from collections.abc import Iterable, Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from hashlib import blake2b
 from pathlib import Path
 from typing import Literal, NamedTuple
@@ -261,17 +261,37 @@ def _newline_of(content: str) -> Newline:
     return max(counts, key=counts.__getitem__)
 
 
-MOST_CHARS = 4_000_000
-"""Of all texts together: some 10 MB with their lines. The files that hold one name of Django have 2 MB, and are read
-for several answers in turn: with less room each of these would read all of them again."""
+MOST_CHARS = 7_000_000
+"""Of all texts together: some 10 MB with their lines. The files that hold a frequent name of Django have 6 MB, and are
+read for several answers in turn: with less room each of these would read all of them again."""
+
+MOST_HELD_CHARS = 16_000_000
+"""While an answer is made, which meets each of its files three times."""
 
 
 class RecentTexts:
     """May be used in any thread."""
 
     def __init__(self) -> None:
-        self._texts: Lru[tuple[str, str | None], FileText] = Lru(max_size=MOST_CHARS, size_of=_chars)
+        self._texts: Lru[tuple[str, str | None], FileText] = Lru(max_size=MOST_HELD_CHARS, size_of=_chars)
         self._lock = threading.Lock()
+        self._holding = 0
+
+    @contextmanager
+    def holding(self) -> Iterator[None]:
+        """While the block runs, MOST_HELD_CHARS are remembered."""
+        with self._lock:
+            self._holding += 1
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._holding -= 1
+                self._shrink()
+
+    def holds(self, path: Path, *, encoding: str | None = None) -> bool:
+        """Whether a text of the file is remembered, be it the newest or not."""
+        return (str(path), encoding) in self._texts
 
     def read(self, path: Path, *, encoding: str | None = None, opener: Opener = open_file) -> FileText:
         """As `read_text`, and raises what that raises."""
@@ -282,11 +302,17 @@ class RecentTexts:
             return known
         read = read_text(path, encoding=encoding, opener=opener)
         with self._lock:
-            if time.time_ns() - max(read.stamp.mtime_ns, read.stamp.ctime_ns) > RACY_NS:
-                self._texts[key] = read
-            else:
+            is_racy = time.time_ns() - max(read.stamp.mtime_ns, read.stamp.ctime_ns) <= RACY_NS
+            if is_racy or _chars(read) > MOST_CHARS:
                 self._texts.discard(key)
+            else:
+                self._texts[key] = read
+                self._shrink()
         return read
+
+    def _shrink(self) -> None:
+        if not self._holding:
+            self._texts.shrink(MOST_CHARS)
 
 
 def _chars(read: FileText) -> int:

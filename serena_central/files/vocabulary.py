@@ -76,13 +76,7 @@ class Vocabulary:
         """Those of `paths` that may hold all words, given by their hashes. Thousands of files are asked at a time."""
         found = list(paths)
         for word in words:
-            kept: list[str] = []
-            for path in found:
-                known = self._filters.get(path)
-                # Not known: it changed meanwhile, or can't be read. Whoever looks closer will see.
-                if known is None or _has(known[1], word):
-                    kept.append(path)
-            found = kept
+            found = _with_word(self._filters, found, word)
         return found
 
     async def _read(self, stamps: Mapping[str, Stamp]) -> None:
@@ -100,6 +94,21 @@ class Vocabulary:
                         self._filters[path] = stamp, read[path]
                     else:
                         self._filters.pop(path, None)
+
+
+def _with_word(filters: Mapping[str, tuple[Stamp, bytes]], paths: Iterable[str], word: int) -> list[str]:
+    """Those of `paths` whose filters let a word's hash through, or that have none: they changed meanwhile, or can't be
+    read, which whoever looks closer will see."""
+    kept: list[str] = []
+    for path in paths:
+        if (known := filters.get(path)) is not None:
+            bits = known[1]
+            mask = (len(bits) << 3) - 1
+            first, second = word & mask, (word >> 24) & mask
+            if not (bits[first >> 3] >> (first & 7) & 1 and bits[second >> 3] >> (second & 7) & 1):
+                continue
+        kept.append(path)
+    return kept
 
 
 def _filters_of(root: Path, paths: Iterable[str]) -> dict[str, bytes]:
@@ -126,9 +135,3 @@ def _filter_of(words: Collection[bytes]) -> bytes:
         bits[first >> 3] |= 1 << (first & 7)
         bits[second >> 3] |= 1 << (second & 7)
     return bytes(bits)
-
-
-def _has(bits: bytes, word: int) -> bool:
-    mask = len(bits) * 8 - 1
-    first, second = word & mask, (word >> 24) & mask
-    return bool(bits[first >> 3] >> (first & 7) & 1 and bits[second >> 3] >> (second & 7) & 1)

@@ -109,14 +109,16 @@ class Converter:
         """Each place once, in the server's order; places in what is no readable file are left out."""
         if found is None:
             return []
-        places: dict[Location, None] = {}
+        places: dict[tuple[str, Range], Location] = {}
         for location in [found] if isinstance(found, LspLocation) else found:
             path = self._path(location.target_uri or location.uri)
             text = self._text(path)
             span = location.target_selection_range or location.target_range or location.range
             if path is not None and text is not None and span is not None:
-                places[Location(path, self.range(text, span))] = None
-        return list(places)
+                place = self.range(text, span)
+                if (key := (str(path), place)) not in places:
+                    places[key] = Location(path, place)
+        return list(places.values())
 
     def workspace_edit(self, found: LspWorkspaceEdit) -> WorkspaceEdit:
         """The proposal with the last word of each file's order: a server may send one file in several parts."""

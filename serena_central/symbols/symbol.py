@@ -95,7 +95,16 @@ class FileSymbols(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
         return parts
 
     def name_path(self, place: int) -> str:
-        return "/".join(str(part) for part in self.path(place))
+        parts: list[str] = []
+        while place >= 0:
+            symbol = self.symbols[place]
+            if symbol.scope or "/" in symbol.name:
+                parts.extend(map(str, reversed(symbol.parts)))
+            else:  # nearly all, of which answers name thousands
+                parts.append(symbol.name if symbol.overload is None else f"{symbol.name}[{symbol.overload}]")
+            place = symbol.container
+        parts.reverse()
+        return "/".join(parts)
 
     def place_of(self, name_path: str) -> int | None:
         """The place of the symbol with exactly this name path."""
@@ -143,6 +152,19 @@ class FileSymbols(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
             if start >= reached:
                 best, reached = place, start
         return best
+
+    def enclosing_each(self, positions: Sequence[Position]) -> Iterator[int | None]:
+        """As `enclosing` says of each of many positions, which are in ascending order: one way through the file for all
+        of them."""
+        symbols = self.symbols
+        coming = [(symbol.start_line, symbol.start_column, place) for place, symbol in enumerate(symbols)]
+        coming.sort(reverse=True)
+        open_ones: list[tuple[int, int, int]] = []  # in ascending order: the innermost is the last
+        for position in positions:
+            while coming and coming[-1][:2] <= position:
+                open_ones.append(coming.pop())
+            open_ones = [one for one in open_ones if (symbols[one[2]].end_line, symbols[one[2]].end_column) >= position]
+            yield open_ones[-1][2] if open_ones else None
 
 
 class Placed(Protocol):

@@ -7,7 +7,7 @@ symbols.
 
 import logging
 from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Hashable, Iterable, Sequence
-from contextlib import asynccontextmanager
+from contextlib import AbstractContextManager, asynccontextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -200,6 +200,15 @@ class ProjectLanguages:
         """Also what rules close: to count columns of places in it, which are not shown."""
         opener = open_file if str(path).startswith(self._below) else open_following
         return self._texts.read(path, encoding=self.encoding, opener=opener)
+
+    def holding_texts(self) -> AbstractContextManager[None]:
+        """While the block runs, more of the files that are read are remembered: for an answer that meets each of many
+        files several times."""
+        return self._texts.holding()
+
+    def holds_text(self, path: Path) -> bool:
+        """Whether reading a file may be as cheap as looking whether it has changed."""
+        return self._texts.holds(path, encoding=self.encoding)
 
     def read_text(self, path: Path) -> Text:
         """As `read`, the text alone."""

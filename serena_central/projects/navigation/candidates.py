@@ -92,14 +92,19 @@ class CandidateSearch:
         return known
 
     def _read(self, holders: Iterable[str], name: str, ignore_case: bool) -> Candidates:
-        """Runs in a thread. Files that may hold the name and don't are not worth finding their lines."""
+        """Runs in a thread. Files that may hold the name and don't are not worth finding their lines; those whose text
+        is at hand are searched as they are."""
         found: dict[str, list[Candidate]] = {}
         word, encoding = whole_word(name, ignore_case=ignore_case), self._languages.encoding
-        for path in files_containing(
-            self._root, holders, name, whole=False, encoding=encoding, ignore_case=ignore_case
-        ):
+        files = {path: self._root / path for path in holders}
+        others = [path for path, file in files.items() if not self._languages.holds_text(file)]
+        contain = files_containing(self._root, others, name, whole=False, encoding=encoding, ignore_case=ignore_case)
+        lacking = {*others}.difference(contain)
+        for path, file in files.items():
+            if path in lacking:
+                continue
             try:
-                read = self._languages.read(self._root / path)
+                read = self._languages.read(file)
             except PathError:
                 continue
             if places := self._candidates(read, word, self._languages.selection.identifier(path)):

@@ -138,8 +138,9 @@ class Possible:
         settled = {*answers, *found.strings, *found.comments, *found.definitions, *found.possible}
         found.unexamined = [place for place in todo if place not in settled]
         same_hierarchy = SameHierarchy(self._root, self._index, self._languages)
-        for place, locations in answers.items():
-            await self._judge(hit, place, locations, same_hierarchy, found)
+        for place in todo:  # in their order, not in that of the server's answers: the nearest are named
+            if place in answers:
+                await self._judge(hit, place, answers[place], same_hierarchy, found)
         return found
 
     async def in_code(self, hit: Hit) -> Examined:

@@ -1,10 +1,11 @@
 """Places that language servers report, as files and symbols of one project."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 
 import anyio
+import msgspec
 
 from serena_central.core.errors import PathNotFound
 from serena_central.core.pacing import Pace
@@ -15,14 +16,16 @@ from serena_central.files.tree import FileTree
 from serena_central.lsp.answers import Location
 from serena_central.projects.languages.project_languages import ProjectLanguages
 from serena_central.projects.navigation.possible_references import PlaceInCode
-from serena_central.projects.navigation.symbol_views import ReferenceView, view_of
+from serena_central.projects.navigation.symbol_views import ReferenceView, SymbolView, view_of
 from serena_central.symbols.index import Hit, SymbolIndex
 from serena_central.symbols.indexing.incompleteness import Incompleteness
 from serena_central.symbols.indexing.indexer import Indexer
-from serena_central.symbols.symbol import body_hash
+from serena_central.symbols.symbol import FileSymbols, body_hash
 
 CONTEXT_LINES = 1
 """Lines shown before and after a reference."""
+
+NO_SYMBOLS = FileSymbols(())
 
 HOLDERS_S = 15.0
 """How long the symbols of files with references are waited for: the places are known, and returned without them."""
@@ -97,40 +100,41 @@ class ProjectPlaces:
         return await anyio.to_thread.run_sync(read_all, abandon_on_cancel=True)
 
     async def views(self, places: Iterable[tuple[str, Range]]) -> tuple[list[ReferenceView], list[Incompleteness]]:
-        """Places in this project's files as uses, without those of files that are gone; what symbols lack."""
-        places = list(places)
-        texts = await self.readings({path for path, _ in places})
+        """Places in this project's files, ordered by path and position, as uses, without those of files that are gone;
+        what symbols lack."""
+        spans: dict[str, list[Range]] = {}
+        for path, span in places:
+            spans.setdefault(path, []).append(span)
+        texts = await self.readings(spans)
         gaps = await self._indexer.ensure(texts, most_s=HOLDERS_S)
         pace, views = Pace(), list[ReferenceView]()
         known = {path for path in texts if path in self._index}
-        hashes: dict[tuple[str, int], dict[str, str]] = {}
-        for file, span in places:
-            if file not in texts:
-                continue
+        for path, read in ((path, texts[path]) for path in spans if path in texts):
             # Others run between two places; no file may leave the index before its symbols are named.
-            if await pace.turn() and file in known and file not in self._index:
-                await self._indexer.ensure([file])
-            views.append(self._reference(file, span, texts[file], hashes))
+            if await pace.turn() and path in known and path not in self._index:
+                await self._indexer.ensure([path])
+            for view in self._references_in(path, spans[path], read):
+                views.append(view)
+                await pace.turn()
         return views, gaps
 
-    def _reference(
-        self, path: str, span: Range, read: FileText, known: dict[tuple[str, int], dict[str, str]]
-    ) -> ReferenceView:
-        """`known`: file and place of a symbol → its hashes, so that one that uses another often is hashed once."""
-        holder, text = self.holder(path, span.start), read.text
-        hashes: dict[str, str] = {}
-        if holder is not None and self._index.of_text(path, read.stamp) is not None:
-            if (path, holder.place) not in known:
-                known[path, holder.place] = {holder.name_path: body_hash(text, holder.symbol)}
-            hashes = known[path, holder.place]
-        first, last = max(span.start.line0 - CONTEXT_LINES, 0), span.start.line0 + CONTEXT_LINES
-        lines = [
-            f"{'  >' if line0 == span.start.line0 else '...'}{line0:4}:{text.line(line0)}"
-            for line0 in range(first, min(last, text.line_count - 1) + 1)
-        ]
-        return ReferenceView(
-            path=path, holder=view_of(holder, hashes=hashes) if holder else None, range=span, context="\n".join(lines)
-        )
+    def _references_in(self, path: str, spans: Sequence[Range], read: FileText) -> Iterator[ReferenceView]:
+        """The symbols are those that the index has of the file when the first view is made."""
+        file = self._index.file(path) if path in self._index else NO_SYMBOLS
+        is_of_text = self._index.of_text(path, read.stamp) is not None
+        text, holders = read.text, dict[int, SymbolView]()
+        for span, place in zip(spans, file.enclosing_each([span.start for span in spans]), strict=True):
+            if place is not None and place not in holders:  # one that uses another often is hashed once
+                view = view_of(Hit(path, file, place))
+                hashes = {view.name_path: body_hash(text, file.symbols[place])} if is_of_text else {}
+                holders[place] = msgspec.structs.replace(view, hashes=hashes)
+            at = span.start.line0
+            lines = [
+                f"{'  >' if line0 == at else '...'}{line0:4}:{text.line(line0)}"
+                for line0 in range(max(at - CONTEXT_LINES, 0), min(at + CONTEXT_LINES, text.line_count - 1) + 1)
+            ]
+            holder = None if place is None else holders[place]
+            yield ReferenceView(path=path, holder=holder, range=span, context="\n".join(lines))
 
     def split(self, locations: Sequence[Location]) -> tuple[list[tuple[str, Range]], list[Location]]:
         """Places in this project's files, by path and position, and those elsewhere."""

@@ -27,6 +27,10 @@ POSSIBLE_LISTED = 20
 """Possible references that one answer names; the others are counted."""
 
 
+HEAD_START_S = 0.001
+"""Until the places of a name are looked for: the server has been asked by then, and takes longer than that."""
+
+
 class SymbolReferences:
     """References to one project's symbols. Belongs to the event loop's thread."""
 
@@ -62,7 +66,8 @@ class SymbolReferences:
             found = References(references, uses.outside, gaps, uses.note, self._languages.caveat(hit.path), possible)
             return found, {*uses.places, *(place.path for place in (*examined.references, *examined.possible))}
 
-        found, unsteady = await self._steady.ask(hit, ask)
+        with self._languages.holding_texts():
+            found, unsteady = await self._steady.ask(hit, ask)
         return msgspec.structs.replace(found, note=joined(found.note, unsteady))
 
     async def uses(self, hit: Hit) -> Uses:
@@ -105,9 +110,10 @@ class SymbolReferences:
             proposal = await self._proposed(hit.path, hit.symbol.name_position, new_name, shown)
 
         try:
-            async with anyio.create_task_group() as tasks:
-                tasks.start_soon(propose)
-                uses, candidates = await self._named_and_candidates(hit, shown, unopened)
+            with self._languages.holding_texts():
+                async with anyio.create_task_group() as tasks:
+                    tasks.start_soon(propose)
+                    uses, candidates = await self._named_and_candidates(hit, shown, unopened)
         except BaseExceptionGroup as group:
             raise only_cause(group) from group
         return uses, proposal, candidates
@@ -156,6 +162,7 @@ class SymbolReferences:
 
         async def look() -> None:
             nonlocal candidates
+            await anyio.sleep(HEAD_START_S)
             candidates = await self._possible.candidates(hit)
 
         try:

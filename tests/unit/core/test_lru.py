@@ -50,3 +50,13 @@ def test_nothing_that_is_kept_as_a_value_is_no_miss() -> None:
     lru = Lru[str, None](1)
     lru["a"] = None
     assert ("a" in lru, lru["a"], lru.get("a")) == (True, None, None)
+
+
+def test_shrinking_leaves_the_newest() -> None:
+    lru = Lru[str, str](max_size=9, size_of=len)
+    for key in ("one", "two", "six"):
+        lru[key] = key
+    lru.shrink(6)
+    assert list(lru) == ["two", "six"]
+    lru["ten"] = "ten"
+    assert list(lru) == ["two", "six", "ten"]

@@ -82,3 +82,15 @@ def test_threads_may_read_at_the_same_time(tmp_path: Path, monkeypatch: pytest.M
         thread.join(timeout=60)
     assert not wrong
     assert texts._texts._size == sum(len(one.text.content) for one in texts._texts.values()) <= 30
+
+
+def test_while_an_answer_is_made_more_is_remembered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(text, "MOST_CHARS", 4)
+    texts = RecentTexts()
+    files = [written(tmp_path / name, "1234") for name in "abc"]
+    with texts.holding():
+        with texts.holding():
+            read = [texts.read(file) for file in files]
+        assert [texts.read(file) is known for file, known in zip(files, read, strict=True)] == [True] * 3
+    assert [texts.holds(file) for file in files] == [False, False, True]
+    assert texts.read(files[2]) is read[2]

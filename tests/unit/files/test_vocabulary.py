@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from serena_central.files import vocabulary as vocabulary_module
 from serena_central.files.stamp import Stamp
-from serena_central.files.vocabulary import Vocabulary, _filter_of, _has
+from serena_central.files.vocabulary import Vocabulary, _filter_of, _with_word
 
 pytestmark = pytest.mark.anyio
 
@@ -70,8 +70,8 @@ async def test_operators_stand_in_all_files_as_far_as_can_be_told(tmp_path: Path
 @settings(max_examples=50, deadline=None)
 @given(st.sets(st.binary(min_size=1, max_size=20), max_size=400))
 def test_no_word_of_a_file_is_ever_missed(words: set[bytes]) -> None:
-    bits = _filter_of(words)
-    assert all(_has(bits, hash(word)) for word in words)
+    filters = {"a.py": (Stamp.of(Path(__file__).stat()), _filter_of(words))}
+    assert all(_with_word(filters, ["a.py"], hash(word)) for word in words)
 
 
 async def test_more_than_can_be_read_in_time_is_searched_for_the_word(

@@ -1,6 +1,8 @@
 """Which symbols of a file a place or a stretch of its text belongs to."""
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from serena_central.core.text import Position, Range
 from serena_central.lsp.answers import DocumentSymbol, SymbolKind
@@ -111,3 +113,25 @@ def test_symbols_of_a_file_are_bounded_on_all_levels_and_it_is_said(monkeypatch:
     wide, deep = flatten(leaves), flatten([outlined("top", 0, children=leaves), outlined("other", 9)])
     assert ([one.name for one in wide.symbols], wide.cut) == (["leaf0", "leaf1", "leaf2"], True)
     assert ([one.name for one in deep.symbols], deep.cut) == (["top", "leaf0", "leaf1"], True)
+
+
+_positions = st.builds(Position, st.integers(0, 5), st.integers(0, 3))
+
+
+@given(st.lists(st.tuples(_positions, _positions)), st.lists(_positions))
+def test_many_places_have_the_holders_that_each_has(spans: list[tuple[Position, Position]], at: list[Position]) -> None:
+    file = FileSymbols(tuple(symbol(f"s{number}", -1, *sorted(span)) for number, span in enumerate(spans)))
+    assert list(file.enclosing_each(sorted(at))) == [file.enclosing(one) for one in sorted(at)]
+
+
+def test_a_name_path_has_overloads_and_containers_of_other_files() -> None:
+    file = FileSymbols(
+        (
+            Symbol("run", SymbolKind.METHOD, -1, 1, 0, 0, 9, 0, 0, 0, "", "shop/Cart"),
+            Symbol("a/b", SymbolKind.FUNCTION, 0, None, 1, 0, 2, 0, 1, 0),
+            Symbol("inner", SymbolKind.FUNCTION, 1, 0, 1, 0, 2, 0, 1, 0),
+        )
+    )
+    paths = [file.name_path(place) for place in range(3)]
+    assert paths == ["shop/Cart/run[1]", "shop/Cart/run[1]/a/b", "shop/Cart/run[1]/a/b/inner[0]"]
+    assert paths == ["/".join(map(str, file.path(place))) for place in range(3)]
