@@ -21,6 +21,7 @@ from benchmarks.hooks import hooking
 from benchmarks.hot_file import crowding_a_file
 from benchmarks.idle import resting
 from benchmarks.languages import languages
+from benchmarks.large_answers import answering_at_length
 from benchmarks.latency import editing, finding, protocol, references, renaming, searching
 from benchmarks.load import crowding, idling, weighing
 from benchmarks.modules import modules
@@ -51,6 +52,7 @@ ROWS: dict[str, Callable[[Bench], Iterator[Row]]] = {
     "edit": editing,
     "languages": languages,
     "modules": modules,
+    "large": answering_at_length,
     "replace": replacing,
     "hot": crowding_a_file,
     "guard": guarding,

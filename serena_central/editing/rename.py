@@ -76,7 +76,10 @@ def completed(
     added: list[tuple[str, Range]] = []
     for path, spans in references.items():
         covered = edits.get(path, [])
+        exactly = {edit.range for edit in covered}
         for span in dict.fromkeys(spans):
+            if span in exactly:
+                continue
             stands = texts[path].slice(span)
             is_old = stands == old or (ignore_case and stands.casefold() == old.casefold())
             named = is_old and (path, span.start) not in kept
@@ -88,12 +91,13 @@ def completed(
 
 def _kept(edits: Sequence[TextEdit], text: Text, old: str, new: str) -> Iterator[Position]:
     """Where the old name stays beside the new one: written by the edit itself, or left before or behind it."""
+    old_word, new_word = whole_word(old), whole_word(new)
     for start, end, written in ((*edit.range, edit.new_text) for edit in edits):
-        if not whole_word(new).search(written):
+        if not new_word.search(written):
             continue
         if start != end:
-            place = whole_word(old).search(text.slice(Range(start, end)))
-            if place and whole_word(old).search(written):
+            place = old_word.search(text.slice(Range(start, end)))
+            if place and old_word.search(written):
                 yield text.position(text.offset(start) + place.start())
             continue
         line, behind = text.line(start.line0), start.column - len(old)

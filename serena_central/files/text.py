@@ -16,7 +16,7 @@ import os
 import stat
 import threading
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from hashlib import blake2b
 from pathlib import Path
@@ -278,7 +278,7 @@ class RecentTexts:
         self._holding = 0
 
     @contextmanager
-    def holding(self) -> Iterator[None]:
+    def holding(self) -> Generator[None]:
         """While the block runs, MOST_HELD_CHARS are remembered."""
         with self._lock:
             self._holding += 1

@@ -17,6 +17,7 @@ import anyio
 import msgspec
 
 from serena_central.core.errors import LanguageServerError, PathError
+from serena_central.core.pacing import paced
 from serena_central.core.text import Position, Range
 from serena_central.files.tree import FileTree
 from serena_central.lsp.answers import Location
@@ -138,7 +139,7 @@ class Possible:
         settled = {*answers, *found.strings, *found.comments, *found.definitions, *found.possible}
         found.unexamined = [place for place in todo if place not in settled]
         same_hierarchy = SameHierarchy(self._root, self._index, self._languages)
-        for place in todo:  # in their order, not in that of the server's answers: the nearest are named
+        async for place in paced(todo):  # in their order, not in that of the server's answers: the nearest are named
             if place in answers:
                 await self._judge(hit, place, answers[place], same_hierarchy, found)
         return found
@@ -276,12 +277,11 @@ class Possible:
         same_hierarchy: SameHierarchy,
         found: Examined,
     ) -> None:
-        own = self._root / hit.path, hit.symbol.name_position
         if locations is None:
             found.possible[place] = "not asked"
         elif not locations or self._is_made_up(place, locations, found):
             found.possible[place] = "unresolved"
-        elif any((location.path, location.range.start) == own for location in locations):
+        elif any(self._is_name_of(hit, location) for location in locations):
             found.references.append(place)
         elif await self._among_kin(hit, place, locations, same_hierarchy):
             found.possible[place] = "same hierarchy"
@@ -289,6 +289,10 @@ class Possible:
             found.elsewhere[place] = locations
             if place.range.start in self._defined_in(place.path):
                 found.definitions.append(place)
+
+    def _is_name_of(self, hit: Hit, location: Location) -> bool:
+        at_name = location.range.start == hit.symbol.name_position
+        return at_name and location.path == self._root / hit.path
 
     def _is_made_up(self, place: PlaceInCode, locations: Sequence[Location], found: Examined) -> bool:
         """Whether a place leads to itself because the server knows nothing else: C's implicit declarations in a file

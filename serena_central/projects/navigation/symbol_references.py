@@ -27,6 +27,9 @@ POSSIBLE_LISTED = 20
 """Possible references that one answer names; the others are counted."""
 
 
+MANY = 1000
+"""Places that are sorted in a thread."""
+
 HEAD_START_S = 0.001
 """Until the places of a name are looked for: the server has been asked by then, and takes longer than that."""
 
@@ -59,8 +62,11 @@ class SymbolReferences:
             shown, unopened = await self._questions.files_to_show(hit.path, hit.symbol.name)
             uses, candidates = await self._named_and_candidates(hit, shown, unopened)
             examined = await self._possible.examine(hit, uses, candidates=candidates)
-            places = [(path, span) for path, spans in uses.places.items() for span in spans]
-            found_in = sorted({*places, *examined.references})
+            found_in: Sequence[tuple[str, Range]] = [
+                (path, span) for path, spans in uses.places.items() for span in spans
+            ]  # in order, and each once
+            if examined.references:
+                found_in = sorted({*found_in, *examined.references})
             references, gaps = await self._places.views([place for place in found_in if not is_definition(hit, *place)])
             possible = await self._possible_references(hit, examined, within)
             found = References(references, uses.outside, gaps, uses.note, self._languages.caveat(hit.path), possible)
@@ -144,7 +150,7 @@ class SymbolReferences:
         locations, note = await self._questions.when_ready(
             hit.path, lambda server: server.references(path, position, candidates=candidates)
         )
-        uses = self._uses(locations)
+        uses = await anyio.to_thread.run_sync(self._uses, locations) if len(locations) > MANY else self._uses(locations)
         return msgspec.structs.replace(
             uses, note=joined(uses.note, note or unopened, await self._questions.elsewhere_note(hit))
         )

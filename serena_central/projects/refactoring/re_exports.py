@@ -24,6 +24,8 @@ def handed_on(
     rename: Rename, elsewhere: Mapping[PlaceInCode, Sequence[Location]], navigation: Navigation, new: str
 ) -> list[PlaceInCode]:
     """Places that lead to what a rename gives the new name alone, and that it does not change."""
+    if not elsewhere:
+        return []
     given = {(path, edit.range.start) for path, some in rename.edits.items() for edit in some if edit.new_text == new}
     return [
         place
@@ -55,9 +57,11 @@ class Patterns:
         )
 
     async def _without(self, path: str, edits: list[TextEdit]) -> list[TextEdit]:
+        if self._navigation.questions.identifier(path) not in SHORTHANDS:
+            return edits
         patterns = [edit.range.start for edit in edits if edit.new_text == f"{self._new}: {self._old}"]
         loose = [edit for edit in edits if edit.new_text == self._new and self._may_be_variable(path, edit)]
-        if self._navigation.questions.identifier(path) not in SHORTHANDS or not patterns or not loose:
+        if not patterns or not loose:
             return edits
         kept = set[Position]()
         for start in patterns:

@@ -5,11 +5,14 @@ change is refused, since a guess would break code unnoticed.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 
+import anyio.to_thread
 import msgspec
 
 from serena_central.core.errors import EditConflict, EditRefused, FileChanged
+from serena_central.core.pacing import paced
 from serena_central.core.text import Position, Range
 from serena_central.editing.change import Author, FileChange
 from serena_central.editing.plan import TextEdit, apply_edits
@@ -128,7 +131,8 @@ class Refactoring:
             examined = await self._navigation.possible.examine(site.hit, known, THOROUGH, candidates)
             places = _places(site.hit, known, examined.references)
             texts = await self._texts({*proposed, *places, *moves}, stamps)
-            rename = completed(
+            complete = partial(
+                completed,
                 {path: [TextEdit(*edit) for edit in edits] for path, edits in proposed.items()},
                 places,
                 {path: read.text for path, read in texts.items()},
@@ -136,6 +140,7 @@ class Refactoring:
                 new_name,
                 ignore_case=ignores_case(self._languages.language_of(site.hit.path), site.hit.symbol.kind),
             )
+            rename = await anyio.to_thread.run_sync(complete)  # of names with thousands of places it takes long
             rename, left_out = await self._without_kept(site.hit, rename)
             contents = {path: read.text for path, read in texts.items()}
             rename = await both_written(self._languages, rename, contents, site.hit, new_name)
@@ -155,7 +160,7 @@ class Refactoring:
                     apply_edits(texts[path].text, rename.edits.get(path, [])),
                     moved_to=moves.get(path),
                 )
-                for path in sorted({*rename.edits, *moves})
+                async for path in paced(sorted({*rename.edits, *moves}))
             ]
             left[:] = [await self._left(site.hit, examined, rename, left_out)]
             changed = {path: texts[path].text for path in rename.edits}

@@ -5,6 +5,7 @@ import re
 from collections.abc import Mapping
 
 from serena_central.core.errors import EditRefused, LanguageServerError, PathError
+from serena_central.core.pacing import paced
 from serena_central.core.text import Position, Range, Text
 from serena_central.editing.plan import TextEdit
 from serena_central.editing.rename import Rename
@@ -50,7 +51,7 @@ async def both_written(
 ) -> Rename:
     """A rename that writes both names where a shorthand would get the new one alone, or them the wrong way round."""
     old, edits = hit.symbol.name, dict(rename.edits)
-    for path, some in rename.edits.items():
+    async for path, some in paced(rename.edits.items()):
         short = [edit for edit in some if _may_be_one(texts[path], edit, old, new)]
         if not short:
             continue
