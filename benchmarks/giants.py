@@ -51,7 +51,7 @@ IN_A_MINUTE = {"find_unused_symbols", "dependency_graph"}
 """Tools that have rows of their own."""
 
 _TAG = re.compile(r'^(\S+)\t(.+)\t(\d+);"\t(\w+)$')
-_ANONYMOUS = re.compile(r"^__anon\w+$")
+_ANONYMOUS = re.compile(r"^(?:__anon|anonFunc)\w+$")
 
 
 class Tag(NamedTuple):

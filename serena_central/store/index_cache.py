@@ -5,7 +5,9 @@ Blocks; the index calls it in a worker thread, one at a time. Knows bytes, not s
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any
+
+import msgspec
 
 from serena_central.store.cache_file import FAILURES, CacheFile, name_of
 
@@ -19,8 +21,9 @@ CREATE TABLE file (
 """
 
 
-class CachedFile(NamedTuple):
-    """One file as it was indexed. `path` is root-relative POSIX; `server` is name, version and settings digest."""
+class CachedFile(msgspec.Struct, frozen=True, gc=False):
+    """One file as it was indexed. `path` is root-relative POSIX; `server` is name, version and settings digest. Nothing
+    that the garbage collector would look at, of 100,000 at a time."""
 
     path: str
     size: int
@@ -54,7 +57,7 @@ class IndexCache:
         """All files in it, in no order."""
         try:
             with self._file.connection() as connection:
-                return [CachedFile._make(row) for row in connection.execute("SELECT * FROM file")]
+                return [CachedFile(*row) for row in connection.execute("SELECT * FROM file")]
         except FAILURES as error:
             self._file.give_up(error)
             return []
@@ -63,9 +66,13 @@ class IndexCache:
         """Writes the changes in one transaction; False if they could not be written."""
         try:
             with self._file.connection() as connection:
-                connection.executemany("INSERT OR REPLACE INTO file VALUES (?,?,?,?,?,?,?,?,?,?)", upserts)
+                connection.executemany("INSERT OR REPLACE INTO file VALUES (?,?,?,?,?,?,?,?,?,?)", map(_row, upserts))
                 connection.executemany("DELETE FROM file WHERE path = ?", ((path,) for path in deletes))
         except FAILURES as error:
             self._file.give_up(error)
             return False
         return True
+
+
+def _row(file: CachedFile) -> tuple[Any, ...]:
+    return msgspec.structs.astuple(file)

@@ -457,6 +457,8 @@ class BySyntax:
         self._standing = standing
         self._why: dict[str, _Why] = {}
         self._alike: dict[_Why, dict[str, None]] = {}
+        self._shared: dict[_Why, _Why] = {}
+        """One for all files that are alike: the garbage collector looks at each."""
 
     def __contains__(self, path: str) -> bool:
         return path in self._why
@@ -470,8 +472,12 @@ class BySyntax:
 
     def add(self, path: str, language: str, reason: str | None) -> None:
         self.drop(path)
-        why = self._why[path] = _Why(language, reason)
-        self._alike.setdefault(why, {})[path] = None
+        why = _Why(language, reason)
+        if why not in self._alike:
+            self._alike[why] = {}
+            self._shared[why] = why
+        self._why[path] = self._shared[why]
+        self._alike[why][path] = None
 
     def drop(self, path: str) -> None:
         why = self._why.pop(path, None)
@@ -479,7 +485,7 @@ class BySyntax:
             alike = self._alike[why]
             del alike[path]
             if not alike:
-                del self._alike[why]
+                del self._alike[why], self._shared[why]
 
     def gaps(self, paths: Iterable[str]) -> list[Incompleteness]:
         """Those of `paths`, by reason."""

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import anyio
 import anyio.lowlevel
+import msgspec
 import pytest
 
 from serena_central.core.errors import (
@@ -305,7 +306,9 @@ async def test_a_restart_answers_from_the_cache_what_is_unchanged(tmp_path: Path
         await w.indexer.ensure(list(w.tree.files))
         await w.indexer.save()
     aged = [
-        file._replace(indexed_at_ns=file.indexed_at_ns + RACY_NS) for file in cache.load() if file.path != "racy.txt"
+        msgspec.structs.replace(file, indexed_at_ns=file.indexed_at_ns + RACY_NS)
+        for file in cache.load()
+        if file.path != "racy.txt"
     ]
     assert cache.save(aged)
     (root / "changed.txt").write_text("changed since")
@@ -711,7 +714,7 @@ async def test_what_was_read_by_syntax_instead_of_a_server_stays_so_until_the_se
         w.source.unknowable = {"a.txt", "b.txt"}
         assert await w.indexer.ensure(["a.txt", "b.txt"]) == []
         await w.indexer.save()
-    cache.save([file._replace(indexed_at_ns=file.indexed_at_ns + RACY_NS) for file in cache.load()], [])
+    cache.save([msgspec.structs.replace(file, indexed_at_ns=file.indexed_at_ns + RACY_NS) for file in cache.load()], [])
     made = World(tmp_path / "root", cache)
     made.source.unknowable, made.source.decided = {"a.txt"}, False  # b's build is known now; of a nothing is decided
     with anyio.fail_after(60):
