@@ -123,7 +123,12 @@ def _is_all_ours(group: Value) -> bool:
 
 def _is_ours(hook: Value) -> bool:
     command = members_of(hook).get("command")
-    return isinstance(command, str) and _RUNS_OURS.search(command) is not None
+    return isinstance(command, str) and runs_ours(command)
+
+
+def runs_ours(command: str) -> bool:
+    """Whether a command line runs `serena-hook`."""
+    return _RUNS_OURS.search(command) is not None
 
 
 @dataclass(frozen=True, slots=True)

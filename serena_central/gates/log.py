@@ -20,6 +20,9 @@ logger = logging.getLogger(__name__)
 
 FOLDER_OF_LOGS = f"{FOLDER}/logs"
 NAME, OLDER = "validation.log", "validation.log.1"
+FILES = frozenset(f"{FOLDER_OF_LOGS}/{name}" for name in (NAME, OLDER))
+"""Relative to the root."""
+
 LOG_BYTES = 5_000_000
 TEXT_CHARS = 500
 """Of what a hook said: the log is for finding out which stage stopped what."""

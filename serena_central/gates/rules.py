@@ -16,6 +16,7 @@ from serena_central.claude_config.merge import canonical
 from serena_central.claude_config.problems import KeyPath, Place
 from serena_central.claude_config.reading import Settings
 from serena_central.claude_config.tiers import Tier
+from serena_central.clients.hooks import runs_ours
 from serena_central.gates.matching import Matcher, matcher_of
 from serena_central.projects.trust.trust_decisions import Standing, State
 
@@ -82,7 +83,7 @@ def rules_of(found: Effective, standing: Standing | None) -> Rules:
             continue
         for event, matcher, hook in _hooks_in(one.value):
             form = canonical([event, matcher, hook])
-            if event not in EVENTS or hook["type"] not in RUN_HERE or form in seen:
+            if event not in EVENTS or hook["type"] not in RUN_HERE or form in seen or _is_for_its_client(hook):
                 continue
             may_run = standing is None or one.file.tier.trusted or standing.trusted
             if not may_run or not (one.file.tier.trusted or approved is None or form in approved):
@@ -121,6 +122,12 @@ def _hooks_in(value: Mapping[str, Any]) -> Iterator[tuple[str, str, dict[str, An
             for hook in as_list(held.get("hooks")) or ():
                 if (one := as_object(hook)) is not None and isinstance(one.get("type"), str):
                     yield event, str(held.get("matcher") or ""), one
+
+
+def _is_for_its_client(hook: Mapping[str, Any]) -> bool:
+    """Whether it is one that `hook install` wrote: it tells this server what its client does, and here would only
+    report the server's own sessions and calls to itself."""
+    return hook["type"] == "command" and runs_ours(str(hook.get("command")))
 
 
 def _approved(standing: Standing) -> frozenset[str] | None:

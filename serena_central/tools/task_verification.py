@@ -22,6 +22,7 @@ from serena_central.analysis.error_changes import ErrorBaseline, ErrorChanges
 from serena_central.core.errors import SerenaCentralError
 from serena_central.core.masking import masked
 from serena_central.files.stamp import Stamp
+from serena_central.gates import log
 from serena_central.projects.editing.edit_history import EditHistory
 from serena_central.projects.editing.joint_edits import learning_before_edits
 from serena_central.projects.registry import ProjectRegistry
@@ -186,7 +187,8 @@ class TaskVerifier:
             with anyio.fail_after(LOOK_S):
                 project = await self._projects.open(Path(spec.root))
                 await project.fresh()
-                return dict(project.tree.files)
+                # The log of hooks is the server's own.
+                return {path: stamp for path, stamp in project.tree.files.items() if path not in log.FILES}
         except (SerenaCentralError, TimeoutError, OSError) as error:
             logger.info("the files of %s are not known for a task: %s", spec.root, error)
             return None

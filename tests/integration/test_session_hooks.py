@@ -64,6 +64,19 @@ async def until(holds: Callable[[], bool]) -> None:
             await anyio.sleep(0.01)
 
 
+async def test_hooks_that_tell_the_server_what_a_client_does_run_in_that_client_alone(
+    central: Application, root: Path
+) -> None:
+    own = "echo own >> order; A=b /x/python3 -I -m serena_central.hook session-start --client claude-code || exit 0"
+    made(
+        root,
+        PreToolUse=[command("echo own >> order; serena-hook enforce", "Grep|Glob|Read")],
+        SessionStart=[command(own), command("echo theirs >> order")],
+    )
+    await call(central, root)
+    assert await order(root, 1) == ["theirs"]
+
+
 async def test_a_session_starts_at_its_first_call_in_a_project_and_ends_once(central: Application, root: Path) -> None:
     """REQ-HOOKS-001: SessionStart and SessionEnd."""
     made(

@@ -1,10 +1,12 @@
 """What a task's result carries of its work, seen by the server with a real language server."""
 
+import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from serena_central.gates import log
 from tests.support.central import running_central
 from tests.support.tasks import over, scripted, start
 
@@ -52,6 +54,18 @@ async def test_a_result_has_new_and_fixed_errors_and_broken_references(tmp_path:
         assert places(seen["fixed_errors"]) == [("cart.py", 5)]
         assert "missing_rate" in seen["fixed_errors"][0]["message"]
         assert (seen["undated"], seen["tests"], seen.get("notes")) == ([], [], None)
+
+
+async def test_the_log_of_hooks_is_no_change_of_somebody_else(tmp_path: Path, root: Path) -> None:
+    hook = {"hooks": [{"type": "command", "command": "echo >&2 seen"}]}
+    (root / ".claude").mkdir()
+    (root / ".claude/settings.json").write_text(json.dumps({"hooks": {"SessionStart": [hook]}}))
+    steps = [{"call": "list_dir", "arguments": {"relative_path": "."}}, {"text": "done"}]
+    settings = {**scripted(tmp_path, {"": steps}), "trust": "always"}
+    async with running_central(tmp_path, settings) as running, running.http() as http:
+        found = await over(http, (await start(http, "x", root))["id"])
+        assert (root / log.FOLDER_OF_LOGS / log.NAME).exists()
+        assert found["verified"]["changed_otherwise"] == []
 
 
 async def test_errors_that_an_edit_repaired_again_are_not_new(tmp_path: Path, root: Path) -> None:
