@@ -29,6 +29,8 @@ from serena_central.config.document import DocumentError, read_whole
 MAX_STATE_BYTES = 50_000_000
 """Of `.claude.json`, which holds what the client remembers of all projects."""
 
+_KEY = "mcpServers"
+
 _PATHS: tuple[KeyPath, ...] = tuple(("mcpServers", "*", *place) for place in SERVER_PLACES)
 
 
@@ -97,6 +99,15 @@ class Servers(NamedTuple):
 
     found: list[Server]
     problems: list[Problem]
+    """Those of settings files are with the settings."""
+    of_settings: list[Problem]
+    """Those that concern servers in settings files."""
+
+    def errors(self, name: str | None = None) -> list[Problem]:
+        """Why entries are not among `found`: all, or those of one name."""
+        every = [one for one in (*self.of_settings, *self.problems) if one.severity is not Severity.NOTE]
+        key = f"{_KEY}.{name}"
+        return [one for one in every if name is None or one.key == key or one.key.startswith(f"{key}.")]
 
     def usable(self) -> dict[str, Server]:
         """The servers that may be used, by name."""
@@ -123,7 +134,8 @@ def servers_of(settings: Effective, *, trusted: bool) -> Servers:
             why = f"the transport {server.kind} is not supported; {', '.join(TRANSPORTS)} are"
             server = server._replace(state=State.UNSUPPORTED, why=why)
         found.append(server)
-    return Servers(found, reading.problems)
+    of_settings = [one for one in settings.problems if one.key.startswith(f"{_KEY}.")]
+    return Servers(found, reading.problems, of_settings)
 
 
 class _Kept(msgspec.Struct, rename="camel"):

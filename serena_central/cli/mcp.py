@@ -82,7 +82,7 @@ def list_servers(*, folder: Path | None, tools: bool, as_json: bool) -> None:
                     }
                     for one in found.found
                 ],
-                "problems": [str(one) for one in found.problems],
+                "problems": [str(one) for one in found.errors()],
             }
         )
         return
@@ -92,7 +92,7 @@ def list_servers(*, folder: Path | None, tools: bool, as_json: bool) -> None:
     ]
     headers = ["NAME", "SOURCE", "STATE", "TRANSPORT", "TARGET", "FILE", "WHY"]
     print_table(headers, rows, empty="No MCP servers are configured.")
-    for problem in found.problems:
+    for problem in found.errors():
         say(f"serena-central: {problem}", err=True)
 
 
@@ -121,6 +121,8 @@ def _list_tools(root: Path, *, as_json: bool) -> None:
         rows,
         empty="No tools are known." if names else "No tools: no MCP server of this project can be used.",
     )
+    if not rows and any(run["state"] == "starting" for one in found for run in one["runs"]):
+        say("serena-central: the tools are known once a server has started: repeat the command then.", err=True)
     for one in found:
         if not one["tools"]:
             say(f"serena-central: {one['name']}: {_states(one['runs'])}", err=True)

@@ -16,7 +16,7 @@ import msgspec
 from serena_central.claude_config.document import Document, as_list
 from serena_central.claude_config.effective import load
 from serena_central.claude_config.locations import FOLDER, LOCAL_SETTINGS, PROJECT_SERVERS
-from serena_central.claude_config.sources import Server, State, servers_of
+from serena_central.claude_config.sources import Server, Servers, State, servers_of
 from serena_central.claude_config.substitution import revealed
 from serena_central.claude_config.tiers import Tier
 from serena_central.cli.claude_edits import FORM, file_of, text_of, write_change
@@ -186,7 +186,7 @@ def _add(name: str, entry: dict[str, Any], scope: str, folder: Path | None, *, f
 def _allow(name: str, folder: Path | None, *, allowed: bool, as_json: bool) -> None:
     server = _counting(name, folder)
     if server is None:
-        raise InvalidArguments(f"No file has an MCP server {name!r}. `serena-central mcp list` lists them.")
+        raise _unknown(name, folder)
     entry_file = Path(server.place.file)
     if entry_file.name == PROJECT_SERVERS:
         file = project_root(folder) / FOLDER / LOCAL_SETTINGS
@@ -241,7 +241,7 @@ def remote_server(name: str, folder: Path | None) -> tuple[str, str]:
     """
     server = _counting(name, folder)
     if server is None:
-        raise InvalidArguments(f"No file has an MCP server {name!r}. `serena-central mcp list` lists them.")
+        raise _unknown(name, folder)
     if server.state is not State.ENABLED:
         raise InvalidArguments(f"{name} is not used ({server.state}): {server.why}.")
     if server.kind == "stdio":
@@ -259,21 +259,35 @@ def unless_ourselves(server: Server) -> Server:
 
 def _counting(name: str, folder: Path | None) -> Server | None:
     """The entry that counts under a name, as it stands now."""
+    return next((unless_ourselves(one) for one in _servers(folder).found if one.name == name), None)
+
+
+def _servers(folder: Path | None) -> Servers:
     root = project_root(folder)
     trusted = RootSettings(load_server_config({}), Places.of_user()).trust.is_trusted(root)
-    found = servers_of(load(root), trusted=trusted).found
-    return next((unless_ourselves(one) for one in found if one.name == name), None)
+    return servers_of(load(root), trusted=trusted)
+
+
+def _unknown(name: str, folder: Path | None) -> InvalidArguments:
+    """That no entry of a name can be used, and why."""
+    if errors := _servers(folder).errors(name):
+        return InvalidArguments(f"{name} is not used: {errors[0]}")
+    return InvalidArguments(f"No file has an MCP server {name!r}. `serena-central mcp list` lists them.")
 
 
 def _report(name: str, file: Path, what: str, folder: Path | None, *, as_json: bool) -> None:
     """What was done, and what counts under the name now."""
     server = _counting(name, folder)
-    state = str(server.state) if server is not None else "not configured"
+    errors = _servers(folder).errors(name) if server is None else []
+    state = str(server.state) if server is not None else "not valid" if errors else "not configured"
     if as_json:
-        print_json({"name": name, "file": str(file), "done": what, "state": state, "why": server.why if server else ""})
+        why = server.why if server is not None else "; ".join(map(str, errors))
+        print_json({"name": name, "file": str(file), "done": what, "state": state, "why": why})
         return
     say(f"{file}: {name} {what}.")
     if server is not None and server.place.file != str(file):
         say(f"{server.place} still has a server of this name.")
     if server is not None and server.state not in {State.ENABLED, what}:
         say(f"It is not started ({server.state}): {server.why}.")
+    for error in errors:
+        say(f"It is not used: {error}")

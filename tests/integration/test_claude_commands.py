@@ -254,6 +254,20 @@ def test_a_server_that_is_not_started_is_reported_with_what_to_run_next(run: Com
     assert "ws" in found["w"]["why"]
 
 
+def test_a_server_whose_variable_is_not_set_is_reported_by_each_command(
+    run: Commands, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("WEB_TOKEN", raising=False)
+    entry = json.dumps({"type": "http", "url": "https://example.com/mcp", "headers": {"X": "${WEB_TOKEN}"}})
+    for scope in ("local", "project", "user"):
+        added = run("mcp", "add-json", "web", entry, "--scope", scope)
+        assert (added.code, "WEB_TOKEN is not set" in added.out) == (0, True), scope
+        assert "WEB_TOKEN is not set" in run("mcp", "list").err
+        assert "WEB_TOKEN is not set" in run("mcp", "login", "web", "--no-browser").err
+        run("mcp", "remove", "web", "--scope", scope)
+    assert "WEB_TOKEN" not in run("mcp", "list").err
+
+
 def test_a_server_is_disabled_and_enabled_where_its_entry_stands(run: Commands, root: Path) -> None:
     write(root / ".mcp.json", {"mcpServers": {"shared": {"command": "true"}}})
     local = root / ".claude" / "settings.local.json"
