@@ -49,11 +49,7 @@ def list_agents(*, folder: Path | None, as_json: bool) -> None:
         ],
         empty="No agents. Define one in .claude/agents/NAME.md of the project, or in agents/ of your Claude folder.",
     )
-    if found.held_back:
-        say(
-            "serena-central: this repository is not trusted, and its agents are not used: serena-central trust",
-            err=True,
-        )
+    _note_untrusted(found)
     errors = sum(one.severity is Severity.ERROR for one in found.problems)
     if errors:
         say(
@@ -71,7 +67,7 @@ def show(name: str, *, folder: Path | None, as_json: bool) -> None:
     found = _of(folder)
     chosen = [one for one in _all(found) if one["name"] == name]
     if not chosen:
-        known = ", ".join(found.by_name) or "none"
+        known = ", ".join(one["name"] for one in _all(found)) or "none"
         raise InvalidArguments(f"There is no agent {quoted(name)}. Agents: {known}.")
     if as_json:
         print_json({"agents": chosen})
@@ -90,7 +86,7 @@ def show(name: str, *, folder: Path | None, as_json: bool) -> None:
 @folder_option
 @json_option
 def check(*, folder: Path | None, as_json: bool) -> None:
-    """Check all definitions. Exit code 2 if one of them has no effect."""
+    """Check all definitions. Exit code 2 if one of them can't be used as it is written."""
     found = _of(folder)
     if as_json:
         print_json({"problems": [_problem(one) for one in found.problems]})
@@ -99,8 +95,17 @@ def check(*, folder: Path | None, as_json: bool) -> None:
             say(str(one))
         problems = counted(len(found.problems), "problem or note", "problems and notes")
         say(f"{counted(len(_all(found)), 'agent')}. {problems}.")
+        _note_untrusted(found)
     if any(one.severity is Severity.ERROR for one in found.problems):
         raise WrongSettings
+
+
+def _note_untrusted(found: Definitions) -> None:
+    if found.held_back:
+        say(
+            "serena-central: this repository is not trusted, and its agents are not used: serena-central trust",
+            err=True,
+        )
 
 
 def _of(folder: Path | None) -> Definitions:

@@ -22,6 +22,7 @@ from serena_central.cli.output import json_option, print_json, print_table, prin
 from serena_central.cli.trust import project_root
 from serena_central.config.load import load_server_config
 from serena_central.core.places import Places
+from serena_central.core.words import counted
 from serena_central.gates import log
 from serena_central.gates.commands import interpreter_trouble
 from serena_central.gates.conditions import EDITED_BY_OTHERS, SYMBOL, holds, parts_of
@@ -72,7 +73,7 @@ def list_hooks(*, folder: Path | None, as_json: bool) -> None:
         empty="No hooks run here.",
     )
     if held_back:
-        click.echo(f"{held_back} of the repository are held back: `serena-central trust {root}` shows them.")
+        click.echo(_held_back(held_back, root))
 
 
 @command.command("check", epilog="Example: serena-central hooks check")
@@ -91,7 +92,7 @@ def check(*, folder: Path | None, as_json: bool) -> None:
         for one in problems:
             click.echo(printable(one))
         if rules.held_back:
-            click.echo(f"{rules.held_back} hooks of the repository are held back: it is not trusted with them.")
+            click.echo(_held_back(rules.held_back, root))
         if not problems:
             click.echo("No problems.")
     if problems:
@@ -122,6 +123,8 @@ def test(*, event: str, tool_name: str, given: str, folder: Path | None, as_json
         return await holds(asked, home=home, decide=_undecided)
 
     outcome = anyio.run(run_hooks, matched, happening, Means(_unchecked, condition))
+    checks = {one.hook.name for one in matched if one.hook.kind == "check"}
+    outcome.ran = [one._replace(outcome="not made") if one.hook in checks else one for one in outcome.ran]
     if as_json:
         print_json(
             {
@@ -166,6 +169,12 @@ def show_log(*, limit: int, folder: Path | None, as_json: bool) -> None:
     )
 
 
+def _held_back(number: int, root: Path) -> str:
+    return (
+        f"Held back: {counted(number, 'hook')} of the repository; `serena-central trust {root}` shows and allows them."
+    )
+
+
 def _of(folder: Path | None) -> tuple[Path, Effective | None, Rules]:
     root, found, standing = _settings_of(folder)
     return root, found, rules_of(found, standing) if found is not None else Rules({})
@@ -177,8 +186,8 @@ def _settings_of(folder: Path | None) -> tuple[Path, Effective | None, Standing]
     return root, settings.claude.of(root), settings.trust.standing(root)
 
 
-async def _unchecked(asked: Asked) -> CheckEnd:
-    return CheckEnd(note=f"{asked.hook.action} needs a running server, and was not made")
+async def _unchecked(_asked: Asked) -> CheckEnd:
+    return CheckEnd(note="the server makes this check around a real call; it is not made here")
 
 
 async def _undecided(_asked: Asked, _condition: str) -> bool:

@@ -13,7 +13,7 @@ from serena_central.agents.plans.plan import BadPlan, Plan, parse_plan
 from serena_central.agents.plans.plan import schema as plan_schema
 from serena_central.cli.exits import Unsuccessful, WrongSettings
 from serena_central.cli.output import age, json_option, print_json, print_table, say
-from serena_central.cli.remote import NoServer, Remote
+from serena_central.cli.remote import NoServer, Refused, Remote
 from serena_central.cli.task import seen_lines
 from serena_central.config.document import DocumentError, read_whole
 from serena_central.core.errors import InvalidArguments
@@ -51,6 +51,13 @@ def check(plan: str, project: str, *, as_json: bool) -> None:
         found = Remote().post(f"{PLANS}/check", _body(plan, text, project))
     except NoServer:
         found = None
+    except Refused as error:
+        # Its agents, runner or references: no place in the file is known.
+        if as_json:
+            print_json({"problems": [{"file": plan, "line": None, "key": "", "problem": str(error), "remedy": ""}]})
+        else:
+            say(f"serena-central: {error}", err=True)
+        raise WrongSettings from error
     if as_json:
         print_json({"problems": [], **(found or {})})
         return

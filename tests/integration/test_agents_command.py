@@ -37,6 +37,8 @@ def test_a_projects_agents_count_once_it_is_trusted_and_not_after_they_changed(p
         return only["state"]
 
     assert state() == "project, not trusted"
+    assert "not trusted" in run("check").stderr
+    assert "Agents: reviewer." in str(run("show", "nobody").exception)
     shown = CliRunner().invoke(cli, ["trust", "--show"])
     assert "Be strict." in shown.stdout
     assert CliRunner().invoke(cli, ["trust", "--yes"]).exit_code == 0

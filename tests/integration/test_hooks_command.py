@@ -71,7 +71,7 @@ async def test_hooks_that_are_held_back_are_listed_with_the_reason(folder: Path,
     hooks(root, "./lost.sh", "echo x")
     listed = await run_command(folder, "hooks", "list", cwd=root)
     assert (listed.out.count("not trusted"), listed.out.count("Write")) == (2, 2)
-    assert "2 of the repository are held back" in listed.out
+    assert "2 hooks of the repository" in listed.out
     found = (await run_command(folder, "hooks", "list", "--json", cwd=root)).json
     assert [(one["runs"], one["active"], one["held_back"]) for one in found["hooks"]] == [
         ("./lost.sh", False, "not trusted"),

@@ -67,6 +67,20 @@ def test_check_without_a_server_shows_problems_with_their_lines(project: Path) -
     assert json.loads(run("check", "plan.yml", "--json").stdout)["problems"][0]["line"] == 5
 
 
+async def test_check_ends_with_2_where_the_server_cannot_run_a_task(
+    tmp_path: Path, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (project / "plan.yml").write_text(PLAN.replace("name: map,", "name: map, agent: nobody,"))
+    async with running_central(tmp_path, scripted(tmp_path, {})) as central:
+        announce(central, tmp_path, monkeypatch)
+        found = await running("check", "plan.yml")
+        assert found.exit_code == 2
+        assert "nobody" in found.stderr
+        found = await running("check", "plan.yml", "--json")
+        assert found.exit_code == 2
+        assert "nobody" in json.loads(found.stdout)["problems"][0]["problem"]
+
+
 async def test_a_plan_is_run_shown_listed_and_undone(
     tmp_path: Path, project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

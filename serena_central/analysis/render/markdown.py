@@ -51,7 +51,7 @@ def markdown(report: GraphReport) -> str:
     ]
     lines += [f"{number}. {_named(layer)}" for number, layer in enumerate(found.layers, 1)]
     lines += ["", "## Most referenced", "", *_table(found.most_used, "users")]
-    lines += ["", "## Most dependencies", "", *_table(found.most_using, "references")]
+    lines += ["", "## Most dependencies", "", *_table(found.most_using, "dependencies")]
     return "\n".join(lines) + "\n"
 
 

@@ -79,7 +79,9 @@ class SessionNotFound(SessionError):
     """No session has this id, or it belongs to another credential."""
 
     def __init__(self, session_id: str) -> None:
-        super().__init__(f"There is no session {session_id!r}. Start a new conversation.")
+        super().__init__(
+            f"There is no session {session_id!r}. Start a new conversation; `serena-central sessions` lists them."
+        )
 
 
 class UserNotFound(SerenaCentralError):
