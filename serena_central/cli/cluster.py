@@ -19,7 +19,7 @@ Ask = Callable[["DirectoryClient"], Awaitable[Any]]
 def needs_ray() -> None:
     """Raises ConfigError without the extra."""
     if importlib.util.find_spec("ray") is None:
-        raise ConfigError("cluster", "requires extra packages: pip install 'serena-central[cluster]'")
+        raise ConfigError("cluster", "requires extra packages: pipx install --force '.[cluster]' in a checkout")
 
 
 _ADDRESS = click.option(

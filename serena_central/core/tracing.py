@@ -119,7 +119,7 @@ def exporting(version: str) -> Generator[None]:
         from opentelemetry.sdk.trace import TracerProvider
         from opentelemetry.sdk.trace.export import BatchSpanProcessor
     except ImportError as error:
-        raise ConfigError("tracing", "requires extra packages: pip install 'serena-central[otel]'") from error
+        raise ConfigError("tracing", "requires extra packages: pipx install --force '.[otel]' in a checkout") from error
     ours = Resource.create({"service.name": "serena-central", "service.version": version})
     # The environment's names win over ours.
     provider = TracerProvider(resource=ours.merge(OTELResourceDetector().detect()), shutdown_on_exit=False)

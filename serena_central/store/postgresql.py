@@ -179,7 +179,7 @@ def _opener(url: URL, lock_timeout_s: float) -> Callable[[], tuple[Any, socket.s
     except ImportError as error:
         raise StoreError(
             "database_url names a PostgreSQL server, whose driver is not installed: "
-            "pip install 'serena-central[postgresql]'."
+            "pipx install --force '.[postgresql]' in a checkout."
         ) from error
     given = _parameters(url)
     host = given.get("host") or "localhost"

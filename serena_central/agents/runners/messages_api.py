@@ -53,7 +53,7 @@ KEYS = ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN")
 
 BASE_URL = "ANTHROPIC_BASE_URL"
 
-INSTALL = "uv tool install 'serena-central[messages]'"
+INSTALL = "pipx install --force '.[messages]'"
 
 
 class OfferedTool(NamedTuple):

@@ -10,7 +10,7 @@ from serena_central.core.errors import ConfigError
 
 def test_without_the_extra_packages_the_error_says_how_to_get_them(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "opentelemetry.sdk.trace", None)
-    with pytest.raises(ConfigError, match=r"pip install 'serena-central\[otel\]'"), tracing.exporting("1"):
+    with pytest.raises(ConfigError, match=r"pipx install --force '\.\[otel\]'"), tracing.exporting("1"):
         pass
 
 
