@@ -172,6 +172,7 @@ test-postgresql: setup
 docs: setup
 	$(BIN)/python -m serena_central.lsp.catalogue.page > docs/languages.md
 	$(BIN)/python -m serena_central.clients.page > docs/connecting.md
+	$(BIN)/python -m serena_central.config.page > docs/settings.md
 
 format: setup
 	$(BIN)/ruff format .

@@ -44,7 +44,7 @@ def template(model: type[SharedSettings] = ServerSettings) -> str:
             parts.append(f"{_comment(groups[group])}\n#{group}:\n")
         indent = "  " if of else ""
         explained = _comment(f"{setting.description} ({setting.allowed})", indent)
-        parts.append(f"{explained}\n#{indent}{name}: {_json(setting.default)}\n")
+        parts.append(f"{explained}\n#{indent}{name}: {json_of(setting.default)}\n")
     return "\n".join(parts)
 
 
@@ -69,10 +69,11 @@ def _base(key: str, settings: dict[str, Setting]) -> str:
 def _shown(setting: Setting, value: Any) -> str:
     if setting.secret and value is not None:
         return "(set; hidden)"
-    return _json(value)
+    return json_of(value)
 
 
-def _json(value: Any) -> str:
+def json_of(value: Any) -> str:
+    """A value as a YAML file may have it."""
     return json.dumps(msgspec.to_builtins(value), ensure_ascii=False)
 
 
