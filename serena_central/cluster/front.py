@@ -27,6 +27,7 @@ from serena_central.core.errors import (
 from serena_central.core.project_names import listed_names
 from serena_central.projects.registry import KnownProject
 from serena_central.projects.scope import EVERYTHING
+from serena_central.sessions.session import Session
 from serena_central.tools.answer import Answer
 from serena_central.tools.catalogue import PATH_PARAMETERS, Tool
 from serena_central.tools.context import Services
@@ -78,24 +79,25 @@ class ClusterFront:
     async def _units(self, tool: Tool, run: ToolRun) -> dict[str, list[str] | None]:
         """Root of a host → the projects that the call names there; None: as the call says it."""
         session = run.session
+        offered = await self._visible(session)
         asked = run.arguments.get("project")
         if asked:
             names = listed_names(asked)
             if isinstance(names, str) and names != EVERYTHING:
-                return {await self._unit(names): None}
+                return {self._unit(names, offered): None}
             units: dict[str, list[str] | None] = {}
             for name in [names] if isinstance(names, str) else names:
-                for one in await self._offered() if name == EVERYTHING else [name]:
-                    unit = await self._unit(one)
+                for one in offered if name == EVERYTHING else [name]:
+                    unit = self._unit(one, offered)
                     units[unit] = [*(units.get(unit) or []), one]
             return units
         paths = [path for name in PATH_PARAMETERS if (path := run.arguments.get(name))]
         places = [path for path in paths if path.startswith(("/", "~"))]
         active = session.active_project.root if session.active_project else None
         for place in (*places, active, session.working_folder):
-            if place and (unit := await self._around(place)):
+            if place and (unit := _around(place, offered)):
                 return {unit: None}
-        raise UnknownProject(None, await self._offered())
+        raise UnknownProject(None, offered)
 
     async def _offered(self) -> list[str]:
         now = anyio.current_time()
@@ -106,21 +108,29 @@ class ClusterFront:
             self._roots_until = now + ROOTS_KEPT_S
         return self._roots
 
-    async def _around(self, place: str) -> str | None:
-        path = Path(os.path.expanduser(place))  # noqa: PTH111, ASYNC240 - no file is looked at but the password file
-        return next((root for root in await self._offered() if path.is_relative_to(root)), None)
+    async def _visible(self, session: Session) -> list[str]:
+        """Offered roots of which the session's user may open at least a part; which part, their host decides."""
+        offered = await self._offered()
+        users = self._services.users
+        user = users.restricted(session.credential) if users.present else None
+        if user is None or not user.roots:
+            return offered
+        return [
+            root
+            for root in offered
+            if user.may_open(Path(root)) or any(Path(own).is_relative_to(root) for own in user.roots)
+        ]
 
-    async def _unit(self, name: str) -> str:
+    def _unit(self, name: str, offered: list[str]) -> str:
         """The root whose host has a project of this name or path.
 
         Raises:
             UnknownProject
         """
         if name.startswith(("/", "~")):
-            unit = await self._around(name)
+            unit = _around(name, offered)
             if unit is not None:
                 return unit
-        offered = await self._offered()
         fitting = [root for root in offered if Path(root).name == name]
         if len(fitting) != 1:
             raise UnknownProject(name, fitting or offered)
@@ -172,8 +182,7 @@ class ClusterFront:
         return wire
 
     def _remote(self, wire: HostWire) -> RemoteHost:
-        services = self._services
-        return RemoteHost(wire, sessions=services.sessions, views=services.views, made=services.history.made_elsewhere)
+        return RemoteHost(wire, services=self._services)
 
     async def _on_several(
         self, units: dict[str, list[str] | None], tool: Tool, run: ToolRun, reply: ToolReply
@@ -201,6 +210,11 @@ class ClusterFront:
         reply.projects = [project for part in replies.values() for project in part.projects]
         reply.answer = joined({Path(root).name: answers[root] for root in units}, reply.notes)
         return reply.answer
+
+
+def _around(place: str, offered: list[str]) -> str | None:
+    path = Path(os.path.expanduser(place))  # noqa: PTH111 - no file is looked at but the password file
+    return next((root for root in offered if path.is_relative_to(root)), None)
 
 
 def _for(run: ToolRun, named: list[str] | None) -> ToolRun:

@@ -8,11 +8,12 @@ from typing import Any
 import anyio
 
 from serena_central.cluster.messages import decode_run, encode_reply
-from serena_central.cluster.remote_session import RecordedViews, RemoteSession
+from serena_central.cluster.remote_session import CarriedUsers, RecordedViews, RemoteSession
 from serena_central.core import tracing
 from serena_central.core.errors import SerenaCentralError, StoreError, ToolRefused
 from serena_central.core.progress import Listener, reporting_to
 from serena_central.core.tracing import Phases, measuring
+from serena_central.gates.halting import Halt
 from serena_central.sessions.session import Session
 from serena_central.store.rows import EditRow
 from serena_central.tools.answer import Answer
@@ -27,8 +28,12 @@ class RunServer:
     """Carries out runs that arrive as messages. Belongs to the event loop's thread."""
 
     def __init__(self, services: Services, idempotency: Idempotency, *, clock: Callable[[], float] = time.time) -> None:
-        """`services.views` must be `RecordedViews`."""
+        """`services.views` must be `RecordedViews`, and `services.users` `CarriedUsers`."""
         assert isinstance(services.views, RecordedViews), "sessions are kept elsewhere"
+        assert isinstance(services.users, CarriedUsers), "users are known elsewhere"
+        self._users = services.users
+        self.calls = 0
+        self.failed = 0
         self._services = services
         self._idempotency = idempotency
         self._clock = clock
@@ -41,7 +46,7 @@ class RunServer:
             ClusterError: the message is of another version.
         """
         now = anyio.current_time()
-        tool, run, trace = decode_run(message, self._services.catalogue, now=now, at=self._clock())
+        tool, run, trace = decode_run(message, self._services.catalogue, self._users, now=now, at=self._clock())
         session, reply = run.session, ToolReply()
         phases = Phases(f"{tool.name}, call {run.id} of session {session.id}")
         assert isinstance(session, RemoteSession)
@@ -64,7 +69,17 @@ class RunServer:
             finally:
                 self._services.sessions.release(session)
         edits = await self._rows(run, reply)
-        return encode_reply(session, reply, failure, edits=edits, phases=phases)
+        self.calls += 1
+        self.failed += failure is not None
+        return encode_reply(session, reply, failure, edits=edits, phases=phases, halt=self._taken_halt(session))
+
+    def _taken_halt(self, session: Session) -> Halt | None:
+        """Why a hook has halted the session, which the sender keeps, and lifts where a person says so."""
+        gating = self._services.gating
+        halt = gating.halted().get(session.id)
+        if halt is not None:
+            gating.resume(session.id, "the front, which keeps it")
+        return halt
 
     async def _rows(self, run: ToolRun, reply: ToolReply) -> list[EditRow]:
         """The edits of a run, for the history of whoever sent it."""

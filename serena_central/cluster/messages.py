@@ -10,16 +10,19 @@ from typing import Any
 
 import msgspec
 
-from serena_central.cluster.remote_session import RemoteSession, SessionChanges, SessionState, state_of
-from serena_central.core import errors, tracing
+from serena_central.cluster.error_data import ErrorData, error_data, error_of
+from serena_central.cluster.remote_session import CarriedUsers, RemoteSession, SessionChanges, SessionState, state_of
+from serena_central.core import tracing
 from serena_central.core.errors import ClusterError, SerenaCentralError
 from serena_central.core.tracing import Phases
+from serena_central.gates.halting import Halt
+from serena_central.sessions.users import User
 from serena_central.store.rows import EditRow
 from serena_central.tools.answer import Answer, Content
 from serena_central.tools.catalogue import Catalogue, Tool
 from serena_central.tools.tool_run import PlacedProject, ToolReply, ToolRun
 
-VERSION = 1
+VERSION = 2
 """Of both messages: hosts and fronts of different versions don't understand each other, and say so."""
 
 
@@ -36,14 +39,6 @@ class RunMessage(msgspec.Struct, kw_only=True, omit_defaults=True):
     repeat: str | None = None
     trace: dict[str, str] = {}
     """The W3C headers of the span that it belongs to."""
-
-
-class ErrorData(msgspec.Struct):
-    """An error of the tree: its class, its message and its attributes."""
-
-    kind: str
-    message: str
-    state: dict[str, Any]
 
 
 class AnswerData(msgspec.Struct, kw_only=True, omit_defaults=True):
@@ -89,15 +84,15 @@ _replies = msgspec.msgpack.Decoder(ReplyMessage)
 _encoder = msgspec.msgpack.Encoder()
 
 
-def encode_run(tool: Tool, run: ToolRun, now: float) -> bytes:
-    """`now` is the sender's event loop's time."""
+def encode_run(tool: Tool, run: ToolRun, now: float, user: User | None = None) -> bytes:
+    """`now` is the sender's event loop's time; `user` a team's, who may not see everything."""
     return _encoder.encode(
         RunMessage(
             version=VERSION,
             id=run.id,
             tool=tool.name,
             arguments=msgspec.to_builtins(run.arguments),
-            session=state_of(run.session, edits=tool.journaled or tool.edits, notes=tool.about == "notes"),
+            session=state_of(run.session, edits=tool.journaled or tool.edits, notes=tool.about == "notes", user=user),
             elapsed_s=now - run.began,
             person=run.person,
             repeat=run.repeat,
@@ -107,9 +102,10 @@ def encode_run(tool: Tool, run: ToolRun, now: float) -> bytes:
 
 
 def decode_run(
-    message: bytes, catalogue: Catalogue, *, now: float, at: float
+    message: bytes, catalogue: Catalogue, users: CarriedUsers, *, now: float, at: float
 ) -> tuple[Tool, ToolRun, Mapping[str, str]]:
-    """The tool, its run, and the trace that it belongs to. `now` is this event loop's time, `at` Unix time.
+    """The tool, its run, and the trace that it belongs to; `users` get to know whose run it is. `now` is this event
+    loop's time, `at` Unix time.
 
     Raises:
         ClusterError: the sender is of another version.
@@ -122,6 +118,7 @@ def decode_run(
     tool = catalogue.get(said.tool)
     if tool is None:
         raise ClusterError(f"This host has no tool {said.tool}. Run the same version of serena-central everywhere.")
+    users.carry(said.session.identity.credential, said.session.allowed_roots)
     run = ToolRun(
         id=said.id,
         tool=tool.name,
@@ -141,8 +138,9 @@ def encode_reply(
     *,
     edits: list[EditRow],
     phases: Phases,
+    halt: Halt | None = None,
 ) -> bytes:
-    """`edits` are those of `reply`; `error` is what the run raised, if it did."""
+    """`edits` are those of `reply`; `error` is what the run raised, if it did; `halt`: a hook halted the session."""
     known = isinstance(error, SerenaCentralError)
     return _encoder.encode(
         ReplyMessage(
@@ -153,7 +151,7 @@ def encode_reply(
             notes=reply.notes,
             projects=[(project.name, str(project.root)) for project in reply.projects],
             edits=edits,
-            changes=session.changes(),
+            changes=session.changes(halt),
             resources=Resources(spent_s=phases.spent_s, together_s=phases.together_s, servers=sorted(phases.servers)),
         )
     )
@@ -185,36 +183,6 @@ def failure_of(said: ReplyMessage) -> Exception | None:
     if said.error is not None:
         return error_of(said.error)
     return HostFailed(said.failure) if said.failure is not None else None
-
-
-def error_data(error: SerenaCentralError) -> ErrorData:
-    return ErrorData(
-        type(error).__name__,
-        str(error.args[0]) if error.args else "",
-        {name: _plain(value) for name, value in vars(error).items()},
-    )
-
-
-def error_of(data: ErrorData) -> SerenaCentralError:
-    """The error that data was made of; of a class that is not known here one of the root's."""
-    kind = getattr(errors, data.kind, SerenaCentralError)
-    error: SerenaCentralError = kind.__new__(kind, data.message)
-    for name, value in data.state.items():
-        setattr(error, name, error_of(msgspec.convert(value["error"], ErrorData)) if _is_error(value) else value)
-    return error
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, SerenaCentralError):
-        return {"error": msgspec.to_builtins(error_data(value))}
-    try:
-        return msgspec.to_builtins(value)
-    except TypeError:
-        return str(value)
-
-
-def _is_error(value: Any) -> bool:
-    return isinstance(value, dict) and value.keys() == {"error"} and isinstance(value["error"], dict)
 
 
 def _answer_data(answer: Answer) -> AnswerData:

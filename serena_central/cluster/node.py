@@ -1,12 +1,11 @@
-"""`serena-central node`: a machine joins the cluster: Ray below a supervisor, and what the node announces of itself."""
+"""`serena-central node`: a machine joins the cluster, and what it announces of itself."""
 
-import json
 import logging
 import os
 import signal
-import sys
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager, suppress
+from dataclasses import replace
 from glob import glob
 from importlib import metadata
 from pathlib import Path
@@ -19,11 +18,9 @@ import psutil
 from serena_central.cluster import ray_cluster
 from serena_central.cluster.directory import Node
 from serena_central.cluster.ray_cluster import DirectoryClient, resource_of
+from serena_central.cluster.ray_processes import RayNode, connected, listening_warning
 from serena_central.core.errors import ClusterError, InvalidArguments
 from serena_central.core.places import Places
-from serena_central.processes.child import supervised
-from serena_central.processes.ladder import Ladder
-from serena_central.processes.output import Tail, drain
 from serena_central.projects.root_policy import has_marker
 
 logger = logging.getLogger(__name__)
@@ -31,40 +28,35 @@ logger = logging.getLogger(__name__)
 ANNOUNCED_EVERY_S = 1.0
 
 JOIN_S = 60.0
-"""How long Ray may take to start, and the directory to be there."""
-
-OBJECT_STORE_BYTES = 100 * 1024 * 1024
-"""Ray's own memory for large objects: messages are small, and go another way."""
-
-ENDING = Ladder(0.0, 8.0)
-"""Ray ends its own processes, and the hosts among them."""
+"""How long the directory may take to be there."""
 
 
-async def serve_node(*, name: str, address: str, host: str, head_port: int | None, patterns: Sequence[str]) -> None:
-    """Runs a node until SIGINT or SIGTERM. `head_port`: it begins a cluster at this port; None: it joins the one at
-    `address`. `host`: this machine's address in the cluster. `patterns`: globs of folders that it offers.
+async def serve_node(name: str, ray: RayNode, patterns: Sequence[str]) -> None:
+    """Runs a node until SIGINT or SIGTERM. `patterns`: globs of folders that it offers.
 
     Raises:
         ConfigError: Ray would not require a token.
-        ClusterError: Ray does not start, or no cluster is there.
+        ClusterError: Ray does not start or ends, or no cluster is there.
     """
     ray_cluster.check_environment()
+    if (warning := listening_warning(ray)) is not None:
+        click.echo(f"serena-central: {warning}", err=True)
     places = Places.of_user()
     places.create()
     with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
-        async with running_node(name, address or f"{host}:{head_port}", host, head_port, patterns, places):
-            click.echo(f"Node {name} of the cluster at {address or f'{host}:{head_port}'}. Stop: Ctrl-C")
+        async with running_node(name, ray, patterns, places):
+            click.echo(f"Node {name} of the cluster at {ray.address}. Stop: Ctrl-C")
             async for _number in signals:
                 break
 
 
 @asynccontextmanager
 async def running_node(
-    name: str, address: str, host: str, head_port: int | None, patterns: Sequence[str], places: Places
+    name: str, ray: RayNode, patterns: Sequence[str], places: Places
 ) -> AsyncGenerator[DirectoryClient]:
     """A node that is part of its cluster while the block is open."""
-    async with _ray(name, address, host, head_port):
-        directory = await _directory(address, name, places, begins=head_port is not None)
+    async with connected(replace(ray, resource=resource_of(name))):
+        directory = await _directory(ray.address, name, places, begins=ray.head_port is not None)
         try:
             await _announce(directory, name, places, patterns)
             async with anyio.create_task_group() as tasks:
@@ -74,47 +66,12 @@ async def running_node(
         finally:
             with anyio.move_on_after(2, shield=True), suppress(ClusterError):
                 await directory.leave(name)
-            await anyio.to_thread.run_sync(ray_cluster.disconnect)
-
-
-@asynccontextmanager
-async def _ray(name: str, address: str, host: str, head_port: int | None) -> AsyncGenerator[None]:
-    """Ray's processes of this node, while the block is open."""
-    command = [sys.executable, "-m", "ray.scripts.scripts", "start", "--block", "--disable-usage-stats"]
-    command += ["--node-ip-address", host, "--num-cpus", "0", "--object-store-memory", str(OBJECT_STORE_BYTES)]
-    command += ["--resources", json.dumps({resource_of(name): 1})]
-    begins = ["--head", "--port", str(head_port), "--include-dashboard", "false"]
-    command += ["--address", address] if head_port is None else begins
-    # Ray's workers are nice by default, and would wait for whatever else the machine does.
-    ours = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_AUTH_MODE": "token", "RAY_worker_niceness": "0"}
-    environment = {**os.environ, **ours}
-    tail = Tail(4000)
-    async with (
-        supervised(command, Path.home(), environment=environment, ladder=ENDING, merged=True) as child,
-        anyio.create_task_group() as tasks,
-    ):
-
-        async def watch() -> None:
-            code = await child.wait()
-            raise ClusterError(f"Ray ended with code {code}. {tail.text[-600:].strip()}")
-
-        tasks.start_soon(drain, child.stdout, tail)
-        tasks.start_soon(watch)
-        yield
-        tasks.cancel_scope.cancel()
 
 
 async def _directory(address: str, name: str, places: Places, *, begins: bool) -> DirectoryClient:
-    """Waits until Ray answers and the directory is there."""
+    """Waits until the directory is there: the head may still be starting it."""
     problem = ClusterError(f"No Ray cluster answers at {address}.")
     with anyio.move_on_after(JOIN_S):
-        while True:
-            try:
-                await anyio.to_thread.run_sync(ray_cluster.connect, address, abandon_on_cancel=True)
-                break
-            except ClusterError as error:
-                problem = error
-                await anyio.sleep(0.5)
         while True:
             try:
                 return DirectoryClient.made(places.home / "cluster.json", name) if begins else DirectoryClient.found()

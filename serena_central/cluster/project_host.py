@@ -23,7 +23,7 @@ import psutil
 from serena_central.app.build import build_projects
 from serena_central.app.lifespan import running_all
 from serena_central.cluster.host import RunServer
-from serena_central.cluster.remote_session import RecordedViews
+from serena_central.cluster.remote_session import CarriedUsers, RecordedViews
 from serena_central.config.load import load_server_config
 from serena_central.core.errors import HostUnavailable
 from serena_central.core.logs import log_to
@@ -99,7 +99,7 @@ async def hosting(
         log_to(places.log_file, loaded.value.log_level, loaded.value.log_format)
         resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
         parts = build_projects(loaded, places, Applier(Journal(places.journal), check_fence=check_fence))
-        services = replace(parts.services, views=RecordedViews(parts.services.store))
+        services = replace(parts.services, views=RecordedViews(parts.services.store), users=CarriedUsers())
         async with running_all(failed, parts.runs):
             logger.info("host of %s, epoch %d", root, epoch)
             yield ProjectHost(root, epoch, services, RunServer(services, parts.idempotency), time.time())

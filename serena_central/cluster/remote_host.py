@@ -1,6 +1,6 @@
 """The front's side of the boundary: a tool run becomes a message to a project host, and its reply the run's outcome."""
 
-from collections.abc import Callable
+from pathlib import Path
 from typing import Protocol
 
 import anyio
@@ -9,12 +9,10 @@ from serena_central.cluster.messages import decode_reply, encode_run, failure_of
 from serena_central.cluster.remote_session import apply_changes
 from serena_central.core import progress, tracing
 from serena_central.core.errors import ClusterError
-from serena_central.sessions.manager import SessionManager
 from serena_central.sessions.session import ActiveProject
-from serena_central.store.rows import EditRow
 from serena_central.tools.answer import Answer
 from serena_central.tools.catalogue import Tool
-from serena_central.tools.symbol_answers import SymbolViews
+from serena_central.tools.context import Services
 from serena_central.tools.tool_run import ToolReply, ToolRun
 
 
@@ -33,31 +31,31 @@ class RemoteHost:
         self,
         wire: Wire,
         *,
-        sessions: SessionManager,
-        views: SymbolViews,
-        made: Callable[[EditRow], None],
+        services: Services,
     ) -> None:
-        """`made` takes note of edits that the host made."""
+        """`services` keep the sessions, what these saw, their halts, and the history of edits."""
         self._wire = wire
-        self._sessions = sessions
-        self._views = views
-        self._made = made
+        self._services = services
 
     async def run(self, tool: Tool, run: ToolRun, reply: ToolReply) -> Answer:
         """Sends the run, and brings its session and its reply to where the host left them."""
+        services = self._services
         if tool.edits or tool.journaled:
-            await self._views.load(run.session)
-        message = encode_run(tool, run, anyio.current_time())
+            await services.views.load(run.session)
+        user = services.users.restricted(run.session.credential) if services.users.present else None
+        message = encode_run(tool, run, anyio.current_time(), user)
         said = decode_reply(await self._wire.send(message, progress.listener()))
         fill(reply, said)
-        apply_changes(run.session, said.changes, self._views)
+        apply_changes(run.session, said.changes, services.views)
+        if (halt := said.changes.halt) is not None:
+            services.gating.halt(run.session.id, halt.reason, halt.hook, Path(halt.root))
         if (measured := tracing.current_phases()) is not None:
             measured.add(said.resources.spent_s, said.resources.together_s, said.resources.servers)
         for row in said.edits:
-            self._made(row)
+            services.history.made_elsewhere(row)
         if len(reply.projects) == 1:
             (only,) = reply.projects
-            self._sessions.works_on(run.session, ActiveProject(only.name, str(only.root)))
+            services.sessions.works_on(run.session, ActiveProject(only.name, str(only.root)))
         failure = failure_of(said)
         if failure is not None:
             raise failure

@@ -4,7 +4,9 @@ from collections.abc import Mapping
 
 import msgspec
 
+from serena_central.gates.halting import Halt
 from serena_central.sessions.session import ActiveProject, ClientIdentity, IdentifiedBy, SeenPlace, Session
+from serena_central.sessions.users import User, Users, user_name
 from serena_central.tools.symbol_answers import SymbolViews
 
 Noted = list[tuple[str, str, str]]
@@ -37,6 +39,8 @@ class SessionState(msgspec.Struct, kw_only=True, omit_defaults=True):
     dependencies_noted: Noted = []
     restrictions_noted: list[tuple[str, str]] = []
     held_back_told: dict[str, tuple[str, ...]] = {}
+    allowed_roots: tuple[str, ...] | None = None
+    """Of a team's user, whose tools see nothing else; None: no user's, or an administrator's."""
 
 
 class SessionChanges(msgspec.Struct, kw_only=True, omit_defaults=True):
@@ -50,6 +54,8 @@ class SessionChanges(msgspec.Struct, kw_only=True, omit_defaults=True):
     restrictions_noted: list[tuple[str, str]] = []
     held_back_told: dict[str, tuple[str, ...]] = {}
     edits: int = 0
+    halt: Halt | None = None
+    """A hook has halted it."""
 
 
 class RemoteSession(Session):
@@ -70,8 +76,8 @@ class RemoteSession(Session):
         self.held_back_told = dict(state.held_back_told)
         self._before = state
 
-    def changes(self) -> SessionChanges:
-        """What the call has changed so far."""
+    def changes(self, halt: Halt | None = None) -> SessionChanges:
+        """What the call has changed so far; `halt`: a hook has halted the session."""
         before = self._before
         memories = _as_dict(before.memories_seen)
         return SessionChanges(
@@ -85,7 +91,23 @@ class RemoteSession(Session):
                 root: told for root, told in self.held_back_told.items() if before.held_back_told.get(root) != told
             },
             edits=self.edits,
+            halt=halt,
         )
+
+
+class CarriedUsers(Users):
+    """A host's users: what the newest call of each credential says of them."""
+
+    def carry(self, credential: str, allowed_roots: tuple[str, ...] | None) -> None:
+        """Takes what a session's state says of its user."""
+        if allowed_roots is None:
+            self._by_credential.pop(credential, None)
+        else:
+            self.present = True
+            self._by_credential[credential] = User(user_name(credential), credential, roots=allowed_roots)
+
+    def restricted(self, credential: str) -> User | None:
+        return self._by_credential.get(credential)
 
 
 class RecordedViews(SymbolViews):
@@ -109,9 +131,9 @@ class RecordedViews(SymbolViews):
         del session.views[place]
 
 
-def state_of(session: Session, *, edits: bool, notes: bool) -> SessionState:
-    """What a call of the session may need; `edits`, `notes`: the call is an edit, or about memories. What the session
-    saw must have been loaded (`SymbolViews.load`)."""
+def state_of(session: Session, *, edits: bool, notes: bool, user: User | None = None) -> SessionState:
+    """What a call of the session may need; `edits`, `notes`: the call is an edit, or about memories; `user`: a team's,
+    who may not see everything. What the session saw must have been loaded (`SymbolViews.load`)."""
     return SessionState(
         id=session.id,
         identified_by=session.identified_by,
@@ -135,6 +157,7 @@ def state_of(session: Session, *, edits: bool, notes: bool) -> SessionState:
         dependencies_noted=_as_list(session.dependencies_noted),
         restrictions_noted=list(session.restrictions_noted),
         held_back_told=session.held_back_told,
+        allowed_roots=user.roots if user is not None and user.roots else None,
     )
 
 

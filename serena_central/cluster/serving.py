@@ -6,12 +6,10 @@ import socket
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager
 
-import anyio.to_thread
-
-from serena_central.cluster import ray_cluster
 from serena_central.cluster.front import ClusterFront
 from serena_central.cluster.node import running_node
 from serena_central.cluster.ray_cluster import DirectoryClient
+from serena_central.cluster.ray_processes import LOOPBACK, RayNode, address_towards, connected
 from serena_central.core.errors import ConfigError
 from serena_central.core.places import Places
 from serena_central.tools.context import Services
@@ -32,12 +30,9 @@ async def fronting(
         ClusterError: no cluster answers.
     """
     if address != LOCAL:
-        await anyio.to_thread.run_sync(ray_cluster.connect, address)
-        try:
+        async with connected(RayNode(address, address_towards(address))):
             directory = DirectoryClient.found()
             yield lambda services, local: ClusterFront(services, local, directory)
-        finally:
-            await anyio.to_thread.run_sync(ray_cluster.disconnect)
         return
     if not patterns:
         raise ConfigError(
@@ -46,10 +41,11 @@ async def fronting(
     os.environ["RAY_AUTH_MODE"] = "token"
     os.environ.setdefault("RAY_AUTH_TOKEN", secrets.token_hex(24))
     port = _free_port()
-    async with running_node(LOCAL, f"127.0.0.1:{port}", "127.0.0.1", port, patterns, places) as directory:
+    ray = RayNode(f"{LOOPBACK}:{port}", LOOPBACK, port)
+    async with running_node(LOCAL, ray, patterns, places) as directory:
         yield lambda services, local: ClusterFront(services, local, directory)
 
 
 def _free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as listener:
+    with socket.create_server((LOOPBACK, 0)) as listener:
         return listener.getsockname()[1]

@@ -20,7 +20,7 @@ from tests.support.child import environment
 
 PROGRAM = Path(sys.executable).with_name("serena-central")
 REPOSITORY = Path(__file__).parents[2]
-PATIENCE_S = 120
+PATIENCE_S = 300
 
 SHOP = "class Cart:\n    def total(self) -> int:\n        return helper()\n\n\ndef helper() -> int:\n    return 1\n"
 
@@ -41,7 +41,7 @@ class RunningCluster:
         servers.chmod(0o700)
         if not (servers / "servers").exists():
             (servers / "servers").symlink_to(REPOSITORY / "build/servers-home/servers")
-        ray = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": self.token, "RAY_TMPDIR": "/tmp"}
+        ray = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": self.token}
         return environment(self.folder / home, **ray, SERENA_CENTRAL_TRUSTED_ROOTS=str(self.folder))
 
     def command(self, *arguments: str, home: str = "front") -> subprocess.CompletedProcess[str]:
@@ -63,8 +63,17 @@ class RunningCluster:
         globs = [part for root in roots for part in ("--root", root)]
         self.start(name, "Stop: Ctrl-C", "node", *begin, "--name", name, *globs)
 
-    def front(self) -> None:
-        self.start("front", "Stop: Ctrl-C", "serve", "--port", "0", "--cluster", f"127.0.0.1:{self.port}")
+    def front(self, address: str | None = None, *arguments: str) -> None:
+        self.start(
+            "front",
+            "Stop: Ctrl-C",
+            "serve",
+            "--port",
+            "0",
+            "--cluster",
+            address or f"127.0.0.1:{self.port}",
+            *arguments,
+        )
         self.url = json.loads((self.folder / "front/home/server.json").read_text())["url"].removesuffix("/mcp")
 
     def post(self, tool: str, session: str = "one", **arguments: Any) -> httpx.Response:
@@ -87,6 +96,24 @@ class RunningCluster:
     def host(self, root: Path) -> dict[str, Any]:
         """The placement of a root, with what its host says."""
         return next(one for one in self.status()["placements"] if one["root"] == str(root))
+
+    def listening(self) -> dict[str, list[str]]:
+        """Addresses that all processes of the cluster listen on → which do."""
+        found: dict[str, list[str]] = {}
+        for process in self.below():
+            for one in process.net_connections("tcp"):
+                if one.status == psutil.CONN_LISTEN:
+                    found.setdefault(one.laddr.ip.removeprefix("::ffff:"), []).append(" ".join(process.cmdline())[:80])
+        return found
+
+    def below(self) -> list[psutil.Process]:
+        """All processes that live, those of nodes and the front included."""
+        return [
+            child
+            for process in self.processes.values()
+            if psutil.pid_exists(process.pid)
+            for child in [psutil.Process(process.pid), *psutil.Process(process.pid).children(recursive=True)]
+        ]
 
     def project(self, name: str) -> Path:
         root = self.folder / "src" / name
@@ -111,12 +138,8 @@ def running_cluster(folder: Path) -> Generator[RunningCluster]:
     try:
         yield cluster
     finally:
-        below = [
-            child
-            for process in cluster.processes.values()
-            if psutil.pid_exists(process.pid)
-            for child in psutil.Process(process.pid).children(recursive=True)
-        ]
+        started = {process.pid for process in cluster.processes.values()}
+        below = [child for child in cluster.below() if child.pid not in started]
         for process in reversed(cluster.processes.values()):
             process.terminate()
         for process in cluster.processes.values():

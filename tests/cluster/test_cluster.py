@@ -59,6 +59,13 @@ def test_an_edit_is_made_where_the_project_is_and_conflicts_are_found_across_the
     assert made["edit"] in history.stdout
 
 
+def test_nothing_of_a_cluster_on_loopback_listens_beyond_it(cluster: RunningCluster) -> None:
+    cluster.call("find_symbol", name_path_pattern="Cart", project="shop")
+    found = cluster.listening()
+    assert found.keys() == {"127.0.0.1"}, found
+    assert any("gcs_server" in name for name in found["127.0.0.1"])  # Ray's processes were looked at
+
+
 def test_a_killed_host_is_replaced_within_the_call(cluster: RunningCluster) -> None:
     root = cluster.project("shop")
     cluster.call("find_symbol", name_path_pattern="Cart", project="shop")

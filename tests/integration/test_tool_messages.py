@@ -12,10 +12,11 @@ import msgspec
 import pytest
 
 from serena_central.app import Application
+from serena_central.cluster.error_data import error_data, error_of
 from serena_central.cluster.host import RunServer
-from serena_central.cluster.messages import VERSION, decode_reply, encode_run, error_data, error_of, failure_of
+from serena_central.cluster.messages import VERSION, decode_reply, encode_run, failure_of
 from serena_central.cluster.remote_host import RemoteHost
-from serena_central.cluster.remote_session import RecordedViews
+from serena_central.cluster.remote_session import CarriedUsers, RecordedViews
 from serena_central.core import errors, progress
 from serena_central.core.errors import ClusterError, SerenaCentralError
 from serena_central.projects.project import Project
@@ -147,9 +148,9 @@ class Both:
 
 def two_ways(parts: Application) -> Both:
     services = Services(**{field.name: getattr(parts, field.name) for field in fields(Services)})
-    remote = replace(services, views=RecordedViews(parts.store))
+    remote = replace(services, views=RecordedViews(parts.store), users=CarriedUsers())
     wire = Memory(RunServer(remote, Idempotency()), [])
-    host = RemoteHost(wire, sessions=parts.sessions, views=parts.views, made=lambda _row: None)
+    host = RemoteHost(wire, services=services)
     idempotency = Idempotency()
     idempotency.expect({}, complete=True)
     return Both(
