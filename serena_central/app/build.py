@@ -90,6 +90,8 @@ from serena_central.web.accounts import AccountRoutes
 from serena_central.web.alert_switch import AlertSwitch
 from serena_central.web.api import Api
 from serena_central.web.calls import Calls
+from serena_central.web.cluster import ClusterRoutes
+from serena_central.web.cluster_view import ClusterView
 from serena_central.web.gates import Gates
 from serena_central.web.hooks import Hooks
 from serena_central.web.memory_record import MemoryRecord
@@ -117,8 +119,14 @@ if TYPE_CHECKING:
 
 MCP_PATH = "/mcp"
 
-HostOf = Callable[[Services, ToolHost], ToolHost]
-"""Makes what carries tools out of the services and of what would do it in this process."""
+
+@dataclass(frozen=True)
+class Cluster:
+    """What carries tools out in place of this process. `host` makes it of the services and of what would do it in this
+    process; `view` is what people are shown."""
+
+    host: Callable[[Services, ToolHost], ToolHost]
+    view: ClusterView
 
 
 @dataclass(frozen=True)
@@ -157,12 +165,12 @@ def build(
     catalogue: Catalogue = CATALOGUE,
     resources: Resources | None = None,
     prompts: Prompts | None = None,
-    host: HostOf | None = None,
+    cluster: Cluster | None = None,
 ) -> Application:
     """Builds the server. `stop` starts its shutdown when /api is asked for it, and must return at once.
     `applier` writes the edits (tests pass one that crashes half-way); `catalogue` holds the tools. `resources` and
-    `prompts` are what MCP clients are offered in place of the server's own. `host` makes what carries tools out in
-    place of this process, which opens no projects then.
+    `prompts` are what MCP clients are offered in place of the server's own. With a `cluster`
+    this process opens no projects.
 
     Raises:
         ConfigError: the settings can't be used together, or the token's file is not safe.
@@ -174,7 +182,7 @@ def build(
     runs: list[Run] = [running_time.run]
     start_up = StartUp()
     base = _base(runs, loaded, places, start_up)
-    projects = _projects(runs, base, applier or Applier(Journal(places.journal)), opens=host is None)
+    projects = _projects(runs, base, applier or Applier(Journal(places.journal)), opens=cluster is None)
     services = _services(runs, base, projects, catalogue)
     _warming_on_start(runs, services)
     alerts = AlertSwitch(settings.alerts, base.bus)
@@ -187,7 +195,7 @@ def build(
         record=base.store.writer.put,
         idempotency=projects.idempotency,
         transcript=recording.put,
-        host=None if host is None else partial(host, services),
+        host=None if cluster is None else partial(cluster.host, services),
     )
     recorder = SessionRecorder(services.sessions, services.store, services.bus)
     endpoint = _mcp(runs, services, caller, token, recorder, start_up, resources, prompts)
@@ -198,7 +206,8 @@ def build(
     services.tasks.build = partial(_scheduler, services, caller, token, recording)
     services.tasks.build_plans = partial(_plans, services)
     runs.append(services.tasks.run)
-    return _faces(runs, services, caller, endpoint, token, recorder, stop, live_settings)
+    view = None if cluster is None else cluster.view
+    return _faces(runs, services, caller, endpoint, token, recorder, stop, live_settings, view)
 
 
 @dataclass(frozen=True)
@@ -507,6 +516,7 @@ def _faces(
     recorder: SessionRecorder,
     stop: Callable[[], None],
     live_settings: LiveSettings,
+    cluster: ClusterView | None,
 ) -> Application:
     """What clients and browsers reach: /mcp, /api, /metrics and the dashboard, behind the access check."""
     settings, projects, repos, sessions = services.settings, services.projects, services.super_repos, services.sessions
@@ -515,7 +525,12 @@ def _faces(
     runs.append(MemoryRecord(services.pool, services.store.writer).run)
     browsers = Browsers(services.places.browsers_file, token.credential)
     parts = WebServices(
-        **_fields_of(services), caller=caller, tally=tally, browsers=browsers, live_settings=live_settings
+        **_fields_of(services),
+        caller=caller,
+        tally=tally,
+        browsers=browsers,
+        live_settings=live_settings,
+        cluster=cluster,
     )
     dashboard = Dashboard(parts)
     accounts = Accounts(services.users, services.store, sessions, services.bus)
@@ -555,6 +570,7 @@ def _faces(
                 warming=Warming(services.warm_up, projects, repos),
                 calls=Calls(parts),
                 accounts=AccountRoutes(accounts),
+                cluster=ClusterRoutes(parts),
                 dashboard=dashboard,
             ),
         ],

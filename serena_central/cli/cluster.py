@@ -8,10 +8,14 @@ from typing import TYPE_CHECKING, Any
 import anyio
 import click
 
-from serena_central.core.errors import ConfigError
+from serena_central.cli.exits import Unsuccessful
+from serena_central.cli.output import json_option, megabytes, print_json, printable
+from serena_central.core.errors import ClusterError, ConfigError
+from serena_central.core.words import counted
 
 if TYPE_CHECKING:
     from serena_central.cluster.ray_cluster import DirectoryClient
+    from serena_central.web.cluster_view import ClusterView, HostView
 
 Ask = Callable[["DirectoryClient"], Awaitable[Any]]
 
@@ -30,7 +34,6 @@ _ADDRESS = click.option(
     metavar="HOST:PORT",
     help="The head's address.",
 )
-_JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
 
 @click.group(epilog="Example: serena-central cluster status --cluster 10.0.0.1:6379")
@@ -40,31 +43,75 @@ def command() -> None:
 
 @command.command(epilog="Example: serena-central cluster status --cluster 10.0.0.1:6379")
 @_ADDRESS
-@_JSON
+@json_option
 def status(*, address: str, as_json: bool) -> None:
     """Nodes, and the project hosts on them."""
-    said = _asked(address, _status)
+    said = _asked(address, lambda directory: _view(directory).status())
+    if said.problem:
+        raise ClusterError(said.problem)
     if as_json:
-        click.echo(json.dumps(said))
+        print_json(said)
         return
-    for node in said["nodes"]:
-        state = "draining" if node["draining"] else "alive" if node["alive"] else f"silent for {node['heard_s_ago']} s"
-        free, total = node["available_bytes"] >> 20, node["total_bytes"] >> 20
+    for node in said.nodes:
+        state = f"silent for {node.heard_s_ago} s" if node.state == "silent" else node.state
+        hosts = said.on(node.name)
         click.echo(
-            f"{node['name']}: {state}, {free} of {total} MB free, load {node['load']:.1f}, "
-            f"{len(node['hosts'])} of {len(node['roots'])} projects hosted"
+            f"{node.name}: {state}, {megabytes(node.available_bytes)} of {megabytes(node.total_bytes)} free, "
+            f"load {node.load:.1f}, {len(hosts)} of {len(node.roots)} projects hosted"
         )
-        for host in (one for one in said["placements"] if one["node"] == node["name"]):
-            seen = host.get("status")
-            more = f"{seen['memory_bytes'] >> 20} MB, {len(seen['servers'])} language servers" if seen else "no answer"
-            click.echo(f"  {host['root']}  epoch {host['epoch']}, {more}")
-    if not said["nodes"]:
+        for host in hosts:
+            click.echo(f"  {host.root}  epoch {host.epoch}, {_told(host)}")
+    if not said.nodes:
         click.echo("No nodes.")
+
+
+def _told(host: "HostView") -> str:
+    state = host.state
+    if state is None:
+        return "no answer"
+    servers = f"{counted(len(state.servers), 'language server')} with {megabytes(state.servers_bytes)}"
+    return f"{megabytes(state.memory_bytes)}, {servers}, {counted(state.calls, 'call')}"
+
+
+@command.command(epilog="Example: serena-central cluster logs --session s-1 --cluster 10.0.0.1:6379")
+@_ADDRESS
+@json_option
+@click.option("--session", help="Only records of the session with this id (serena-central sessions).")
+@click.option("-n", "count", type=click.IntRange(1, 5000), default=50, show_default=True, help="Number of records.")
+def logs(*, address: str, as_json: bool, session: str | None, count: int) -> None:
+    """The newest records of the logs of all project hosts, on all nodes."""
+    said = _asked(address, lambda directory: _view(directory).records(session, count))
+    if as_json:
+        print_json(said)
+        return
+    for one in said.records:
+        click.echo(f"{one.node} {one.host}: {printable(one.text)}")
+    for node in said.missing:
+        click.echo(f"serena-central: the node {node} does not answer; its records are missing.", err=True)
+
+
+@command.command(epilog="Exits with 1 if a check fails. Example: serena-central cluster doctor --cluster 10.0.0.1:6379")
+@_ADDRESS
+@json_option
+def doctor(*, address: str, as_json: bool) -> None:
+    """Check all nodes as `serena-central doctor` checks this machine."""
+    from serena_central.cli.doctor import MARKS  # late: `serve` imports this module, and none of the checks
+
+    said = _asked(address, lambda directory: _view(directory).checks())
+    if as_json:
+        print_json(said)
+    else:
+        for one in said.checks:
+            click.echo(f"{one.node}: {MARKS[one.state]} {one.name}: {printable(one.says)}")
+            if one.advice:
+                click.echo(f"        → {printable(one.advice)}")
+    if any(one.state == "failed" for one in said.checks):
+        raise Unsuccessful
 
 
 @command.command(epilog="Example: serena-central cluster drain NODE --cluster 10.0.0.1:6379")
 @_ADDRESS
-@_JSON
+@json_option
 @click.option("--undo", is_flag=True, help="Let it take projects again.")
 @click.argument("node")
 def drain(*, address: str, as_json: bool, undo: bool, node: str) -> None:
@@ -80,7 +127,7 @@ def drain(*, address: str, as_json: bool, undo: bool, node: str) -> None:
 
 @command.command(epilog="Example: serena-central cluster move ~/src/app --to NODE --cluster 10.0.0.1:6379")
 @_ADDRESS
-@_JSON
+@json_option
 @click.option("--to", "node", help="The node (default: the one with the most free memory).")
 @click.argument("root")
 def move(*, address: str, as_json: bool, node: str | None, root: str) -> None:
@@ -104,20 +151,7 @@ def _asked(address: str, ask: Ask) -> Any:
         ray_cluster.disconnect()
 
 
-async def _status(directory: "DirectoryClient") -> dict[str, Any]:
-    """The directory's, with what each host says of itself."""
-    import msgspec
+def _view(directory: "DirectoryClient") -> "ClusterView":
+    from serena_central.cluster.ray_view import RayView
 
-    from serena_central.cluster.directory import Placement
-    from serena_central.cluster.ray_cluster import HostWire
-
-    said = await directory.status()
-    async with anyio.create_task_group() as tasks:
-        for one in said["placements"]:
-
-            async def ask(placement: dict[str, Any]) -> None:
-                wire = HostWire(msgspec.convert({**placement}, Placement))
-                placement["status"] = await wire.status()
-
-            tasks.start_soon(ask, one)
-    return said
+    return RayView(directory)

@@ -19,10 +19,12 @@ MARKS = {"ok": "ok     ", "info": "       ", "warning": "WARNING", "failed": "FA
 
 @click.command(epilog="Exits with 1 if a required check fails. Example: serena-central doctor --json")
 @json_option
-def command(*, as_json: bool) -> None:
+@click.option("--node", is_flag=True, help="Check a machine of a cluster, on which no server is expected.")
+def command(*, as_json: bool, node: bool) -> None:
     """Check machine, settings, server, database and language servers; each problem says what to do."""
     places = Places.of_user()
-    checks = [*check_machine(places), *check_server(places), *anyio.run(check_languages, places)]
+    server = [] if node else check_server(places)
+    checks = [*check_machine(places), *server, *anyio.run(check_languages, places)]
     if as_json:
         print_json([check._asdict() for check in checks])
     else:

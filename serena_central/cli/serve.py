@@ -38,7 +38,7 @@ from serena_central.files.atomic import write_whole
 from serena_central.standalone.lock import lock_at_once
 
 if TYPE_CHECKING:
-    from serena_central.app.build import HostOf
+    from serena_central.app.build import Cluster
     from serena_central.projects.registry import ProjectRegistry
 
 logger = logging.getLogger(__name__)
@@ -196,8 +196,8 @@ async def _serve(
     def stop() -> None:
         server.should_exit = True
 
-    async with _cluster(start.cluster, start.projects, loaded.value, places) as host:
-        application = build(loaded, places, stop=stop, host=host)
+    async with _cluster(start.cluster, start.projects, loaded.value, places) as cluster:
+        application = build(loaded, places, stop=stop, cluster=cluster)
 
         class Announcing(CentralServer):
             @contextmanager
@@ -219,7 +219,7 @@ async def _serve(
                 _announce(places, url, link)
                 if start.open_page:
                     webbrowser.open(link)
-                for root in roots if host is None else ():
+                for root in roots if cluster is None else ():
                     try:
                         await application.projects.open(root)
                     except SerenaCentralError as error:
@@ -233,7 +233,7 @@ async def _serve(
 
 def _cluster(
     address: str | None, projects: tuple[Path, ...], settings: ServerSettings, places: Places
-) -> AbstractAsyncContextManager["HostOf | None"]:
+) -> AbstractAsyncContextManager["Cluster | None"]:
     """The project hosts of a cluster while the block is open; None without one."""
     if address is None:
         return nullcontext()

@@ -72,6 +72,10 @@ class Hosts(Protocol):
         """Whether anything on a node answers."""
         ...
 
+    def agent(self, node: str) -> str | None:
+        """The name of what answers questions about a node; None if nothing does."""
+        ...
+
     async def start(self, root: str, epoch: int, node: str, home: str) -> str:
         """Returns the host's name once it answers. One that does not start is not left behind."""
         ...
@@ -194,6 +198,7 @@ class Directory:
                     **msgspec.structs.asdict(node),
                     "heard_s_ago": round(self._clock() - node.heard_at, 1),
                     "alive": node.name in living,
+                    "agent": self._hosts.agent(node.name),
                     "hosts": sorted(root for root, placed in self._placements.items() if placed.node == node.name),
                 }
                 for node in self._nodes.values()

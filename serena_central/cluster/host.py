@@ -71,6 +71,13 @@ class RunServer:
         edits = await self._rows(run, reply)
         self.calls += 1
         self.failed += failure is not None
+        logger.info(
+            "%s, call %s: %s",
+            tool.name,
+            run.id,
+            "ok" if failure is None else type(failure).__name__,
+            extra={"session": session.id, "project": ", ".join(project.name for project in reply.projects) or None},
+        )
         return encode_reply(session, reply, failure, edits=edits, phases=phases, halt=self._taken_halt(session))
 
     def _taken_halt(self, session: Session) -> Halt | None:

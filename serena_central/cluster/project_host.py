@@ -16,7 +16,6 @@ from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, replace
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any
 
 import psutil
 
@@ -34,6 +33,7 @@ from serena_central.editing.transaction import Applier
 from serena_central.files.atomic import write_whole
 from serena_central.standalone.lock import lock_at_once
 from serena_central.tools.context import Services
+from serena_central.web.cluster_view import HostProject, HostServer, HostState
 
 logger = logging.getLogger(__name__)
 
@@ -55,22 +55,24 @@ class ProjectHost:
         """The reply to a run; both are messages."""
         return await self.server.run(message, on_progress)
 
-    def status(self) -> dict[str, Any]:
-        """What it holds, and what it needs, as plain data; some milliseconds."""
-        servers = self.services.pool.snapshot()
-        return {
-            "root": self.root,
-            "epoch": self.epoch,
-            "pid": os.getpid(),
-            "began_at": self.began_at,
-            "memory_bytes": psutil.Process().memory_info().rss,
-            "servers": [{"server": one.server, "root": str(one.root), "state": str(one.state)} for one in servers],
-            "projects": [
-                {"name": one.name, "root": one.root, "files": one.files, "indexed": one.indexed}
+    def state(self) -> HostState:
+        """What it holds, and what it needs; some milliseconds."""
+        return HostState(
+            pid=os.getpid(),
+            began_at=self.began_at,
+            memory_bytes=psutil.Process().memory_info().rss,
+            calls=self.server.calls,
+            failed=self.server.failed,
+            servers=[
+                HostServer(one.server, str(one.root), str(one.state), one.memory_bytes)
+                for one in self.services.pool.snapshot()
+            ],
+            projects=[
+                HostProject(one.name, one.root, one.files, one.indexed)
                 for one in self.services.projects.snapshots()
                 if one.open
             ],
-        }
+        )
 
 
 def home_of(root: str, node_home: Path) -> Path:

@@ -24,6 +24,7 @@ from serena_central.cluster.error_data import ErrorData, error_data, error_of
 from serena_central.cluster.ray_loopback import keep_loopback
 from serena_central.core.errors import ClusterError, ConfigError, SerenaCentralError
 from serena_central.core.progress import Listener
+from serena_central.web.cluster_view import HostState
 
 NAMESPACE = "serena-central"
 
@@ -222,13 +223,14 @@ class HostWire:
             except (TimeoutError, RayActorError) as error:
                 return [error]
 
-    async def status(self) -> dict[str, Any] | None:
+    async def status(self) -> HostState | None:
         """What the host says of itself; None if it does not answer."""
         try:
             if self._actor is None:
                 self._actor = ray.get_actor(self.placement.host, namespace=NAMESPACE)
             with anyio.fail_after(PING_S):
-                return await self._actor.status.remote()
+                said = await self._actor.status.remote()
+            return None if said is None else msgspec.msgpack.decode(said, type=HostState)
         except (ValueError, TimeoutError, RayActorError, RayTaskError):
             return None
 

@@ -67,6 +67,10 @@ class _RayHosts:
     def prepare(self, node: str) -> None:
         self._spares[node] = self._created(node)
 
+    def agent(self, node: str) -> str | None:
+        """Its spare host."""
+        return self._spares.get(node)
+
     async def is_alive(self, node: str) -> bool:
         """By its spare host."""
         name = self._spares.get(node)

@@ -10,12 +10,15 @@ from collections.abc import AsyncGenerator
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import anyio
+import anyio.to_thread
+import msgspec
 import ray
 from ray.exceptions import GetTimeoutError, RayActorError
 
+from serena_central.cluster.node_reports import doctor, records_below
 from serena_central.cluster.ray_cluster import DIRECTORY, NAMESPACE, outcome_of
 from serena_central.core.errors import HostFenced, HostUnavailable, SerenaCentralError
 from serena_central.core.groups import only_cause
@@ -108,8 +111,17 @@ class HostActor:
     async def ping(self) -> int:
         return self._epoch
 
-    async def status(self) -> dict[str, Any] | None:
-        return self._host.status() if self._host is not None else None
+    async def status(self) -> bytes | None:
+        """The host's state; None where it is a spare."""
+        return msgspec.msgpack.encode(self._host.state()) if self._host is not None else None
+
+    async def records(self, home: str, session: str | None, count: int) -> bytes:
+        """Of the logs of all hosts of a node, those that ended included."""
+        return msgspec.msgpack.encode(await anyio.to_thread.run_sync(records_below, Path(home), session, count))
+
+    async def checks(self) -> bytes:
+        """What `serena-central doctor` prints here, as JSON."""
+        return await doctor()
 
     async def end(self) -> None:
         """Ends it as a server ends: language servers and journal are closed."""

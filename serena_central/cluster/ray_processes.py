@@ -31,7 +31,7 @@ logger = logging.getLogger(__name__)
 LOOPBACK = "127.0.0.1"
 """The one address that Ray binds all of its sockets to; with any other it listens on all interfaces."""
 
-START_S = 120.0
+START_S = 300.0
 """How long Ray may take to start, all attempts together …"""
 
 ATTEMPTS = 3
@@ -131,7 +131,7 @@ async def _started(node: RayNode, folder: Path) -> AsyncGenerator[None]:
     environment = {**os.environ, **_environment()}
     deadline = anyio.current_time() + START_S
     for attempt in range(ATTEMPTS):
-        output = _Output()
+        output, started = _Output(), False
         async with supervised(
             _command(node, folder), Path.home(), environment=environment, ladder=ENDING, merged=True
         ) as child:

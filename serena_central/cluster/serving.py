@@ -3,26 +3,24 @@
 import os
 import secrets
 import socket
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 
+from serena_central.app.build import Cluster
 from serena_central.cluster.front import ClusterFront
 from serena_central.cluster.node import running_node
 from serena_central.cluster.ray_cluster import DirectoryClient
 from serena_central.cluster.ray_processes import LOOPBACK, RayNode, address_towards, connected
+from serena_central.cluster.ray_view import RayView
 from serena_central.core.errors import ConfigError
 from serena_central.core.places import Places
-from serena_central.tools.context import Services
-from serena_central.tools.tool_run import ToolHost
 
 LOCAL = "local"
 """In place of an address: a cluster of this machine alone, which lasts as long as the server."""
 
 
 @asynccontextmanager
-async def fronting(
-    address: str, patterns: Sequence[str], places: Places
-) -> AsyncGenerator[Callable[[Services, ToolHost], ToolHost]]:
+async def fronting(address: str, patterns: Sequence[str], places: Places) -> AsyncGenerator[Cluster]:
     """Makes the front of a server, while the block is open. `patterns`: what a local cluster offers.
 
     Raises:
@@ -32,7 +30,7 @@ async def fronting(
     if address != LOCAL:
         async with connected(RayNode(address, address_towards(address))):
             directory = DirectoryClient.found()
-            yield lambda services, local: ClusterFront(services, local, directory)
+            yield _cluster(directory)
         return
     if not patterns:
         raise ConfigError(
@@ -43,7 +41,11 @@ async def fronting(
     port = _free_port()
     ray = RayNode(f"{LOOPBACK}:{port}", LOOPBACK, port)
     async with running_node(LOCAL, ray, patterns, places) as directory:
-        yield lambda services, local: ClusterFront(services, local, directory)
+        yield _cluster(directory)
+
+
+def _cluster(directory: DirectoryClient) -> Cluster:
+    return Cluster(lambda services, local: ClusterFront(services, local, directory), RayView(directory))
 
 
 def _free_port() -> int:

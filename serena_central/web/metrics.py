@@ -19,6 +19,7 @@ from serena_central.pool.breaker import BreakerState
 from serena_central.pool.snapshot import ServerSnapshot
 from serena_central.pool.state import RunState
 from serena_central.sessions.session import SessionState
+from serena_central.web.cluster_view import ClusterStatus
 from serena_central.web.tally import BUCKETS_S
 from serena_central.web.web_services import WebServices
 
@@ -40,7 +41,8 @@ class Metrics:
         from prometheus_client.exposition import choose_encoder
 
         registry = CollectorRegistry(auto_describe=False)
-        registry.register(_Collected([*self.collect(), *await anyio.to_thread.run_sync(_of_process)]))
+        cluster = [] if self.parts.cluster is None else [*_nodes(await self.parts.cluster.status())]
+        registry.register(_Collected([*self.collect(), *cluster, *await anyio.to_thread.run_sync(_of_process)]))
         try:
             encode, content_type = choose_encoder(request.headers.get("accept", ""))
         except (TypeError, ValueError):  # a header that can't be read asks for nothing
@@ -164,6 +166,27 @@ def _of_process() -> list["Metric"]:
     from prometheus_client import CollectorRegistry, ProcessCollector
 
     return list(ProcessCollector(registry=CollectorRegistry()).collect())
+
+
+def _nodes(status: ClusterStatus) -> Iterator["Metric"]:
+    """Of each node of a cluster; nodes are machines, so that their names are few."""
+    hosts = {node.name: status.on(node.name) for node in status.nodes}
+    states = {name: [host.state for host in found if host.state is not None] for name, found in hosts.items()}
+    up = {(one.name,): int(one.state != "silent") for one in status.nodes}
+    yield _gauge("node_up", "Whether a node announces itself.", ["node"], up)
+    free = {(one.name,): one.available_bytes for one in status.nodes}
+    yield _gauge("node_memory_available_bytes", "Free memory of a node.", ["node"], free)
+    yield _gauge("node_load", "Load average of one minute.", ["node"], {(one.name,): one.load for one in status.nodes})
+    running = {(name,): len(found) for name, found in hosts.items()}
+    yield _gauge("node_project_hosts", "Project hosts on a node.", ["node"], running)
+    own = {(name,): sum(one.memory_bytes for one in found) for name, found in states.items()}
+    yield _gauge("node_project_host_memory_bytes", "Memory of project hosts, without their servers.", ["node"], own)
+    servers = {(name,): sum(len(one.servers) for one in found) for name, found in states.items()}
+    yield _gauge("node_language_servers", "Language servers of a node's project hosts.", ["node"], servers)
+    memory = {(name,): sum(one.servers_bytes for one in found) for name, found in states.items()}
+    yield _gauge("node_language_server_memory_bytes", "Memory of these language servers (PSS).", ["node"], memory)
+    calls = {(name,): sum(one.calls for one in found) for name, found in states.items()}
+    yield _gauge("node_tool_calls", "Tool calls that the running project hosts have answered.", ["node"], calls)
 
 
 def _gauge(name: str, says: str, labels: Sequence[str], values: Mapping[Any, float]) -> "Metric":

@@ -17,6 +17,8 @@ from serena_central.web import schemas
 from serena_central.web.accounts import AccountRoutes, AddUser, UserList, UserToken, UserView
 from serena_central.web.api import Api, CallTool, OpenSession
 from serena_central.web.calls import MOST_CALLS, Calls
+from serena_central.web.cluster import ClusterRoutes
+from serena_central.web.cluster_view import ClusterStatus, NodeChecks, NodeRecords
 from serena_central.web.gates import ClientEvent, Gates
 from serena_central.web.hooks import CloseConversation, Hooks
 from serena_central.web.metrics import Metrics
@@ -47,6 +49,7 @@ def routes(
     warming: Warming,
     calls: Calls,
     accounts: AccountRoutes,
+    cluster: ClusterRoutes,
     gates: Gates,
     upstreams: Upstreams,
     tasks: Tasks,
@@ -62,6 +65,7 @@ def routes(
         warming=warming,
         calls=calls,
         accounts=accounts,
+        cluster=cluster,
         gates=gates,
         upstreams=upstreams,
         tasks=tasks,
@@ -81,6 +85,7 @@ def operations(
     warming: Warming,
     calls: Calls,
     accounts: AccountRoutes,
+    cluster: ClusterRoutes,
     gates: Gates,
     upstreams: Upstreams,
     tasks: Tasks,
@@ -256,6 +261,16 @@ def operations(
         ),
         _post("/servers/{server}/restart", api.restart_server, "Restarts a language server", answers.Restarted),
         _post("/servers/{server}/stop", api.stop_server, "Stops a language server", answers.Stopped),
+        _get("/cluster", cluster.status, "Nodes and project hosts of the cluster", ClusterStatus),
+        _get(
+            "/cluster/log",
+            cluster.records,
+            "The newest records of all project hosts' logs",
+            NodeRecords,
+            Query("session", "Records about the session with this id."),
+            LIMIT,
+        ),
+        _get("/cluster/checks", cluster.checks, "What `serena-central doctor` finds on each node", NodeChecks),
         _get(
             "/upstreams",
             upstreams.list_upstreams,

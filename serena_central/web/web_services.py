@@ -6,6 +6,7 @@ from serena_central.access.browsers import Browsers
 from serena_central.tools.call import ToolCaller
 from serena_central.tools.context import Services
 from serena_central.tools.live_settings import LiveSettings
+from serena_central.web.cluster_view import ClusterView
 from serena_central.web.tally import Tally
 
 
@@ -17,3 +18,5 @@ class WebServices(Services):
     tally: Tally
     browsers: Browsers
     live_settings: LiveSettings
+    cluster: ClusterView | None = None
+    """None: this process holds all projects itself."""

@@ -20,7 +20,7 @@ from tests.support.child import environment
 
 PROGRAM = Path(sys.executable).with_name("serena-central")
 REPOSITORY = Path(__file__).parents[2]
-PATIENCE_S = 300
+PATIENCE_S = 600
 
 SHOP = "class Cart:\n    def total(self) -> int:\n        return helper()\n\n\ndef helper() -> int:\n    return 1\n"
 
@@ -88,14 +88,18 @@ class RunningCluster:
         assert response.status_code == 200, response.text
         return response.json()["blocks"][0]
 
+    def get(self, path: str) -> httpx.Response:
+        token = (self.folder / "front/home/token").read_text().strip()
+        return httpx.get(f"{self.url}{path}", headers={"authorization": f"Bearer {token}"}, timeout=PATIENCE_S)
+
     def status(self) -> dict[str, Any]:
-        said = self.command("cluster", "status", "--cluster", f"127.0.0.1:{self.port}", "--json")
-        assert said.returncode == 0, said.stderr
-        return json.loads(said.stdout)
+        said = self.get("/api/v1/cluster")
+        assert said.status_code == 200, said.text
+        return said.json()
 
     def host(self, root: Path) -> dict[str, Any]:
-        """The placement of a root, with what its host says."""
-        return next(one for one in self.status()["placements"] if one["root"] == str(root))
+        """Where a root is, with what its host says."""
+        return next(one for one in self.status()["hosts"] if one["root"] == str(root))
 
     def listening(self) -> dict[str, list[str]]:
         """Addresses that all processes of the cluster listen on → which do."""

@@ -24,8 +24,8 @@ def test_a_call_is_answered_by_the_host_of_its_project(cluster: RunningCluster) 
     used = cluster.call("find_referencing_symbols", name_path="helper", relative_path="cart.py", project=str(root))
     assert "Cart/total" in used
     placed = cluster.host(root)
-    assert placed["status"]["projects"][0]["root"] == str(root)
-    assert placed["status"]["pid"] not in [process.pid for process in cluster.processes.values()]
+    assert placed["state"]["projects"][0]["root"] == str(root)
+    assert placed["state"]["pid"] not in [process.pid for process in cluster.processes.values()]
 
 
 def test_a_call_for_several_projects_is_answered_by_all_their_hosts(cluster: RunningCluster) -> None:
@@ -70,7 +70,7 @@ def test_a_killed_host_is_replaced_within_the_call(cluster: RunningCluster) -> N
     root = cluster.project("shop")
     cluster.call("find_symbol", name_path_pattern="Cart", project="shop")
     before = cluster.host(root)
-    os.kill(before["status"]["pid"], signal.SIGKILL)
+    os.kill(before["state"]["pid"], signal.SIGKILL)
     (root / "cart.py").write_text("class Basket: ...\n")  # while nobody watches
     assert names(cluster.call("find_symbol", name_path_pattern="Basket", project="shop")) == ["Basket"]
     after = cluster.host(root)
@@ -80,7 +80,7 @@ def test_a_killed_host_is_replaced_within_the_call(cluster: RunningCluster) -> N
 def test_a_stopped_host_is_replaced_and_never_writes_again(cluster: RunningCluster) -> None:
     root = cluster.project("shop")
     cluster.call("find_symbol", name_path_pattern="Cart", project="shop")
-    pid = cluster.host(root)["status"]["pid"]
+    pid = cluster.host(root)["state"]["pid"]
     process = psutil.Process(pid)
     process.suspend()
     edit = {"relative_path": "cart.py", "needle": "return 1", "repl": "return 7", "mode": "literal", "project": "shop"}

@@ -18,6 +18,7 @@ from serena_central.web.pages import (
     graph,
     hooks,
     memory,
+    nodes,
     overview,
     plans,
     project,
@@ -85,6 +86,9 @@ PAGES: tuple[Page, ...] = (
     about.PAGE,
 )
 
+PAGES_OF_CLUSTERS: tuple[Page, ...] = (nodes.PAGE,)
+"""Where other machines hold the projects."""
+
 ACTIONS: dict[str, Action] = {
     "/terminate": actions.terminate,
     "/revive": actions.revive,
@@ -117,17 +121,18 @@ class Pages:
     """What a browser gets."""
 
     def __init__(self, parts: WebServices, live: Live) -> None:
+        self.pages = PAGES if parts.cluster is None else (*PAGES[:1], *PAGES_OF_CLUSTERS, *PAGES[1:])
         self._assets = Assets()
-        self._endpoints = Endpoints(parts, live, PAGES, self._assets.digest)
+        self._endpoints = Endpoints(parts, live, self.pages, self._assets.digest)
         self.sign_in = SignIn(parts, self._endpoints)
         self.router = Router(self._routes(), redirect_slashes=False)
 
     def _routes(self) -> list[BaseRoute]:
         endpoints = self._endpoints
         gets = {
-            **{f"/live{page.path}": endpoints.stream(page) for page in PAGES if page.live},
+            **{f"/live{page.path}": endpoints.stream(page) for page in self.pages if page.live},
             "/live-pages": endpoints.translating(endpoints.streams),
-            **{page.path: endpoints.page(page) for page in PAGES},
+            **{page.path: endpoints.page(page) for page in self.pages},
             **{path: endpoints.download(download) for path, download in DOWNLOADS.items()},
             "/": _without_slash,
             "/enter": self.sign_in.enter,

@@ -25,6 +25,9 @@ class Recorded:
     async def is_alive(self, node: str) -> bool:
         return node not in self.dead
 
+    def agent(self, node: str) -> str | None:
+        return None
+
     def prepare(self, node: str) -> None:
         self.log.append(f"prepare {node}")
 
