@@ -7,11 +7,6 @@ from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 
 from serena_central.app.build import Cluster
-from serena_central.cluster.front import ClusterFront
-from serena_central.cluster.node import running_node
-from serena_central.cluster.ray_cluster import DirectoryClient
-from serena_central.cluster.ray_processes import LOOPBACK, RayNode, address_towards, connected
-from serena_central.cluster.ray_view import RayView
 from serena_central.core.errors import ConfigError
 from serena_central.core.places import Places
 
@@ -27,27 +22,34 @@ async def fronting(address: str, patterns: Sequence[str], places: Places) -> Asy
         ConfigError: the environment does not require Ray's token, or a local cluster would offer nothing.
         ClusterError: no cluster answers.
     """
+    if address == LOCAL:
+        if not patterns:
+            raise ConfigError(
+                "projects", "names no project, nor does --project: a local cluster would have nothing to hold"
+            )
+        os.environ["RAY_AUTH_MODE"] = "token"
+        os.environ.setdefault("RAY_AUTH_TOKEN", secrets.token_hex(24))
+    # Late: Ray reads when it is imported how it has to authenticate.
+    from serena_central.cluster.front import ClusterFront
+    from serena_central.cluster.node import running_node
+    from serena_central.cluster.ray_cluster import DirectoryClient
+    from serena_central.cluster.ray_processes import LOOPBACK, RayNode, address_towards, connected
+    from serena_central.cluster.ray_view import RayView
+
+    def cluster(directory: DirectoryClient) -> Cluster:
+        return Cluster(lambda services, local: ClusterFront(services, local, directory), RayView(directory))
+
     if address != LOCAL:
         async with connected(RayNode(address, address_towards(address))):
             directory = DirectoryClient.found()
-            yield _cluster(directory)
+            yield cluster(directory)
         return
-    if not patterns:
-        raise ConfigError(
-            "projects", "names no project, nor does --project: a local cluster would have nothing to hold"
-        )
-    os.environ["RAY_AUTH_MODE"] = "token"
-    os.environ.setdefault("RAY_AUTH_TOKEN", secrets.token_hex(24))
-    port = _free_port()
+    port = _free_port(LOOPBACK)
     ray = RayNode(f"{LOOPBACK}:{port}", LOOPBACK, port)
     async with running_node(LOCAL, ray, patterns, places) as directory:
-        yield _cluster(directory)
+        yield cluster(directory)
 
 
-def _cluster(directory: DirectoryClient) -> Cluster:
-    return Cluster(lambda services, local: ClusterFront(services, local, directory), RayView(directory))
-
-
-def _free_port() -> int:
-    with socket.create_server((LOOPBACK, 0)) as listener:
+def _free_port(host: str) -> int:
+    with socket.create_server((host, 0)) as listener:
         return listener.getsockname()[1]
