@@ -12,6 +12,7 @@ import anyio
 import httpx
 
 from serena_central.app import Application, CentralServer, build
+from serena_central.app.build import Cluster
 from serena_central.config.load import Sources, load_server_config
 from serena_central.core.places import Places
 from serena_central.sessions.session import ClientIdentity, Session
@@ -72,6 +73,7 @@ async def running_central(
     port: int = 0,
     patience_s: float = 60,
     catalogue: Catalogue = CATALOGUE,
+    cluster: Cluster | None = None,
 ) -> AsyncGenerator[RunningCentral]:
     """Runs a server below `home`; leaving the block stops it as a signal would. Start and stop may take `patience_s`
     each; what is done in between has the bound of its test."""
@@ -81,7 +83,7 @@ async def running_central(
     def stop() -> None:
         servers[0].should_exit = True
 
-    central = build(loaded, Places(home / "home"), stop=stop, catalogue=catalogue)
+    central = build(loaded, Places(home / "home"), stop=stop, catalogue=catalogue, cluster=cluster)
     servers.append(CentralServer(central))
     with anyio.fail_after(patience_s) as bound:
         async with serving(servers[0], port) as url:
