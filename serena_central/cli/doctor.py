@@ -23,7 +23,7 @@ MARKS = {"ok": "ok     ", "info": "       ", "warning": "WARNING", "failed": "FA
 def command(*, as_json: bool, node: bool) -> None:
     """Check machine, settings, server, database and language servers; each problem says what to do."""
     places = Places.of_user()
-    server = [] if node else check_server(places)
+    server = () if node else check_server(places)
     checks = [*check_machine(places), *server, *anyio.run(check_languages, places)]
     if as_json:
         print_json([check._asdict() for check in checks])
