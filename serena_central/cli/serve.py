@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-COLLECTOR = 10_000, 10, 5
+COLLECTOR = 10_000, 3, 20
 """Thresholds for collecting garbage. By default Python goes through everything for each 70,000 new objects, which one
 answer with 10,000 places makes several times: up to 0.1 s each, for which everybody waits."""
 
