@@ -14,6 +14,7 @@ import anyio.to_thread
 
 from serena_central.agents.tasks import TaskSpec, Transcript, Usage
 from serena_central.core.errors import TaskRefused
+from serena_central.transcripts.cleanup import pin
 from serena_central.transcripts.recorded_call import Recorded, RecordedCall, RecordedMessage, Spent
 from serena_central.transcripts.records import SUMMARY
 from serena_central.transcripts.resuming import Conversation, continued, resume
@@ -96,6 +97,21 @@ class TaskTranscripts:
             raise TaskRefused(f"Session {resumes} is of another project: {found.project}. Resume it with that one.")
         goal = continued(found, new=new)
         return Transcript(session=goal.session, root=root, resumes=resumes, attachments=tuple(goal.attachments))
+
+    async def keep(self, session: str) -> None:
+        """Keeps a session's transcript whatever its age.
+
+        Raises:
+            TaskRefused: that can't be noted.
+        """
+        try:
+            await anyio.to_thread.run_sync(self._pin, session)
+        except OSError as error:
+            raise TaskRefused(f"Its transcript can't be kept: {error.strerror or error}.") from error
+
+    def _pin(self, session: str) -> None:
+        self._folder.mkdir(mode=0o700, exist_ok=True)
+        pin(self._folder, session)
 
     async def conversation(self, session: str) -> Conversation:
         """What was said in a session so far.

@@ -48,6 +48,7 @@ def command() -> None:
     help="Go on with the conversation of a task or session (runner messages).",
 )
 @click.option("--new", is_flag=True, help="With --resume: in a session of its own; the other one stays as it is.")
+@click.option("--no-cleanup", is_flag=True, help="Keep its transcript whatever its age.")
 @click.option("--background", is_flag=True, help="Print its id and do not wait.")
 @json_option
 def run(*, background: bool, as_json: bool, **asked: Any) -> None:

@@ -54,6 +54,8 @@ class TaskRequest(msgspec.Struct, frozen=True, kw_only=True):
     """A session of this server's transcripts, or a task, whose conversation it goes on with."""
     new: bool = False
     """In a session of its own, which refers to that one."""
+    no_cleanup: bool = False
+    """Its transcript is kept whatever its age."""
 
 
 class TaskOffer:
@@ -168,6 +170,9 @@ class TaskOffer:
         scheduler = await self.scheduler()
         runner, definition = await self._chosen(asked, root)
         resumes = await self._resumed(scheduler, asked.resume, runner) if asked.resume else ""
+        transcript = await scheduler.transcripts.place(str(root), resumes, new=asked.new)
+        if asked.no_cleanup:
+            await scheduler.transcripts.keep(transcript.session)
         parent = scheduler.records.of_session(called_by)
         policy = scheduler.policy
         return await scheduler.submit(
@@ -177,7 +182,7 @@ class TaskOffer:
                 root=str(root),
                 session=new_session_id(),
                 runner=runner,
-                transcript=await scheduler.transcripts.place(str(root), resumes, new=asked.new),
+                transcript=transcript,
                 budget=Budget(
                     time_s=asked.timeout_s or policy.timeout_s,
                     tokens=asked.max_tokens or policy.max_tokens,

@@ -1,6 +1,6 @@
 """Transcripts of tasks: written without a setting, and resumed. Real tools and a real server; the model is scripted."""
 
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -8,6 +8,7 @@ from uuid import UUID
 import httpx
 import pytest
 
+from serena_central.transcripts.cleanup import clean_up, pin, pinned
 from serena_central.transcripts.reader import records, sessions
 from serena_central.transcripts.records import AnyRecord, AssistantMessage, ToolCall, ToolResult, UserMessage
 from serena_central.transcripts.resuming import continued, resume
@@ -95,6 +96,20 @@ async def test_a_conversation_is_resumed_where_it_was_in_the_same_session_or_a_n
     assert found.last_at
     idle = [continued(found, new=False, now=found.last_at + timedelta(hours=hours)) for hours in (23, 25)]
     assert [one.session == found.session for one in idle] == [True, False]
+
+
+async def test_a_task_without_cleanup_is_kept_whatever_its_age(
+    tmp_path: Path, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """REQ-JSONL-007: `--no-cleanup`"""
+    async with tasks(tmp_path, monkeypatch, [Text("There.")]) as (_, http):
+        kept = await ran(http, "Where is the cart?", project, no_cleanup=True)
+    folder = tmp_path / "home" / "transcripts"
+    assert pinned(folder) == {kept["resume_id"]}
+    later = datetime.now(UTC) + timedelta(days=90)
+    assert clean_up(folder, lambda _: 30, later) == []
+    pin(folder, kept["resume_id"], on=False)
+    assert len(clean_up(folder, lambda _: 30, later)) == 1
 
 
 async def test_a_compacted_conversation_is_resumed_from_its_summary(
