@@ -1,6 +1,7 @@
 """`python -m benchmarks [ROW ...] [--json]`: measures, and prints one table. Without names: everything."""
 
 import argparse
+import os
 import platform
 import sys
 from collections.abc import Callable, Iterator
@@ -76,17 +77,27 @@ ROWS: dict[str, Callable[[Bench], Iterator[Row]]] = {
 }
 """Selectable on the command line; run in this order."""
 
-ONLY_BY_NAME = {"beside-giant", "compare", "pages", "usage", "giant", "recall", "certainty", "faults", "giants"}
+ONLY_BY_NAME = {"beside-giant", "pages", "usage", "giant", "recall", "certainty", "faults", "giants"}
 """These take minutes, and giants some GB of disk."""
+
+
+README = (
+    *("start", "protocol", "find", "search", "references", "rename", "replace", "guard", "edit"),
+    *("crowd", "memory", "idle", "beside", "resting"),
+)
+"""The rows of the table in README.md; `readme` selects them all."""
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="make bench ARGS=…", description=__doc__)
-    parser.add_argument("rows", nargs="*", metavar="ROW", help=", ".join([*ROWS, "giants", *GIANTS]))
+    parser.add_argument("rows", nargs="*", metavar="ROW", help=", ".join(["readme", *ROWS, "giants", *GIANTS]))
     parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
     asked = parser.parse_args()
     selected = [name for name in asked.rows if name in GIANTS]
     rows_of = {**ROWS, "giants": comparing_giants(selected)}
+    if "readme" in asked.rows:
+        asked.rows = [*asked.rows, *README]
+        asked.rows.remove("readme")
     unknown = set(asked.rows) - set(rows_of) - set(GIANTS)
     if unknown:
         parser.error(f"unknown rows: {', '.join(sorted(unknown))}; there are {', '.join([*rows_of, *GIANTS])}")
@@ -97,7 +108,9 @@ def main() -> None:
                 print(f"{name} …", file=sys.stderr, flush=True)
                 measured += rows(bench)
     print(as_json(measured) if asked.json else as_markdown(measured))
-    print(f"Python {platform.python_version()} on {platform.system()} {platform.machine()}", file=sys.stderr)
+    processors = f"{os.cpu_count()} CPUs, load {os.getloadavg()[0]:.1f} at the end"
+    where = f"Python {platform.python_version()} on {platform.system()} {platform.machine()}, {processors}"
+    print(f"\n{where}", file=sys.stderr if asked.json else sys.stdout)
 
 
 if __name__ == "__main__":

@@ -57,6 +57,7 @@ from serena_central.mcp_server.offered import Prompts, Resources
 from serena_central.mcp_server.plain_methods import PlainMethods
 from serena_central.mcp_server.sdk_lane import SdkLane
 from serena_central.mcp_server.transports import HandshakeTransports
+from serena_central.pool.budget import CachedMemory
 from serena_central.pool.pool import LanguageServerPool
 from serena_central.projects.build import ProjectBuilder
 from serena_central.projects.editing.edit_history import EditHistory
@@ -262,6 +263,9 @@ def _projects(runs: list[Run], base: _Base, applier: Applier, *, opens: bool = T
     syntax = SyntaxReader()
     watches = Watches()
     shared_trees, corpora = SharedTrees(watches, path_watch), Corpora()
+    pool.count_caches(
+        lambda: [CachedMemory("texts of searched files", corpora.size_bytes, corpora.idle_s, corpora.drop)]
+    )
     builder = ProjectBuilder(
         settings=root_settings,
         pool=pool,

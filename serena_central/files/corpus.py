@@ -245,6 +245,12 @@ class Corpora:
     def size_bytes(self) -> int:
         return sum(one.size_bytes for one in list(self._corpora.values()))
 
+    @property
+    def idle_s(self) -> float:
+        """Since the last search in any of them."""
+        used = [one.last_used for one in list(self._corpora.values())]
+        return time.monotonic() - max(used) if used else 0.0
+
     def of(self, root: Path) -> Corpus:
         with self._lock:
             return self._corpora.setdefault(root, Corpus(root, self._make_room))
@@ -254,6 +260,10 @@ class Corpora:
             idle = [root for root, one in self._corpora.items() if time.monotonic() - one.last_used >= idle_s]
             for root in idle:
                 self._corpora.pop(root).clear()
+
+    def drop(self) -> None:
+        """Frees all of them: the next search reads its files again."""
+        self.drop_idle(0.0)
 
     def _make_room(self, corpus: Corpus, wanted: int) -> int:
         """Drops what was not searched for the longest time until as much as wanted fits, but never `corpus` itself. 0

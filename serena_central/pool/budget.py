@@ -52,6 +52,15 @@ class OtherProcess(NamedTuple):
     stop: Callable[[str], None]
 
 
+class CachedMemory(NamedTuple):
+    """What this process keeps in memory to answer faster, beside the language servers. `drop` frees it all."""
+
+    name: str
+    memory_bytes: int
+    idle_s: float
+    drop: Callable[[], None]
+
+
 class Room(NamedTuple):
     """`retire` are idle ones: those that hold more than half of the budget, then those least recently used.
     `used_bytes` is what is left in use after they are gone."""

@@ -34,7 +34,7 @@ from serena_central.lsp.catalogue import ServerSpec
 from serena_central.lsp.client import LanguageServer
 from serena_central.lsp.locate import LEAST_MEMORY_MB, Launch, locate
 from serena_central.pool.breaker import BreakerState
-from serena_central.pool.budget import OtherProcess, machine_memory_bytes
+from serena_central.pool.budget import CachedMemory, OtherProcess, machine_memory_bytes
 from serena_central.pool.interest import Interests
 from serena_central.pool.key import ServerKey, WantedServer
 from serena_central.pool.key_history import KeyHistory
@@ -326,6 +326,14 @@ class LanguageServerPool:
         """`others` returns the processes that count into the memory budget beside the language servers. They are
         stopped in the same order, and ended by the next server if they outlive this one."""
         self._reaper.others = others
+
+    def count_caches(self, caches: Callable[[], list[CachedMemory]]) -> None:
+        """`caches` returns what this process keeps in memory that counts into the budget, too. It is dropped in the
+        same order as language servers are stopped: what was idle longest first."""
+        self._reaper.caches = caches
+
+    def caches(self) -> list[CachedMemory]:
+        return self._reaper.caches()
 
     def memory_of(self, pid: int) -> int:
         """What one of those took when it was measured last, with all below it, in bytes."""

@@ -15,7 +15,7 @@ import anyio.to_thread
 from serena_central.config.policies import PoolPolicy
 from serena_central.core.quoting import quoted
 from serena_central.lsp.client import LanguageServer
-from serena_central.pool.budget import SETTLED_S, Holder, OtherProcess, holders_of, make_room
+from serena_central.pool.budget import SETTLED_S, CachedMemory, Holder, OtherProcess, holders_of, make_room
 from serena_central.pool.interest import Interests
 from serena_central.pool.key import ServerKey
 from serena_central.pool.ledger import Ledger
@@ -57,6 +57,7 @@ class Reaper:
         self._overshot = False
         self.others: Callable[[], list[OtherProcess]] = list
         """What else counts into the budget at the moment."""
+        self.caches: Callable[[], list[CachedMemory]] = list
         self._other_bytes: dict[int, int] = {}
         """Pid → the memory of such a process with all below it, as last measured."""
         self._measuring = anyio.Lock()  # the ledger is written by one at a time
@@ -98,10 +99,19 @@ class Reaper:
 
     def _holding(self) -> list[Holder]:
         now = self._clock()
-        return holders_of(self._runs(), _expire) + [
-            Holder(one.name, self.memory_of(one.pid), now - one.idle_s if one.idle_s is not None else None, one.stop)
-            for one in self.others()
-        ]
+        return (
+            holders_of(self._runs(), _expire)
+            + [
+                Holder(
+                    one.name, self.memory_of(one.pid), now - one.idle_s if one.idle_s is not None else None, one.stop
+                )
+                for one in self.others()
+            ]
+            + [
+                Holder(one.name, one.memory_bytes, now - one.idle_s, lambda _reason, drop=one.drop: drop())
+                for one in self.caches()
+            ]
+        )
 
     def memory_of(self, pid: int) -> int:
         """What one of the other processes took when it was measured last, with all below it, in bytes."""

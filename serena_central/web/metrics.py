@@ -95,6 +95,9 @@ class Metrics:
         yield _gauge(
             "language_server_memory_budget_bytes", "Memory budget of language servers and MCP servers.", [], budget
         )
+        caches = {(one.name,): one.memory_bytes for one in self.parts.pool.caches()}
+        says = "Memory of caches of the server itself that count into the budget."
+        yield _gauge("cache_memory_bytes", says, ["cache"], caches)
         starts = {(server,): count for server, count in self.parts.tally.starts.items()}
         yield _counter("language_server_starts", "Starts of language servers.", ["server"], starts)
         # Two runs of one key share its restarts and its breaker.

@@ -59,6 +59,7 @@ async def test_a_scrape_tells_of_calls_servers_sessions_store_index_and_process(
     assert found["language_server_starts_total{server=ty}"] == 1
     assert found["language_server_restarts{server=ty}"] == 0
     assert found["language_server_memory_budget_bytes{}"] > 0
+    assert found["cache_memory_bytes{cache=texts of searched files}"] >= 0
     assert found["breakers{state=closed}"] == 1
     assert found["breakers{state=open}"] == 0
     assert found["store_failing{}"] == 0

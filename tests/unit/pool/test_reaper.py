@@ -11,6 +11,7 @@ import pytest
 from serena_central.core.errors import ServerUnavailable
 from serena_central.core.tracing import Phases, measuring
 from serena_central.lsp.catalogue import ServerSpec
+from serena_central.pool.budget import CachedMemory
 from serena_central.pool.reaper import Reaper
 from serena_central.pool.run import BACKGROUND, Run
 from serena_central.pool.state import RunState
@@ -185,6 +186,19 @@ async def test_an_idle_server_that_holds_most_of_the_budget_goes_before_those_un
         assert expired.project == str(box.wanted("huge").root)
         assert "used 60 MB" in expired.data["reason"]
         assert [box.shown(box.wanted(name, SMALL)).state for name in ("small", "other")] == [RunState.IDLE] * 2
+
+
+async def test_what_the_server_itself_keeps_for_speed_counts_and_goes_in_the_same_order(tmp_path: Path) -> None:
+    dropped = anyio.Event()
+    async with pool_box(tmp_path, memory_budget_mb=100) as box:
+        await use(box, "a", spec=SMALL)
+        box.memory_mb.update(a=40)
+        texts = CachedMemory("texts", 70 * MB, idle_s=100.0, drop=dropped.set)
+        box.pool.count_caches(lambda: [] if dropped.is_set() else [texts])
+        box.clock.advance(5)
+        await box.pool.sweep()
+        assert dropped.is_set()
+        assert box.shown(box.wanted("a", SMALL)).state is RunState.IDLE
 
 
 async def test_what_a_server_really_takes_is_measured(tmp_path: Path) -> None:
