@@ -102,15 +102,21 @@ def main() -> None:
     if unknown:
         parser.error(f"unknown rows: {', '.join(sorted(unknown))}; there are {', '.join([*rows_of, *GIANTS])}")
     measured: list[Row] = []
+    failed: list[str] = []
     with Bench() as bench:
         for name, rows in rows_of.items():
             if name in asked.rows or (not asked.rows and name not in ONLY_BY_NAME):
                 print(f"{name} …", file=sys.stderr, flush=True)
-                measured += rows(bench)
+                try:
+                    measured += rows(bench)
+                except Exception as error:  # noqa: BLE001 (the rows that were measured are worth having)
+                    failed.append(f"{name}: {type(error).__name__}: {error}")
     print(as_json(measured) if asked.json else as_markdown(measured))
     processors = f"{os.cpu_count()} CPUs, load {os.getloadavg()[0]:.1f} at the end"
     where = f"Python {platform.python_version()} on {platform.system()} {platform.machine()}, {processors}"
     print(f"\n{where}", file=sys.stderr if asked.json else sys.stdout)
+    if failed:
+        sys.exit("not measured: " + "; ".join(failed))
 
 
 if __name__ == "__main__":

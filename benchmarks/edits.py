@@ -13,6 +13,7 @@ import anyio
 from benchmarks.bench import Bench, Server
 from benchmarks.table import Row, row, timed
 from serena_central.core.events import EventBus
+from serena_central.editing.change import Author
 from serena_central.files.text import read_text
 from serena_central.projects.editing.conflicts import ConflictGuard
 from serena_central.sessions.session import ClientIdentity, IdentifiedBy, Session
@@ -86,6 +87,9 @@ def written(file: Path, data: bytes) -> None:
     file.with_name(".bench-journal").unlink()
 
 
+AUTHOR = Author(session="s", tool="replace_symbol_body", call="c")
+
+
 def guarding(bench: Bench) -> Iterator[Row]:
     """What the conflict guard costs an edit of a symbol of 2,000 lines, by a session that has seen 2,000 symbols."""
     read = read_text(bench.django / "django/db/models/query.py")
@@ -99,7 +103,7 @@ def guarding(bench: Bench) -> Iterator[Row]:
 
     async def check() -> None:
         seen = await views.seen_within(session, "/root", "query.py", "QuerySet")
-        assert guard.conflict(hit, read.text, read.stamp, seen) is not None
+        assert guard.conflict(AUTHOR, hit, read.text, read.stamp, seen=seen) is not None
 
     async def measured() -> list[float]:
         taken: list[float] = []
