@@ -30,6 +30,10 @@ LARGEST_NAMED = 3
 """Servers named where the budget is exceeded."""
 
 
+def _drop(cache: CachedMemory, _reason: str) -> None:
+    cache.drop()
+
+
 class Reaper:
     """Sweeps the pool's slots. Calls must not overlap."""
 
@@ -107,10 +111,7 @@ class Reaper:
                 )
                 for one in self.others()
             ]
-            + [
-                Holder(one.name, one.memory_bytes, now - one.idle_s, lambda _reason, drop=one.drop: drop())
-                for one in self.caches()
-            ]
+            + [Holder(one.name, one.memory_bytes, now - one.idle_s, partial(_drop, one)) for one in self.caches()]
         )
 
     def memory_of(self, pid: int) -> int:
