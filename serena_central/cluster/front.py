@@ -113,7 +113,7 @@ class ClusterFront:
         offered = await self._offered()
         users = self._services.users
         user = users.restricted(session.credential) if users.present else None
-        if user is None or not user.roots:
+        if user is None or user.opens_everything:
             return offered
         return [
             root

@@ -40,7 +40,8 @@ class SessionState(msgspec.Struct, kw_only=True, omit_defaults=True):
     restrictions_noted: list[tuple[str, str]] = []
     held_back_told: dict[str, tuple[str, ...]] = {}
     allowed_roots: tuple[str, ...] | None = None
-    """Of a team's user, whose tools see nothing else; None: no user's, or an administrator's."""
+    """Of a team's user, whose tools see nothing else: of one who was revoked none. None: no user's, or one's who may
+    open everything."""
 
 
 class SessionChanges(msgspec.Struct, kw_only=True, omit_defaults=True):
@@ -104,7 +105,9 @@ class CarriedUsers(Users):
             self._by_credential.pop(credential, None)
         else:
             self.present = True
-            self._by_credential[credential] = User(user_name(credential), credential, roots=allowed_roots)
+            self._by_credential[credential] = User(
+                user_name(credential), credential, roots=allowed_roots, revoked=not allowed_roots
+            )
 
     def restricted(self, credential: str) -> User | None:
         return self._by_credential.get(credential)
@@ -157,7 +160,7 @@ def state_of(session: Session, *, edits: bool, notes: bool, user: User | None = 
         dependencies_noted=_as_list(session.dependencies_noted),
         restrictions_noted=list(session.restrictions_noted),
         held_back_told=session.held_back_told,
-        allowed_roots=user.roots if user is not None and user.roots else None,
+        allowed_roots=None if user is None or user.opens_everything else user.roots,
     )
 
 
