@@ -131,9 +131,7 @@ def own(*, as_json: bool) -> None:
     rows = [
         [one.session, one.project, one.lines, one.last_at, "pinned" if one.session in kept else ""] for one in found
     ]
-    empty = (
-        "No transcripts. The server writes them of its tasks and, with `transcripts: true` in its settings, of clients."
-    )
+    empty = "No transcripts. The server writes those of its tasks, and with `transcripts: true` those of clients."
     print_table(["SESSION", "PROJECT", "LINES", "LAST LINE", ""], rows, empty=empty)
 
 
