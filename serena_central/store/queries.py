@@ -1,11 +1,12 @@
 """The named questions to the database, each on one snapshot. Blocks; `store` runs them in worker threads."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from sqlalchemy import (
     ColumnElement,
     Connection,
+    Select,
     Table,
     and_,
     bindparam,
@@ -227,16 +228,9 @@ class Queries(ListQueries):
 
     def tasks(self, wanted: TaskFilter) -> list[TaskRow]:
         """The newest first."""
-        columns = _TASK.columns
-        chosen = select(_TASK).order_by(columns.at.desc(), columns.id.desc()).limit(wanted.limit)
-        if wanted.state is not None:
-            chosen = chosen.where(columns.state == wanted.state)
-        if wanted.project is not None:
-            chosen = chosen.where(columns.project_root == wanted.project)
+        chosen = _newest(_TASK, wanted)
         if wanted.parent is not None:
-            chosen = chosen.where(columns.parent == wanted.parent)
-        if wanted.behind is not None:
-            chosen = chosen.where(preceding(columns, wanted.behind))
+            chosen = chosen.where(_TASK.columns.parent == wanted.parent)
         return self._rows(TaskRow, chosen)
 
     def plan(self, plan_id: str) -> PlanRow | None:
@@ -245,15 +239,7 @@ class Queries(ListQueries):
 
     def plans(self, wanted: TaskFilter) -> list[PlanRow]:
         """The newest first."""
-        columns = _PLAN.columns
-        chosen = select(_PLAN).order_by(columns.at.desc(), columns.id.desc()).limit(wanted.limit)
-        if wanted.state is not None:
-            chosen = chosen.where(columns.state == wanted.state)
-        if wanted.project is not None:
-            chosen = chosen.where(columns.project_root == wanted.project)
-        if wanted.behind is not None:
-            chosen = chosen.where(preceding(columns, wanted.behind))
-        return self._rows(PlanRow, chosen)
+        return self._rows(PlanRow, _newest(_PLAN, wanted))
 
     def task_cost_since(self, at: float) -> float:
         """Dollars of the tasks that began since then, as far as it is known."""
@@ -347,3 +333,16 @@ class Queries(ListQueries):
             if deleted < SWEEP_ROWS:
                 break
         return total
+
+
+def _newest(table: Table, wanted: TaskFilter) -> Select[Any]:
+    """Rows of tasks or plans, the newest first."""
+    columns = table.columns
+    chosen = select(table).order_by(columns.at.desc(), columns.id.desc()).limit(wanted.limit)
+    if wanted.state is not None:
+        chosen = chosen.where(columns.state == wanted.state)
+    if wanted.project is not None:
+        chosen = chosen.where(columns.project_root == wanted.project)
+    if wanted.behind is not None:
+        chosen = chosen.where(preceding(columns, wanted.behind))
+    return chosen
