@@ -136,23 +136,28 @@ class EditHistory:
                 self._store.writer.put(msgspec.structs.replace(row, answer=json.dumps(blocks)))
         return [row.id for row in rows]
 
-    async def edits(self, wanted: EditFilter) -> list[EditRow]:
-        """Edits that were made, the newest first.
+    async def edits(self, wanted: EditFilter, *, exact: bool = True) -> list[EditRow]:
+        """Edits that were made, the newest first; without `exact` the last ones may lack while a flood is written: for
+        who shows them and can look again soon.
 
         Raises:
             StoreError
         """
-        await self._store.writer.flush()
+        await self._written(exact=exact)
         rows = await self._store.ask(lambda queries: queries.edits(wanted))
         return list(map(self._without_closed, rows))
 
+    async def _written(self, *, exact: bool) -> None:
+        writer = self._store.writer
+        await (writer.flush() if exact else writer.caught_up())
+
     async def edit_briefs(self, wanted: EditFilter) -> list[EditBrief]:
-        """What edits are sorted by, in the order of `edits`.
+        """What edits are sorted by, in the order of `edits`, and not exact.
 
         Raises:
             StoreError
         """
-        await self._store.writer.flush()
+        await self._written(exact=False)
         rows = await self._store.ask(lambda queries: queries.edit_briefs(wanted))
         return list(map(self._without_closed, rows))
 
@@ -203,13 +208,13 @@ class EditHistory:
         """
         return (await self.undone([edit_id])).get(edit_id)
 
-    async def undone(self, ids: Sequence[str]) -> dict[str, str]:
-        """Of these edits, those that are undone → the edit that undid each.
+    async def undone(self, ids: Sequence[str], *, exact: bool = True) -> dict[str, str]:
+        """Of these edits, those that are undone → the edit that undid each; `exact` as for `edits`.
 
         Raises:
             StoreError
         """
-        await self._store.writer.flush()
+        await self._written(exact=exact)
         undoers: dict[str, list[str]] = {}
         for edit, undoer in await self._store.ask(lambda queries: queries.undoings(list(ids))):
             undoers.setdefault(edit, []).append(undoer)

@@ -137,7 +137,7 @@ async def _ended(found: StoredCall, visit: Visit) -> CallShown:
     row, detail = found.call, found.detail
     clients = {session.id: session.client_name for session in visit.parts.sessions.sessions()}
     wanted = EditFilter(session=row.session, call=row.id, limit=MOST_EDITS)
-    edits = [] if visit.parts.caller.only_reads(row.tool) else await visit.parts.history.edits(wanted)
+    edits = [] if visit.parts.caller.only_reads(row.tool) else await visit.parts.history.edits(wanted, exact=False)
     roots = {one.root for one in visit.parts.projects.snapshots()}
     named = [(root.rpartition("/")[2], root) for root in detail.roots] if detail else [(row.project or "", "")]
     return CallShown(

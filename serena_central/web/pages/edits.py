@@ -153,7 +153,7 @@ Found = tuple[list[EditRow], LongPager]
 async def _newest(visit: Visit, kept: Mapping[str, str]) -> Found:
     wanted = _wanted(visit)
     before = _before(visit.query)
-    rows = await visit.parts.history.edits(wanted if before is None else replace(wanted, before=before))
+    rows = await visit.parts.history.edits(wanted if before is None else replace(wanted, before=before), exact=False)
     more = repr(rows[ROWS - 1].at) if len(rows) > ROWS else ""
     return rows[:ROWS], newest_pager(PATH, kept, visit, more)
 
@@ -161,7 +161,7 @@ async def _newest(visit: Visit, kept: Mapping[str, str]) -> Found:
 async def _oldest(visit: Visit, kept: Mapping[str, str]) -> Found:
     begins = place_in(visit)
     behind = (begins.at, begins.id) if begins else None
-    rows = await visit.parts.history.edits(replace(_wanted(visit), oldest_first=True, behind=behind))
+    rows = await visit.parts.history.edits(replace(_wanted(visit), oldest_first=True, behind=behind), exact=False)
     last = rows[ROWS - 1] if len(rows) > ROWS else None
     after = Place("", last.at, last.id, last.at) if last else None
     return rows[:ROWS], long_pager(PATH, kept, visit, after)
@@ -227,7 +227,7 @@ async def edit_lines(rows: Sequence[EditRow], visit: Visit) -> list[EditLine]:
     Raises:
         StoreError
     """
-    undone = await visit.parts.history.undone([row.id for row in rows])
+    undone = await visit.parts.history.undone([row.id for row in rows], exact=False)
     clients, names = _clients(visit), _names(visit)
     lines = [_line(row, clients, names, undone.get(row.id, "")) for row in rows]
     if visit.user is None:
@@ -265,7 +265,7 @@ async def others_of(row: EditRow, history: EditHistory, visit: Visit) -> list[Ed
     found: dict[str, EditRow] = {}
     for file in row.files[:FILES]:
         wanted = EditFilter(project=row.project_root, file=_name(file), not_session=row.session, limit=FILES)
-        found |= {one.id: one for one in await history.edits(wanted)}
+        found |= {one.id: one for one in await history.edits(wanted, exact=False)}
     return await edit_lines(sorted(found.values(), key=lambda one: one.at, reverse=True)[: 2 * FILES], visit)
 
 

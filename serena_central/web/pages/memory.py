@@ -91,7 +91,7 @@ async def memory(visit: Visit) -> MemoryShown:
         except MemoryNotFound:
             note = ""
         wanted = EditFilter(project=str(project.root), file=project.memories.file_of(name), limit=HISTORY)
-        history = await edit_lines(await visit.parts.history.edits(wanted), visit)
+        history = await edit_lines(await visit.parts.history.edits(wanted, exact=False), visit)
         if not note and not project.memories.changeable(name):
             note = "This memory is read-only, by the settings of the project."
     return MemoryShown(

@@ -93,7 +93,7 @@ async def activity(visit: Visit) -> Activity:
 
 
 async def _stored(visit: Visit, root: str) -> _Stored:
-    edits = await visit.parts.history.edits(EditFilter(project=root, limit=EDITS))
+    edits = await visit.parts.history.edits(EditFilter(project=root, limit=EDITS), exact=False)
     name = next((one.name for one in visit.parts.projects.snapshots() if one.root == root), "")
     # Calls are stored by their projects' names, which several may have: details tell.
     wanted = CallFilter(project=name, failed=True, since=visit.now - FAILED_S, limit=4 * FAILURES)

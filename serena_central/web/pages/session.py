@@ -273,7 +273,7 @@ async def edits(visit: Visit) -> SessionEdits:
     session = _session(visit)
     try:
         wanted = EditFilter(session=session.id, limit=EDITS)
-        lines = await edit_lines(await visit.parts.history.edits(wanted), visit)
+        lines = await edit_lines(await visit.parts.history.edits(wanted, exact=False), visit)
     except StoreError as error:
         return SessionEdits(session.id, [], "", f"Edits are not available: {error}")
     return SessionEdits(session.id, lines, link("/edits", session=session.id), "")
