@@ -1,6 +1,7 @@
 """All edits are listed, chosen and undone, one by one and a session's last hour at once. Over real HTTP."""
 
 import re
+import time
 from collections.abc import AsyncGenerator, Callable
 from html import unescape
 from pathlib import Path
@@ -119,7 +120,8 @@ async def test_sorted_edits_are_paged_by_their_place_while_others_are_added(
             symbol=f"Cart/s{number % 5}",
         )
 
-    rows = [edit(number, 1.75e9 + number / 7) for number in range(90)]
+    began = time.time() - 3600
+    rows = [edit(number, began + number / 7) for number in range(90)]
     await central.central.store.write(rows)
     page, seen, added = f"/edits?sort={sort}", list[str](), 100
     while page:
@@ -129,7 +131,7 @@ async def test_sorted_edits_are_paged_by_their_place_while_others_are_added(
         page = unescape(following[1]) if following else ""
         if sort != "-when":  # those would follow at the end
             added += 1
-            await central.central.store.write([edit(added, 1.76e9 + added)])
+            await central.central.store.write([edit(added, began + added)])
     assert seen == [one.id for one in sorted(rows, key=order)]
     for nonsense in ("x", '["a",1,"",1e400]', "[1,2,3,4]", '["a",1,2,3]'):
         await visitor.see(f"/edits?sort={sort}&after={quote(nonsense)}")
