@@ -1,6 +1,5 @@
 """The page of all edits, chosen by session, project, file and symbol; and edits in lines, as other pages list them."""
 
-import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -32,6 +31,9 @@ ROWS = 25
 
 SORTED = 2000
 """The newest edits that match, which are sorted: some 20 ms of CPU."""
+
+ROUNDED_S = 1e-5
+"""SQLite writes times into JSON, by which briefs are read, with 15 digits."""
 
 FILES = 5
 """Of one edit in its line."""
@@ -170,7 +172,7 @@ async def _oldest(visit: Visit, kept: Mapping[str, str]) -> Found:
 async def _sorted(visit: Visit, kept: Mapping[str, str]) -> Found:
     wanted, begins, history = replace(_wanted(visit), limit=SORTED), place_in(visit), visit.parts.history
     if begins:
-        wanted = replace(wanted, before=math.nextafter(begins.newest, math.inf))
+        wanted = replace(wanted, before=begins.newest + ROUNDED_S)
     found = _as_shown(await history.edit_briefs(wanted), visit)
     page, after = sorted_page(found, COLUMNS, visit, lambda one: (one.at, one.id), ROWS)
     rows = await history.edits_with_ids([one.id for one in page])
