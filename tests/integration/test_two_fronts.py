@@ -1,12 +1,10 @@
 """Two servers with one database behind HAProxy: sessions stick to theirs, and go on at the other when it is killed."""
 
 import json
-import os
-import subprocess
 from collections import Counter
 from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
-from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from contextlib import AsyncExitStack
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,14 +12,15 @@ import anyio
 import httpx
 import pytest
 
-from tests.support.child import PATIENCE_S, Child, free_port, serving_child
-from tests.support.mcp import Era, RawClient, text_of
-from tests.support.postgresql import CHECKOUT, Cluster
+from tests.support.child import PATIENCE_S, Child
+from tests.support.fronts import Fronts, two_fronts
+from tests.support.mcp import Era, RawClient, messages_in, text_of
+from tests.support.postgresql import Cluster
 from tests.support.proxy import ProxyClient, proxying
 
 pytestmark = [pytest.mark.anyio, pytest.mark.postgresql]
 
-TOKEN = "a-token-that-both-fronts-have-0123456789"
+ERAS: tuple[Era, Era] = ("handshake", "modern")
 
 
 @pytest.fixture(scope="module")
@@ -34,91 +33,10 @@ def cluster() -> Generator[Cluster]:
         cluster.remove()
 
 
-@dataclass
-class Fronts:
-    """Two fronts, and the address of what stands before them."""
-
-    url: str
-    fronts: dict[str, Child]
-    folder: Path
-    database: str
-    """Its name."""
-
-    @asynccontextmanager
-    async def http(self, **headers: str) -> AsyncGenerator[httpx.AsyncClient]:
-        sent = {"authorization": f"Bearer {TOKEN}"} | {key.replace("_", "-"): value for key, value in headers.items()}
-        async with httpx.AsyncClient(base_url=self.url, headers=sent, timeout=PATIENCE_S) as client:
-            yield client
-
-    async def kill(self, name: str) -> None:
-        self.fronts[name].process.kill()
-        await self.fronts[name].process.wait()
-
-    async def recorded(self, name: str) -> None:
-        """Waits until what happened at a front is in the database."""
-        async with self.fronts[name].http() as direct:
-            with anyio.fail_after(PATIENCE_S):
-                while (await direct.get("/api/v1/stats")).json()["store"]["queued"]:
-                    await anyio.sleep(0.02)
-
-    async def holder_of(self, session: str) -> str:
-        """The front that has this session in memory, and its client there."""
-        found = []
-        for name, front in self.fronts.items():
-            async with front.http() as http:
-                sessions = (await http.get("/api/v1/sessions")).json()["sessions"]
-                found += [name for one in sessions if one["session_id"] == session]
-        (only,) = found
-        return only
-
-
 @pytest.fixture
 async def fronts(cluster: Cluster, tmp_path: Path) -> AsyncGenerator[Fronts]:
-    port, name = free_port(), f"fronts-{tmp_path.name}"[:60]
-    url = cluster.database(name)
-    folders = {name: tmp_path / name for name in ("f1", "f2")}
-    for folder in folders.values():
-        (folder / "home").mkdir(parents=True, mode=0o700)
-        (folder / "home" / "token").touch(0o600)
-        (folder / "home" / "token").write_text(f"{TOKEN}\n")
-    given = {"SERENA_CENTRAL_DATABASE_URL": url, "SERENA_CENTRAL_SERVER_NAMES": f"127.0.0.1:{port}"}
-    async with (
-        serving_child(folders["f1"], SERENA_CENTRAL_FRONT_NAME="f1", **given) as one,
-        serving_child(folders["f2"], SERENA_CENTRAL_FRONT_NAME="f2", **given) as two,
-    ):
-        with balancing(port, one.url, two.url):
-            serving = Fronts(f"http://127.0.0.1:{port}", {"f1": one, "f2": two}, folders["f1"], name)
-            with anyio.fail_after(PATIENCE_S):
-                while not await answers(serving.url):
-                    await anyio.sleep(0.05)
-            yield serving
-
-
-class balancing:  # noqa: N801 - a context manager
-    """HAProxy with the configuration that is delivered."""
-
-    def __init__(self, port: int, *urls: str) -> None:
-        program = subprocess.run([CHECKOUT / "scripts/get-haproxy"], check=True, capture_output=True, text=True)
-        name = f"127.0.0.1:{port}"
-        given = {"SERENA_BIND": name, "SERENA_NAME": name}
-        given |= {f"SERENA_F{n}": url.removeprefix("http://") for n, url in enumerate(urls, 1)}
-        self._command = [program.stdout.strip(), "-db", "-f", str(CHECKOUT / "deploy/haproxy.cfg")]
-        self._environment = {**os.environ, **given}
-
-    def __enter__(self) -> None:
-        self._process = subprocess.Popen(self._command, env=self._environment, stderr=subprocess.DEVNULL)
-
-    def __exit__(self, *_error: object) -> None:
-        self._process.terminate()
-        self._process.wait(PATIENCE_S)
-
-
-async def answers(url: str) -> bool:
-    try:
-        async with httpx.AsyncClient() as http:
-            return (await http.get(f"{url}/health")).status_code == 200
-    except httpx.HTTPError:
-        return False
+    async with two_fronts(cluster, tmp_path) as serving:
+        yield serving
 
 
 def project(folder: Path) -> Path:
@@ -194,6 +112,11 @@ async def until(ask: Callable[[], Awaitable[bool]]) -> None:
     with anyio.fail_after(PATIENCE_S):
         while not await ask():
             await anyio.sleep(0.02)
+
+
+async def writes(front: Child) -> bool:
+    async with front.http() as http:
+        return (await http.get("/api/v1/stats")).json()["store"]["problem"] is None
 
 
 async def test_a_kill_and_a_revoked_user_reach_the_other_front(fronts: Fronts, tmp_path: Path) -> None:
@@ -276,3 +199,78 @@ async def test_fronts_go_on_without_their_database_say_so_and_lose_no_call(
         async with fronts.fronts[name].http() as http:
             store = (await http.get("/api/v1/stats")).json()["store"]
         assert (store["dropped"], store["problem"]) == ({}, None)
+
+
+class Reader:
+    """A session that writes a file of its own in its project, and asks at once what stands there."""
+
+    def __init__(self, http: httpx.AsyncClient, era: Era, root: Path, name: str) -> None:
+        self.client = RawClient(http, era, name=name)
+        self.root = root
+        self.name = name
+        self.right = 0
+        """Answers that were right, of which the first says that the project is active."""
+
+    async def open(self) -> None:
+        await self.client.open()
+        await self.client.call("activate_project", project=str(self.root))
+
+    async def work(self, over: anyio.Event) -> None:
+        while not over.is_set():
+            mark = f"{self.root.name}-{self.name}-{self.right}"
+            (self.root / f"{self.name}.py").write_text(f"def mark() -> str:\n    return {mark!r}\n")
+            found = await patiently(
+                self.client, "find_symbol", name_path_pattern="mark", relative_path=f"{self.name}.py", include_body=True
+            )
+            (message,) = messages_in(found.text)
+            text = text_of(message["result"])
+            assert f"return {mark!r}" in text.replace('\\"', "'"), text
+            self.right += 1
+
+
+async def test_answers_are_right_and_new_while_fronts_and_database_are_killed(
+    fronts: Fronts, cluster: Cluster, tmp_path: Path
+) -> None:
+    over = anyio.Event()
+    roots = [tmp_path / colour for colour in ("red", "blue")]
+    for root in roots:
+        (root / ".git").mkdir(parents=True)
+    async with AsyncExitStack() as stack:
+        readers: list[Reader] = []
+        for number, (root, era) in enumerate((root, era) for root in roots for era in ERAS):
+            # One file name in both projects: an answer of the wrong one would have the other's words.
+            session = {} if era == "handshake" else {"x_serena_session": f"window-{number}"}
+            http = await stack.enter_async_context(fronts.http(**session))
+            readers.append(Reader(http, era, root, f"mine_{era}"))
+        for reader in readers:
+            await reader.open()
+        for name in fronts.fronts:
+            await fronts.recorded(name)
+
+        async def further() -> None:
+            reached = [reader.right + 3 for reader in readers]
+            with anyio.fail_after(PATIENCE_S):
+                while any(reader.right < wanted for reader, wanted in zip(readers, reached, strict=True)):
+                    await anyio.sleep(0.02)
+
+        async with anyio.create_task_group() as tasks:
+            for reader in readers:
+                tasks.start_soon(reader.work, over)
+            await further()
+            # One after the other: a front that begins while there is no database knows no session of before.
+            for fault in ("database", "f1", "f2"):
+                if fault == "database":
+                    cluster.kill()
+                else:
+                    await fronts.kill(fault)
+                try:
+                    await further()
+                finally:
+                    if fault == "database":
+                        cluster.start()
+                    else:
+                        await fronts.start(fault)
+                await further()
+                for front in fronts.fronts.values():  # who is fetched next is in the database
+                    await until(partial(writes, front))
+            over.set()
