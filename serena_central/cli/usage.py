@@ -19,6 +19,7 @@ from serena_central.cli.usage_of_edits import EDIT_GROUPS, show_edits
 from serena_central.config.load import load_server_config
 from serena_central.config.settings import ServerSettings
 from serena_central.core.places import Places
+from serena_central.core.quoting import escaped
 from serena_central.core.words import counted
 from serena_central.store.usage_store import UsageStore
 from serena_central.transcripts.audit import Audit
@@ -254,12 +255,21 @@ def _audit(*, as_json: bool) -> None:
             listed.append(msgspec.to_builtins(row))
         else:
             say(f"{row.file}:{row.line}: {row.reason}" + (f" ({row.what})" if row.what else ""))
-    summary = {"requests": len(audit.requests), "dropped": dict(reasons), "unreadable": audit.unreadable}
+    summary = {
+        "requests": len(audit.requests),
+        "dropped": dict(reasons),
+        "unreadable": audit.unreadable,
+        "other_kinds": {client: dict(kinds) for client, kinds in audit.other_kinds.items() if kinds},
+    }
     if as_json:
         print_json({"rows": listed, **summary})
         return
     say(f"{counted(len(audit.requests), 'request')} counted.", err=True)
     for reason, count in reasons.most_common():
         say(f"{counted(count, 'row')} not counted: {reason}.", err=True)
+    for client, kinds in audit.other_kinds.items():
+        if kinds:
+            named = ", ".join(f"{escaped(kind)} {count}" for kind, count in kinds.most_common())
+            say(f"Nothing is read from these records of {client}: {named}.", err=True)
     for one in audit.unreadable:
         say(f"Not read: {one}", err=True)

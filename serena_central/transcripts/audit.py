@@ -3,11 +3,13 @@
 It reads all that there is, without the usage store: its totals are what a first run would count.
 """
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import msgspec
 
+from serena_central.transcripts.kinds import other_kinds
 from serena_central.transcripts.reading import merged
 from serena_central.transcripts.requests import REPEATED, Dropped, Failure, Request
 from serena_central.transcripts.roots import FoundFile, Root, transcripts_in
@@ -26,13 +28,15 @@ class DroppedRow(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Audit:
-    """One pass over all transcripts. `requests` are those that count, by key, once `rows` has ended."""
+    """One pass over all transcripts. Once `rows` has ended, `requests` are those that count, by key, and `other_kinds`
+    says for each client how many records of which kinds nothing was read from."""
 
     def __init__(self, roots: Sequence[Root]) -> None:
         self._roots = roots
         self.requests: dict[bytes, Request] = {}
         self.rows_read = 0
         self.unreadable: list[str] = []
+        self.other_kinds: dict[str, Counter[str]] = {}
         self._first: dict[bytes, tuple[str, int]] = {}
 
     def rows(self) -> Iterator[DroppedRow]:
@@ -40,6 +44,8 @@ class Audit:
             try:
                 dropped = self._read(found)
                 yield from _numbered(found.path, dropped)
+                client = found.root.form.client
+                self.other_kinds.setdefault(client, Counter()).update(other_kinds(client, Path(found.path)))
             except OSError as error:
                 self.unreadable.append(f"{found.path}: {error.strerror or error}")
 

@@ -63,6 +63,7 @@ async def test_rows_that_do_not_count_are_listed(tmp_path: Path) -> None:
     listed = await run_command(tmp_path, "usage", "--audit", "--json")
     assert [row["line"] for row in listed.json["rows"]] == [2, 3]
     assert listed.json["requests"] == 1
+    assert listed.json["other_kinds"] == {}
 
 
 @pytest.mark.parametrize("since", ["yesterday", "0d", "2026-13-01"])
