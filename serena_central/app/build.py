@@ -525,13 +525,15 @@ def _faces(
     """What clients and browsers reach: /mcp, /api, /metrics and the dashboard, behind the access check."""
     settings, projects, repos, sessions = services.settings, services.projects, services.super_repos, services.sessions
     tally = Tally()
-    runs.append(Recall(services.store, tally).run)
+    recall = Recall(services.store, tally)
+    runs.append(recall.run)
     runs.append(MemoryRecord(services.pool, services.store.writer).run)
     browsers = Browsers(services.places.browsers_file, token.credential)
     parts = WebServices(
         **_fields_of(services),
         caller=caller,
         tally=tally,
+        recall=recall,
         browsers=browsers,
         live_settings=live_settings,
         cluster=cluster,

@@ -82,9 +82,17 @@ class SdkLane:
         return self._adapter
 
     async def in_time(self) -> None:
-        """Returns when the start is over: for what does not need an answer before that."""
-        if self._start_up is not None:
+        """Returns when the start is over, or a message had the SDK loaded: for what needs no answer before that."""
+        if self._start_up is None:
+            return
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(self._until_loaded, tasks.cancel_scope)
             await self._start_up.over()
+            tasks.cancel_scope.cancel()
+
+    async def _until_loaded(self, waiting: anyio.CancelScope) -> None:
+        await self._is_loaded.wait()
+        waiting.cancel()
 
     async def _want_later(self, start_up: StartUp) -> None:
         await start_up.over()

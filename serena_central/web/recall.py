@@ -27,18 +27,42 @@ LATELY_S = 900.0
 
 MOST_EVENTS = 2000
 
+READY_S = 5.0
+"""How long a first page waits for it."""
+
 
 class Recall:
-    """Fills a tally once, beside the start of the server."""
+    """Fills a tally once: when the start of the server is over, or the first page wants it."""
 
     def __init__(self, store: Store, tally: Tally) -> None:
         self._store = store
         self._tally = tally
+        self._wanted = anyio.Event()
+        self._is_done = anyio.Event()
+
+    async def ready(self) -> None:
+        """Waits until it is done, for a while."""
+        self._wanted.set()
+        with anyio.move_on_after(READY_S):
+            await self._is_done.wait()
 
     async def run(self, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
         """Reads the database, and ends."""
         task_status.started()
-        await self._store.started_up()
+        async with anyio.create_task_group() as waiting:
+            waiting.start_soon(self._until_wanted, waiting.cancel_scope)
+            await self._store.started_up()
+            waiting.cancel_scope.cancel()
+        try:
+            await self._recall()
+        finally:
+            self._is_done.set()
+
+    async def _until_wanted(self, waiting: anyio.CancelScope) -> None:
+        await self._wanted.wait()
+        waiting.cancel()
+
+    async def _recall(self) -> None:
         kinds = [kind.kind for kind in (ServerMissing, ServerInstalled, ProjectRemoved)]
         now = time.time()
         try:

@@ -7,6 +7,7 @@ from serena_central.tools.call import ToolCaller
 from serena_central.tools.context import Services
 from serena_central.tools.live_settings import LiveSettings
 from serena_central.web.cluster_view import ClusterView
+from serena_central.web.recall import Recall
 from serena_central.web.tally import Tally
 
 
@@ -16,6 +17,7 @@ class WebServices(Services):
 
     caller: ToolCaller
     tally: Tally
+    recall: Recall
     browsers: Browsers
     live_settings: LiveSettings
     cluster: ClusterView | None = None

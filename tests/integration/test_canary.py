@@ -17,7 +17,7 @@ from serena_central.claude_config.locations import Locations
 from serena_central.claude_config.sources import servers_of
 from serena_central.claude_config.substitution import revealed
 from serena_central.web.pages.table import PAGES
-from tests.support.browser import visiting
+from tests.support.browser import shown, visiting
 from tests.support.central import RunningCentral, running_central
 from tests.support.child import serving_child
 
@@ -121,7 +121,7 @@ async def test_no_secret_leaves_the_server(tmp_path: Path, root: Path, caplog: p
     names = [SECRETS[15].replace("-", "_"), *SECRETS]
     assert [(where, one) for where, text in said.items() for one in names if one in text] == []
     # What has to show where a value comes from does, by the name of its variable.
-    assert "${CANARY_5}" in said[f"/configuration?root={quote(str(root))}"]
+    assert "${CANARY_5}" in shown(said[f"/configuration?root={quote(str(root))}"])
 
 
 async def answers(http: httpx.AsyncClient, root: Path) -> dict[str, str]:

@@ -122,7 +122,7 @@ FAIL: dict[tuple[str, ...], list[str]] = {
 ELSEWHERE = {
     ("serve",),
     ("node",),  # tests/cluster
-    *(("cluster", name) for name in ("status", "drain", "move")),
+    *(("cluster", name) for name in ("status", "drain", "move", "logs", "doctor")),
     ("restart",),
     ("languages", "install"),
     *(("mcp", name) for name in ("remove", "enable", "disable", "login", "logout")),

@@ -5,12 +5,13 @@ import signal
 from pathlib import Path
 from typing import Any
 
+import anyio
 import pytest
 
 from serena_central.cli.checks.languages import check_languages
 from serena_central.cli.checks.server import check_server
 from serena_central.core.places import Places
-from tests.support.child import run_command, serving_child
+from tests.support.child import PATIENCE_S, run_command, serving_child
 
 pytestmark = pytest.mark.anyio
 
@@ -18,6 +19,9 @@ pytestmark = pytest.mark.anyio
 async def test_a_server_that_runs_is_found_with_all_that_belongs_to_it(tmp_path: Path) -> None:
     (tmp_path / "home").mkdir(mode=0o700)
     async with serving_child(tmp_path) as child:
+        with anyio.fail_after(PATIENCE_S):
+            while not (tmp_path / "home" / "serena-central.db").exists():  # it is opened when the start is over
+                await anyio.sleep(0.05)
         # Without the PATH of whoever runs the tests: only what comes with the product is found.
         ended = await run_command(tmp_path, "doctor", "--json", PATH=os.defpath)
         checks: dict[str, Any] = {check["name"].partition(" (")[0]: check for check in ended.json}

@@ -225,6 +225,9 @@ async def test_every_answer_has_the_documented_shape(
     at = f"{V1}/transcripts/{{client}}/{{session}}"
     assert (await go("GET", at, client=line["client"], session=line["session"]))["entries"]
     walk.done.add(("POST", f"{V1}/shutdown"))  # test_api.py stops a server
+    for path in (f"{V1}/cluster", f"{V1}/cluster/log", f"{V1}/cluster/checks"):  # test_cluster_pages.py has a cluster
+        assert (await http.get(path)).status_code == 404
+        walk.done.add(("GET", path))
     for (method, path), one in operations(document).items():  # whoever adds one that needs more calls it above
         if (
             (method, path) not in walk.done

@@ -51,7 +51,7 @@ async def visiting(central: RunningCentral) -> AsyncGenerator[Visitor]:
 
 def shown(html: str) -> str:
     """The words of a page, without its tags."""
-    return unescape(re.sub(r"<[^>]*>", " ", html))
+    return unescape(re.sub(r"<[^>]*>", " ", html.replace("<wbr>", "")))
 
 
 def hidden_fields(html: str) -> dict[str, str]:

@@ -235,7 +235,7 @@ class PlanRuns:
                 undone = done.of_task.get(one.task, []) if one in tasks else []
                 one.undone += undone
                 wave_run.undone += undone
-        await self._keep(stored.plan, stored.view)
+        await self.save(PlanRun(stored.plan, stored.view))
         return done
 
     async def _still_live(self, plan_id: str) -> PlanRun | None:

@@ -66,7 +66,9 @@ class Dashboard:
         """What answers browsers; imported by the first call."""
         async with self._loading:
             if self._pages is None:
-                self._pages = await anyio.to_thread.run_sync(self._load)
+                pages = await anyio.to_thread.run_sync(self._load)
+                await self.parts.recall.ready()
+                self._pages = pages
             return self._pages
 
     def _load(self) -> "Pages":
