@@ -9,7 +9,7 @@ import anyio.to_thread
 
 from serena_central.store.query_results import EditFilter
 from serena_central.store.rows import EditRow
-from serena_central.web.transcripts import read_usage
+from serena_central.web.usage_reading import read_usage
 from serena_central.web.web_services import WebServices
 
 if TYPE_CHECKING:

@@ -6,9 +6,7 @@ transcripts pays nothing. What looks like a secret is masked.
 
 import json
 import os
-import threading
-from collections.abc import Callable, Generator, Iterable
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -19,12 +17,13 @@ import msgspec
 from starlette.requests import Request
 
 from serena_central.core.masking import masked
+from serena_central.web.edit_usage import edits_used
 from serena_central.web.query import limit_in, seconds_in
 from serena_central.web.responses import NotFound
+from serena_central.web.usage_reading import read_usage
 from serena_central.web.web_services import WebServices
 
 if TYPE_CHECKING:
-    from serena_central.store.usage_store import UsageStore
     from serena_central.transcripts.messages import Message
     from serena_central.transcripts.reports import SessionUsage
     from serena_central.transcripts.roots import FoundFile
@@ -44,9 +43,6 @@ MOST_CHARS = 20_000
 PROMPT_CHARS = 200
 
 SEARCH_S = 5.0
-
-_reading = threading.Lock()
-"""One visit reads at a time; the others wait, and find everything read."""
 
 
 class TranscriptLine(msgspec.Struct, frozen=True, kw_only=True):
@@ -98,19 +94,6 @@ class TranscriptPage(msgspec.Struct, frozen=True, kw_only=True):
     start: int
     entries: list[TranscriptEntry]
     more: bool
-
-
-@contextmanager
-def read_usage(parts: WebServices) -> "Generator[UsageStore]":
-    """The usage store, up to date."""
-    from serena_central.store.usage_store import UsageStore
-    from serena_central.transcripts.counting import update
-    from serena_central.transcripts.pricing import Prices
-    from serena_central.transcripts.roots import roots_of
-
-    with _reading, UsageStore(parts.places.usage_file) as store:
-        update(store, roots_of(Path.home(), os.environ), Prices(parts.settings.prices))
-        yield store
 
 
 def list_transcripts(
@@ -305,7 +288,6 @@ class Transcripts:
     async def _show_edits(self, by: str, since: datetime | None) -> Any:
         # Late: they join this module's readings with edits.
         from serena_central.transcripts.edit_usage import by_symbol, total_of
-        from serena_central.web.edit_usage import edits_used
 
         found = await edits_used(self.parts, since)
         rows = found if by == "edit" else by_symbol(found)

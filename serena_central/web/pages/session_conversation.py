@@ -12,7 +12,8 @@ from serena_central.core.words import counted
 from serena_central.sessions.session import Session
 from serena_central.web.pages.page import Section, Visit
 from serena_central.web.pages.transcripts import transcript_page
-from serena_central.web.transcripts import TranscriptLine, read_usage, transcript_line
+from serena_central.web.transcripts import TranscriptLine, transcript_line
+from serena_central.web.usage_reading import read_usage
 
 CALLS = 60
 """The newest calls of the session, which are looked for in transcripts."""

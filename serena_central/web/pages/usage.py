@@ -17,7 +17,7 @@ from serena_central.web.pages.page import Page, Section, Visit, link
 from serena_central.web.pages.plot import Plot
 from serena_central.web.pages.references import edit_page
 from serena_central.web.pages.transcripts import transcript_page
-from serena_central.web.transcripts import read_usage
+from serena_central.web.usage_reading import read_usage
 
 if TYPE_CHECKING:
     from serena_central.transcripts.edit_usage import EditUsage

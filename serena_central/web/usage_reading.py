@@ -1,0 +1,29 @@
+"""The usage store for pages and /api, brought up to date first. Blocks: for worker threads."""
+
+import os
+import threading
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from serena_central.web.web_services import WebServices
+
+if TYPE_CHECKING:
+    from serena_central.store.usage_store import UsageStore
+
+_reading = threading.Lock()
+"""One visit reads at a time; the others wait, and find everything read."""
+
+
+@contextmanager
+def read_usage(parts: WebServices) -> "Generator[UsageStore]":
+    """The usage store, up to date."""
+    from serena_central.store.usage_store import UsageStore
+    from serena_central.transcripts.counting import update
+    from serena_central.transcripts.pricing import Prices
+    from serena_central.transcripts.roots import roots_of
+
+    with _reading, UsageStore(parts.places.usage_file) as store:
+        update(store, roots_of(Path.home(), os.environ), Prices(parts.settings.prices))
+        yield store
