@@ -47,8 +47,8 @@ class DirectoryActor:
     async def move(self, root: str, node: str | None) -> bytes:
         return await outcome_of(self._directory.move(root, node))
 
-    async def drain(self, name: str, draining: bool) -> dict[str, str]:
-        return await self._directory.drain(name, draining=draining)
+    async def drain(self, name: str, draining: bool) -> bytes:
+        return await outcome_of(self._directory.drain(name, draining=draining))
 
     async def epoch(self, root: str) -> int:
         return self._directory.epoch(root)

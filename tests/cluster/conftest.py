@@ -107,7 +107,7 @@ class RunningCluster:
         for process in self.below():
             for one in process.net_connections("tcp"):
                 if one.status == psutil.CONN_LISTEN:
-                    found.setdefault(one.laddr.ip.removeprefix("::ffff:"), []).append(" ".join(process.cmdline())[:80])
+                    found.setdefault(one.laddr.ip.removeprefix("::ffff:"), []).append(process.name())
         return found
 
     def below(self) -> list[psutil.Process]:
