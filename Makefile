@@ -179,8 +179,9 @@ format: setup
 	$(BIN)/ruff check --fix .
 
 # ARGS chooses rows, e.g. make bench ARGS="find search"; see benchmarks/README.md.
-bench: setup
-	$(BIN)/python -m benchmarks $(ARGS)
+BENCH_BIN = $(if $(filter cluster,$(ARGS)),build/cluster/python/bin,$(BIN))
+bench: setup $(if $(filter cluster,$(ARGS)),build/cluster/python/.ready)
+	$(BENCH_BIN)/python -m benchmarks $(ARGS)
 
 clean:
 	rm -rf .venv build dist .pytest_cache .ruff_cache .hypothesis

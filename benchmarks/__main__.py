@@ -37,6 +37,14 @@ from benchmarks.tasks import running_tasks
 from benchmarks.upstreams import joining
 from benchmarks.usage import using
 
+
+def clustering(bench: Bench) -> Iterator[Row]:
+    """Imported when it is asked for: it needs Ray."""
+    from benchmarks.clusters import clustering as rows
+
+    yield from rows(bench)
+
+
 ROWS: dict[str, Callable[[Bench], Iterator[Row]]] = {
     "start": starting,
     "protocol": protocol,
@@ -74,10 +82,11 @@ ROWS: dict[str, Callable[[Bench], Iterator[Row]]] = {
     "certainty": assuring,
     "faults": faulting,
     "usage": using,
+    "cluster": clustering,
 }
 """Selectable on the command line; run in this order."""
 
-ONLY_BY_NAME = {"beside-giant", "pages", "usage", "giant", "recall", "certainty", "faults", "giants"}
+ONLY_BY_NAME = {"beside-giant", "cluster", "pages", "usage", "giant", "recall", "certainty", "faults", "giants"}
 """These take minutes, and giants some GB of disk."""
 
 

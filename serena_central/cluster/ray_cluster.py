@@ -30,7 +30,7 @@ NAMESPACE = "serena-central"
 
 DIRECTORY = "directory"
 
-PING_AFTER_S = 2.0
+PING_AFTER_S = 1.0
 """A host that left a call unanswered for so long is asked whether it lives …"""
 
 PING_S = 5.0
