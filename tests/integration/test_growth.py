@@ -14,7 +14,7 @@ from serena_central.app import Application
 from tests.support.central import running_parts
 from tests.support.mcp import MODERN
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
 WARM_UP = 500
 """Calls that fill what is bounded: what lately happened, in many places."""
@@ -23,9 +23,7 @@ PAUSE_EVERY = 500
 """Calls, after which queued rows are written, as between the calls of agents."""
 
 
-@pytest.mark.parametrize(
-    ("calls", "most_bytes"), [(1000, 300_000), pytest.param(1_000_000, 2_000_000, marks=pytest.mark.slow)]
-)
+@pytest.mark.parametrize(("calls", "most_bytes"), [(1000, 300_000), (1_000_000, 2_000_000)])
 async def test_memory_does_not_grow_with_calls(tmp_path: Path, calls: int, most_bytes: int) -> None:
     root = tmp_path / "shop"
     (root / ".git").mkdir(parents=True)

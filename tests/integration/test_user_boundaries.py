@@ -179,7 +179,10 @@ async def test_memories_of_another_project_are_neither_read_nor_subscribed_to(te
             assert "shop" not in answer.text.replace("serena://", "")
 
 
-async def test_memories_of_all_projects_are_read_by_all_and_written_by_administrators(team: Team) -> None:
+async def test_memories_of_all_projects_are_read_by_all_and_written_by_administrators(
+    team: Team, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SERENA_HOME", str(tmp_path / "serena"))  # where the memories of all projects are
     await call(team.owner, "write_memory", memory_name="global/style", content="Tabs.", project=str(team.shop))
     bank = {"project": str(team.bank)}
     assert "Tabs." in (await call(team.bob, "read_memory", memory_name="global/style", **bank)).text
