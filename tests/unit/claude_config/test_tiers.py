@@ -6,6 +6,7 @@ import pytest
 
 from serena_central.claude_config.effective import load
 from serena_central.claude_config.locations import Locations
+from serena_central.claude_config.sources import State, servers_of
 from serena_central.claude_config.tiers import Tier
 from tests.unit.claude_config.conftest import Machine
 
@@ -150,3 +151,11 @@ def test_a_repositorys_link_out_of_it_is_not_followed(machine: Machine, tmp_path
     assert loaded.value == {}
     assert "symlink out of" in str(loaded.problems[0])
     assert load(machine.root, Locations("linux", tmp_path, machine.home, {})).value == {}
+
+
+def test_settings_of_the_home_folder_are_the_users_alone(machine: Machine) -> None:
+    """They are no repository's: who calls without a project is at home, and what counts there needs no trust."""
+    machine.user({"model": "u", "hooks": {}, "mcpServers": {"s": {"command": "run"}}})
+    found = load(machine.locations.home, machine.locations)
+    assert [one.file.tier for one in found.files] == [Tier.USER]
+    assert servers_of(found, trusted=False).found[0].state is State.ENABLED
