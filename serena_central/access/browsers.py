@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from serena_central.core.decoding import from_json
 from serena_central.files.atomic import write_whole
 
 logger = logging.getLogger(__name__)
@@ -127,7 +128,7 @@ class Browsers:
 
 def _read(file: Path, credential: str) -> _Kept:
     try:
-        kept = msgspec.json.decode(file.read_bytes(), type=_Kept)
+        kept = from_json(file.read_bytes(), _Kept)
     except (OSError, msgspec.DecodeError):
         return _Kept(credential)
     return kept if kept.credential == credential else _Kept(credential)

@@ -10,6 +10,7 @@ from pathlib import Path
 import msgspec
 
 from serena_central.agents.tasks import OutputLine
+from serena_central.core.decoding import from_json
 from serena_central.core.masking import masked
 
 logger = logging.getLogger(__name__)
@@ -61,7 +62,7 @@ def read_output(file: Path, after: int, limit: int) -> list[OutputLine]:
         with file.open("rb") as opened:
             for content in opened:
                 try:
-                    line = msgspec.json.decode(content, type=OutputLine)
+                    line = from_json(content, OutputLine)
                 except msgspec.MsgspecError:
                     continue  # cut by the end of a server
                 if line.number > after:

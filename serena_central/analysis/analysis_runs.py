@@ -33,6 +33,7 @@ from serena_central.analysis.module_graph import ModulePart, collect_modules, op
 from serena_central.analysis.report import GraphReport
 from serena_central.analysis.uncertain_places import doubt_notes
 from serena_central.analysis.validation import Validation
+from serena_central.core.decoding import from_msgpack
 from serena_central.core.errors import SerenaCentralError
 from serena_central.core.event_kinds import AnalysisEnded
 from serena_central.core.events import EventBus
@@ -277,6 +278,6 @@ class AnalysisRuns:
 
 def _read(file: Path, form: type[S]) -> S | None:
     try:
-        return msgspec.msgpack.decode(file.read_bytes(), type=form)
+        return from_msgpack(file.read_bytes(), form)
     except (OSError, msgspec.DecodeError):  # none yet, or of another version
         return None

@@ -19,6 +19,7 @@ from serena_central.analysis.collection import Collected, Definition, Place, cho
 from serena_central.analysis.reference_queries import Asked, UsesAnswer, uses_of
 from serena_central.analysis.uncertain_places import Doubtful, UncertainPlaces
 from serena_central.analysis.word_index import Surroundings, state_of
+from serena_central.core.decoding import msgpack_decoder
 from serena_central.core.errors import LanguageServerError, ServerNotInstalled
 from serena_central.core.pacing import paced
 from serena_central.core.progress import report
@@ -48,8 +49,8 @@ Kept = tuple[dict[str, list[Place]], int, dict[str, list[Place]], int]
 not looked at."""
 
 _encoder = msgspec.msgpack.Encoder()
-_decoder = msgspec.msgpack.Decoder(Kept)
-_whole_decoder = msgspec.msgpack.Decoder(Collected)
+_decoder = msgpack_decoder(Kept)
+_whole_decoder = msgpack_decoder(Collected)
 
 
 class Collections:

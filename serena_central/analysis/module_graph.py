@@ -15,6 +15,7 @@ import msgspec
 from serena_central.analysis.blindspots import blind_spots
 from serena_central.analysis.collection import Collected, Definition
 from serena_central.analysis.collector import Collections
+from serena_central.core.decoding import msgpack_decoder
 from serena_central.core.errors import LanguageServerError, SerenaCentralError
 from serena_central.core.pacing import paced
 from serena_central.core.progress import report
@@ -32,7 +33,7 @@ Kept = tuple[list[tuple[str, str, int, int]], int]
     could not be resolved."""
 
 _encoder = msgspec.msgpack.Encoder()
-_decoder = msgspec.msgpack.Decoder(Kept)
+_decoder = msgpack_decoder(Kept)
 
 
 class Area(msgspec.Struct, frozen=True):

@@ -25,6 +25,7 @@ from serena_central.claude_config.shape import LEFT_OUT, Fitting
 from serena_central.claude_config.substitution import SERVER_PLACES, revealed, substitute
 from serena_central.claude_config.tiers import Tier
 from serena_central.config.document import DocumentError, read_whole
+from serena_central.core.decoding import from_json
 
 MAX_STATE_BYTES = 50_000_000
 """Of `.claude.json`, which holds what the client remembers of all projects."""
@@ -238,9 +239,9 @@ class _Reading:
             if not file.is_file() or file.stat().st_size > MAX_STATE_BYTES:
                 return
             data = file.read_bytes()
-            state = msgspec.json.decode(data, type=_StateFile)
+            state = from_json(data, _StateFile)
             raw = state.projects.get(str(self._settings.root))
-            self.kept = msgspec.json.decode(raw, type=_Kept) if raw is not None else _Kept()
+            self.kept = from_json(raw, _Kept) if raw is not None else _Kept()
         except (OSError, msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
             text = f"the file can't be read: {error}"
             self.problems.append(Problem(Severity.ERROR, Place(str(file)), "", text, "the client writes it"))

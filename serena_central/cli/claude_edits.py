@@ -33,6 +33,7 @@ from serena_central.clients.client import Client, Machine, is_ours
 from serena_central.clients.forms import Malformed, found, members_of
 from serena_central.clients.json_form import JsonForm
 from serena_central.clients.table import CLIENTS
+from serena_central.core.decoding import from_json
 from serena_central.core.errors import ConfigError, InvalidArguments
 from serena_central.core.places import Places
 from serena_central.files.atomic import write_whole
@@ -163,7 +164,7 @@ def _kept(file: Path) -> Path:
 
 def _undo(file: Path) -> None:
     try:
-        kept = msgspec.json.decode(_kept(file).read_bytes(), type=_Before)
+        kept = from_json(_kept(file).read_bytes(), _Before)
     except (OSError, msgspec.MsgspecError) as error:
         raise InvalidArguments(f"No change of {file} by this command is known.") from error
     if text_of(file) != kept.after:

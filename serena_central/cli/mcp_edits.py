@@ -24,6 +24,7 @@ from serena_central.cli.output import json_option, print_json, say
 from serena_central.cli.trust import project_root
 from serena_central.clients.forms import Malformed, members_of
 from serena_central.config.load import load_server_config
+from serena_central.core.decoding import converted
 from serena_central.core.errors import ConfigError, InvalidArguments
 from serena_central.core.places import Places
 from serena_central.hub.own_server import starts_ourselves
@@ -117,7 +118,7 @@ def add_json(name: str, entry: str, *, scope: str, force: bool, folder: Path | N
 
 def _check_types(entry: dict[str, Any]) -> None:
     try:
-        msgspec.convert(entry, _Entry)
+        converted(entry, _Entry)
     except msgspec.ValidationError as error:
         raise click.BadParameter(f"The entry is not valid: {error}.") from error
 

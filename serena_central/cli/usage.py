@@ -18,6 +18,7 @@ from serena_central.cli.output import json_option, print_json, print_table, say
 from serena_central.cli.usage_of_edits import EDIT_GROUPS, show_edits
 from serena_central.config.load import load_server_config
 from serena_central.config.settings import ServerSettings
+from serena_central.core.decoding import from_json
 from serena_central.core.places import Places
 from serena_central.core.quoting import escaped
 from serena_central.core.words import counted
@@ -131,7 +132,7 @@ def _of_stdin() -> _StatusInput:
     if sys.stdin.isatty():  # a person tries it
         return _StatusInput()
     try:
-        return msgspec.json.decode(sys.stdin.buffer.read(1_000_000), type=_StatusInput)
+        return from_json(sys.stdin.buffer.read(1_000_000), _StatusInput)
     except (msgspec.DecodeError, UnicodeDecodeError):
         return _StatusInput()
 

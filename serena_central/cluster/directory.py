@@ -13,6 +13,7 @@ from typing import Any, Protocol
 import anyio
 import msgspec
 
+from serena_central.core.decoding import from_json
 from serena_central.core.errors import ClusterError, HostUnavailable
 from serena_central.files.atomic import write_whole
 
@@ -256,7 +257,7 @@ def _read(file: Path) -> _Kept:
         ClusterError: what is there can't be read; going on without it would hand out old epochs again.
     """
     try:
-        return msgspec.json.decode(file.read_bytes(), type=_Kept)
+        return from_json(file.read_bytes(), _Kept)
     except FileNotFoundError:
         return _Kept()
     except (OSError, msgspec.DecodeError) as error:

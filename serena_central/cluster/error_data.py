@@ -5,6 +5,7 @@ from typing import Any
 import msgspec
 
 from serena_central.core import errors
+from serena_central.core.decoding import converted
 from serena_central.core.errors import SerenaCentralError
 
 
@@ -29,7 +30,7 @@ def error_of(data: ErrorData) -> SerenaCentralError:
     kind = getattr(errors, data.kind, SerenaCentralError)
     error: SerenaCentralError = kind.__new__(kind, data.message)
     for name, value in data.state.items():
-        setattr(error, name, error_of(msgspec.convert(value["error"], ErrorData)) if _is_error(value) else value)
+        setattr(error, name, error_of(converted(value["error"], ErrorData)) if _is_error(value) else value)
     return error
 
 

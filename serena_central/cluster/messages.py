@@ -13,6 +13,7 @@ import msgspec
 from serena_central.cluster.error_data import ErrorData, error_data, error_of
 from serena_central.cluster.remote_session import CarriedUsers, RemoteSession, SessionChanges, SessionState, state_of
 from serena_central.core import tracing
+from serena_central.core.decoding import converted, msgpack_decoder
 from serena_central.core.errors import ClusterError, SerenaCentralError
 from serena_central.core.tracing import Phases
 from serena_central.gates.halting import Halt
@@ -79,8 +80,8 @@ class HostFailed(Exception):
     """A host failed at a call, by an error that is not of the tree; its log says more."""
 
 
-_runs = msgspec.msgpack.Decoder(RunMessage)
-_replies = msgspec.msgpack.Decoder(ReplyMessage)
+_runs = msgpack_decoder(RunMessage)
+_replies = msgpack_decoder(ReplyMessage)
 _encoder = msgspec.msgpack.Encoder()
 
 
@@ -122,7 +123,7 @@ def decode_run(
     run = ToolRun(
         id=said.id,
         tool=tool.name,
-        arguments=msgspec.structs.asdict(msgspec.convert(said.arguments, tool.params)),
+        arguments=msgspec.structs.asdict(converted(said.arguments, tool.params)),
         session=RemoteSession(said.session, now=at),
         began=now - said.elapsed_s,
         person=said.person,

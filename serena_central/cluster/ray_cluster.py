@@ -22,6 +22,7 @@ from ray.exceptions import ActorDiedError, ActorUnavailableError, RayActorError,
 from serena_central.cluster.directory import Node, Placement
 from serena_central.cluster.error_data import ErrorData, error_data, error_of
 from serena_central.cluster.ray_loopback import keep_loopback
+from serena_central.core.decoding import converted, from_msgpack
 from serena_central.core.errors import ClusterError, ConfigError, SerenaCentralError
 from serena_central.core.progress import Listener
 from serena_central.web.cluster_view import HostState
@@ -96,7 +97,7 @@ def value_of(outcome: bytes) -> Any:
     Raises:
         SerenaCentralError: what the method has raised.
     """
-    said = msgspec.msgpack.decode(outcome, type=Outcome)
+    said = from_msgpack(outcome, Outcome)
     if said.error is not None:
         raise error_of(said.error)
     return said.value
@@ -148,10 +149,10 @@ class DirectoryClient:
         return await self._asked(self._actor.roots.remote())
 
     async def place(self, root: str, lost_epoch: int = 0) -> Placement:
-        return msgspec.convert(value_of(await self._asked(self._actor.place.remote(root, lost_epoch))), Placement)
+        return converted(value_of(await self._asked(self._actor.place.remote(root, lost_epoch))), Placement)
 
     async def move(self, root: str, node: str | None) -> Placement:
-        return msgspec.convert(value_of(await self._asked(self._actor.move.remote(root, node))), Placement)
+        return converted(value_of(await self._asked(self._actor.move.remote(root, node))), Placement)
 
     async def drain(self, name: str, *, draining: bool) -> dict[str, str]:
         return value_of(await self._asked(self._actor.drain.remote(name, draining)))
@@ -230,7 +231,7 @@ class HostWire:
                 self._actor = ray.get_actor(self.placement.host, namespace=NAMESPACE)
             with anyio.fail_after(PING_S):
                 said = await self._actor.status.remote()
-            return None if said is None else msgspec.msgpack.decode(said, type=HostState)
+            return None if said is None else from_msgpack(said, HostState)
         except (ValueError, TimeoutError, RayActorError, RayTaskError):
             return None
 

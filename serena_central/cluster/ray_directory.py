@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import anyio
-import msgspec
 import ray
 from ray.exceptions import RayActorError, RayTaskError
 
 from serena_central.cluster.directory import Directory, Node, Placement
 from serena_central.cluster.ray_cluster import NAMESPACE, outcome_of, resource_of, value_of
 from serena_central.cluster.ray_host import HostActor
+from serena_central.core.decoding import from_msgpack
 from serena_central.core.errors import HostUnavailable
 from serena_central.core.tracing import new_call_id
 
@@ -33,7 +33,7 @@ class DirectoryActor:
         _end_others({placed["host"] for placed in self._directory.status()["placements"]})
 
     async def announce(self, node: bytes) -> None:
-        self._directory.announce(msgspec.msgpack.decode(node, type=Node))
+        self._directory.announce(from_msgpack(node, Node))
 
     async def leave(self, name: str) -> None:
         self._directory.leave(name)

@@ -7,12 +7,12 @@ from collections.abc import Callable
 from typing import Any
 
 import anyio
-import msgspec
 import ray
 from ray.exceptions import RayActorError, RayTaskError
 
 from serena_central.cluster.directory import Placement
 from serena_central.cluster.ray_cluster import NAMESPACE, DirectoryClient, HostWire
+from serena_central.core.decoding import converted, from_json, from_msgpack
 from serena_central.core.errors import ClusterError
 from serena_central.web.cluster_view import (
     ClusterStatus,
@@ -49,7 +49,7 @@ class RayView:
 
         async with anyio.create_task_group() as tasks:
             for one in said["placements"]:
-                tasks.start_soon(ask, msgspec.convert(one, Placement))
+                tasks.start_soon(ask, converted(one, Placement))
         nodes = [
             NodeView(
                 state="silent" if not one["alive"] else "draining" if one["draining"] else "alive",
@@ -67,7 +67,7 @@ class RayView:
             NodeRecord(node=node, host=host, time=time, level=level, text=text)
             for node, said in answers.items()
             if said is not None
-            for host, time, level, text in msgspec.msgpack.decode(said)
+            for host, time, level, text in from_msgpack(said)
         ]
         records.sort(key=lambda record: record.time)
         missing = [node for node, said in answers.items() if said is None]
@@ -80,7 +80,7 @@ class RayView:
             if not said:
                 checks.append(NodeCheck(node=node, name="node", state="failed", says="it does not answer"))
                 continue
-            checks += [NodeCheck(node=node, **one) for one in msgspec.json.decode(said)]
+            checks += [NodeCheck(node=node, **one) for one in from_json(said)]
         return NodeChecks(checks)
 
     async def _said(self) -> dict[str, Any]:

@@ -14,6 +14,7 @@ import msgspec
 from msgspec import inspect
 
 from serena_central.config.settings import SharedSettings
+from serena_central.core.decoding import converted
 from serena_central.core.quoting import NAME_RULE, are_names
 
 Model = TypeVar("Model", bound=SharedSettings)
@@ -55,7 +56,7 @@ class Setting:
         """
         if value is False and self._knows_off:
             value = "off"  # how YAML 1.1 reads the word
-        checked = msgspec.convert(value, self.type, strict=not lenient)
+        checked = converted(value, self.type, strict=not lenient)
         if isinstance(checked, float) and not math.isfinite(checked):  # bounds let NaN pass
             raise msgspec.ValidationError("not a finite number")
         if self.names and not are_names(msgspec.to_builtins(checked)):
@@ -105,7 +106,7 @@ def build(model: type[Model], values: dict[str, Any]) -> Model:
             plain.setdefault(group, {})[name] = value
         else:
             plain[key] = value
-    return msgspec.convert(plain, model)
+    return converted(plain, model)
 
 
 def _walk(model: type[msgspec.Struct], prefix: str) -> Iterator[Setting]:

@@ -12,6 +12,7 @@ from typing import NamedTuple, TypeVar
 import msgspec
 
 from serena_central.config.document import DocumentError, read_document
+from serena_central.core.decoding import converted
 
 OWN = Path(__file__).with_name("profiles")
 
@@ -91,4 +92,4 @@ def _parsed(file: Path, kind: type[_Kind], problems: list[str]) -> _Kind:
     unknown = sorted(key for key in said if key not in kind.__struct_fields__)
     if unknown:
         problems.append(f"{file}: {', '.join(unknown)} is ignored")
-    return msgspec.convert({**{key: said[key] for key in said if key not in unknown}, "name": file.stem}, kind)
+    return converted({**{key: said[key] for key in said if key not in unknown}, "name": file.stem}, kind)

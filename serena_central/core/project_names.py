@@ -5,6 +5,8 @@ from pathlib import Path
 
 import msgspec
 
+from serena_central.core.decoding import from_json
+
 
 def listed_names(asked: str | list[str]) -> str | list[str]:
     """Names of projects as a call gives them, with `a,b` and `["a", "b"]` taken apart; a folder whose name has a comma
@@ -19,7 +21,7 @@ def _parts(asked: str) -> list[str]:
     if asked.lstrip().startswith("["):
         # What models send for a list, where a parameter is told as a string.
         with suppress(msgspec.DecodeError):
-            return msgspec.json.decode(asked, type=list[str])
+            return from_json(asked, list[str])
     if "," not in asked or (asked.startswith(("/", "~")) and _exists(Path(asked).expanduser())):
         return [asked]
     return [name for part in asked.split(",") if (name := part.strip())] or [asked]

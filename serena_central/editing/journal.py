@@ -20,6 +20,7 @@ from typing import NamedTuple
 import msgspec
 from msgspec.structs import replace
 
+from serena_central.core.decoding import msgpack_decoder
 from serena_central.core.errors import StoreError
 from serena_central.files.atomic import write_whole
 
@@ -283,7 +284,7 @@ class _Contents(NamedTuple):
 
 
 def _read(data: bytes) -> _Contents:
-    decoder = msgspec.msgpack.Decoder(Record)
+    decoder = msgpack_decoder(Record)
     past: dict[str, Past] = {}
     origin: Origin | None = None
     place, whole = 0, bool(data)

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import msgspec
 
+from serena_central.core.decoding import from_json
 from serena_central.files.atomic import write_whole
 
 logger = logging.getLogger(__name__)
@@ -71,7 +72,7 @@ class BegunSessions:
 
 def _read(file: Path) -> dict[str, BegunSession]:
     try:
-        return msgspec.json.decode(file.read_bytes(), type=dict[str, BegunSession])
+        return from_json(file.read_bytes(), dict[str, BegunSession])
     except FileNotFoundError:
         return {}
     except (OSError, msgspec.DecodeError) as error:

@@ -11,6 +11,7 @@ from typing import Any, cast
 
 import msgspec
 
+from serena_central.core.decoding import converted
 from serena_central.files.atomic import write_whole
 
 logger = logging.getLogger(__name__)
@@ -73,7 +74,7 @@ class Halts:
 def _read(file: Path) -> dict[str, Halt]:
     try:
         said: Any = json.loads(file.read_text("utf-8"))
-        return msgspec.convert(cast("dict[str, Any]", said), dict[str, Halt])
+        return converted(cast("dict[str, Any]", said), dict[str, Halt])
     except FileNotFoundError:
         return {}
     except (OSError, ValueError, msgspec.ValidationError) as error:

@@ -13,6 +13,7 @@ import msgspec
 
 from serena_central.claude_config.locations import FOLDER
 from serena_central.core.clock import utc
+from serena_central.core.decoding import from_json
 from serena_central.core.nofollow import OpenFolder
 from serena_central.gates.events import GateEvent, Ran
 
@@ -90,7 +91,7 @@ def newest(root: Path, limit: int) -> list[Logged]:
             break
         for line in reversed(_lines(root, name)):
             with suppress(msgspec.DecodeError, UnicodeDecodeError):
-                found.append(msgspec.json.decode(line, type=Logged))
+                found.append(from_json(line, Logged))
     return found[:limit]
 
 

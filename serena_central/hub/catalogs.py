@@ -11,6 +11,7 @@ from typing import Any
 
 import msgspec
 
+from serena_central.core.decoding import from_json
 from serena_central.core.lru import Lru
 
 logger = logging.getLogger(__name__)
@@ -76,7 +77,7 @@ class Catalogs:
         try:
             if path.stat().st_size > MAX_BYTES:
                 return None
-            found = msgspec.json.decode(path.read_bytes(), type=Catalog)
+            found = from_json(path.read_bytes(), Catalog)
         except FileNotFoundError:
             return None
         except (OSError, msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:

@@ -11,6 +11,7 @@ import msgspec
 from mcp.shared.exceptions import MCPError
 from mcp_types import CONNECTION_CLOSED
 
+from serena_central.core.decoding import from_json
 from serena_central.core.errors import STDERR_SHOWN, UpstreamCallFailed, UpstreamUnavailable
 from serena_central.hub.environment import environment_of, helper_output, system_environment
 from serena_central.hub.masks import Masks
@@ -104,7 +105,7 @@ class Link:
             spec.name, "headersHelper", spec.headers_helper, environment, spec.folder, temporary
         )
         try:
-            found = msgspec.json.decode(printed, type=dict[str, str])
+            found = from_json(printed, dict[str, str])
         except msgspec.MsgspecError as error:
             raise UpstreamUnavailable(spec.name, "its headersHelper did not print a JSON object of texts") from error
         self._masks.add(found.values())

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 import msgspec
 
+from serena_central.core.decoding import from_json
 from serena_central.hub.catalogs import Catalog
 
 MASK = "***"
@@ -32,7 +33,7 @@ class Masks:
         """The same lists: what a server says of itself is kept in a file, and shown to all."""
         text = msgspec.json.encode(catalog).decode()
         masked = self.masked(text)
-        return catalog if masked == text else msgspec.json.decode(masked, type=Catalog)
+        return catalog if masked == text else from_json(masked, Catalog)
 
     def masked(self, text: str) -> str:
         """The text without the values that are known to be secret."""

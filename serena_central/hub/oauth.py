@@ -25,6 +25,7 @@ from mcp.shared.auth import OAuthClientInformationFull, OAuthClientMetadata, OAu
 from mcp.shared.exceptions import MCPError
 from pydantic import AnyUrl, ValidationError
 
+from serena_central.core.decoding import from_json
 from serena_central.core.errors import SerenaCentralError
 from serena_central.core.groups import only_cause
 
@@ -65,7 +66,7 @@ class TokenFile:
 
     def kept(self) -> _Kept | None:
         try:
-            found = msgspec.json.decode(self.path.read_bytes(), type=_Kept)
+            found = from_json(self.path.read_bytes(), _Kept)
         except (OSError, msgspec.MsgspecError):
             return None
         return found if found.url == self._url else None

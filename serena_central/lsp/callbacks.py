@@ -12,6 +12,7 @@ from typing import Any, Literal, cast
 
 import msgspec
 
+from serena_central.core.decoding import from_json
 from serena_central.lsp.answers import FileEvent
 from serena_central.lsp.catalogue import Watching
 from serena_central.lsp.conversion import path_of, uri_of
@@ -168,7 +169,7 @@ class Callbacks:
             return None
         match method:
             case "workspace/configuration":
-                asked = msgspec.json.decode(params, type=LspConfigurationParams)
+                asked = from_json(params, LspConfigurationParams)
                 return [self._section(item.section or "") for item in asked.items]
             case "workspace/workspaceFolders":
                 return workspace_folders(self._folders)
@@ -177,19 +178,19 @@ class Callbacks:
             case "window/showDocument":
                 return {"success": False}
             case "client/registerCapability":
-                return self._register(msgspec.json.decode(params, type=LspRegistrations))
+                return self._register(from_json(params, LspRegistrations))
             case "client/unregisterCapability":
-                return self._unregister(msgspec.json.decode(params, type=LspUnregistrations))
+                return self._unregister(from_json(params, LspUnregistrations))
             case _:
                 raise MethodUnknown(method)
 
     def notification(self, method: str, params: msgspec.Raw) -> None:
         """Raises: msgspec.DecodeError."""
         if method == "textDocument/publishDiagnostics":
-            self._on_diagnostics(msgspec.json.decode(params, type=LspPublishedDiagnostics))
+            self._on_diagnostics(from_json(params, LspPublishedDiagnostics))
             return
         if method in ("window/logMessage", "window/showMessage"):
-            logger.debug("%s: %s", self._server, msgspec.json.decode(params, type=LspLogMessage).message)
+            logger.debug("%s: %s", self._server, from_json(params, LspLogMessage).message)
         self._readiness.hear(method, params)
 
     def _section(self, section: str) -> Any:

@@ -15,6 +15,7 @@ from urllib.parse import quote, unquote_to_bytes, urlsplit
 
 import msgspec
 
+from serena_central.core.decoding import json_decoder
 from serena_central.core.errors import PathError
 from serena_central.core.patterns import Matcher
 from serena_central.core.text import Encoding, Position, Range, Text
@@ -56,7 +57,7 @@ ERROR = 1
 _TEMPLATE_ARGUMENTS = re.compile(r"<[^<>]*>")
 _WORD = re.compile(r"\w+")
 
-_decode_item = msgspec.json.Decoder(LspHierarchyItem).decode
+_decode_item = json_decoder(LspHierarchyItem).decode
 
 
 def uri_of(path: Path) -> str:

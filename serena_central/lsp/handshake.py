@@ -12,6 +12,7 @@ from typing import Any, cast
 
 import msgspec
 
+from serena_central.core.decoding import from_json
 from serena_central.core.text import Encoding
 from serena_central.lsp.catalogue import ServerSpec
 from serena_central.lsp.catalogue.spec import Feature
@@ -117,7 +118,7 @@ def _plain_version(said: str) -> str:
     """The number alone: gopls sends its whole build information as JSON, clangd a sentence."""
     if said.startswith("{"):
         try:
-            said = msgspec.json.decode(said, type=_BuildInfo).Version
+            said = from_json(said, _BuildInfo).Version
         except msgspec.DecodeError:
             return ""
     match = _VERSION.search(said)

@@ -20,6 +20,7 @@ from typing import Any, NamedTuple, cast
 
 import msgspec
 
+from serena_central.core.decoding import from_json
 from serena_central.core.errors import ServerNotDriven, ServerNotInstalled
 from serena_central.core.places import Places
 from serena_central.lsp.catalogue import ServerSpec, Untrusted
@@ -200,7 +201,7 @@ def _npm_package(spec: ServerSpec, program: Path) -> Path | None:
 
 def _npm_version(package: Path) -> str:
     try:
-        return msgspec.json.decode((package / "package.json").read_bytes(), type=_NpmManifest).version
+        return from_json((package / "package.json").read_bytes(), _NpmManifest).version
     except (OSError, msgspec.DecodeError):
         return ""
 

@@ -14,6 +14,7 @@ from typing import Any
 import anyio
 import msgspec
 
+from serena_central.core.decoding import converted, from_json
 from serena_central.core.progress import report
 from serena_central.lsp.catalogue import Readiness
 from serena_central.lsp.patterns import LinePatterns
@@ -65,11 +66,11 @@ class ReadinessTracker:
             msgspec.DecodeError
         """
         if method == "$/progress":
-            self._hear_progress(msgspec.json.decode(params, type=LspProgress))
+            self._hear_progress(from_json(params, LspProgress))
         elif method in LOG_METHODS:
-            self._hear_line(msgspec.json.decode(params, type=LspLogMessage).message)
+            self._hear_line(from_json(params, LspLogMessage).message)
         elif self._spec.kind == "notification" and method == self._spec.method:
-            fields = msgspec.json.decode(params, type=dict[str, Any]) if self._spec.field else {}
+            fields = from_json(params, dict[str, Any]) if self._spec.field else {}
             ails = self._patterns.ails
             ill = ails and ails.search(bytes(params).decode())
             self._ails = str(fields.get("message") or "") if ill else ""
@@ -122,7 +123,7 @@ class ReadinessTracker:
 
     def _hear_progress(self, progress: LspProgress) -> None:
         try:
-            value = msgspec.convert(progress.value, LspProgressValue)
+            value = converted(progress.value, LspProgressValue)
         except msgspec.ValidationError:
             return  # partial results have a shape of their own
         if value.kind == "begin":

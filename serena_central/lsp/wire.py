@@ -16,6 +16,7 @@ import anyio
 import msgspec
 from anyio.abc import ByteReceiveStream, ByteSendStream
 
+from serena_central.core.decoding import from_json, json_decoder
 from serena_central.core.pacing import paced
 from serena_central.core.running_time import running_time
 
@@ -138,8 +139,8 @@ class _Message(msgspec.Struct):
     error: msgspec.Raw = _ABSENT
 
 
-_decode_message = msgspec.json.Decoder(_Message).decode
-_decode_error = msgspec.json.Decoder(_Error).decode
+_decode_message = json_decoder(_Message).decode
+_decode_error = json_decoder(_Error).decode
 _encode = msgspec.json.Encoder().encode
 
 
@@ -425,8 +426,8 @@ async def decoded(body: msgspec.Raw, shape: Any) -> Any:
     text = memoryview(body)
     decode = _item_decoder(shape) if len(text) > LONG_BYTES and text[0] == ord("[") else None
     if decode is None:
-        return msgspec.json.decode(body, type=shape)
-    return [decode(item) async for item in paced(msgspec.json.decode(body, type=list[msgspec.Raw]))]
+        return from_json(body, shape)
+    return [decode(item) async for item in paced(from_json(body, list[msgspec.Raw]))]
 
 
 @cache
@@ -435,5 +436,5 @@ def _item_decoder(shape: Any) -> Any:
     for one in (shape, *get_args(shape)):
         if get_origin(one) is list:
             (item,) = get_args(one)
-            return msgspec.json.Decoder(item).decode
+            return json_decoder(item).decode
     return None

@@ -26,6 +26,7 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from serena_central.access.auth import MAX_BODY_BYTES
 from serena_central.core import tracing
 from serena_central.core.client_channel import connected_to
+from serena_central.core.decoding import from_json
 from serena_central.core.errors import (
     ClientCannotAnswer,
     ClientInputRequired,
@@ -201,7 +202,7 @@ class Adapter:
         """
         params = dict(ctx.params or {})
         try:
-            params["arguments"] = msgspec.json.decode(params["arguments"], type=dict[str, Any])
+            params["arguments"] = from_json(params["arguments"], dict[str, Any])
         except (msgspec.MsgspecError, TypeError, UnicodeError, RecursionError) as error:
             tool = self._caller.tool(str(params.get("name")))
             problem = f"arguments must be an object, not {shown(params['arguments'])}."

@@ -33,6 +33,7 @@ from mcp_types import (
 from pydantic import ValidationError
 
 from serena_central.core.client_channel import ClientRequest, Method
+from serena_central.core.decoding import from_json
 from serena_central.core.errors import ClientCannotAnswer, ClientInputRequired
 from serena_central.mcp_server.sender import sender_of
 
@@ -155,4 +156,4 @@ def _model(request: ClientRequest) -> Any:
 
 def _earlier_answers(state: str | None) -> dict[str, dict[str, Any]]:
     """What `input_required` put into the state; the SDK has checked that it did."""
-    return msgspec.json.decode(state, type=dict[str, dict[str, Any]]) if state else {}
+    return from_json(state, dict[str, dict[str, Any]]) if state else {}

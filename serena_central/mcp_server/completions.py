@@ -6,8 +6,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any, cast
 
-import msgspec
-
+from serena_central.core.decoding import from_json
 from serena_central.core.errors import SerenaCentralError
 from serena_central.sessions.session import Session
 from serena_central.tools.call import ToolCaller
@@ -36,7 +35,7 @@ async def _found(
 ) -> Sequence[str]:
     async def data(tool: str, **arguments: Any) -> Any:
         answer = await caller.call(session, tool, arguments)
-        return msgspec.json.decode(answer.data) if answer.data else None
+        return from_json(answer.data) if answer.data else None
 
     names: list[str] = []
     match argument:

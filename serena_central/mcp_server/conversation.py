@@ -41,6 +41,8 @@ class HandshakeConversation(ClientConnection):
         """`notifications/initialized` came, while the SDK had not read `initialize`."""
         self.transport: ResumableTransport | None = None
         """None while nothing needs the SDK."""
+        self.was_left = False
+        """Its client closed it, while nothing needed the SDK."""
         self.connecting = anyio.Lock()
         """Held while it gets a transport."""
         self.exchanges: dict[str, Exchange] = {}
@@ -53,6 +55,15 @@ class HandshakeConversation(ClientConnection):
         """Requests being served, an open stream included."""
         self.quiet_since = running_time()
         self.had_stream = False
+
+    @property
+    def needed_no_sdk(self) -> bool:
+        return self.transport is None and not self.connecting.locked()
+
+    @property
+    def is_over(self) -> bool:
+        """Its client closed it."""
+        return self.was_left or (self.transport is not None and self.transport.is_terminated)
 
 
 class Exchange:
@@ -185,14 +196,14 @@ def id_in(scope: Scope) -> str | None:
     return None
 
 
-async def accept(conversation: HandshakeConversation, send: Send) -> None:
-    """Answers a notification as the transport does."""
+async def accept(conversation: HandshakeConversation, send: Send, status: int = 202) -> None:
+    """Answers a notification, or with 200 a DELETE, as the transport does."""
     headers = [
         (b"content-type", b"application/json"),
         (ID_HEADER, conversation.id.encode("ascii")),
         (b"content-length", b"0"),
     ]
-    await send({"type": "http.response.start", "status": 202, "headers": headers})
+    await send({"type": "http.response.start", "status": status, "headers": headers})
     await send({"type": "http.response.body", "body": b""})
 
 

@@ -22,6 +22,7 @@ import msgspec
 from starlette.types import Receive, Scope, Send
 
 from serena_central.core import tracing
+from serena_central.core.decoding import converted, json_decoder
 from serena_central.core.errors import SerenaCentralError, UnknownProject
 from serena_central.core.lru import Lru
 from serena_central.mcp_server.conversation import ID_HEADER, Exchange, HandshakeConversation
@@ -288,7 +289,7 @@ class Opening(msgspec.Struct, forbid_unknown_fields=True):
         return ClientInfo(self.params.clientInfo.name, self.params.clientInfo.version)
 
 
-_decode_opening = msgspec.json.Decoder(Opening).decode
+_decode_opening = json_decoder(Opening).decode
 
 
 def opening_in(content: bytes) -> Opening | None:
@@ -310,7 +311,7 @@ class Caller(msgspec.Struct, frozen=True):
     """It offers to ask its user something."""
 
 
-_decode = msgspec.json.Decoder(PlainRequest).decode
+_decode = json_decoder(PlainRequest).decode
 
 
 class DirectLane:
@@ -500,8 +501,8 @@ def _checked(version: str, envelope: dict[str, Any]) -> Caller | None:
     if version not in MODERN_VERSIONS or CLIENT_CAPABILITIES_KEY not in envelope:
         return None
     try:
-        capabilities = msgspec.convert(envelope[CLIENT_CAPABILITIES_KEY], _Capabilities)
-        info = msgspec.convert(envelope.get(CLIENT_INFO_KEY), _Info | None)
+        capabilities = converted(envelope[CLIENT_CAPABILITIES_KEY], _Capabilities)
+        info = converted(envelope.get(CLIENT_INFO_KEY), _Info | None)
     except msgspec.ValidationError:
         return None
     client = ClientInfo(info.name, info.version) if info else ClientInfo()

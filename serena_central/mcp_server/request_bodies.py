@@ -9,6 +9,8 @@ from typing import Any
 import msgspec
 from starlette.types import Message, Receive
 
+from serena_central.core.decoding import from_json, json_decoder
+
 MOST_MESSAGES = 100
 """Of a batch."""
 
@@ -44,8 +46,8 @@ class _Message(msgspec.Struct):
         return None if bytes(self.params).lstrip()[:1] == b"{" else "The params of a message are an object."
 
 
-_decode_message = msgspec.json.Decoder(_Message).decode
-_decode_parts = msgspec.json.Decoder(list[msgspec.Raw]).decode
+_decode_message = json_decoder(_Message).decode
+_decode_parts = json_decoder(list[msgspec.Raw]).decode
 
 
 class Body:
@@ -97,7 +99,7 @@ class Head:
         if self.method != "notifications/cancelled":
             return None
         try:
-            return str(msgspec.json.decode(self._params, type=_Cancelled).requestId)
+            return str(from_json(self._params, _Cancelled).requestId)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             return None  # the SDK says what is wrong with it
 

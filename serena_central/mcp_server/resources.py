@@ -6,8 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, unquote
 
-import msgspec
-
+from serena_central.core.decoding import from_json
 from serena_central.core.errors import MemoryNotFound, SerenaCentralError, UnknownProject
 from serena_central.mcp_server.protocol import INVALID_PARAMS
 from serena_central.sessions.session import Session
@@ -66,7 +65,7 @@ class ProjectResources:
         project = session.project
         if project is None:
             return []
-        names: list[str] = msgspec.json.decode(answer.data or "{}", type=dict[str, Any]).get("memories", [])
+        names: list[str] = from_json(answer.data or "{}", dict[str, Any]).get("memories", [])
         return [
             *(
                 {

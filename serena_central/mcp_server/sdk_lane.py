@@ -1,27 +1,20 @@
 """The SDK's server with all our handlers: imported when the start of the server is over, or by the first message that
 needs it. Its import takes as long as that of all else."""
 
-import logging
 from collections.abc import Callable
-from importlib import invalidate_caches
 from typing import TYPE_CHECKING
 
 import anyio
 import anyio.abc
-import anyio.to_thread
 
-from serena_central.core.late_imports import import_to_stay
+from serena_central.core.late_imports import import_patiently
 from serena_central.core.start_up import StartUp
 
 if TYPE_CHECKING:
     from serena_central.mcp_server.adapter import Adapter
 
 
-logger = logging.getLogger(__name__)
-
 ADAPTER = "serena_central.mcp_server.adapter"
-
-RETRY_S = 1.0
 
 LOADED_WITHIN_S = 60.0
 """A message waits no longer for the import; on a busy machine that takes some seconds."""
@@ -49,24 +42,13 @@ class SdkLane:
                 tasks.start_soon(self._want_later, self._start_up)
             task_status.started()
             await self._wanted.wait()
-            await self._import()
+            await import_patiently(ADAPTER)
             self._let_streams_be()
             adapter = self._make()
             async with adapter.modern.run():
                 self._adapter = adapter
                 self._is_loaded.set()
                 await anyio.sleep_forever()
-
-    async def _import(self) -> None:
-        """In a thread, as plain requests are answered meanwhile; again and again while files can't be opened."""
-        while True:
-            try:
-                await anyio.to_thread.run_sync(import_to_stay, ADAPTER, abandon_on_cancel=True)
-                return
-            except (ImportError, OSError) as error:
-                logger.warning("the MCP SDK could not be imported: %s; retrying in %g s", error, RETRY_S)
-            await anyio.sleep(RETRY_S)
-            invalidate_caches()
 
     async def loaded(self) -> "Adapter":
         """What serves a message. Only while `run` runs.

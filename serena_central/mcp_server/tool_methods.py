@@ -16,6 +16,7 @@ from weakref import WeakKeyDictionary
 
 import msgspec
 
+from serena_central.core.decoding import from_json
 from serena_central.core.progress import Listener
 from serena_central.core.quoting import with_escapes_shown
 from serena_central.mcp_server.sender import ClientInfo, Sender, identity_of, request_of
@@ -192,7 +193,7 @@ def call_result(answer: Answer, tool: Tool | None) -> dict[str, Any]:
         if answer.content.structured is not None:
             result["structuredContent"] = answer.content.structured
     elif answer.data is not None:
-        result["structuredContent"] = _structured(msgspec.json.decode(with_escapes_shown(answer.data)), answer.notes)
+        result["structuredContent"] = _structured(from_json(with_escapes_shown(answer.data)), answer.notes)
     elif (tool is not None and tool.answers is not None) or _passes_for_data(answer.blocks[0]):
         result["structuredContent"] = _structured(answer.blocks[0], answer.notes)
     return wire(result)

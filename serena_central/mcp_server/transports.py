@@ -17,6 +17,7 @@ import msgspec
 from starlette.types import Receive, Scope, Send
 
 from serena_central.access.auth import credential_of
+from serena_central.core.disconnects import on_disconnect
 from serena_central.core.errors import SessionNotFound, SessionTerminated, TooManySessions
 from serena_central.core.periodic import repeat
 from serena_central.core.running_time import running_time
@@ -67,6 +68,10 @@ class Openings(Protocol):
     def forget(self, conversation_id: str, session_id: str) -> None: ...
 
 
+class _WasLeft(Exception):
+    """The client closed the conversation while one of its requests waited for a transport."""
+
+
 class HandshakeTransports:
     """All conversations of the handshake era, by the id that the client carries."""
 
@@ -108,7 +113,7 @@ class HandshakeTransports:
             await self._refuse(conversation_id, send)
             return
         await self._pass(conversation, scope, receive, send)
-        if conversation.transport is not None and conversation.transport.is_terminated:
+        if conversation.is_over:
             if self._openings is not None:
                 self._openings.forget(conversation.id, conversation.session_id)  # who said goodbye is not taken back
             await self._end(conversation, "it sent DELETE", for_good=True)
@@ -231,6 +236,8 @@ class HandshakeTransports:
             return conversation.transport
         adapter = await self._sdk.loaded()
         async with conversation.connecting:
+            if conversation.was_left:
+                raise _WasLeft
             if conversation.transport is None:
                 assert self._tasks is not None, "serve() needs run()"
                 transport = await self._tasks.start(self._drive, conversation, adapter)
@@ -253,8 +260,15 @@ class HandshakeTransports:
                     await self._get(conversation, scope, receive, send)
             elif scope["method"] == "POST":
                 await self._post(conversation, exchange, scope, receive, send)
+            elif (
+                scope["method"] == "DELETE" and conversation.transport is None and not conversation.connecting.locked()
+            ):
+                conversation.was_left = True  # a client that ends does not wait for the SDK
+                await accept(conversation, send, 200)
             else:
                 await (await self._transport(conversation, scope[IN_SCOPE])).handle_request(scope, receive, send)
+        except _WasLeft:
+            await self._refuse(conversation.id, send)
         finally:
             conversation.requests -= 1
             conversation.quiet_since = running_time()
@@ -262,8 +276,8 @@ class HandshakeTransports:
     async def _get(self, conversation: HandshakeConversation, scope: Scope, receive: Receive, send: Send) -> None:
         """The stream outside of calls; with `Last-Event-ID` that one again, or the stream of a call."""
         event = next((value.decode("latin-1") for name, value in scope["headers"] if name == _LAST_EVENT), None)
-        if conversation.transport is None:
-            await self._sdk.in_time()
+        if conversation.transport is None and not await self._waits_for_sdk(receive):
+            return
         transport = await self._transport(conversation, scope[IN_SCOPE])
         if event and transport.log.stream_of(event) is None:
             if event.startswith("r"):
@@ -275,6 +289,15 @@ class HandshakeTransports:
         call = conversation.exchanges.get(transport.resumed_stream(event) or "") if event else None
         with call.resumed() if call else nullcontext():
             await transport.handle_request(scope, receive, note_stream(conversation, send))
+
+    async def _waits_for_sdk(self, receive: Receive) -> bool:
+        """Whether the client is still there when the SDK is."""
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(on_disconnect, receive, tasks.cancel_scope.cancel)
+            await self._sdk.in_time()
+            tasks.cancel_scope.cancel()
+            return True
+        return False
 
     async def _post(
         self, conversation: HandshakeConversation, exchange: Exchange, scope: Scope, receive: Receive, send: Send

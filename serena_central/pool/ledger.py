@@ -14,6 +14,8 @@ from pathlib import Path
 import msgspec
 import psutil
 
+from serena_central.core.decoding import from_json
+
 logger = logging.getLogger(__name__)
 
 OWNER_VARIABLE = "SERENA_CENTRAL_OWNER"
@@ -67,7 +69,7 @@ class Ledger:
 
     def _leftovers(self) -> list[psutil.Process]:
         try:
-            return _alive(msgspec.json.decode(self._file.read_bytes(), type=_Page))
+            return _alive(from_json(self._file.read_bytes(), _Page))
         except FileNotFoundError:
             return []
         except (OSError, msgspec.DecodeError) as error:

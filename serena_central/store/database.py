@@ -19,6 +19,7 @@ from sqlalchemy import URL, Connection, Engine, Select, create_engine, event, fu
 from sqlalchemy.exc import ArgumentError, DataError, DBAPIError, IntegrityError, SQLAlchemyError
 from sqlalchemy.pool import ConnectionPoolEntry
 
+from serena_central.core.decoding import from_json
 from serena_central.core.errors import StoreError
 from serena_central.store.rows import Change
 from serena_central.store.schema import bring_up_to_date, is_up_to_date
@@ -153,7 +154,7 @@ class Database:
             if connection.dialect.name != "sqlite":
                 return [[list(row) for row in connection.execute(one)] for one in statements]
             packed = (connection.execute(_as_json(one)).scalar_one() for one in statements)
-            return [msgspec.json.decode(one) for one in packed]
+            return [from_json(one) for one in packed]
 
         return self.read(read)
 
@@ -297,7 +298,7 @@ def _engine(url: str, timeout_s: float) -> Engine:
     """`timeout_s` bounds the wait for another process's lock."""
     options: dict[str, Any] = {
         "json_serializer": _to_json,
-        "json_deserializer": msgspec.json.decode,
+        "json_deserializer": from_json,
         "insertmanyvalues_page_size": STATEMENT_ROWS,
     }
     parsed = _parsed(url)

@@ -5,9 +5,9 @@ import json
 from collections.abc import Sequence
 from typing import Any, TypeVar
 
-import msgspec
 from sqlalchemy import ColumnElement, Select, String, and_, cast, exists, or_, select
 
+from serena_central.core.decoding import from_json
 from serena_central.store.query_results import (
     EVENTS_SEARCHED,
     EditBrief,
@@ -104,7 +104,7 @@ class ListQueries(TotalQueries):
     def edit_briefs(self, wanted: EditFilter) -> list[EditBrief]:
         """What edits are sorted by, in the order of `edits`."""
         rows = self._database.read_at_once([_wanted(select(*_EDIT_BRIEF), wanted)])
-        return [EditBrief(*row[:-1], files=msgspec.json.decode(row[-1])) for row in rows]
+        return [EditBrief(*row[:-1], files=from_json(row[-1])) for row in rows]
 
     def edits_with_ids(self, ids: Sequence[str]) -> list[EditRow]:
         """In this order; without those that are gone."""

@@ -12,6 +12,7 @@ from typing import Any, TypeVar, get_origin
 
 import msgspec
 
+from serena_central.core.decoding import from_json
 from serena_central.store.query_results import EditAnswer
 from serena_central.store.rows import SCHEMA_VERSION, EditRow, Row
 
@@ -66,5 +67,5 @@ def _selected(
 def _value(of_type: Any, value: Any) -> Any:
     """As SQLAlchemy reads a column."""
     if get_origin(of_type) in (list, dict):
-        return msgspec.json.decode(value)
+        return from_json(value)
     return bool(value) if of_type is bool else value

@@ -13,6 +13,7 @@ from typing import NamedTuple, overload
 
 import msgspec
 
+from serena_central.core.decoding import msgpack_decoder
 from serena_central.core.lru import Lru
 from serena_central.core.pacing import paced
 from serena_central.files.stamp import Stamp
@@ -34,7 +35,7 @@ FILES_LOOKED_AT = 1_000
 FEW_FILES = 20
 """Are decoded sooner than those are looked up that define their containers."""
 
-_decoder = msgspec.msgpack.Decoder(FileSymbols)
+_decoder = msgpack_decoder(FileSymbols)
 
 
 class Entry(msgspec.Struct, frozen=True, gc=False):
@@ -76,7 +77,7 @@ class _NamedSymbols(msgspec.Struct, frozen=True, gc=False):
     symbols: tuple[_Named, ...]
 
 
-_name_decoder = msgspec.msgpack.Decoder(_NamedSymbols)
+_name_decoder = msgpack_decoder(_NamedSymbols)
 
 
 class _Kind(msgspec.Struct, frozen=True, array_like=True, gc=False):
@@ -90,7 +91,7 @@ class _KindSymbols(msgspec.Struct, frozen=True, gc=False):
     symbols: tuple[_Kind, ...]
 
 
-_kind_decoder = msgspec.msgpack.Decoder(_KindSymbols)
+_kind_decoder = msgpack_decoder(_KindSymbols)
 
 
 def names_in(entry: Entry) -> set[str]:

@@ -5,6 +5,7 @@ from typing import Any
 
 import msgspec
 
+from serena_central.core.decoding import from_json
 from serena_central.core.text import Position, Range
 from serena_central.projects.navigation.symbol_views import SymbolView
 from serena_central.symbols.symbol import kind_numbers
@@ -77,6 +78,6 @@ def _answer(values: Mapping[str, Any], notes: Sequence[str], *, of_several: bool
 
 def _value(answer: Answer) -> Any:
     try:
-        return msgspec.json.decode(answer.blocks[0])
+        return from_json(answer.blocks[0])
     except msgspec.DecodeError:
         return answer.blocks[0]

@@ -9,6 +9,7 @@ from typing import Any
 
 import msgspec
 
+from serena_central.core.decoding import converted
 from serena_central.core.quoting import escaped
 
 SHOWN_CHARACTERS = 60
@@ -35,7 +36,7 @@ def problems_of(params: type[msgspec.Struct], given: Mapping[str, Any], schema: 
         if field.name not in given:
             continue
         try:
-            msgspec.convert(given[field.name], field.type, strict=False)
+            converted(given[field.name], field.type, strict=False)
         except (msgspec.ValidationError, UnicodeError):
             wanted = allowed(properties[field.name])
             said.append(f"{field.name} must be {wanted}, not {shown(given[field.name])}.")

@@ -18,6 +18,7 @@ import msgspec
 from msgspec import Meta
 
 from serena_central.config.settings import SharedSettings
+from serena_central.core.decoding import converted
 from serena_central.core.errors import InvalidArguments
 from serena_central.projects.scope import About
 from serena_central.tools.arguments import problems_of, unknown
@@ -179,7 +180,7 @@ class Tool:
                 raise self.wrong_arguments(f"{real} is given twice.")
             renamed[real] = value
         try:
-            parsed = msgspec.convert(renamed, self.params, strict=False)
+            parsed = converted(renamed, self.params, strict=False)
         except (msgspec.ValidationError, UnicodeError) as error:  # the latter: half of a surrogate pair
             problems = problems_of(self.params, renamed, self._accepted)
             raise self.wrong_arguments(" ".join(problems) or f"{error}.") from error

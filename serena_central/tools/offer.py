@@ -22,6 +22,7 @@ from serena_central.core.client_channel import ClientChannel, ClientRequest, Met
 from serena_central.core.errors import ClientCannotAnswer, UpstreamQuestionRefused, restart_command
 from serena_central.core.event_kinds import SessionDisconnected, SessionForgotten, SessionKilled
 from serena_central.core.events import EventBus
+from serena_central.core.late_imports import import_patiently
 from serena_central.core.lru import Lru
 from serena_central.core.progress import listener, waiting_for
 from serena_central.core.quoting import escaped, quoted
@@ -195,6 +196,8 @@ _METHODS: Mapping[str, Method] = {method: method for method in get_args(Method)}
 
 NONE = Offered({}, 0, None)
 
+HUB = "serena_central.hub.hub"
+
 
 class UpstreamOffer:
     """Belongs to the event loop's thread."""
@@ -226,6 +229,7 @@ class UpstreamOffer:
         """Runs the hub from the moment that it is needed, until it is cancelled."""
         task_status.started()
         await self._wanted.wait()
+        await import_patiently(HUB)  # with the SDK's client: half a second
         self._hub = await anyio.to_thread.run_sync(self._build)
         async with anyio.create_task_group() as tasks:
             await tasks.start(self._hub.run)

@@ -19,6 +19,7 @@ from serena_central.agents.plans.run_state import TaskRun
 from serena_central.agents.tasks import TaskView
 from serena_central.analysis.error_changes import CodeError, ErrorBaseline
 from serena_central.analysis.selection import code_below, dependents
+from serena_central.core.decoding import from_json
 from serena_central.core.errors import MemoryNotFound, SerenaCentralError, TaskNotFound
 from serena_central.core.tracing import new_call_id
 from serena_central.editing.change import Author
@@ -276,6 +277,6 @@ def _request(task: PlannedTask, instruction: str) -> TaskRequest:
 
 def _read(file: Path) -> dict[str, StoredErrors] | None:
     try:
-        return msgspec.json.decode(file.read_bytes(), type=dict[str, StoredErrors])
+        return from_json(file.read_bytes(), dict[str, StoredErrors])
     except (OSError, msgspec.MsgspecError):
         return None

@@ -15,6 +15,7 @@ import msgspec
 from msgspec.structs import replace
 
 from serena_central.core import tracing
+from serena_central.core.decoding import from_json
 from serena_central.core.tracing import phase
 from serena_central.projects.project import Project
 from serena_central.projects.scope import Ask, Scope, resolve_scope
@@ -207,7 +208,7 @@ def _is_empty(results: Mapping[str, Any], data: str) -> bool:
     """Whether an answer holds nothing, and is not just the page after a list's last."""
     if any(isinstance(result, Listing) and result.total for result in results.values()):
         return False
-    return holds_nothing(msgspec.json.decode(data))
+    return holds_nothing(from_json(data))
 
 
 async def _help_if_empty(call: ToolCall, tool: Tool) -> None:

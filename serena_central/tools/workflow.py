@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta
 
+from serena_central.core.decoding import from_json
 from serena_central.core.errors import InvalidArguments, ToolRefused
 from serena_central.core.quoting import escaped, quoted
 from serena_central.pool.snapshot import ServerSnapshot
@@ -216,7 +217,7 @@ async def query_project(
     if asked is not None and not (asked.read_only and asked.on_project):
         raise ToolRefused(f"{asked.name} can't be called here: query_project only accepts tools that read a project.")
     try:
-        arguments = msgspec.json.decode(tool_params_json, type=dict[str, Any])
+        arguments = from_json(tool_params_json, dict[str, Any])
     except (msgspec.DecodeError, UnicodeError) as error:
         raise InvalidArguments(f"query_project: tool_params_json is not a JSON object: {error}.") from error
     answer = await call.run(call.session, tool_name, {**arguments, "project": project_name})

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import msgspec
 
+from serena_central.core.decoding import from_json
 from serena_central.files.atomic import write_whole
 from serena_central.transcripts.roots import Root, transcripts_in
 
@@ -37,7 +38,7 @@ class _Project(msgspec.Struct):
 def root_of(folder: Path) -> str | None:
     """The project whose transcripts lie in a folder of ours; None for any other folder."""
     try:
-        return msgspec.json.decode((folder / "project.json").read_bytes(), type=_Project).root
+        return from_json((folder / "project.json").read_bytes(), _Project).root
     except (OSError, msgspec.DecodeError):
         return None
 
@@ -76,7 +77,7 @@ def clean_up(folder: Path, keep_days: Callable[[str], int], now: datetime) -> li
 def pinned(folder: Path) -> set[str]:
     """Ids of the sessions that are kept."""
     try:
-        return set(msgspec.json.decode((folder / PINNED).read_bytes(), type=list[str]))
+        return set(from_json((folder / PINNED).read_bytes(), list[str]))
     except (OSError, msgspec.DecodeError):
         return set()
 

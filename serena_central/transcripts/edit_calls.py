@@ -11,6 +11,7 @@ from typing import Any
 
 import msgspec
 
+from serena_central.core.decoding import from_json
 from serena_central.store.usage_store import KnownFile, ToolUse, UsageStore
 from serena_central.transcripts.lines import Lines
 from serena_central.transcripts.messages import Message, of_line
@@ -40,7 +41,7 @@ class EditCall(msgspec.Struct, frozen=True, kw_only=True):
 def transcript_of(found: FoundFile, known: Mapping[str, KnownFile]) -> Transcript:
     """A transcript with what was found out about it when it was read for its usage."""
     row = known.get(found.path)
-    state: dict[str, Any] = msgspec.json.decode(row.state) if row else {}
+    state: dict[str, Any] = from_json(row.state) if row else {}
     return Transcript(path=Path(found.path), root=found.root.folder, state=state)
 
 

@@ -6,6 +6,7 @@ from typing import Any, cast
 
 import msgspec
 
+from serena_central.core.decoding import JsonDecoder, json_decoder
 from serena_central.transcripts.lines import LONGEST, Lines
 from serena_central.transcripts.requests import Dropped
 
@@ -32,8 +33,8 @@ class _Document(msgspec.Struct):
     messages: list[_Record] = []
 
 
-_RECORD = msgspec.json.Decoder(_Record)
-_DOCUMENT = msgspec.json.Decoder(_Document)
+_RECORD = json_decoder(_Record)
+_DOCUMENT = json_decoder(_Document)
 
 
 def other_kinds(client: str, path: Path) -> Counter[str]:
@@ -65,7 +66,7 @@ def _kind(client: str, record: _Record) -> str:
     return kind[:MOST_KIND_CHARS] if isinstance(kind, str) and kind else NO_KIND
 
 
-def _decoded(decoder: "msgspec.json.Decoder[Any]", content: bytes, otherwise: Any) -> Any:
+def _decoded(decoder: "JsonDecoder[Any]", content: bytes, otherwise: Any) -> Any:
     try:
         return decoder.decode(content)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):

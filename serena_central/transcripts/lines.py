@@ -8,6 +8,7 @@ from typing import BinaryIO, TypeVar
 
 import msgspec
 
+from serena_central.core.decoding import JsonDecoder
 from serena_central.transcripts.requests import MALFORMED, TOO_LONG, UNKNOWN, Drop, Dropped
 
 Record = TypeVar("Record")
@@ -50,9 +51,7 @@ class Lines:
             for first, end in _marked(block.lower(), needles):
                 yield start + first, block[first:end].rstrip(b"\r")
 
-    def decoded(
-        self, decoder: "msgspec.json.Decoder[Record]", markers: Sequence[bytes]
-    ) -> Iterator[tuple[int, Record]]:
+    def decoded(self, decoder: "JsonDecoder[Record]", markers: Sequence[bytes]) -> Iterator[tuple[int, Record]]:
         """The same as records. Lines that the decoder refuses are dropped."""
         for offset, line in self.with_any(markers):
             one = decode(decoder, offset, line, self._drop)
@@ -108,7 +107,7 @@ class Lines:
         return -1
 
 
-def decode(decoder: "msgspec.json.Decoder[Record]", offset: int, content: bytes, drop: Drop) -> Record | None:
+def decode(decoder: "JsonDecoder[Record]", offset: int, content: bytes, drop: Drop) -> Record | None:
     """The record, None where it is dropped."""
     try:
         return decoder.decode(content)

@@ -11,6 +11,7 @@ from typing import Any, Literal, cast
 
 import msgspec
 
+from serena_central.core.decoding import from_json
 from serena_central.transcripts.lines import LONGEST, Lines
 from serena_central.transcripts.requests import Dropped
 from serena_central.transcripts.roots import FoundFile, Root, transcripts_in
@@ -97,7 +98,7 @@ def of_line(client: str, line: bytes) -> Iterator[Message]:
 
 def _data(line: bytes) -> Data:
     try:
-        found = msgspec.json.decode(line)
+        found = from_json(line)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return {}
     return cast(Data, found) if isinstance(found, dict) else {}

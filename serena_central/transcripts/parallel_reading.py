@@ -18,6 +18,7 @@ from typing import IO, Any
 
 import msgspec
 
+from serena_central.core.decoding import msgpack_decoder
 from serena_central.store.usage_store import KnownFile
 from serena_central.transcripts.reading import Reading, read_transcript
 from serena_central.transcripts.roots import FORMS, FoundFile, Root
@@ -74,8 +75,8 @@ class _Answer(msgspec.Struct, array_like=True):
     error: str = ""
 
 
-_ASKED = msgspec.msgpack.Decoder(_Asked)
-_ANSWER = msgspec.msgpack.Decoder(_Answer)
+_ASKED = msgpack_decoder(_Asked)
+_ANSWER = msgpack_decoder(_Answer)
 
 
 @contextmanager

@@ -8,13 +8,18 @@ no network.
 import importlib.util
 from collections.abc import Mapping
 from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from serena_central.config.policies import ModelPrice
+from serena_central.core.late_imports import import_to_stay
 from serena_central.transcripts.requests import Request
+
+if TYPE_CHECKING:
+    from genai_prices.data_snapshot import DataSnapshot
 
 PER = 1_000_000
 """Rates are dollars for this many tokens."""
@@ -118,13 +123,19 @@ class Prices:
         return f"{data and (data.st_size, data.st_mtime_ns)} {given}"
 
 
-def _published(model: str, at: int, *, fast: bool) -> Rates | None:
-    """What `genai-prices` knows of a model at a time."""
-    # Imported late: 0.4 s, and nobody needs it who has no new request.
+@cache
+def _snapshot() -> "DataSnapshot":
+    """Imported late: 0.4 s, and nobody needs it who has no new request."""
+    import_to_stay("genai_prices.data_snapshot")
     from genai_prices import data_snapshot
 
+    return data_snapshot.get_snapshot()
+
+
+def _published(model: str, at: int, *, fast: bool) -> Rates | None:
+    """What `genai-prices` knows of a model at a time."""
     try:
-        _, info = data_snapshot.get_snapshot().find_provider_model(model, None, None, None)
+        _, info = _snapshot().find_provider_model(model, None, None, None)
     except LookupError:
         return None
     context = {"speed": "fast"} if fast else None

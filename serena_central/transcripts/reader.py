@@ -11,6 +11,7 @@ from uuid import UUID
 
 import msgspec
 
+from serena_central.core.decoding import json_decoder
 from serena_central.core.errors import SerenaCentralError
 from serena_central.transcripts.cleanup import day_files, project_folders, root_of
 from serena_central.transcripts.lines import Lines
@@ -93,7 +94,7 @@ class _Head(msgspec.Struct, rename="camel"):
     timestamp: str
 
 
-_HEAD = msgspec.json.Decoder(_Head)
+_HEAD = json_decoder(_Head)
 
 
 class OwnSession(msgspec.Struct, kw_only=True):

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import msgspec
 
+from serena_central.core.decoding import from_json
 from serena_central.store.usage_store import KnownFile
 from serena_central.transcripts.requests import NO_TOKENS, Dropped, Failure, Request
 from serena_central.transcripts.roots import FoundFile
@@ -38,7 +39,7 @@ def read_transcript(found: FoundFile, before: KnownFile | None) -> Reading:
         source = Source(path=path, root=found.root.folder, file=file)
         dropped_before = 0
         if before is not None and before.consumed <= found.size and head.startswith(before.head):
-            source.consumed, source.state = before.consumed, msgspec.json.decode(before.state)
+            source.consumed, source.state = before.consumed, from_json(before.state)
             dropped_before = before.dropped
         begun = source.consumed
         for one in found.root.form.read(source, faults):

@@ -12,6 +12,8 @@ from uuid import UUID
 
 import msgspec
 
+from serena_central.core.decoding import json_decoder
+
 At = Annotated[datetime, msgspec.Meta(tz=True)]
 
 
@@ -74,7 +76,7 @@ class ToolResult(Record, kw_only=True, rename="camel", tag="tool_result"):
 
 AnyRecord = UserMessage | AssistantMessage | ToolCall | ToolResult
 
-DECODER = msgspec.json.Decoder(AnyRecord)
+DECODER = json_decoder(AnyRecord)
 
 
 def project_hash(root: str) -> str:

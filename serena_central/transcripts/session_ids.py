@@ -8,6 +8,7 @@ from uuid import UUID, uuid4
 
 import msgspec
 
+from serena_central.core.decoding import from_json
 from serena_central.files.atomic import write_whole
 
 IDLE = timedelta(hours=24)
@@ -51,7 +52,7 @@ class SessionIds:
     def _loaded(self) -> dict[str, _Known]:
         if self._known is None:
             try:
-                self._known = msgspec.json.decode(self._path.read_bytes(), type=dict[str, _Known])
+                self._known = from_json(self._path.read_bytes(), dict[str, _Known])
             except (OSError, msgspec.DecodeError):
                 self._known = {}
         return self._known

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, TypeVar
 import msgspec
 from starlette.requests import Request
 
+from serena_central.core.decoding import from_json
 from serena_central.core.errors import InvalidArguments
 from serena_central.web.query import CURSOR, limit_in
 
@@ -39,7 +40,7 @@ class Cursors(NamedTuple):
             if len(text) > MOST_CHARS:
                 raise ValueError("too long")
             decoded = base64.urlsafe_b64decode(text.encode("ascii"))
-            name, key = msgspec.json.decode(decoded, type=tuple[str, self.key])
+            name, key = from_json(decoded, tuple[str, self.key])
             if name != self.name or self.write(key) != text:
                 raise ValueError("of another list, or not in the form that is sent")
         except (ValueError, binascii.Error, msgspec.MsgspecError, RecursionError) as error:

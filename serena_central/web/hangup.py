@@ -6,6 +6,8 @@ from typing import TypeVar
 import anyio
 from starlette.requests import ClientDisconnect, Request
 
+from serena_central.core.disconnects import on_disconnect
+
 T = TypeVar("T")
 
 MOST_WAIT_S = 60
@@ -21,13 +23,8 @@ async def until_hung_up(request: Request, work: Callable[[], Awaitable[T]]) -> T
     outcome: list[T] = []
     failure: list[Exception] = []
 
-    async def watch() -> None:
-        while (await request.receive())["type"] != "http.disconnect":
-            pass
-        tasks.cancel_scope.cancel()
-
     async with anyio.create_task_group() as tasks:
-        tasks.start_soon(watch)
+        tasks.start_soon(on_disconnect, request.receive, tasks.cancel_scope.cancel)
         try:
             outcome.append(await work())
         except Exception as error:  # noqa: BLE001 (raised again below: a task group would wrap it)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import msgspec
 
+from serena_central.core.decoding import from_json
 from serena_central.core.masking import masked
 from serena_central.web.views import has_words
 
@@ -121,7 +122,7 @@ def _record(line: str) -> LogRecord | None:
     if not line.startswith('{"time": "'):
         return None
     try:
-        one = msgspec.json.decode(line, type=_JsonRecord)
+        one = from_json(line, _JsonRecord)
         at = _at(one.time)
     except (msgspec.DecodeError, ValueError):
         return None

@@ -13,6 +13,7 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from serena_central.access.auth import credential_of
+from serena_central.core.disconnects import on_disconnect
 from serena_central.core.errors import SessionNotFound
 from serena_central.core.running_time import running_time
 from serena_central.sessions.manager import SessionManager
@@ -54,7 +55,7 @@ class Presence:
         with self._sessions.held(session):
             await send({"type": "http.response.body", "body": b"data: " + self._greeting + b"\n\n", "more_body": True})
             async with anyio.create_task_group() as tasks:
-                tasks.start_soon(_hung_up, receive, tasks.cancel_scope.cancel)
+                tasks.start_soon(on_disconnect, receive, tasks.cancel_scope.cancel)
                 await self._stopping.wait()
                 tasks.cancel_scope.cancel()
         if self._stopping.is_set():
@@ -72,12 +73,6 @@ class Presence:
             if not session.running:
                 self._sessions.disconnect(session.id, "its proxy disconnected")
                 return
-
-
-async def _hung_up(receive: Receive, then: Callable[[], None]) -> None:
-    while (await receive())["type"] != "http.disconnect":
-        pass
-    then()
 
 
 class _Stream(Response):

@@ -10,6 +10,7 @@ import anyio
 import msgspec
 from anyio.abc import TaskStatus
 
+from serena_central.core.decoding import converted
 from serena_central.core.errors import StoreError
 from serena_central.core.event_kinds import KINDS, ProjectRemoved, ServerInstalled, ServerMissing
 from serena_central.core.events import Event
@@ -82,7 +83,7 @@ def _events(rows: Iterable[EventRow]) -> list[Event]:
     for row in rows:
         fields = {name: getattr(row, name) for name in ("seq", "at", "severity", "session", "project", "server")}
         try:
-            found.append(msgspec.convert({**row.data, **fields, "message": row.message}, KINDS[row.kind]))
+            found.append(converted({**row.data, **fields, "message": row.message}, KINDS[row.kind]))
         except (KeyError, msgspec.ValidationError):
             continue
     return found

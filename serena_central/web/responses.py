@@ -17,6 +17,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 
 from serena_central.core import errors
+from serena_central.core.decoding import from_json
 from serena_central.core.tracing import new_call_id
 from serena_central.web.query import Query, check_query
 
@@ -127,7 +128,7 @@ async def body_of(request: Request, kind: type[T]) -> T:
         InvalidArguments: not JSON, or not of this kind.
     """
     try:
-        return msgspec.json.decode(await request.body() or b"{}", type=kind)
+        return from_json(await request.body() or b"{}", kind)
     except (msgspec.DecodeError, msgspec.ValidationError, RecursionError) as error:
         raise errors.InvalidArguments(f"The request body is not valid: {error}.") from error
 

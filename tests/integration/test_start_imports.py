@@ -3,9 +3,10 @@
 import sys
 from pathlib import Path
 
+import anyio
 import pytest
 
-from tests.support.child import serving_child
+from tests.support.child import PATIENCE_S, serving_child
 from tests.support.mcp import RawClient, text_of
 
 pytestmark = [pytest.mark.anyio, pytest.mark.sqlite]
@@ -69,3 +70,36 @@ async def test_a_find_after_each_handshake_imports_nothing_heavy(tmp_path: Path)
     assert "starlette" in imported
     assert sorted(imported.intersection(HEAVY)) == []
     assert later.issuperset(("mcp", "pydantic"))  # so they would have been seen
+
+
+async def test_a_client_that_ends_at_once_waits_for_no_import(tmp_path: Path) -> None:
+    """A proxy waits for less than half a second: on a busy machine the SDK takes longer. Its stream, which waits for
+    the SDK, gets no transport of its own any more."""
+    imports, statuses = tmp_path / "serve.log", list[int]()
+    program = (sys.executable, "-X", "importtime", "-c", WITHOUT_END)
+    async with (
+        serving_child(tmp_path, program=program) as child,
+        child.http() as http,
+        anyio.create_task_group() as tasks,
+    ):
+        client = RawClient(http, "handshake")
+        await client.open()
+        kept = client.headers("", {})
+        session = f"/api/v1/sessions/{client.session_id}"
+
+        async def follow() -> None:
+            statuses.append((await http.get("/mcp", headers=kept)).status_code)
+
+        tasks.start_soon(follow)
+        with anyio.fail_after(PATIENCE_S):
+            while not (await http.get(session)).json()["open_streams"]:
+                await anyio.sleep(0.01)
+        assert (await http.delete("/mcp", headers=kept)).status_code == 200
+        assert (await http.get(session)).json()["state"] == "disconnected"
+        imported = modules_in(imports)
+        assert (await client.notify("notifications/initialized")).status_code == 404
+        other = RawClient(http, "handshake")
+        await other.open()
+        await other.ask("prompts/list")  # the SDK is imported, and the stream goes on
+    assert "mcp" not in imported
+    assert statuses == [404]

@@ -14,6 +14,7 @@ from msgspec.structs import fields
 
 from serena_central.claude_config.problems import Place, Problem, Severity, brief
 from serena_central.config.document import DocumentError, parse_document
+from serena_central.core.decoding import converted
 
 MOST_WAVES = 50
 MOST_TASKS = 100
@@ -149,7 +150,7 @@ def checks_of(wave: Wave) -> list[Check]:
 
 
 def _check(one: Mapping[str, Any]) -> Command | Approval:
-    return msgspec.convert(one, Approval if "approval" in one else Command)
+    return converted(one, Approval if "approval" in one else Command)
 
 
 def task_name(task: PlannedTask, number: int) -> str:
@@ -184,7 +185,7 @@ def read_plan(values: Any, file: str = "", lines: Mapping[str, int] | None = Non
     reading = _Reading(file, lines or {})
     reading.struct(Plan, values, "")
     if not reading.problems:
-        plan = msgspec.convert(values, Plan)
+        plan = converted(values, Plan)
         reading.names(plan)
         reading.references(plan)
         if not reading.problems:
@@ -236,7 +237,7 @@ class _Reading:
             if len(items) in range(1, MOST_WAVES + 1) or nested is None:
                 return
         try:
-            msgspec.convert(value, kind)
+            converted(value, kind)
         except msgspec.ValidationError as error:
             self.report(at, _plain(str(error)))
 

@@ -21,6 +21,7 @@ from serena_central.agents.plans.plan_run import PlanRun
 from serena_central.agents.plans.results import Stored, load, store
 from serena_central.agents.plans.run_state import CheckRun, PlanState, PlanView, TaskRun, WaveRun, WaveState
 from serena_central.agents.plans.waves import Stopped, WaveRunner
+from serena_central.core.decoding import converted, from_json
 from serena_central.core.errors import InvalidPlan, PlanNotFound, PlanRefused
 from serena_central.core.event_kinds import PlanMoved
 from serena_central.core.events import EventBus, Severity
@@ -363,7 +364,7 @@ class PlanRuns:
         Raises:
             OSError
         """
-        stored = msgspec.json.decode(msgspec.json.encode(Stored(plan, view)), type=Stored)  # as it is now
+        stored = from_json(msgspec.json.encode(Stored(plan, view)), Stored)  # as it is now
         await anyio.to_thread.run_sync(store, Path(view.folder), stored)
         own = msgspec.to_builtins(stored.view)
         own["at"] = own.pop("created_at")
@@ -373,7 +374,7 @@ class PlanRuns:
 
     def _view(self, row: PlanRow) -> PlanView:
         own = {name: getattr(row, name) for name in PlanView.__struct_fields__ if name != "created_at"}
-        found = msgspec.convert({**own, "created_at": row.at}, PlanView)
+        found = converted({**own, "created_at": row.at}, PlanView)
         if found.state is PlanState.RUNNING and row.id not in self._live:
             found.state = PlanState.INTERRUPTED
             found.says = "The server ended while it ran; `serena-central waves resume` goes on with what is not done."

@@ -15,6 +15,7 @@ import msgspec
 
 from serena_central.agents.plans.plan import REFERENCE, Plan, task_index, wave_index
 from serena_central.agents.plans.run_state import PlanView, WaveRun
+from serena_central.core.decoding import from_json
 from serena_central.core.quoting import framed
 
 INPUT_CHARS = 60_000
@@ -52,7 +53,7 @@ def store(folder: Path, stored: Stored) -> None:
 def load(folder: Path) -> Stored | None:
     """None where there is none that can be read."""
     try:
-        return msgspec.json.decode((folder / "plan.json").read_bytes(), type=Stored)
+        return from_json((folder / "plan.json").read_bytes(), Stored)
     except (OSError, msgspec.MsgspecError):
         return None
 

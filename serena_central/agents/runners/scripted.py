@@ -16,6 +16,7 @@ import msgspec
 from msgspec.structs import replace
 
 from serena_central.agents.tasks import Emission, Emit, Ending, TaskResult, TaskSpec, Usage, ends
+from serena_central.core.decoding import from_json
 from serena_central.core.errors import SerenaCentralError
 from serena_central.processes.child import run
 from serena_central.processes.environment import HARMLESS, allowed, inherited
@@ -69,7 +70,7 @@ class ScriptedRunner:
         assert self._file is not None
         try:
             content = await anyio.to_thread.run_sync(self._file.read_bytes)
-            scripts = msgspec.json.decode(content, type=list[Script])
+            scripts = from_json(content, list[Script])
         except (OSError, msgspec.MsgspecError) as error:
             return TaskResult(status="error", error=f"agents.script_file can't be used: {error}.")
         while True:

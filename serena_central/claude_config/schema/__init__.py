@@ -4,7 +4,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
-import msgspec
+from serena_central.core.decoding import from_json
 
 VERSION = 1
 """Of the schema; a file that is written for a newer one is refused."""
@@ -13,7 +13,7 @@ VERSION = 1
 @cache
 def settings_schema() -> dict[str, Any]:
     """JSON Schema 2020-12 of settings.json."""
-    return msgspec.json.decode(files(__name__).joinpath("settings.schema.json").read_bytes())
+    return from_json(files(__name__).joinpath("settings.schema.json").read_bytes())
 
 
 @cache

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple, cast
 
 import msgspec
 
+from serena_central.core.decoding import converted
 from serena_central.core.errors import ConfigError
 from serena_central.lsp.catalogue.registry import Catalogue, watching
 from serena_central.lsp.catalogue.spec import ServerSpec
@@ -86,7 +87,7 @@ class Choices:
         return True
 
     def _take(self, key: str, value: Any) -> None:
-        options = msgspec.convert({"server": value} if isinstance(value, str) else value, dict[str, Any])
+        options = converted({"server": value} if isinstance(value, str) else value, dict[str, Any])
         if "ls_path" in options:
             options.setdefault("command", options.pop("ls_path"))  # as Serena's users have it
         if self._is_language(key):
@@ -137,23 +138,23 @@ class Choices:
     def _change(self, key: str, base: ServerSpec, options: dict[str, Any]) -> None:
         """Raises: msgspec.ValidationError, ConfigError."""
         changes = {name: value for name, value in options.items() if name in _FULL}
-        launch = msgspec.convert(changes.get("launch", {}), dict[str, Any])
+        launch = converted(changes.get("launch", {}), dict[str, Any])
         if "languages" in changes:
-            named = msgspec.convert(changes["languages"], list[str])
+            named = converted(changes["languages"], list[str])
             changes["languages"] = [self._base.language(name) for name in named]
         if "command" in options:
             launch["command"] = _command(options["command"], options.get("args", []))
         elif "args" in options:
             launch["command"] = [*base.launch.command[:1], *_words(options["args"])]
         if "env" in options:
-            launch["env"] = {**base.launch.env, **msgspec.convert(options["env"], dict[str, str])}
+            launch["env"] = {**base.launch.env, **converted(options["env"], dict[str, str])}
         if launch:
             changes["launch"] = launch
         if settings := changes.pop("settings", None):
-            self._settings[base.name] = msgspec.convert(settings, dict[str, Any])
+            self._settings[base.name] = converted(settings, dict[str, Any])
         if changes:
             whole = _over(msgspec.to_builtins(base), changes)
-            spec = watching(msgspec.convert(whole, ServerSpec), self._base.languages)
+            spec = watching(converted(whole, ServerSpec), self._base.languages)
             check(spec)
             self._specs[base.name] = spec
         if idle := sorted(options.keys() - _FULL - {"command", "args", "env"}):
@@ -166,7 +167,7 @@ def _words(value: Any) -> list[str]:
     Raises:
         msgspec.ValidationError, ConfigError
     """
-    words = msgspec.convert([value] if isinstance(value, str) else value, list[str])
+    words = converted([value] if isinstance(value, str) else value, list[str])
     if any("\0" in word for word in words):
         raise ConfigError("command", "a command can't contain a NUL character")
     return words

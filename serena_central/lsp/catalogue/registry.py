@@ -13,6 +13,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 
+from serena_central.core.decoding import converted
 from serena_central.core.errors import ConfigError
 from serena_central.lsp.catalogue.spec import Language, ServerSpec, Watching
 
@@ -245,7 +246,7 @@ def watching(spec: ServerSpec, languages: Mapping[str, Language]) -> ServerSpec:
 def _read(file: Path, shape: type[T]) -> T:
     try:
         data: dict[str, Any] = tomllib.loads(file.read_text(encoding="utf-8"))
-        return msgspec.convert(data, shape)
+        return converted(data, shape)
     except tomllib.TOMLDecodeError as error:
         raise ConfigError("TOML", str(error), file=str(file)) from error
     except msgspec.ValidationError as error:

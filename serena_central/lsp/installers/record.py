@@ -4,6 +4,8 @@ from pathlib import Path
 
 import msgspec
 
+from serena_central.core.decoding import from_json
+
 RECORD = "installed.json"
 
 UNFINISHED = ".building-"
@@ -27,6 +29,6 @@ class Installation(msgspec.Struct, frozen=True):
 def installation_in(folder: Path) -> Installation | None:
     """What was installed into a folder; None for one that somebody else has filled."""
     try:
-        return msgspec.json.decode((folder / RECORD).read_bytes(), type=Installation)
+        return from_json((folder / RECORD).read_bytes(), Installation)
     except (OSError, msgspec.MsgspecError):
         return None

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import msgspec
 
+from serena_central.core.decoding import from_json
 from serena_central.core.places import Places
 from serena_central.core.words import counted
 from serena_central.standalone.lock import lock_at_once
@@ -85,7 +86,7 @@ def underway_of(server: str, places: Places) -> Underway | None:
     if not _is_held(home / LOCK):
         return None
     try:
-        return msgspec.json.decode((home / NOTE).read_bytes(), type=Underway)
+        return from_json((home / NOTE).read_bytes(), Underway)
     except (OSError, msgspec.MsgspecError):
         return None
 

@@ -14,6 +14,7 @@ from typing import Any, Literal, NamedTuple, cast
 
 import msgspec
 
+from serena_central.core.decoding import from_json
 from serena_central.core.nofollow import open_following
 from serena_central.core.words import counted
 from serena_central.lsp.roots.go import WORK, used_modules
@@ -162,7 +163,7 @@ def _npm(boundary: Path, folder: Path) -> Found:
 
 def _declared(manifest: Path) -> list[str]:
     try:
-        found = msgspec.json.decode(_text(manifest), type=_Manifest)
+        found = from_json(_text(manifest), _Manifest)
     except msgspec.MsgspecError:
         return []
     return sorted(found.dependencies | found.devDependencies)

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from serena_central.core.decoding import MsgpackDecoder, msgpack_decoder
 from serena_central.core.errors import PathRefused
 from serena_central.editing.change import Author, FileChange
 from serena_central.editing.journal import Past
@@ -52,9 +53,7 @@ class AppliedEdit(msgspec.Struct, frozen=True, kw_only=True):
     """In the journal alone: the edit that this one became a part of. It holds what a hook changed in its files."""
 
 
-_RECORD: msgspec.msgpack.Decoder[AppliedEdit | list[AppliedEdit]] = msgspec.msgpack.Decoder(
-    AppliedEdit | list[AppliedEdit]
-)
+_RECORD: MsgpackDecoder[AppliedEdit | list[AppliedEdit]] = msgpack_decoder(AppliedEdit | list[AppliedEdit])
 
 
 def edits_in(past: Past) -> list[AppliedEdit]:

@@ -9,10 +9,11 @@ from collections.abc import Sequence
 
 import msgspec
 
+from serena_central.core.decoding import msgpack_decoder
 from serena_central.editing.patch import FilePatch, MovedOn, reverted_with_line
 from serena_central.store.edit_log import LoggedEdit
 
-_PATCHES = msgspec.msgpack.Decoder(list[FilePatch])
+_PATCHES = msgpack_decoder(list[FilePatch])
 
 
 def edit_of_line(text: str, line0: int, path: str, edits: Sequence[LoggedEdit]) -> LoggedEdit | None:

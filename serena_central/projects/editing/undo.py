@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from serena_central.core.decoding import from_msgpack
 from serena_central.core.errors import EditNotFound, PathError, PathNotFound, SerenaCentralError, UndoRefused
 from serena_central.core.tracing import new_call_id
 from serena_central.editing.change import Author, FileChange
@@ -136,7 +137,7 @@ def patches_of(row: EditRow) -> list[FilePatch]:
     if row.patches is None or time.time() - row.at > PATCHES_KEPT_S:
         kept = f"edits can be undone for {PATCHES_KEPT_S / 3600:g} h and up to a size limit"
         raise UndoRefused(row.id, f"its patch is no longer stored ({kept})")
-    return msgspec.msgpack.decode(zlib.decompress(row.patches), type=list[FilePatch])
+    return from_msgpack(zlib.decompress(row.patches), list[FilePatch])
 
 
 async def _reversed(edit_id: str, project: Project, patch: FilePatch) -> FileChange:

@@ -16,6 +16,7 @@ from pathlib import Path
 
 import msgspec
 
+from serena_central.core.decoding import from_json
 from serena_central.core.errors import TrustRefused
 from serena_central.files.atomic import write_whole
 from serena_central.standalone.lock import lock_at_once
@@ -156,7 +157,7 @@ class Approvals:
         finally:
             os.close(descriptor)
         try:
-            found = msgspec.json.decode(content or b"{}", type=_Content).approvals
+            found = from_json(content or b"{}", _Content).approvals
         except (msgspec.DecodeError, RecursionError) as error:
             raise TrustRefused(
                 f"{self._file} can't be parsed ({error}). Move it away to start with a new one."

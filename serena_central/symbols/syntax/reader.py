@@ -17,6 +17,7 @@ import msgspec
 from anyio.abc import TaskGroup, TaskStatus
 from anyio.streams.buffered import BufferedByteReceiveStream
 
+from serena_central.core.decoding import msgpack_decoder
 from serena_central.core.errors import LanguageServerError
 from serena_central.core.tracing import phase
 from serena_central.processes.child import ChildProcess, Limits, supervised
@@ -291,7 +292,7 @@ async def _cpu_s(process: ChildProcess) -> float:
     return (await anyio.to_thread.run_sync(process.usage)).cpu_s
 
 
-_decoder = msgspec.msgpack.Decoder(list[Answer])
+_decoder = msgpack_decoder(list[Answer])
 
 
 def _result(order: _Order) -> Packed | LanguageServerError:

@@ -7,13 +7,12 @@ on stdout, in order, until stdin ends. The reader kills it if it takes too long.
 import sys
 from typing import BinaryIO
 
-import msgspec
-
+from serena_central.core.decoding import msgpack_decoder
 from serena_central.symbols.syntax.messages import Answer, Packed, Request, framed
 
 
 def serve(requests: BinaryIO, answers: BinaryIO) -> None:
-    decoder = msgspec.msgpack.Decoder(list[Request])
+    decoder = msgpack_decoder(list[Request])
     while header := requests.read(4):
         batch = decoder.decode(requests.read(int.from_bytes(header)))
         answers.write(framed([_answer(request) for request in batch]))

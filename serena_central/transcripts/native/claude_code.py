@@ -11,6 +11,7 @@ from pathlib import Path
 
 import msgspec
 
+from serena_central.core.decoding import json_decoder
 from serena_central.transcripts.lines import Lines, decode
 from serena_central.transcripts.requests import (
     NO_TIME,
@@ -95,8 +96,8 @@ class _ProgressLine(msgspec.Struct, rename="camel"):
     cwd: str | None = None
 
 
-_LINE = msgspec.json.Decoder(_Line)
-_PROGRESS_LINE = msgspec.json.Decoder(_ProgressLine)
+_LINE = json_decoder(_Line)
+_PROGRESS_LINE = json_decoder(_ProgressLine)
 
 
 def _roots(home: Path, environment: Mapping[str, str]) -> list[Path]:

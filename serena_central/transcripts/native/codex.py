@@ -11,6 +11,7 @@ from typing import Any, cast
 
 import msgspec
 
+from serena_central.core.decoding import converted, json_decoder
 from serena_central.transcripts.lines import Lines
 from serena_central.transcripts.requests import (
     NO_TIME,
@@ -72,7 +73,7 @@ class _Line(msgspec.Struct):
     payload: _Payload | None = None
 
 
-_LINE = msgspec.json.Decoder(_Line)
+_LINE = json_decoder(_Line)
 
 
 def _counts(tokens: _Tokens) -> tuple[int, int, int, int]:
@@ -99,7 +100,7 @@ class _Session(msgspec.Struct):
 
 def _read(source: Source, drop: Drop) -> Iterator[Found]:
     stem = source.path.stem
-    session = msgspec.convert(source.state, _Session) if source.state else _Session(session=stem, lineage=stem)
+    session = converted(source.state, _Session) if source.state else _Session(session=stem, lineage=stem)
     lines = Lines(source.file, source.consumed, drop)
     for offset, one in lines.decoded(_LINE, _MARKERS):
         source.at = offset

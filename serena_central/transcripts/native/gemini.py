@@ -9,6 +9,7 @@ from pathlib import Path
 
 import msgspec
 
+from serena_central.core.decoding import json_decoder
 from serena_central.transcripts.lines import LONGEST, Lines, decode
 from serena_central.transcripts.requests import (
     NO_TIME,
@@ -64,8 +65,8 @@ class _Document(msgspec.Struct, rename="camel"):
     messages: list[_Message] = []
 
 
-_LINE = msgspec.json.Decoder(_Line)
-_DOCUMENT = msgspec.json.Decoder(_Document)
+_LINE = json_decoder(_Line)
+_DOCUMENT = json_decoder(_Document)
 
 
 def _roots(home: Path, environment: Mapping[str, str]) -> list[Path]:

@@ -6,6 +6,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
+from serena_central.core.decoding import from_json
 from serena_central.web.pages.listing import AFTER, Columns
 from serena_central.web.pages.page import Visit, link
 
@@ -39,7 +40,7 @@ def place_in(visit: Visit) -> Place | None:
     """Where the query says that a page begins; None for the first one, and for a query that makes no sense."""
     text = visit.query.get(AFTER, "")
     try:
-        return msgspec.json.decode(text, type=Place) if text and len(text) <= MOST_CHARS else None
+        return from_json(text, Place) if text and len(text) <= MOST_CHARS else None
     except msgspec.DecodeError:
         return None
 
