@@ -1,5 +1,6 @@
 """`serena-central serve`: the server in the foreground, one per user."""
 
+import faulthandler
 import gc
 import json
 import logging
@@ -114,6 +115,7 @@ def command(
     places = Places.of_user()
     repaired = places.create()
     log_to(places.log_file, loaded.value.log_level, loaded.value.log_format)
+    faulthandler.enable(places.log_file.open("a"))  # a crash in a library's C code leaves each thread's stack
     if repaired:
         logger.warning("%s", repaired)
     with _only_one(places), listening(loaded.value) as listener:

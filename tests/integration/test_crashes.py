@@ -51,6 +51,14 @@ async def test_killing_the_server_leaves_no_process_and_the_next_one_starts(chil
         await working(after, project)
 
 
+async def test_a_crash_in_c_code_leaves_the_stacks_in_the_log(child: Child) -> None:
+    assert await child.end(signal.SIGSEGV) == -signal.SIGSEGV
+    log = (child.folder / "home" / "logs" / "server.log").read_text()
+    assert "Fatal Python error: Segmentation fault" in log
+    assert "anyio" in log.partition("Fatal Python error")[2]
+    assert "Segmentation fault" in (await run_command(child.folder, "logs")).out
+
+
 async def test_a_second_server_is_refused_and_ctrl_c_stops_the_first_with_its_process_group(
     child: Child, project: Path
 ) -> None:
