@@ -6,6 +6,7 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 from typing import Any, Protocol
 
+import anyio
 import pytest
 from playwright.async_api import Browser, Page, async_playwright
 
@@ -13,6 +14,9 @@ from tests.support.central import RunningCentral
 
 BUILD = Path(__file__).parents[2] / "build"
 SHOTS = BUILD / "screenshots"
+
+CLOSE_S = 20.0
+"""How long closing a browser's pages may take."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -44,15 +48,18 @@ def person(chromium: Browser) -> OpenPage:
     @asynccontextmanager
     async def signed_in(central: RunningCentral, **options: Any) -> AsyncGenerator[Page]:
         context = await chromium.new_context(**{"viewport": {"width": 1280, "height": 900}} | options)
-        context.set_default_timeout(20_000)
-        page = await context.new_page()
         wrong: list[str] = []
-        page.on("pageerror", lambda error: wrong.append(str(error)))
-        page.on("console", lambda line: wrong.append(line.text) if "Content Security Policy" in line.text else None)
-        await page.goto(central.url + central.central.dashboard.one_time_link())
-        await page.wait_for_url("**/dashboard")
-        yield page
-        await context.close()
+        try:
+            context.set_default_timeout(20_000)
+            page = await context.new_page()
+            page.on("pageerror", lambda error: wrong.append(str(error)))
+            page.on("console", lambda line: wrong.append(line.text) if "Content Security Policy" in line.text else None)
+            await page.goto(central.url + central.central.dashboard.one_time_link())
+            await page.wait_for_url("**/dashboard")
+            yield page
+        finally:
+            with anyio.move_on_after(CLOSE_S, shield=True):  # or the pages of a failed test stay open beside the next
+                await context.close()
         assert wrong == []
 
     return signed_in
