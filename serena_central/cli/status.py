@@ -13,11 +13,14 @@ def command(*, as_json: bool) -> None:
     remote = Remote()
     health = remote.get("/health")
     pool = remote.get("/api/v1/servers")
-    store = remote.get("/api/v1/stats")["store"]
+    statistics = remote.get("/api/v1/stats")
+    store, settings = statistics["store"], statistics["settings_not_in_force"]
     servers = pool["servers"]
     if as_json:
         policy = {**pool["policy"], "memory_budget_bytes": pool["memory_budget_bytes"]}
-        print_json({"url": remote.url, **health, "servers": servers, "policy": policy, "store": store})
+        print_json(
+            {"url": remote.url, **health, "servers": servers, "policy": policy, "store": store, "settings": settings}
+        )
         return
     click.echo(f"serena-central {health['version']} at {remote.url}, up {span(health['uptime_s'])}")
     rows = [
@@ -46,3 +49,5 @@ def command(*, as_json: bool) -> None:
         click.echo(f"Database: {lost} rows were lost since the start")
     if store["problem"]:
         click.echo(f"Database: {store['problem']}")
+    for sentence in settings:
+        click.echo(f"Settings: {sentence}")

@@ -17,8 +17,8 @@ A key such as `pool.idle_ttl_s` is `idle_ttl_s` below `pool:` in the file, and t
 `SERENA_CENTRAL_POOL_IDLE_TTL_S`; `central_server_port` is `SERENA_CENTRAL_SERVER_PORT`. Keys marked with * may also
 stand in a project's files (`serena-central config init --project DIR`).
 
-The server reads its files when it starts. What takes effect without a restart stands under "Changing settings" in
-[dashboard.md](dashboard.md).
+The server reads its files when it starts; `serena-central status` says what was changed in them since. What takes
+effect without a restart stands under "Changing settings" in [dashboard.md](dashboard.md).
 """
 
 

@@ -12,6 +12,7 @@ import anyio
 import anyio.to_thread
 
 from serena_central.config.changing import value_in, with_value
+from serena_central.config.describe import describe
 from serena_central.config.document import DocumentError
 from serena_central.config.layers import Loaded
 from serena_central.config.settings import LIVE_SETTINGS, ServerSettings
@@ -72,6 +73,24 @@ class LiveSettings:
         after = None if value is None else json.dumps(value, ensure_ascii=False)
         self._services.bus.publish(SettingChanged(message=key, key=key, before=before, after=after))
         return True
+
+    async def not_in_force(self) -> list[str]:
+        """Sentences about what the files say and the server does not know: they were changed since it read them."""
+        if self._services.loaded.again is None:
+            return []
+        try:
+            fresh = describe(await self._loaded_again())
+        except ConfigError as error:
+            return [f"The settings can't be read again, and no server could start with them: {error}"]
+        known = {row.key: row for row in describe(self._services.loaded)}
+        kept = {row.key for row in fresh}
+        changed = [
+            f"{row.key} ({row.origin})" for row in fresh if row.key not in known or known[row.key].value != row.value
+        ]
+        changed += [key for key in known if key not in kept]  # entries that are gone
+        if not changed:
+            return []
+        return [f"Changed since the server read them: {', '.join(changed)}. `serena-central restart` applies them."]
 
     async def reload(self) -> None:
         """Takes over what another server with the same file has changed.

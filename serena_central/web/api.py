@@ -335,6 +335,7 @@ class Api:
             "connections": self.connections.count(),
             "descriptors": {"limit": limit(), "exhausted_at": self.descriptors.exhausted_at},
             "tools": tool_statistics(*(session.tools for session in sessions)),
+            "settings_not_in_force": await self.parts.live_settings.not_in_force(),
         }
 
     async def shut_down(self, _request: Request) -> Stopping:

@@ -415,7 +415,7 @@ class DescriptorState(TypedDict):
 
 
 class Statistics(TypedDict):
-    """Of this run of the server; sessions and language servers by state."""
+    """Of this run of the server; sessions and language servers by state. `settings_not_in_force` are sentences."""
 
     uptime_s: float
     sessions: dict[str, int]
@@ -429,6 +429,7 @@ class Statistics(TypedDict):
     connections: dict[str, Any]
     descriptors: DescriptorState
     tools: list[ToolUse]
+    settings_not_in_force: list[str]
 
 
 class WarmUpBegun(TypedDict):

@@ -79,6 +79,25 @@ async def test_a_change_is_written_keeps_comments_and_takes_effect_at_once(
     assert "  # quick\n  idle_after_s: 5.0\n" in file.read_text()
 
 
+async def test_what_was_changed_by_hand_since_the_start_is_said(
+    central: RunningCentral, visitor: Visitor, file: Path
+) -> None:
+    assert "Changed since" not in shown(await visitor.see("/settings"))
+    file.write_text("max_answer_chars: 4322\nexecute_shell: true\n")
+    said = shown(await visitor.see("/settings"))
+    assert "Changed since the server read them: " in said
+    for key in (f"max_answer_chars ({file}:1)", f"execute_shell ({file}:2)", "sessions.idle_after_s (default)"):
+        assert key in said, said
+    assert "tool_timeout_s" not in said.partition("Changed since")[2].partition("serena-central restart")[0]
+    async with central.http() as http:
+        [sentence] = (await http.get("/api/v1/stats")).json()["settings_not_in_force"]
+        assert "serena-central restart" in sentence
+        file.write_text("execute_shell: [\n")
+        [sentence] = (await http.get("/api/v1/stats")).json()["settings_not_in_force"]
+        assert "no server could start with them" in sentence
+        assert str(file) in sentence
+
+
 async def test_what_is_not_allowed_is_refused_and_changes_nothing(
     central: RunningCentral, visitor: Visitor, file: Path
 ) -> None:

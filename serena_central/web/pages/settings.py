@@ -96,7 +96,8 @@ async def settings(visit: Visit) -> Settings:
         Group(name, COLUMNS.headings(visit, PATH, of=name), [_value(row, visit) for row in found])
         for name, found in named
     ]
-    return Settings(groups, [str(problem) for problem in loaded.problems], str(loaded.own_file or ""))
+    problems = [str(problem) for problem in loaded.problems] + await visit.parts.live_settings.not_in_force()
+    return Settings(groups, problems, str(loaded.own_file or ""))
 
 
 def _value(row: Row, visit: Visit) -> Value:
