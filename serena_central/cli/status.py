@@ -18,9 +18,8 @@ def command(*, as_json: bool) -> None:
     servers = pool["servers"]
     if as_json:
         policy = {**pool["policy"], "memory_budget_bytes": pool["memory_budget_bytes"]}
-        print_json(
-            {"url": remote.url, **health, "servers": servers, "policy": policy, "store": store, "settings": settings}
-        )
+        told = {"servers": servers, "policy": policy, "store": store, "settings_not_in_force": settings}
+        print_json({"url": remote.url, **health, **told})
         return
     click.echo(f"serena-central {health['version']} at {remote.url}, up {span(health['uptime_s'])}")
     rows = [

@@ -64,11 +64,11 @@ class Presence:
             await self._see_whether_it_returns(session)
 
     async def _see_whether_it_returns(self, session: Session) -> None:
-        last_call = session.last_activity
+        calls = session.calls
         while True:
             with running_time.move_on_after(GRACE_S):
                 await self._stopping.wait()
-            if self._stopping.is_set() or session.holders or session.last_activity != last_call:
+            if self._stopping.is_set() or session.holders or session.calls != calls:
                 return
             if not session.running:
                 self._sessions.disconnect(session.id, "its proxy disconnected")

@@ -253,13 +253,14 @@ def test_every_request_carries_the_token_and_the_folder(
     answers = {
         "/health": HEALTH,
         "/api/v1/servers": {"servers": [], "policy": {"max_calls": 7}, "memory_budget_bytes": 8},
-        "/api/v1/stats": {"store": store},
+        "/api/v1/stats": {"store": store, "settings_not_in_force": []},
     }
     with scripted_http("secret", lambda sent: answer(value=answers[sent.target])) as server:
         announce(tmp_path, server.url, monkeypatch)
         main()
     policy = {"max_calls": 7, "memory_budget_bytes": 8}
     shown = {"url": f"{server.url}/mcp", **HEALTH, "servers": [], "policy": policy, "store": store}
+    shown["settings_not_in_force"] = []
     assert json.loads(capsys.readouterr().out) == shown
     assert len(server.requests) == 3
     for sent in server.requests:
