@@ -45,7 +45,9 @@ class TaskTranscripts:
         stop_reason: str = "end_turn",
         usage: Usage | None = None,
         cost: float | None = None,
+        model: str | None = None,
     ) -> None:
+        """What the agent said; `model` where its tokens are counted by this transcript."""
         used = usage or Usage()
         spent = Spent(
             input=used.input,
@@ -54,7 +56,8 @@ class TaskTranscripts:
             cache_read=used.cache_read,
             cost=cost or 0.0,
         )
-        self._message(spec, role="assistant", text=text, calls=calls, stop_reason=stop_reason, spent=spent)
+        told = {"model": model, "agent": spec.agent} if model else {}
+        self._message(spec, role="assistant", text=text, calls=calls, stop_reason=stop_reason, spent=spent, **told)
 
     def call(self, spec: TaskSpec, called: Mapping[str, Any], output: str, *, failed: bool, duration_ms: float) -> None:
         """A call that has ended; `called` is its block in the answer."""

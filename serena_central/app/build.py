@@ -5,7 +5,6 @@ parts start, and returns it. A part that few users need is imported, built and a
 `_warming_on_start` is: elsewhere it costs nothing.
 """
 
-import os
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, fields
@@ -448,9 +447,9 @@ def _day_budgets(services: Services) -> "DayBudgets":
     if settings.usage_budgets:
         from serena_central.transcripts.budgets import BudgetCheck
         from serena_central.transcripts.pricing import Prices
-        from serena_central.transcripts.roots import roots_of
+        from serena_central.transcripts.roots import all_roots
 
-        roots = roots_of(Path.home(), os.environ)
+        roots = partial(all_roots, services.places.transcripts)
         check = BudgetCheck(services.places.usage_file, roots, Prices(settings.prices), settings.usage_budgets)
     return DayBudgets(services.store, settings.agents.daily_usd, check)
 

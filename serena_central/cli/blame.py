@@ -3,7 +3,6 @@
 It reads the transcripts itself: no server has to run.
 """
 
-import os
 from datetime import datetime
 from pathlib import Path
 
@@ -25,7 +24,7 @@ from serena_central.transcripts.counting import update
 from serena_central.transcripts.edit_usage import EditUsage, by_edit
 from serena_central.transcripts.pricing import Prices
 from serena_central.transcripts.reports import UsageRow
-from serena_central.transcripts.roots import roots_of
+from serena_central.transcripts.roots import all_roots
 
 
 @click.command(epilog="Example: serena-central blame src/cart.py:12")
@@ -36,8 +35,9 @@ def command(*, place: str, as_json: bool) -> None:
     path, number, lines = _line(place)
     text = lines[number - 1].rstrip("\r\n")
     settings = load_server_config({}).value
-    places, roots = Places.of_user(), roots_of(Path.home(), os.environ)
+    places = Places.of_user()
     places.create()
+    roots = all_roots(places.transcripts)
     with UsageStore(places.usage_file) as store:
         update(store, roots, Prices(settings.prices))
         edit = _edit(places, settings.database_url, path, number, "".join(lines))

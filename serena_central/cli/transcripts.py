@@ -25,7 +25,7 @@ from serena_central.transcripts.pricing import Prices
 from serena_central.transcripts.reader import RESUME, folder_of, sessions
 from serena_central.transcripts.reports import SessionUsage, session_usage
 from serena_central.transcripts.resuming import resume as resume_own
-from serena_central.transcripts.roots import roots_of
+from serena_central.transcripts.roots import all_roots, roots_of
 
 
 @click.group(epilog="Example: serena-central transcripts list --client claude-code -n 5")
@@ -34,7 +34,9 @@ def command() -> None:
 
 
 @command.command("list", epilog="Example: serena-central transcripts list --project shop")
-@click.option("--client", help="Only sessions of this client: claude-code, codex, gemini.")
+@click.option(
+    "--client", help="Only sessions of this client: claude-code, codex, gemini; messages: tasks of that runner."
+)
 @click.option("--project", help="Only sessions in this project, by root or the root's name.")
 @click.option("-n", "limit", type=click.IntRange(1, 10_000), default=20, show_default=True, help="Number of sessions.")
 @json_option
@@ -72,7 +74,7 @@ def resume(*, session: str, as_json: bool) -> None:
     """
     own = [one.session for one in sessions(Places.of_user().transcripts) if one.session.startswith(session)]
     found = [one for one in _native() if one.session.startswith(session)]
-    fitting = [*own, *(one.session for one in found)]
+    fitting = list(dict.fromkeys([*own, *(one.session for one in found)]))
     if len(fitting) != 1:
         names = ", ".join(fitting[:5])
         why = f"fits {counted(len(fitting), 'session')}: {names}" if fitting else "is not the id of a session"
@@ -139,7 +141,7 @@ def _native() -> list[SessionUsage]:
     places = Places.of_user()
     places.create()
     with UsageStore(places.usage_file) as store:
-        update(store, roots_of(Path.home(), os.environ), Prices(load_server_config({}).value.prices))
+        update(store, all_roots(places.transcripts), Prices(load_server_config({}).value.prices))
         return session_usage(store)
 
 

@@ -3,12 +3,10 @@
 It reads the transcripts itself: no server has to run.
 """
 
-import os
 import sys
 import time
 from collections import Counter
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from typing import Any
 
 import click
@@ -28,7 +26,7 @@ from serena_central.transcripts.budgets import overruns
 from serena_central.transcripts.counting import Update, update
 from serena_central.transcripts.pricing import Prices
 from serena_central.transcripts.reports import GROUPS, Block, Report, UsageRow, report
-from serena_central.transcripts.roots import roots_of
+from serena_central.transcripts.roots import Root, all_roots
 
 HEADERS = ["REQUESTS", "INPUT", "OUTPUT", "CACHE WRITE", "CACHE READ", "COST"]
 
@@ -47,7 +45,8 @@ HEADERS = ["REQUESTS", "INPUT", "OUTPUT", "CACHE WRITE", "CACHE READ", "COST"]
 def command(context: click.Context, *, by: Any, since: str | None, audit: bool, as_json: bool) -> None:
     """Show tokens and cost of coding agents.
 
-    Read are the transcripts of Claude Code, Codex and Gemini CLI; what was read once is kept when they are deleted.
+    Read are the transcripts of Claude Code, Codex, Gemini CLI and of tasks by the messages API; what was read once is
+    kept when they are deleted.
     Edits and symbols are those that this server changed, with the cost of the conversations that asked for it.
     """
     if context.invoked_subcommand is not None:
@@ -62,7 +61,7 @@ def command(context: click.Context, *, by: Any, since: str | None, audit: bool, 
         show_edits(by, settings, start, as_json=as_json)
         return
     with _store() as store:
-        done = update(store, roots_of(Path.home(), os.environ), Prices(settings.prices))
+        done = update(store, _roots(), Prices(settings.prices))
         found = report(store, by, since=start, now=now)
         notes = [*_notes(found, done, store.dropped()), *_warnings(store, settings, now)]
     if as_json:
@@ -84,7 +83,7 @@ def watch(*, interval: float, count: int | None) -> None:
     with _store() as store:
         while True:
             now = datetime.now(UTC)
-            update(store, roots_of(Path.home(), os.environ), prices)
+            update(store, _roots(), prices)
             blocks = report(store, "block", since=now - timedelta(hours=12), now=now).rows
             say(f"{now.astimezone():%H:%M:%S}  {_state(blocks, _today(store, now))}")
             for line in _warnings(store, settings, now):
@@ -106,7 +105,7 @@ def status_line() -> None:
     settings = load_server_config({}).value
     now = datetime.now(UTC)
     with _store() as store:
-        update(store, roots_of(Path.home(), os.environ), Prices(settings.prices))
+        update(store, _roots(), Prices(settings.prices))
         parts = [given.model.display_name] if given.model and given.model.display_name else []
         if given.session_id:
             session = UsageRow(key="session")
@@ -135,6 +134,10 @@ def _of_stdin() -> _StatusInput:
         return from_json(sys.stdin.buffer.read(1_000_000), _StatusInput)
     except (msgspec.DecodeError, UnicodeDecodeError):
         return _StatusInput()
+
+
+def _roots() -> list[Root]:
+    return all_roots(Places.of_user().transcripts)
 
 
 def _store() -> UsageStore:
@@ -192,7 +195,7 @@ def _cost(row: UsageRow) -> str:
 
 
 def _print(found: Report) -> None:
-    empty = "No usage found: no transcripts of Claude Code, Codex or Gemini CLI on this machine, or none in this time."
+    empty = "No usage found: no transcripts of clients or `messages` tasks on this machine, or none in this time."
     if found.by in ("tool", "upstream"):
         rows = [[row.key, row.calls, row.failed, _exact(row)] for row in found.rows]
         print_table([found.by.upper(), "CALLS", "FAILED", "COST OF REQUESTS"], rows, empty=empty)
@@ -247,7 +250,7 @@ def _row(row: UsageRow) -> dict[str, Any]:
 
 
 def _audit(*, as_json: bool) -> None:
-    audit = Audit(roots_of(Path.home(), os.environ))
+    audit = Audit(_roots())
     reasons: Counter[str] = Counter()
     listed: list[dict[str, Any]] = []
     for row in audit.rows():

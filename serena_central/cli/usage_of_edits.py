@@ -3,9 +3,7 @@
 It reads the server's database and the transcripts itself: no server has to run.
 """
 
-import os
 from datetime import datetime
-from pathlib import Path
 
 import msgspec
 
@@ -19,7 +17,7 @@ from serena_central.transcripts.counting import update
 from serena_central.transcripts.edit_usage import EditUsage, by_edit, by_symbol, total_of
 from serena_central.transcripts.pricing import Prices
 from serena_central.transcripts.reports import UsageRow
-from serena_central.transcripts.roots import roots_of
+from serena_central.transcripts.roots import all_roots
 
 EDIT_GROUPS = ("edit", "symbol")
 
@@ -33,7 +31,7 @@ def show_edits(by: str, settings: ServerSettings, since: datetime | None, *, as_
     places = Places.of_user()
     places.create()
     edits = read_edits(places.database, settings.database_url, since=since.timestamp() if since else 0.0)
-    roots = roots_of(Path.home(), os.environ)
+    roots = all_roots(places.transcripts)
     with UsageStore(places.usage_file) as store:
         update(store, roots, Prices(settings.prices))
         found = by_edit(store, roots, edits, prompts=as_json and by == "edit")

@@ -1,26 +1,23 @@
 """Sessions of coding agents on this machine, what was said in them, and what they cost.
 
-Reads the transcripts of Claude Code, Codex and Gemini CLI; needs no server. Blocks: of many transcripts the first call
-takes seconds. Times are Unix seconds, costs dollars.
+Reads the transcripts of Claude Code, Codex and Gemini CLI, and of this server's tasks; needs no server. Blocks: of many
+transcripts the first call takes seconds. Times are Unix seconds, costs dollars.
 """
 
-import os
 from collections.abc import Iterator
 from datetime import UTC, datetime, tzinfo
-from pathlib import Path
 
 from serena_central.config.load import load_server_config
 from serena_central.core.errors import SerenaCentralError
 from serena_central.core.places import Places
 from serena_central.store.usage_store import UsageStore
 from serena_central.transcripts.counting import update
-from serena_central.transcripts.messages import Message, files_of
-from serena_central.transcripts.messages import messages as messages_of
+from serena_central.transcripts.messages import Message, files_of, messages_of
 from serena_central.transcripts.pricing import Prices
 from serena_central.transcripts.reports import By, Report, SessionUsage, UsageRow, report, session_usage
 from serena_central.transcripts.resuming import Conversation
 from serena_central.transcripts.resuming import resume as resume_own
-from serena_central.transcripts.roots import roots_of
+from serena_central.transcripts.roots import all_roots
 
 __all__ = [
     "Conversation",
@@ -70,11 +67,10 @@ def messages(session: SessionUsage) -> Iterator[Message]:
         UnknownSession: its transcript was deleted.
         OSError
     """
-    found = files_of(roots_of(Path.home(), os.environ), session.client, session.session)
+    found = files_of(all_roots(Places.of_user().transcripts), session)
     if not found:
         raise UnknownSession(f"No transcript of session {session.session} is left on this machine.")
-    for one in sorted(found, key=lambda one: (one.path.count("/"), one.path)):
-        yield from messages_of(one)
+    yield from messages_of(found, session.session)
 
 
 def resume(session: str) -> Conversation:
@@ -98,7 +94,7 @@ def _read() -> UsageStore:
     prices = Prices(load_server_config({}).value.prices)
     store = UsageStore(places.usage_file)
     try:
-        update(store, roots_of(Path.home(), os.environ), prices)
+        update(store, all_roots(places.transcripts), prices)
     except BaseException:
         store.close()
         raise

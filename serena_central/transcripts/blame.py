@@ -21,7 +21,7 @@ from serena_central.transcripts.roots import FoundFile, Root, transcripts_in
 OLD = ("old_string", "old_text", "old_str", "needle", "old_content")
 """Arguments that name what an edit replaces."""
 
-FAILED = b'"is_error":true'
+FAILED = b'"is_error":true', b'"status":"error"'
 
 
 class Author(msgspec.Struct, frozen=True, kw_only=True):
@@ -45,25 +45,27 @@ def author_of(
     wanted = text.strip()
     marker = json.dumps(wanted, ensure_ascii=False)[1:-1].encode("utf-8", "surrogatepass")
     markers = {marker, json.dumps(wanted)[1:-1].encode(), json.dumps(marker.decode("utf-8", "replace"))[1:-1].encode()}
-    best: tuple[str, FoundFile, Message] | None = None
+    best: tuple[str, FoundFile, Message, str] | None = None
     for found in transcripts_in(roots):
+        transcript = transcript_of(found, known or {})
         try:
             for message in _writing(found, path, wanted, tuple(markers)):
-                if best is None or message.at >= best[0]:
-                    best = message.at, found, message
+                session = found.root.form.session(transcript, message.session)
+                if session and (best is None or message.at >= best[0]):
+                    best = message.at, found, message, session
         except OSError:
             continue
     if best is None:
         return None
-    at, found, message = best
+    at, found, message, session = best
     return Author(
         client=found.root.form.client,
-        session=found.root.form.session(transcript_of(found, known or {})),
+        session=session,
         at=at,
         tool=message.tool,
         call=message.call,
         agent=message.agent,
-        prompt=prompt_before(found.root.form.client, Path(found.path), message.call),
+        prompt=prompt_before(found.root.form.client, Path(found.path), message.call, session),
         file=found.path,
     )
 
@@ -73,7 +75,7 @@ def _writing(found: FoundFile, path: Path, wanted: str, markers: tuple[bytes, ..
     calls: list[Message] = []
     failed: set[str] = set()
     with Path(found.path).open("rb", buffering=0) as file:
-        for _, line in Lines(file, 0, _ignore).with_any((*markers, FAILED)):
+        for _, line in Lines(file, 0, _ignore).with_any((*markers, *FAILED)):
             for message in of_line(found.root.form.client, line):
                 if message.role == "tool_call" and _writes(message.given, path, wanted):
                     calls.append(message)

@@ -4,7 +4,7 @@ Clients are warned of and never stopped; tasks of our own ask `check` before the
 """
 
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime, tzinfo
 from pathlib import Path, PurePath
 from typing import Literal
@@ -101,7 +101,14 @@ def check(
 class BudgetCheck:
     """`check` over the transcripts as they are at that moment. Blocks; safe from several threads."""
 
-    def __init__(self, usage_file: Path, roots: Sequence[Root], prices: Prices, budgets: Mapping[str, float]) -> None:
+    def __init__(
+        self,
+        usage_file: Path,
+        roots: Callable[[], Sequence[Root]],
+        prices: Prices,
+        budgets: Mapping[str, float],
+    ) -> None:
+        """`roots` are asked for each time: a client's or a first task's folder may be new."""
         self._usage_file = usage_file
         self._roots = roots
         self._prices = prices
@@ -117,7 +124,7 @@ class BudgetCheck:
         if not self.concerns(project):
             return Verdict(state="allowed")
         with self._reading, UsageStore(self._usage_file) as store:
-            update(store, self._roots, self._prices)
+            update(store, self._roots(), self._prices)
             return check(store, self._budgets, project, now=datetime.now(UTC), tasks=tasks)
 
 

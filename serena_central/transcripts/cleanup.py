@@ -5,7 +5,6 @@ Only files that this server has written are ever deleted: day files in folders t
 
 import gzip
 import os
-import re
 import shutil
 from collections.abc import Callable, Iterable
 from datetime import datetime, timedelta
@@ -15,6 +14,7 @@ import msgspec
 
 from serena_central.core.decoding import from_json
 from serena_central.files.atomic import write_whole
+from serena_central.transcripts.own_files import day_files, project_folders, root_of
 from serena_central.transcripts.roots import Root, transcripts_in
 
 KEEP_DAYS = 30
@@ -27,34 +27,6 @@ ARCHIVED_DAYS = 20
 """Clients' transcripts of this age are archived: ten days before Claude Code deletes them by default."""
 
 PINNED = "pinned.json"
-
-_DAY_FILE = re.compile(r"\d{4}-\d{2}-\d{2}\.jsonl")
-
-
-class _Project(msgspec.Struct):
-    root: str
-
-
-def root_of(folder: Path) -> str | None:
-    """The project whose transcripts lie in a folder of ours; None for any other folder."""
-    try:
-        return from_json((folder / "project.json").read_bytes(), _Project).root
-    except (OSError, msgspec.DecodeError):
-        return None
-
-
-def project_folders(folder: Path) -> list[Path]:
-    """The folders of our transcripts in `folder`."""
-    try:
-        return sorted(one for one in folder.iterdir() if one.is_dir() and not one.is_symlink() and root_of(one))
-    except OSError:
-        return []
-
-
-def day_files(project_folder: Path) -> list[Path]:
-    """In the order of their days."""
-    found = [one for one in project_folder.iterdir() if _DAY_FILE.fullmatch(one.name)]
-    return sorted(one for one in found if one.is_file() and not one.is_symlink())
 
 
 def clean_up(folder: Path, keep_days: Callable[[str], int], now: datetime) -> list[Path]:

@@ -76,19 +76,23 @@ def _held(
     for found in transcripts_in(roots):
         if found.mtime_ns / 1e9 < since:
             continue
-        form = found.root.form
-        name = form.client, form.session(transcript_of(found, known))
-        if name not in wanted:
+        form, transcript = found.root.form, transcript_of(found, known)
+        alone = form.session(transcript, "")
+        if alone and (form.client, alone) not in wanted:
             continue
         try:
-            held.setdefault(name, set()).update(_calls_in(found, calls))
+            for session, mine in _calls_in(found, calls).items():
+                name = form.client, form.session(transcript, session)
+                if name in wanted:
+                    held.setdefault(name, set()).update(mine)
         except OSError:
             continue
     return {name: len(found) for name, found in held.items()}
 
 
-def _calls_in(found: FoundFile, calls: Sequence[KnownCall]) -> set[KnownCall]:
-    held: set[KnownCall] = set()
+def _calls_in(found: FoundFile, calls: Sequence[KnownCall]) -> dict[str, set[KnownCall]]:
+    """Session that lines state → calls that stand in them."""
+    held: dict[str, set[KnownCall]] = {}
 
     def take(message: Message) -> None:
         if message.role != "tool_call":
@@ -100,10 +104,13 @@ def _calls_in(found: FoundFile, calls: Sequence[KnownCall]) -> set[KnownCall]:
         near = [
             one
             for one in calls
-            if one not in held and abs(one.began_at - at) <= APART_S and message.tool.endswith(one.tool)
+            if one not in held.get(message.session, ())
+            and abs(one.began_at - at) <= APART_S
+            and message.tool.endswith(one.tool)
         ]
         if near:
-            held.add(min(near, key=lambda one: abs(one.began_at - at)))
+            nearest = min(near, key=lambda one: abs(one.began_at - at))
+            held.setdefault(message.session, set()).add(nearest)
 
     _each(found, sorted({one.tool for one in calls}), take)
     return held

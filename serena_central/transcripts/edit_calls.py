@@ -66,15 +66,18 @@ def calls_of_edits(store: UsageStore, roots: Sequence[Root], tools: Mapping[str,
         transcript = transcript_of(found, known)
         form = found.root.form
         for edit, message in mentioned:
+            session = form.session(transcript, message.session)
+            if not session:
+                continue
             one = EditCall(
                 edit=edit,
                 client=form.client,
-                session=form.session(transcript),
+                session=session,
                 at=message.at,
                 call=message.call,
                 file=found.path,
             )
-            mentions.setdefault(form.tool_key(transcript, message.call), []).append(one)
+            mentions.setdefault(form.tool_key(transcript, message.call, session), []).append(one)
     return _makers(mentions, store.tool_uses(list(mentions)), tools)
 
 

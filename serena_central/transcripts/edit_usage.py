@@ -93,7 +93,7 @@ def _usage(edit: LoggedEdit, call: EditCall | None, undone_by: str, *, prompts: 
         last_at=edit.at,
         client=call.client if call else "",
         session=call.session if call else "",
-        prompt=prompt_before(call.client, Path(call.file), call.call) if call and prompts else "",
+        prompt=prompt_before(call.client, Path(call.file), call.call, call.session) if call and prompts else "",
     )
 
 

@@ -14,6 +14,7 @@ READ: dict[str, frozenset[str]] = {
     "claude-code": frozenset(("user", "assistant", "summary")),
     "codex": frozenset(("session_meta", "turn_context", "response_item", "compacted", "event_msg/token_count")),
     "gemini": frozenset(("user", "gemini", "header", "$set")),
+    "messages": frozenset(("user", "assistant", "tool_call", "tool_result")),
 }
 """By client: kinds of records that usage or conversations are read from."""
 
@@ -25,6 +26,7 @@ NO_KIND = "without a kind"
 class _Record(msgspec.Struct):
     type: Any = None
     payload: Any = None
+    role: Any = None
     session_id: Any = msgspec.field(default=None, name="sessionId")
     changed: Any = msgspec.field(default=None, name="$set")
 
@@ -58,7 +60,7 @@ def other_kinds(client: str, path: Path) -> Counter[str]:
 
 
 def _kind(client: str, record: _Record) -> str:
-    kind = record.type
+    kind = record.role if client == "messages" else record.type
     if client == "gemini" and kind is None:
         kind = "$set" if record.changed is not None else "header" if record.session_id is not None else None
     if client == "codex" and kind == "event_msg" and isinstance(record.payload, dict):

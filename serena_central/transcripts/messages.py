@@ -13,6 +13,8 @@ import msgspec
 
 from serena_central.core.decoding import from_json
 from serena_central.transcripts.lines import LONGEST, Lines
+from serena_central.transcripts.records import SUMMARY
+from serena_central.transcripts.reports import SessionUsage
 from serena_central.transcripts.requests import Dropped
 from serena_central.transcripts.roots import FoundFile, Root, transcripts_in
 
@@ -21,7 +23,8 @@ Role = Literal["user", "assistant", "tool_call", "tool_result", "summary"]
 
 class Message(msgspec.Struct, frozen=True, kw_only=True):
     """`at` is ISO 8601. Of tools, `tool` is the name and `call` the id that joins call and result; `given` are the
-    call's arguments. `agent` names the sub-agent, if it is one's."""
+    call's arguments. `agent` names the sub-agent, if it is one's. `session` is the session that a line states, in
+    transcripts of several sessions; "" in others."""
 
     role: Role
     at: str
@@ -31,6 +34,7 @@ class Message(msgspec.Struct, frozen=True, kw_only=True):
     given: Any = None
     failed: bool = False
     agent: str = ""
+    session: str = ""
 
 
 Data = dict[str, Any]
@@ -41,15 +45,22 @@ _COMMAND = re.compile(r"<command-(?:name|args)>(.*?)</command-(?:name|args)>", r
 _COMMAND_OUTPUT = ("<local-command-stdout>", "<local-command-stderr>")
 
 
-def files_of(roots: Sequence[Root], client: str, session: str) -> list[FoundFile]:
-    """The transcripts of a session, those of its sub-agents too."""
-    found: list[FoundFile] = []
-    for one in transcripts_in(roots):
-        parts = Path(one.path).relative_to(one.root.folder).parts
-        short = session[:8] if client == "gemini" else session
-        if one.root.form.client == client and any(short in part for part in parts):
-            found.append(one)
-    return found
+def files_of(roots: Sequence[Root], session: SessionUsage) -> list[FoundFile]:
+    """The transcripts of a session: of its main conversation first, then of its sub-agents. By their names: there may
+    be nothing of it in one."""
+    own = [one for one in roots if one.form.client == session.client]
+    found = [one for one in transcripts_in(own) if one.root.form.may_hold(Path(one.path), one.root.folder, session)]
+    return sorted(found, key=lambda one: (one.path.count("/"), one.path))
+
+
+def messages_of(files: Sequence[FoundFile], session: str) -> Iterator[Message]:
+    """What transcripts hold of a session.
+
+    Raises:
+        OSError
+    """
+    for file in files:
+        yield from (one for one in messages(file) if one.session in ("", session))
 
 
 def messages(found: FoundFile) -> Iterator[Message]:
@@ -61,11 +72,13 @@ def messages(found: FoundFile) -> Iterator[Message]:
     return messages_in(found.root.form.client, Path(found.path))
 
 
-def prompt_before(client: str, path: Path, call: str) -> str:
-    """The first line of the prompt that a tool call in a transcript answers; "" where there is none."""
+def prompt_before(client: str, path: Path, call: str, session: str) -> str:
+    """The first line of the prompt that a tool call of a session in a transcript answers; "" where there is none."""
     prompt = ""
     try:
         for message in messages_in(client, path):
+            if message.session not in ("", session):
+                continue
             if message.role == "user" and message.text.strip():
                 prompt = message.text.strip().splitlines()[0][:PROMPT_CHARS]
             if message.role == "tool_call" and message.call == call:
@@ -193,10 +206,30 @@ def _gemini(line: Data) -> Iterator[Message]:
             yield Message(role="tool_result", at=at, text=shown, call=number, failed=failed)
 
 
+def _own(line: Data) -> Iterator[Message]:
+    at, session = str(line.get("timestamp") or ""), str(line.get("sessionId") or "")
+    text, agent = _text(line.get("content")), str(line.get("agent") or "")
+    tool, call = str(line.get("toolName") or ""), str(line.get("toolCallId") or "")
+    match line.get("role"):
+        case "user":
+            compacted = any(one.get("type") == SUMMARY for one in _list(line.get("attachments")))
+            yield Message(role="summary" if compacted else "user", at=at, text=text, session=session)
+        case "assistant" if text:
+            yield Message(role="assistant", at=at, text=text, agent=agent, session=session)
+        case "tool_call":
+            yield Message(role="tool_call", at=at, tool=tool, call=call, given=line.get("toolInput"), session=session)
+        case "tool_result":
+            output, failed = _output(line.get("output")), line.get("status") != "ok"
+            yield Message(role="tool_result", at=at, text=output, call=call, failed=failed, session=session)
+        case _:
+            pass
+
+
 _READERS: dict[str, Callable[[Data], Iterator[Message]]] = {
     "claude-code": _claude,
     "codex": _codex,
     "gemini": _gemini,
+    "messages": _own,
 }
 
 
@@ -213,6 +246,11 @@ def _text(value: Any) -> str:
     if isinstance(value, str):
         return value
     return "\n".join(str(one["text"]) for one in _list(value) if isinstance(one.get("text"), str))
+
+
+def _output(value: Any) -> str:
+    """A result: a text, a list of blocks, or other data."""
+    return _text(value) or ("" if value in (None, "", []) else json.dumps(value, ensure_ascii=False))
 
 
 def _arguments(value: Any) -> Any:

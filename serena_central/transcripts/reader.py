@@ -13,8 +13,8 @@ import msgspec
 
 from serena_central.core.decoding import json_decoder
 from serena_central.core.errors import SerenaCentralError
-from serena_central.transcripts.cleanup import day_files, project_folders, root_of
 from serena_central.transcripts.lines import Lines
+from serena_central.transcripts.own_files import day_files, project_folders, root_of
 from serena_central.transcripts.records import DECODER, AnyRecord
 from serena_central.transcripts.requests import MALFORMED, Dropped
 
@@ -132,6 +132,7 @@ RESUME = {
     "claude-code": "claude --resume {}",
     "codex": "codex resume {}",
     "gemini": "gemini --resume {}",
+    "messages": "serena-central task run --runner messages --resume {} 'Go on.'",
 }
 """Client → the command that goes on with one of its own sessions, to be run in the session's project."""
 

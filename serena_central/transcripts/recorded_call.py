@@ -38,7 +38,8 @@ class Spent(msgspec.Struct, frozen=True, kw_only=True):
 
 class RecordedMessage(msgspec.Struct, frozen=True, kw_only=True):
     """A prompt, or an answer: of a client the end of one, as its hook reports it, of a task each. `at` is Unix time in
-    seconds, `transcript` as in `RecordedCall`, `calls` blocks of Anthropic's API; `attachments` see `records`."""
+    seconds, `transcript` as in `RecordedCall`, `calls` blocks of Anthropic's API; `attachments` see `records`. `model`
+    is the one that was asked, or has answered; `agent` the task's, of an answer."""
 
     session: str
     conversation: str = ""
@@ -48,6 +49,7 @@ class RecordedMessage(msgspec.Struct, frozen=True, kw_only=True):
     at: float
     transcript: str = ""
     model: str | None = None
+    agent: str | None = None
     attachments: Sequence[Mapping[str, Any]] = ()
     calls: Sequence[Mapping[str, Any]] = ()
     stop_reason: str = "end_turn"

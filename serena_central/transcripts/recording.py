@@ -13,6 +13,7 @@ from uuid import UUID
 import anyio
 import anyio.to_thread
 from anyio.abc import TaskStatus
+from msgspec import UNSET
 
 from serena_central.core.errors import StoreError
 from serena_central.core.masking import MASK, is_secret_file
@@ -148,6 +149,8 @@ class _Project:
                 cache_creation_tokens=spent.cache_write,
                 cache_read_tokens=spent.cache_read,
                 cost=spent.cost,
+                model=one.model or UNSET,
+                agent=one.agent or UNSET,
             )
         self._writer.append(record)
 

@@ -11,6 +11,7 @@ from typing import Annotated, Any
 from uuid import UUID
 
 import msgspec
+from msgspec import UNSET, UnsetType
 
 from serena_central.core.decoding import json_decoder
 
@@ -44,7 +45,7 @@ class UserMessage(Record, kw_only=True, rename="camel", tag="user"):
 
 
 class AssistantMessage(Record, kw_only=True, rename="camel", tag="assistant"):
-    """`cost` is in dollars, with four decimals."""
+    """`cost` is in dollars, with four decimals. `model` and `agent` (of a task) are those that spent the tokens."""
 
     content: str
     tool_calls: list[Any] = []
@@ -54,6 +55,8 @@ class AssistantMessage(Record, kw_only=True, rename="camel", tag="assistant"):
     cache_creation_tokens: int = 0
     cache_read_tokens: int = 0
     cost: float = 0.0
+    model: str | UnsetType = UNSET
+    agent: str | UnsetType = UNSET
 
 
 class ToolCall(Record, kw_only=True, rename="camel", tag="tool_call"):

@@ -21,6 +21,10 @@ BLOCK = timedelta(hours=5)
 MAIN = "(main conversation)"
 NO_TOOL = "(no tool)"
 OWN_TOOLS = "(client's own tools)"
+THIS_SERVER = "serena-central"
+
+IN_BLOCKS = ("claude-code", "messages")
+"""Clients whose requests are to Claude."""
 
 
 class UsageRow(msgspec.Struct, kw_only=True):
@@ -102,14 +106,21 @@ def report(
     now: datetime,
     session: str | None = None,
 ) -> Report:
-    """Usage since a time, all of it without one; with `session` that of one session of a client. `zone` None is the
+    """Usage since a time, all of it without one, and of blocks those that reach into that time; with `session` that of one session of a client. `zone` None is the
     machine's own.
 
     Raises:
         StoreError
     """
     first = 0 if since is None else round(since.timestamp() * 1000) // BUCKET_MS
-    totals = store.totals(first, session)
+    found: Sequence[Block] = ()
+    if by == "block":  # where one begins depends on what came before
+        in_blocks = [one for one in store.totals(session=session) if one.client in IN_BLOCKS]
+        found = [one for one in blocks(in_blocks, now) if one.ends_at * 1000 > first * BUCKET_MS]
+        begun = found[0].first_at * 1000 if found else 0
+        totals = [one for one in in_blocks if found and one.first_at >= begun]
+    else:
+        totals = store.totals(first, session)
     whole = UsageRow(key="total")
     unknown: dict[str, int] = {}
     for one in totals:
@@ -122,9 +133,11 @@ def report(
         for tool in tools:
             whole.calls += tool.calls
             whole.failed += tool.failed
-        rows = _of_tools(tools, tool_of if by == "tool" else upstream_of)
+        rows = _of_tools(
+            tools, (lambda one: one.tool) if by == "tool" else (lambda one: upstream_of(one.tool, one.client))
+        )
     elif by == "block":
-        rows = blocks(totals, now)
+        rows = found
     else:
         rows = _grouped(totals, _key(by, zone))
         in_time = by in ("day", "week", "month")
@@ -143,20 +156,19 @@ def _grouped(totals: Iterable[Total], key: Callable[[Total], str]) -> list[Usage
     return list(rows.values())
 
 
-def _of_tools(totals: Iterable[ToolTotal], key: Callable[[str], str]) -> list[UsageRow]:
+def _of_tools(totals: Iterable[ToolTotal], key: Callable[[ToolTotal], str]) -> list[UsageRow]:
     rows: dict[str, UsageRow] = {}
     for one in totals:
-        name = key(one.tool)
+        name = key(one)
         rows.setdefault(name, UsageRow(key=name)).add_tool(one)
     return sorted(rows.values(), key=lambda row: (-row.calls, row.key))
 
 
-def tool_of(name: str) -> str:
-    return name
-
-
-def upstream_of(tool: str) -> str:
-    """The MCP server of a tool, by the name under which clients offer it: `mcp__github__search` is of `github`."""
+def upstream_of(tool: str, client: str = "") -> str:
+    """The MCP server of a tool, by the name under which clients offer it: `mcp__github__search` is of `github`. Tasks
+    of the runner `messages` have the names of this server and its hub: `github__search`."""
+    if client == "messages":
+        return tool.split("__", 1)[0] if "__" in tool else THIS_SERVER
     if tool.startswith("mcp__") and tool.count("__") > 1:
         return tool.split("__", 2)[1]
     if tool.startswith("mcp_") and not tool.startswith("mcp__") and tool.count("_") > 1:  # Gemini's form
@@ -188,10 +200,10 @@ def _key(by: By, zone: tzinfo | None) -> Callable[[Total], str]:
 
 
 def blocks(totals: Iterable[Total], now: datetime) -> list[Block]:
-    """Claude Code's requests in blocks: one begins with the first request, at its full hour, and another one when that
+    """Requests to Claude in blocks: one begins with the first request, at its full hour, and another one when that
     is five hours ago, or the last request is."""
     found: list[Block] = []
-    for one in sorted((one for one in totals if one.client == "claude-code"), key=lambda one: one.first_at):
+    for one in sorted((one for one in totals if one.client in IN_BLOCKS), key=lambda one: one.first_at):
         at = one.first_at / 1000
         if not found or at >= found[-1].ends_at or at - found[-1].last_at > BLOCK.total_seconds():
             start = at - at % 3600

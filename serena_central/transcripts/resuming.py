@@ -12,7 +12,7 @@ from uuid import UUID, uuid4
 
 import msgspec
 
-from serena_central.transcripts.cleanup import root_of
+from serena_central.transcripts.own_files import root_of
 from serena_central.transcripts.reader import Skipped, folder_of, records
 from serena_central.transcripts.records import (
     CONTINUES,

@@ -1,4 +1,4 @@
-"""Where clients keep their transcripts on this machine, and which files there are transcripts."""
+"""Where clients and this server keep their transcripts on this machine, and which files there are transcripts."""
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -6,10 +6,13 @@ from pathlib import Path
 
 import msgspec
 
+from serena_central.transcripts import own_form
 from serena_central.transcripts.native import claude_code, codex, gemini
 from serena_central.transcripts.source import Form
 
-FORMS: tuple[Form, ...] = (claude_code.FORM, codex.FORM, gemini.FORM)
+CLIENTS: tuple[Form, ...] = (claude_code.FORM, codex.FORM, gemini.FORM)
+
+FORMS: tuple[Form, ...] = (*CLIENTS, own_form.FORM)
 
 
 class Root(msgspec.Struct, frozen=True):
@@ -30,11 +33,17 @@ class FoundFile(msgspec.Struct, frozen=True):
 def roots_of(home: Path, environment: Mapping[str, str]) -> list[Root]:
     """Where the clients of a user keep their transcripts; folders that exist, each once."""
     found: dict[Path, Root] = {}
-    for form in FORMS:
+    for form in CLIENTS:
         for folder in form.roots(home, environment):
             if folder.is_dir():
                 found.setdefault(folder.resolve(), Root(folder.resolve(), form))
     return list(found.values())
+
+
+def all_roots(own: Path) -> list[Root]:
+    """Where this user's clients keep their transcripts, and `own`, the folder of those that this server writes."""
+    found = roots_of(Path.home(), os.environ)
+    return [*found, Root(own.resolve(), own_form.FORM)] if own.is_dir() else found
 
 
 def transcripts_in(roots: Iterable[Root], left: Callable[[str], None] = lambda why: None) -> Iterator[FoundFile]:

@@ -23,7 +23,8 @@ AROUND = 80
 
 
 class Hit(msgspec.Struct, frozen=True, kw_only=True):
-    """The first match in a transcript. `text` is what stands around it, on one line; `file` the transcript."""
+    """The first match of a session in a transcript. `text` is what stands around it, on one line; `file` the
+    transcript."""
 
     client: str
     session: str
@@ -54,24 +55,26 @@ def search(
             break
         found.searched += 1
         try:
-            match = next(_matches(file, text), None)
+            found.hits += _hits(file, known, text)
         except OSError:
             continue
-        if match is not None:
-            message, shown = match
-            session = file.root.form.session(transcript_of(file, known))
-            found.hits.append(
-                Hit(
-                    client=file.root.form.client,
-                    session=session,
-                    at=message.at,
-                    role=message.role,
-                    text=shown,
-                    file=file.path,
-                )
-            )
     found.left = len(files) - found.searched
     return found
+
+
+def _hits(file: FoundFile, known: Mapping[str, KnownFile], text: str) -> list[Hit]:
+    """The first match of each session in a transcript."""
+    form, transcript = file.root.form, transcript_of(file, known)
+    hits: dict[str, Hit] = {}
+    for message, shown in _matches(file, text):
+        session = form.session(transcript, message.session)
+        if session and session not in hits:
+            hits[session] = Hit(
+                client=form.client, session=session, at=message.at, role=message.role, text=shown, file=file.path
+            )
+        if not message.session:  # no other session is in it
+            break
+    return list(hits.values())
 
 
 def _matches(found: FoundFile, text: str) -> Iterator[tuple[Message, str]]:

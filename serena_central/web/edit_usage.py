@@ -1,8 +1,6 @@
 """Edits of this server with the cost of the conversations that asked for them, for the usage page and /api."""
 
-import os
 from datetime import datetime
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import anyio.to_thread
@@ -34,7 +32,7 @@ async def edits_used(parts: WebServices, since: datetime | None) -> "list[EditUs
 def _joined(parts: WebServices, rows: list[EditRow]) -> "list[EditUsage]":
     from serena_central.store.edit_log import LoggedEdit
     from serena_central.transcripts.edit_usage import by_edit
-    from serena_central.transcripts.roots import roots_of
+    from serena_central.transcripts.roots import all_roots
 
     edits = [
         LoggedEdit(
@@ -51,4 +49,4 @@ def _joined(parts: WebServices, rows: list[EditRow]) -> "list[EditUsage]":
         for row in rows
     ]
     with read_usage(parts) as store:
-        return by_edit(store, roots_of(Path.home(), os.environ), edits)
+        return by_edit(store, all_roots(parts.places.transcripts), edits)

@@ -5,7 +5,6 @@ transcripts pays nothing. What looks like a secret is masked.
 """
 
 import json
-import os
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -41,6 +40,9 @@ MOST_CHARS = 20_000
 """Of one text of a transcript."""
 
 PROMPT_CHARS = 200
+
+MOST_DAYS = 2
+"""Files that a session's first prompt is looked for in: its own or that of its first day, and the one before."""
 
 SEARCH_S = 5.0
 
@@ -109,7 +111,7 @@ def list_transcripts(
     """Sessions of a client and a project (root, or its folder's name) that hold a text, in the order that `arranged`
     gives them. Blocks."""
     from serena_central.transcripts.reports import session_usage
-    from serena_central.transcripts.roots import roots_of
+    from serena_central.transcripts.roots import all_roots
     from serena_central.transcripts.search import search
 
     with read_usage(parts) as store:
@@ -117,7 +119,7 @@ def list_transcripts(
     matches: dict[tuple[str, str], str] = {}
     left = 0
     if text:
-        hits = search(roots_of(Path.home(), os.environ), known, text, seconds=SEARCH_S)
+        hits = search(all_roots(parts.places.transcripts), known, text, seconds=SEARCH_S)
         left = hits.left
         for hit in hits.hits:
             matches.setdefault((hit.client, hit.session), hit.text)
@@ -130,7 +132,9 @@ def list_transcripts(
             and (not text or (one.client, one.session) in matches)
         ]
     )
-    shown = [transcript_line(one, matches.get((one.client, one.session), "")) for one in chosen[start : start + limit]]
+    shown = [
+        transcript_line(parts, one, matches.get((one.client, one.session), "")) for one in chosen[start : start + limit]
+    ]
     return TranscriptList(sessions=shown, total=len(chosen), not_searched=left)
 
 
@@ -140,30 +144,29 @@ def show_transcript(parts: WebServices, client: str, session: str, *, start: int
     Raises:
         NotFound
     """
-    from serena_central.transcripts.messages import messages
+    from serena_central.transcripts.messages import messages_of
     from serena_central.transcripts.reports import session_usage
 
     with read_usage(parts) as store:
         one = next((one for one in session_usage(store) if (one.client, one.session) == (client, session)), None)
-    files = _files(client, session) if one is not None else []
+    files = _files(parts, one) if one is not None else []
     if one is None or not files:
         raise NotFound(f"No transcript of {client} session {session} is on this machine.")
     try:
-        entries, more = _entries((message for file in files for message in messages(file)), start, limit)
+        entries, more = _entries(messages_of(files, session), start, limit)
     except OSError as error:
         raise NotFound(f"The transcript of {client} session {session} cannot be read: {error}") from error
     return TranscriptPage(client=client, session=session, project=one.project, start=start, entries=entries, more=more)
 
 
-def _files(client: str, session: str) -> "list[FoundFile]":
+def _files(parts: WebServices, one: "SessionUsage") -> "list[FoundFile]":
     from serena_central.transcripts.messages import files_of
-    from serena_central.transcripts.roots import roots_of
+    from serena_central.transcripts.roots import all_roots
 
-    found = files_of(roots_of(Path.home(), os.environ), client, session)
-    return sorted(found, key=lambda one: (one.path.count("/"), one.path))
+    return files_of(all_roots(parts.places.transcripts), one)
 
 
-def transcript_line(one: "SessionUsage", match: str = "") -> TranscriptLine:
+def transcript_line(parts: WebServices, one: "SessionUsage", match: str = "") -> TranscriptLine:
     """Blocks: its first prompt is read."""
     return TranscriptLine(
         client=one.client,
@@ -175,19 +178,18 @@ def transcript_line(one: "SessionUsage", match: str = "") -> TranscriptLine:
         tokens=one.tokens,
         cost=one.cost,
         unpriced=one.unpriced,
-        prompt=_first_prompt(one),
+        prompt=_first_prompt(parts, one),
         match=masked(match),
     )
 
 
-def _first_prompt(one: "SessionUsage") -> str:
-    from serena_central.transcripts.messages import messages
+def _first_prompt(parts: WebServices, one: "SessionUsage") -> str:
+    from serena_central.transcripts.messages import messages_of
 
     try:
-        for file in _files(one.client, one.session)[:1]:
-            for message in messages(file):
-                if message.role == "user" and message.text.strip():
-                    return masked(message.text.strip().splitlines()[0][:PROMPT_CHARS])
+        for message in messages_of(_files(parts, one)[:MOST_DAYS], one.session):
+            if message.role == "user" and message.text.strip():
+                return masked(message.text.strip().splitlines()[0][:PROMPT_CHARS])
     except OSError:
         pass
     return ""

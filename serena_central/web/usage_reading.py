@@ -1,10 +1,8 @@
 """The usage store for pages and /api, brought up to date first. Blocks: for worker threads."""
 
-import os
 import threading
 from collections.abc import Generator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from serena_central.web.web_services import WebServices
@@ -22,8 +20,8 @@ def read_usage(parts: WebServices) -> "Generator[UsageStore]":
     from serena_central.store.usage_store import UsageStore
     from serena_central.transcripts.counting import update
     from serena_central.transcripts.pricing import Prices
-    from serena_central.transcripts.roots import roots_of
+    from serena_central.transcripts.roots import all_roots
 
     with _reading, UsageStore(parts.places.usage_file) as store:
-        update(store, roots_of(Path.home(), os.environ), Prices(parts.settings.prices))
+        update(store, all_roots(parts.places.transcripts), Prices(parts.settings.prices))
         yield store

@@ -302,6 +302,7 @@ class _Loop:
                 stop_reason=str(found["stop_reason"]),
                 usage=used,
                 cost=cost,
+                model=str(found["model"]),
             )
             return found
         raise AssertionError("the last attempt returns or raises")

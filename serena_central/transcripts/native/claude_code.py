@@ -27,7 +27,7 @@ from serena_central.transcripts.requests import (
     key_of,
     milliseconds,
 )
-from serena_central.transcripts.source import Form, Source, Transcript
+from serena_central.transcripts.source import Form, Source, Transcript, named_after
 
 _USAGE = b'"usage":'
 _FAILED = b'"is_error":true'
@@ -176,16 +176,16 @@ class _Place:
         return _key_of_tool(tool, line.session_id or self.session, line.agent_id)
 
 
-def _session(transcript: Transcript) -> str:
+def _session(transcript: Transcript, stated: str = "") -> str:
     """A sub-agent's file lies below its session's folder."""
     parts = transcript.path.relative_to(transcript.root).parts
     return parts[1] if len(parts) > 2 else transcript.path.stem
 
 
-def _tool_key(transcript: Transcript, call: str) -> bytes:
+def _tool_key(transcript: Transcript, call: str, session: str) -> bytes:
     stem = transcript.path.stem
     agent = stem.removeprefix("agent-") if "subagents" in transcript.path.parts else None
-    return _key_of_tool(call, _session(transcript), agent)
+    return _key_of_tool(call, session, agent)
 
 
 def _key_of_tool(call: str, session: str, agent: str | None) -> bytes:
@@ -238,4 +238,4 @@ def _is_transcript(name: str) -> bool:
     return name.endswith(".jsonl")
 
 
-FORM = Form("claude-code", _roots, _is_transcript, _read, _session, _tool_key)
+FORM = Form("claude-code", _roots, _is_transcript, _read, _session, _tool_key, named_after)

@@ -25,7 +25,7 @@ from serena_central.transcripts.requests import (
     key_of,
     milliseconds,
 )
-from serena_central.transcripts.source import Form, Source, Transcript
+from serena_central.transcripts.source import Form, Source, Transcript, named_after
 
 UUID_CHARS = 36
 """The end of a rollout's name is its session's id."""
@@ -176,16 +176,16 @@ def _tool(session: _Session, call: str) -> bytes:
     return key_of("tool", call, session.lineage)
 
 
-def _session(transcript: Transcript) -> str:
+def _session(transcript: Transcript, stated: str = "") -> str:
     return transcript.state.get("session") or transcript.path.stem[-UUID_CHARS:]
 
 
-def _tool_key(transcript: Transcript, call: str) -> bytes:
-    return key_of("tool", call, transcript.state.get("lineage") or _session(transcript))
+def _tool_key(transcript: Transcript, call: str, session: str) -> bytes:
+    return key_of("tool", call, transcript.state.get("lineage") or session)
 
 
 def _is_transcript(name: str) -> bool:
     return name.startswith("rollout-") and name.endswith(".jsonl")
 
 
-FORM = Form("codex", _roots, _is_transcript, _read, _session, _tool_key)
+FORM = Form("codex", _roots, _is_transcript, _read, _session, _tool_key, named_after)

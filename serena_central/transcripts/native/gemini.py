@@ -6,6 +6,7 @@ output, the results of built-in tools as input.
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -26,6 +27,9 @@ from serena_central.transcripts.requests import (
     milliseconds,
 )
 from serena_central.transcripts.source import Form, Source, Transcript
+
+if TYPE_CHECKING:
+    from serena_central.transcripts.reports import SessionUsage
 
 
 class _Tokens(msgspec.Struct):
@@ -145,12 +149,17 @@ def _request(message: _Message, tokens: _Tokens, origin: Origin) -> Request | st
     return request if request.tokens or calls else NO_TOKENS
 
 
-def _session(transcript: Transcript) -> str:
+def _session(transcript: Transcript, stated: str = "") -> str:
     return transcript.state.get("session") or transcript.path.stem.removeprefix("session-")
 
 
-def _tool_key(transcript: Transcript, call: str) -> bytes:
-    return key_of("tool", call, _session(transcript))
+def _tool_key(transcript: Transcript, call: str, session: str) -> bytes:
+    return key_of("tool", call, session)
+
+
+def _may_hold(path: Path, root: Path, one: "SessionUsage") -> bool:
+    """Its files are named by the beginning of the id."""
+    return any(one.session[:8] in part for part in path.relative_to(root).parts)
 
 
 def _project(source: Source) -> str:
@@ -163,4 +172,4 @@ def _project(source: Source) -> str:
         return folder.name
 
 
-FORM = Form("gemini", _roots, _is_transcript, _read, _session, _tool_key)
+FORM = Form("gemini", _roots, _is_transcript, _read, _session, _tool_key, _may_hold)

@@ -1,8 +1,5 @@
 """The conversation that a session's calls belong to, on the session's page: its transcript, first prompt and cost."""
 
-import os
-from pathlib import Path
-
 import anyio
 import anyio.to_thread
 import msgspec
@@ -59,20 +56,20 @@ async def conversations(visit: Visit) -> Conversations:
 
 def _read(visit: Visit, session: Session, began: list[tuple[str, float]]) -> list[Held]:
     from serena_central.transcripts.conversations import KnownCall, conversations_of
-    from serena_central.transcripts.roots import roots_of
+    from serena_central.transcripts.roots import all_roots
 
     calls = [KnownCall(tool, at) for tool, at in began]
     folders = [one for one in (session.working_folder, session.project and session.project.root) if one]
     with read_usage(visit.parts) as store:
         found = conversations_of(
-            store, roots_of(Path.home(), os.environ), list(session.client_conversations), folders, calls
+            store, all_roots(visit.parts.places.transcripts), list(session.client_conversations), folders, calls
         )
     shown: list[Held] = []
     for one in found:
         how = ["its client gave its id"] if one.named else []
         if calls:
             how.append(f"{one.calls} of the newest {counted(len(calls), 'call')} are in it")
-        line = transcript_line(one.usage)
+        line = transcript_line(visit.parts, one.usage)
         shown.append(Held(line, transcript_page(line.client, line.session), "; ".join(how)))
     return shown
 

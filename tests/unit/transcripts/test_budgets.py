@@ -80,7 +80,7 @@ def test_what_is_not_known_is_said(home: Path) -> None:
 
 def test_the_check_reads_what_was_written_since_the_last_one(tmp_path: Path) -> None:
     (tmp_path / ".claude" / "projects").mkdir(parents=True)
-    may = BudgetCheck(tmp_path / "usage.db", roots_of(tmp_path, {}), Prices(), {"shop": 1})
+    may = BudgetCheck(tmp_path / "usage.db", lambda: roots_of(tmp_path, {}), Prices(), {"shop": 1})
     assert may("/home/u/shop").state == "allowed"
     now = datetime.now(UTC).isoformat()
     written(tmp_path / ".claude" / "projects" / "p" / "s.jsonl", claude("m", at=now, output=200_000))

@@ -10,7 +10,7 @@ from serena_central.transcripts.counting import update
 from serena_central.transcripts.pricing import Prices
 from serena_central.transcripts.reports import Block, Report, UsageRow, report, upstream_of
 from serena_central.transcripts.roots import roots_of
-from tests.support.transcripts import claude, written
+from tests.support.transcripts import claude, codex, codex_meta, codex_turn, written
 
 NOW = datetime(2026, 11, 1, 12, tzinfo=UTC)
 
@@ -69,6 +69,30 @@ def test_a_block_begins_at_the_full_hour_and_lasts_five(tmp_path: Path) -> None:
     assert [one.running for one in found] == [False, False, True]
 
 
+def test_a_block_does_not_depend_on_when_looking_begins(tmp_path: Path) -> None:
+    times = [f"2026-11-01T{hour:02}:20:00Z" for hour in range(14)]
+    now = datetime(2026, 11, 1, 13, 30, tzinfo=UTC)
+    found = reported(tmp_path, "block", times, now, since=now - timedelta(hours=12))
+    assert [(one.key, one.requests, one.running) for one in blocks_of(found)] == [
+        ("2026-11-01T00:00Z", 5, False),
+        ("2026-11-01T05:00Z", 5, False),
+        ("2026-11-01T10:00Z", 4, True),
+    ]
+    assert found.total.requests == 14
+    late = reported(tmp_path, "block", times, now, since=now - timedelta(hours=2))
+    assert [(one.key, one.requests) for one in blocks_of(late)] == [("2026-11-01T10:00Z", 4)]
+    assert late.total.requests == 4
+
+
+def test_only_requests_to_claude_are_in_blocks(tmp_path: Path) -> None:
+    rollout = [codex_meta("c-1"), codex_turn(), codex((100, 0, 10), at="2026-11-01T10:00:00.000Z")]
+    written(tmp_path / ".codex" / "sessions" / "rollout-c-1.jsonl", *rollout)
+    found = reported(tmp_path, "block", ["2026-11-01T11:00:00Z"])
+    assert [one.key for one in blocks_of(found)] == ["2026-11-01T11:00Z"]
+    assert (found.total.requests, found.total.cost) == (1, found.rows[0].cost)
+    assert reported(tmp_path, "day", []).total.requests == 2
+
+
 def test_the_running_block_has_a_forecast(tmp_path: Path) -> None:
     [block] = blocks_of(reported(tmp_path, "block", ["2026-11-01T11:00:00Z", "2026-11-01T11:30:00Z"]))
     assert block.cost_per_hour == pytest.approx(block.cost)
@@ -82,6 +106,7 @@ def test_upstreams_are_known_by_the_names_of_their_tools() -> None:
         "(client's own tools)",
         "(client's own tools)",
     ]
+    assert [upstream_of(name, "messages") for name in ("github__search", "find_symbol")] == ["github", "serena-central"]
 
 
 def test_a_budget_that_is_used_up_is_named() -> None:

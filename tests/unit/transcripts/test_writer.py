@@ -14,6 +14,7 @@ import pytest
 
 from serena_central.core.errors import StoreError
 from serena_central.transcripts import cleanup
+from serena_central.transcripts.own_files import day_files
 from serena_central.transcripts.reader import InvalidTranscript, Skipped, folder_of, records, sessions
 from serena_central.transcripts.records import (
     DECODER,
@@ -94,7 +95,7 @@ def test_each_kind_is_read_as_it_was_written(record: AnyRecord, tmp_path: Path) 
     writer.append(record)
     writer.close()
     assert list(records(writer.folder, SESSION, lambda _: None)) == [record]
-    [line] = [file.read_text() for file in cleanup.day_files(writer.folder)]
+    [line] = [file.read_text() for file in day_files(writer.folder)]
     assert {"sessionId", "timestamp", "role"} <= set(json.loads(line))
 
 
@@ -128,7 +129,7 @@ def test_secrets_are_masked_and_counts_are_not(tmp_path: Path) -> None:
     )
     writer.append(EACH[1])
     writer.close()
-    text = "".join(file.read_text() for file in cleanup.day_files(writer.folder))
+    text = "".join(file.read_text() for file in day_files(writer.folder))
     assert secret not in text
     assert "hunter22" not in text
     assert '"inputTokens":1' in text
