@@ -106,8 +106,8 @@ def report(
     now: datetime,
     session: str | None = None,
 ) -> Report:
-    """Usage since a time, all of it without one, and of blocks those that reach into that time; with `session` that of one session of a client. `zone` None is the
-    machine's own.
+    """Usage since a time, all of it without one, and of blocks those that reach into that time; with `session` that of
+    one session of a client. `zone` None is the machine's own.
 
     Raises:
         StoreError
