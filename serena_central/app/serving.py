@@ -7,6 +7,7 @@ import uvicorn
 
 from serena_central.access.connections import HEAD_BYTES, bounded_protocol
 from serena_central.app.application import Application
+from serena_central.core.periodic import aligned
 
 KEEP_ALIVE_S = 120
 """Longer than the usual pause of an agent between two calls, so that it can reuse its connection."""
@@ -47,7 +48,7 @@ class CentralServer(uvicorn.Server):
         counter = 0
         while not await self.on_tick(counter):
             counter += int(TICK_S * TICKS_PER_S)
-            await anyio.sleep(TICK_S)
+            await anyio.sleep(aligned(TICK_S))
 
     async def on_tick(self, counter: int) -> bool:
         if counter % TICKS_PER_S == 0:

@@ -13,11 +13,24 @@ logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
+GRID_S = 0.5
+"""Periodic work comes at multiples of this by the event loop's clock: an idle server wakes up once for all that is due
+then, which costs more than most of the work."""
+
+
+def aligned(after_s: float) -> float:
+    """The delay in seconds, nearest to `after_s`, that ends on the grid; `after_s` itself where that is shorter."""
+    if after_s < GRID_S:
+        return after_s
+    now = anyio.current_time()
+    return round((now + after_s) / GRID_S) * GRID_S - now
+
 
 async def repeat(what: str, work: Callable[[], Awaitable[None] | None], *, every_s: float) -> None:
-    """Does `work` for ever: first after `every_s`, then that long after it was done. The log says `what` failed."""
+    """Does `work` for ever: first after `every_s`, then that long after it was done, on the grid. The log says
+    `what` failed."""
     while True:
-        await anyio.sleep(every_s)
+        await anyio.sleep(aligned(every_s))
         try:
             doing = work()
             if doing is not None:

@@ -15,6 +15,8 @@ from contextlib import contextmanager
 import anyio
 from anyio.abc import TaskStatus
 
+from serena_central.core.periodic import aligned
+
 logger = logging.getLogger(__name__)
 
 TICK_S = 0.5
@@ -48,10 +50,10 @@ class RunningTime:
         def tick() -> None:
             nonlocal timer
             self._look()
-            timer = loop.call_later(TICK_S, tick)
+            timer = loop.call_later(aligned(TICK_S), tick)
 
         self._seen_at, self._ticks = self._clock(), True
-        timer = loop.call_later(TICK_S, tick)
+        timer = loop.call_later(aligned(TICK_S), tick)
         task_status.started()
         try:
             await anyio.sleep_forever()

@@ -15,6 +15,7 @@ import msgspec
 import psutil
 
 from serena_central.core.decoding import from_json
+from serena_central.processes.tree import below, look_at
 
 logger = logging.getLogger(__name__)
 
@@ -47,10 +48,14 @@ class Ledger:
         self._server = Child(os.getpid(), psutil.Process().create_time())
         self._file = file
         self._written: list[Child] = []
+        self._known: dict[tuple[int, float], Child] = {}
+        """(pid, `started` of `processes/tree`) → what is written of it."""
 
     def record(self, pids: Iterable[int]) -> None:
         """Writes down these language servers with their supervisors and descendants; all others are gone."""
-        children = sorted({child for pid in pids for child in _family(pid)})
+        keys = {key for pid in pids for key in _family(pid)}
+        self._known = {key: child for key in keys if (child := self._known.get(key) or _child(key[0])) is not None}
+        children = sorted(self._known.values())
         if children != self._written:
             self._write(children)
 
@@ -84,16 +89,21 @@ class Ledger:
         self._written = children
 
 
-def _family(pid: int) -> list[Child]:
-    """The language server, its supervisor, and everything below."""
-    try:
-        server = psutil.Process(pid)
-        top = server.parent()
-        # The parent is this very process when there is no supervisor between.
-        members = [server] if top is None or top.pid == os.getpid() else [top]
-        return [Child(member.pid, member.create_time()) for member in (*members, *members[0].children(recursive=True))]
-    except psutil.Error:
+def _family(pid: int) -> list[tuple[int, float]]:
+    """The language server, its supervisor, and everything below: pids, and when they started."""
+    server = look_at(pid)
+    if server is None:
         return []  # it has just ended, or is another user's by now
+    # The parent is this very process when there is no supervisor between, and gone when the supervisor was killed.
+    top = pid if server.parent in (os.getpid(), 0, 1) else server.parent
+    return [(member.pid, member.started) for member in filter(None, map(look_at, [top, *below(top)]))]
+
+
+def _child(pid: int) -> Child | None:
+    try:
+        return Child(pid, psutil.Process(pid).create_time())
+    except psutil.Error:
+        return None
 
 
 def _alive(page: _Page) -> list[psutil.Process]:

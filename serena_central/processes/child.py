@@ -25,7 +25,7 @@ from serena_central.processes.fork_server import ForkedProcess, ForkServer
 from serena_central.processes.ladder import AT_ONCE, POLITE, Ladder, stop
 from serena_central.processes.output import Nothing, Sink, Tail, drain
 from serena_central.processes.scratch import Scratch, make
-from serena_central.processes.usage import Usage, usage_of
+from serena_central.processes.usage import TreeUsage, Usage
 from serena_central.standalone.private import OTHERS, user_umask
 
 logger = logging.getLogger(__name__)
@@ -72,6 +72,7 @@ class ChildProcess:
         self._reported = b""
         self._tail = stderr
         self._drained = anyio.Event()
+        self._usage = TreeUsage()
 
     @property
     def pid(self) -> int | None:
@@ -98,7 +99,7 @@ class ChildProcess:
 
     def usage(self) -> Usage:
         """Of the supervisor and everything below it. Reads /proc for some milliseconds: call it in a thread."""
-        return usage_of(self._process.pid) if self._process.pid is not None else Usage()
+        return self._usage.of(self._process.pid) if self._process.pid is not None else Usage()
 
     async def drain(self) -> None:
         """Reads stderr until its end."""

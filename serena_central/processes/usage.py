@@ -1,11 +1,11 @@
 """Measures the resources of a process and its descendants."""
 
-from contextlib import suppress
-from pathlib import Path
 from typing import NamedTuple
 
 import msgspec
 import psutil
+
+from serena_central.processes.tree import Process, below, look_at
 
 
 class ProcessUsage(msgspec.Struct, frozen=True):
@@ -26,63 +26,43 @@ class Usage(NamedTuple):
     """Those that could be looked at, the largest first."""
 
 
+class TreeUsage:
+    """Measures one tree again and again. The kernel adds up a process's pages, for milliseconds; so the memory of one
+    that has neither run nor grown or shrunk since the last time is taken from then. Safe from any thread."""
+
+    def __init__(self) -> None:
+        self._measured: dict[Process, ProcessUsage] = {}
+
+    def of(self, pid: int) -> Usage:
+        """Of a process and all its descendants; nothing when it is gone. Reads /proc for some milliseconds."""
+        if look_at(pid) is None:
+            return Usage()
+        before, measured = self._measured, dict[Process, ProcessUsage]()
+        cpu_s = 0.0
+        for one in filter(None, map(look_at, [pid, *below(pid)])):
+            cpu_s += one.cpu_s
+            if (usage := before.get(one) or _measure(one.pid)) is not None:
+                measured[one] = usage
+        self._measured = measured
+        processes = sorted(measured.values(), key=lambda one: -one.memory_bytes)
+        return Usage(sum(one.memory_bytes for one in processes), cpu_s, tuple(processes))
+
+
 def usage_of(pid: int) -> Usage:
-    """Of a process and all its descendants; nothing when it is gone. Reads /proc for some milliseconds."""
+    """Measured once."""
+    return TreeUsage().of(pid)
+
+
+def _measure(pid: int) -> ProcessUsage | None:
     try:
-        top = psutil.Process(pid)
-        tree = [top, *descendants(top)]
-    except psutil.Error:
-        return Usage()
-    processes = sorted(filter(None, map(_process, tree)), key=lambda one: -one.memory_bytes)
-    return Usage(sum(one.memory_bytes for one in processes), sum(map(_cpu_s_of, tree)), tuple(processes))
-
-
-def descendants(top: psutil.Process) -> list[psutil.Process]:
-    """All processes below one.
-
-    Raises:
-        psutil.Error: it is gone.
-    """
-    if not Path(f"/proc/{top.pid}/task/{top.pid}/children").exists():  # not Linux, or a kernel built without it
-        return top.children(recursive=True)
-    # psutil would read of every process on the machine whose child it is, each time.
-    found: list[psutil.Process] = []
-    above = [top.pid]
-    while above:
-        for pid in _children(above.pop()):
-            with suppress(psutil.Error):
-                found.append(psutil.Process(pid))
-                above.append(pid)
-    return found
-
-
-def _children(pid: int) -> list[int]:
-    """Those of all threads of a process; none once it is gone."""
-    found: list[int] = []
-    with suppress(OSError):
-        for thread in Path(f"/proc/{pid}/task").iterdir():
-            with suppress(OSError):
-                found += map(int, (thread / "children").read_text(encoding="ascii").split())
-    return found
-
-
-def _cpu_s_of(process: psutil.Process) -> float:
-    try:
-        times = process.cpu_times()
-    except psutil.Error:
-        return 0.0
-    return times.user + times.system
-
-
-def _process(process: psutil.Process) -> ProcessUsage | None:
-    try:
-        name = process.name()
+        one = psutil.Process(pid)
+        name = one.name()
         try:
-            full = process.memory_full_info()
+            full = one.memory_full_info()
         except psutil.AccessDenied:
-            resident: int = process.memory_info().rss
-            return ProcessUsage(process.pid, name, resident, resident)
+            resident: int = one.memory_info().rss
+            return ProcessUsage(pid, name, resident, resident)
     except psutil.Error:
         return None
     memory = getattr(full, "pss", 0) or full.rss
-    return ProcessUsage(process.pid, name, memory, min(full.uss, memory))
+    return ProcessUsage(pid, name, memory, min(full.uss, memory))

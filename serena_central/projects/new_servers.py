@@ -8,6 +8,7 @@ found is published like this server's own installations; so is, once, what each 
 import os
 import sysconfig
 from collections.abc import Callable, Iterable, Sequence
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -146,9 +147,14 @@ def _missed_by(project: Project) -> list[_Missing]:
     return [_Missing(spec, languages.untrusted) for spec in languages.availability.missing()]
 
 
+@cache
+def _scripts() -> str:
+    return sysconfig.get_path("scripts")
+
+
 def _folders(places: Places, missing: Iterable[ServerSpec]) -> list[str]:
     """Where the missing servers could appear."""
-    folders = [*os.environ.get("PATH", os.defpath).split(os.pathsep), sysconfig.get_path("scripts")]
+    folders = [*os.environ.get("PATH", os.defpath).split(os.pathsep), _scripts()]
     for spec in missing:
         folders += [str(places.servers / spec.name), *users_folders(spec)]
         folders += [os.path.dirname(part) for part in spec.launch.command[:1] if part.startswith("/")]  # noqa: PTH120

@@ -24,6 +24,8 @@ class MemoryRecord:
     def __init__(self, pool: LanguageServerPool, writer: Writer) -> None:
         self._pool = pool
         self._writer = writer
+        self._written: dict[tuple[int, str], tuple[int, int]] = {}
+        """(span, root) → since when, and the most that was written: of servers that rest it is the same each time."""
 
     async def run(self, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
         """Records until cancelled."""
@@ -39,7 +41,12 @@ class MemoryRecord:
         if not taken:
             return
         now = time.time()
+        before, self._written = self._written, {}
         for root, memory_bytes in {**taken, "": taken.total()}.items():
             for span in MEMORY_SPANS_S:
                 since = int(now // span) * span
-                self._writer.put(MemoryTotalRow(span=span, root=root, since=since, memory_bytes=memory_bytes))
+                last_since, most = before.get((span, root), (0, 0))
+                is_more = last_since != since or most < memory_bytes
+                self._written[span, root] = since, memory_bytes if is_more else most
+                if is_more:
+                    self._writer.put(MemoryTotalRow(span=span, root=root, since=since, memory_bytes=memory_bytes))

@@ -135,7 +135,7 @@ class AutoInstaller:
         """Whether it is being installed, or will be by the next `want`."""
         attempt = self._attempts.get(spec.name)
         begins = bool(self._methods and recipes_of(spec, self._methods)) and not (attempt and attempt.error)
-        return self._goes_on(spec) or (self._tasks is not None and begins)
+        return (self._tasks is not None and begins) or self._goes_on(spec)
 
     def is_installing(self, spec: ServerSpec) -> bool:
         """Whether this server, or another process, installs it at the moment."""

@@ -4,7 +4,7 @@ import anyio
 import pytest
 
 from serena_central.core.events import EventBus
-from serena_central.core.periodic import follow, repeat
+from serena_central.core.periodic import GRID_S, aligned, follow, repeat
 from tests.support.events import Happened
 
 pytestmark = pytest.mark.anyio
@@ -44,3 +44,12 @@ async def test_news_after_one_that_could_not_be_taken_are_taken(caplog: pytest.L
             await follow("noting", news, lambda event: taken.append({0: "a", 2: "c"}[event.data["number"]]))
     assert taken == ["a", "c"]
     assert "noting failed on Happened(" in caplog.text
+
+
+async def test_periodic_work_comes_on_a_grid_for_one_wakeup_of_all() -> None:
+    now = anyio.current_time()
+    for after_s in (0.5, 1.0, 2.0, 15.0):
+        delay = aligned(after_s)
+        assert delay == pytest.approx(after_s, abs=GRID_S / 2 + 0.1)
+        assert (now + delay) / GRID_S == pytest.approx(round((now + delay) / GRID_S), abs=0.1)
+    assert aligned(0.05) == 0.05
