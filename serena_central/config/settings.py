@@ -69,7 +69,8 @@ class SharedSettings(msgspec.Struct, kw_only=True, frozen=True):
         Meta(
             ge=100,
             le=5_000_000,
-            description="Maximum length of an answer, in characters. Longer answers are shortened and say so.",
+            description="Maximum length of an answer, in characters (bytes, where it has others than ASCII). "
+            "Longer answers are shortened and say so.",
         ),
     ] = 30_000
     edit_conflicts: Annotated[

@@ -10,7 +10,7 @@ import json
 import re
 from bisect import bisect_left
 from collections import Counter, defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, cast
 
@@ -37,6 +37,9 @@ _SURROGATES = re.compile("[\ud800-\udfff]")
 
 MAX_CHARS = 5_000_000
 """Maximum length of an answer, whatever a caller asks for: clients hold it in memory several times."""
+
+MOST_BYTES = 4
+"""Of a character in UTF-8."""
 
 CHARACTERS_PER_TOKEN = 4
 
@@ -312,30 +315,54 @@ class Fitted(NamedTuple):
 
 
 def fit(results: Mapping[str, Any], limit: int, *, grouped: bool) -> Fitted:
-    """An answer of `limit` characters at most.
+    """An answer of `limit` bytes of UTF-8 at most: what a client pays for a text is nearer to them than to characters.
 
     `results` maps project name → what the tool returned there; without `grouped` it has one entry, which stands bare.
     Of several, those that are short enough leave their room to the others. Only the sentence that says what was left
     out may pass a limit that is shorter than itself.
     """
     limit = min(limit, MAX_CHARS)
-    if grouped:
-        fitted = _fit_groups(results, limit)
-        says = [f"{quoted(name)}: {one.says}" for name, one in fitted.items() if one.says]
-        text = _Json("{" + ",".join(f"{_encode(name)}:{one.text}" for name, one in fitted.items()) + "}")
-    else:
-        fitted = {name: _fitted(result, limit, limit, bare=True) for name, result in results.items()}
-        (one,) = fitted.values()
-        says, text = [one.says] if one.says else [], one.text
+    says, text, fitted = _fit(results, limit, limit, grouped=grouped)
+    for chars in _shorter("\n".join([*says, text]), limit):
+        says, text, fitted = _fit(results, chars, limit, grouped=grouped)
+        if _size("\n".join([*says, text])) <= limit:
+            break
     for name, result in results.items():
         if isinstance(result, Listing) and fitted[name].shown:
             result.shown(fitted[name].shown.start, fitted[name].shown.stop)
     return Fitted("\n".join([*says, text]), bool(says), str(text) if isinstance(text, _Json) else None)
 
 
-def _fit_groups(results: Mapping[str, Any], limit: int) -> dict[str, _Fitted]:
+def _shorter(text: str, limit: int) -> Iterator[int]:
+    """Numbers of characters to try for a text that has more bytes than `limit`; the last fits whatever is in it."""
+    size = _size(text)
+    if size > limit and not text.isascii():
+        yield len(text) * limit // size
+        yield len(text) * limit // size * 3 // 4
+        yield limit // MOST_BYTES
+
+
+def _size(text: str) -> int:
+    """Bytes."""
+    return len(text) if text.isascii() else len(text.encode())
+
+
+def _fit(
+    results: Mapping[str, Any], room: int, limit: int, *, grouped: bool
+) -> tuple[list[str], str, dict[str, _Fitted]]:
+    """In `room` characters: what is left out, which names the limit; the answer, and its parts by project."""
+    if grouped:
+        fitted = _fit_groups(results, room, limit)
+        says = [f"{quoted(name)}: {one.says}" for name, one in fitted.items() if one.says]
+        return says, _Json("{" + ",".join(f"{_encode(name)}:{one.text}" for name, one in fitted.items()) + "}"), fitted
+    fitted = {name: _fitted(result, room, limit, bare=True) for name, result in results.items()}
+    (one,) = fitted.values()
+    return [one.says] if one.says else [], one.text, fitted
+
+
+def _fit_groups(results: Mapping[str, Any], room: int, limit: int) -> dict[str, _Fitted]:
     """Each of several in its share; those that are short enough leave their room to the others."""
-    room = limit - sum(len(_encode(name)) + 2 for name in results) - 2
+    room = room - sum(len(_encode(name)) + 2 for name in results) - 2
     whole = {name: one for name, result in results.items() if (one := _whole(result)) is not None}
     if len(whole) == len(results) and sum(len(one.text) for one in whole.values()) <= room:
         return whole
@@ -401,7 +428,7 @@ def _first_that_fits(forms: Sequence[Form], narrow: str, room: int, limit: int, 
 
 
 def _in_form(form: Form, narrow: str, limit: int, *, bare: bool) -> _Fitted:
-    says = f"The full answer exceeds {limit} characters; it is shown {form.says}. {narrow}" if form.says else ""
+    says = f"The full answer exceeds {limit} bytes; it is shown {form.says}. {narrow}" if form.says else ""
     return _Fitted(_render(form.build(), bare=bare), says)
 
 

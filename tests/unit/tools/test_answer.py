@@ -27,7 +27,7 @@ def test_a_longer_answer_comes_in_the_first_form_that_fits() -> None:
     text, shortened, _ = fit({"p": listed()}, 120, grouped=False)
     excuse, answer = text.split("\n")
     assert (shortened, answer) == (True, '{"names":100}')
-    assert "120 characters" in excuse
+    assert "120 bytes" in excuse
     assert "as counts" in excuse
     assert excuse.endswith("Narrow the request.")
     assert len(text) <= 120
@@ -79,3 +79,21 @@ def test_non_ascii_is_kept_and_bytes_that_are_no_text_are_replaced() -> None:
 
 def test_tokens_are_estimated_from_all_blocks() -> None:
     assert Answer(["x" * 10, "y" * 10]).token_estimate == 5
+
+
+@pytest.mark.parametrize("limit", [400, 5000])
+@pytest.mark.parametrize("letter", ["é", "字", "𝒳"])
+def test_a_limit_counts_bytes(letter: str, limit: int) -> None:
+    names = [f"{letter * 9}{number}" for number in range(300)]
+    long = shaped(lambda: names, Form("as counts", lambda: {letter: len(names)}), narrow="Narrow the request.")
+    for results in (
+        {"p": long},
+        {"p": letter * 3000},
+        {"p": [letter, "ascii" * 3000, letter * 3000]},
+        {"a": long, "b": letter * 3000},
+    ):
+        text, shortened, _ = fit(results, limit, grouped=len(results) > 1)
+        assert shortened
+        assert len(text.encode()) <= limit
+        assert f"{limit} bytes" in text or "truncated to" in text
+        assert "p" not in results or results["p"] is long or len(text.encode()) > limit * 0.4

@@ -96,7 +96,7 @@ def test_a_shorter_form_of_the_whole_comes_before_a_page_of_the_full_one() -> No
     short = Form("as a count", lambda: 300)
     text, *_ = fit({"p": listing(shorter=[short])}, 1000, grouped=False)
     assert text.split("\n") == [
-        "The full answer exceeds 1000 characters; it is shown as a count. Name a folder.",
+        "The full answer exceeds 1000 bytes; it is shown as a count. Name a folder.",
         "300",
     ]
     text, *_ = fit({"p": listing(shorter=[short], limit=1)}, 1000, grouped=False)
