@@ -63,7 +63,7 @@ frame.addEventListener("pointerdown", (event) => {
 
 // --- edges -------------------------------------------------------------------------------------------------------------
 
-// They lead to their uses; people without a pointer get there by the nodes.
+// They lead to their references; people without a pointer get there by the nodes.
 frame.addEventListener("click", (event) => {
   const edge = event.target.closest("[data-ends]");
   if (!edge) return;
@@ -73,7 +73,7 @@ frame.addEventListener("click", (event) => {
     const leads = nodes[place].querySelector("a").getAttribute("href");
     return new URL(leads, location.href).searchParams.get("of");
   });
-  const url = new URL(drawing.dataset.uses, location.href);
+  const url = new URL(drawing.dataset.references, location.href);
   url.searchParams.set("source", source);
   url.searchParams.set("target", target);
   location.assign(url);

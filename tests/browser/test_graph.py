@@ -1,4 +1,4 @@
-"""A person looks at what uses what in a project: has it drawn, moves in it, unfolds it, follows an edge."""
+"""A person looks at the references within a project: has it drawn, moves in it, unfolds it, follows an edge."""
 
 from collections.abc import AsyncGenerator
 from pathlib import Path
@@ -38,7 +38,7 @@ async def drawn(page: Page) -> None:
     await expect(page.locator(".drawing .node")).to_have_count(5, timeout=60_000)
 
 
-async def test_a_graph_is_drawn_made_larger_folded_and_followed_to_the_uses(
+async def test_a_graph_is_drawn_made_larger_folded_and_followed_to_the_references(
     central: RunningCentral, person: OpenPage
 ) -> None:
     async with person(central) as page:
@@ -69,7 +69,7 @@ async def test_a_graph_is_drawn_made_larger_folded_and_followed_to_the_uses(
         edge = page.locator(".lines path").first
         x, y = await edge.evaluate(MIDDLE)
         await page.mouse.click(x, y)
-        await page.wait_for_url("**/projects/one/uses?**")
+        await page.wait_for_url("**/projects/one/references?**")
         await expect(page.locator("main")).to_contain_text("from orders.order import Order")
 
 
@@ -82,7 +82,7 @@ async def test_what_a_cycle_and_a_node_are_made_of_is_found_by_the_keyboard(
         await expect(cycles).to_contain_text("orders/customer.py ↔ orders/order.py")
         await expect(page.locator(".drawing .node.c1")).to_have_count(2)
         await cycles.get_by_role("link", name="orders/customer.py → orders/order.py").press("Enter")
-        await expect(page.locator(".uses tbody tr")).to_have_count(1)
+        await expect(page.locator(".references tbody tr")).to_have_count(1)
         await page.go_back()
         await page.locator(".drawing").get_by_role("link", name="cart.py").press("Enter")
         await page.get_by_role("link", name="orders/order.py").press("Enter")

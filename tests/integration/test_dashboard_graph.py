@@ -13,7 +13,7 @@ from serena_central.analysis.analysis_run import GraphRun, Kind
 from serena_central.analysis.collection import Definition
 from serena_central.core.errors import PathRefused
 from serena_central.core.progress import report
-from serena_central.web.pages import analysis_status, findings, graph, uses
+from serena_central.web.pages import analysis_status, findings, graph, graph_references
 from serena_central.web.pages.graph_drawing import Drawing, Edge, Node
 from serena_central.web.pages.listing import Option, Pager
 from serena_central.web.pages.page import Visit, link
@@ -95,12 +95,12 @@ async def test_the_page_says_that_nobody_has_looked_yet(central: RunningCentral,
     assert found == findings.FindingsTable(False, found.columns, [], empty, 0, 0, 0, 0, [])
 
 
-async def test_what_uses_what_is_shown_exactly(central: RunningCentral, visitor: Visitor, root: Path) -> None:
+async def test_what_references_what_is_shown_exactly(central: RunningCentral, visitor: Visitor, root: Path) -> None:
     await analysis_run(central, visitor, root, "graph")
     asked = visit(central, root)
 
     def of(node: str) -> str:
-        return link("/projects/one/uses", root=root, of=node)
+        return link("/projects/one/references", root=root, of=node)
 
     def nodes(*places: tuple[str, int, int, int]) -> list[Node]:
         return [
@@ -128,16 +128,16 @@ async def test_what_uses_what_is_shown_exactly(central: RunningCentral, visitor:
             left_out=0,
             says="Dependency graph: 4 nodes, 3 edges, 1 cycle",
         ),
-        uses_url=link("/projects/one/uses", root=root),
+        references_url=link("/projects/one/references", root=root),
         nodes=4,
-        uses=5,
+        references=5,
         open_folders=[graph.Step("shop", link("/projects/one/graph", root=root, shut="shop"))],
         reset="",
         notes=[],
     )
 
     def edge(source: str, target: str, count: int, sample: str) -> graph.EdgeLink:
-        url = link("/projects/one/uses", root=root, source=source, target=target)
+        url = link("/projects/one/references", root=root, source=source, target=target)
         return graph.EdgeLink(source, target, count, url, sample)
 
     assert await graph.cycles(asked) == graph.Cycles(
@@ -200,14 +200,14 @@ async def test_folders_are_folded_and_looked_at_by_the_address_alone(
     )
 
 
-async def test_an_edge_leads_to_its_uses_with_their_lines(
+async def test_an_edge_leads_to_its_references_with_their_lines(
     central: RunningCentral, visitor: Visitor, root: Path
 ) -> None:
     await analysis_run(central, visitor, root, "graph")
     graph_url = link("/projects/one/graph", root=root)
     around: dict[str, Any] = {"name": "till", "graph_url": graph_url, "analyzed": True, "changed": False}
-    shown = await uses.uses(visit(central, root, source="main.py", target="shop"))
-    assert shown == uses.Uses(
+    shown = await graph_references.graph_references(visit(central, root, source="main.py", target="shop"))
+    assert shown == graph_references.GraphReferences(
         **around,
         of="",
         users=[],
@@ -220,19 +220,19 @@ async def test_an_edge_leads_to_its_uses_with_their_lines(
         used_columns=shown.used_columns,
         columns=shown.columns,
         rows=[
-            uses.Use("main.py", 1, "from shop.cart import Cart", "Cart", "shop/cart.py"),
-            uses.Use("main.py", 3, "print(Cart().total(), nowhere)", "Cart", "shop/cart.py"),
+            graph_references.GraphReference("main.py", 1, "from shop.cart import Cart", "Cart", "shop/cart.py"),
+            graph_references.GraphReference("main.py", 3, "print(Cart().total(), nowhere)", "Cart", "shop/cart.py"),
         ],
         pager=Pager(1, 2, 2, "", ""),
         total=2,
     )
-    around_cart = await uses.uses(visit(central, root, of="shop/cart.py"))
+    around_cart = await graph_references.graph_references(visit(central, root, of="shop/cart.py"))
     assert [(one.path, one.count) for one in around_cart.users] == [("main.py", 2), ("shop/line.py", 1)]
     assert [(one.path, one.count) for one in around_cart.used] == [("shop/line.py", 2)]
     assert around_cart.used[0].url == link(
-        "/projects/one/uses", root=root, source="shop/cart.py", target="shop/line.py"
+        "/projects/one/references", root=root, source="shop/cart.py", target="shop/line.py"
     )
-    html = await visitor.see(f"/projects/one/uses?root={quote(str(root))}&source=main.py&target=shop")
+    html = await visitor.see(f"/projects/one/references?root={quote(str(root))}&source=main.py&target=shop")
     assert "<code>from shop.cart import Cart</code>" in html
 
 
@@ -336,7 +336,7 @@ async def test_pages_stay_small_for_large_graphs_with_long_names(
 
 
 def large(*, flat: bool) -> Any:
-    """A thousand files with names as long as they get, each of which uses a dozen others."""
+    """A thousand files with names as long as they get, each of which references a dozen others."""
     names = [
         f"{'a0/all' if flat else f'a{number % 7}/b{number % 90}'}/a_rather_long_and_tedious_name_of_a_file_{number}.py"
         for number in range(1000)

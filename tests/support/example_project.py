@@ -91,6 +91,6 @@ def page_queries(root: Path) -> dict[str, str]:
     of_project = ("", "/graph", "/findings", "/memory", "/settings")
     return {
         **{f"/projects/one{page}": one for page in of_project},
-        "/projects/one/uses": f"{one}&of=orders/order.py",
+        "/projects/one/references": f"{one}&of=orders/order.py",
         "/configuration": one,
     }

@@ -1,4 +1,4 @@
-"""The graph of a project: what uses what, its cycles and hot spots, as it was analyzed last.
+"""The graph of a project: what references what, its cycles and hot spots, as it was analyzed last.
 
 A button starts an analysis run in the background; meanwhile the last one is shown, with its age.
 """
@@ -19,7 +19,7 @@ from serena_central.web.pages.graph_view import (
     address,
     folded,
     look_of,
-    uses_url,
+    references_url,
     view_of,
 )
 from serena_central.web.pages.listing import Column, Columns, Heading, Option, options
@@ -60,21 +60,21 @@ class Looking(msgspec.Struct, frozen=True):
 
 
 class Shown(msgspec.Struct, frozen=True):
-    """The drawing, None where there is none. `nodes` and `uses` are the whole graph's; `open_folders` lead to them
-    shut, `reset` to what is shown without a choice of folders."""
+    """The drawing, None where there is none. `nodes` and `references` are the whole graph's; `open_folders` lead to
+    them shut, `reset` to what is shown without a choice of folders."""
 
     analyzed: bool
     drawing: Drawing | None
-    uses_url: str
+    references_url: str
     nodes: int
-    uses: int
+    references: int
     open_folders: list[Step]
     reset: str
     notes: list[str]
 
 
 class EdgeLink(msgspec.Struct, frozen=True):
-    """What one node uses of another; `sample` is one such place, its line 1-based."""
+    """What one node references of another; `sample` is one such place, its line 1-based."""
 
     source: str
     target: str
@@ -100,12 +100,12 @@ class Cycles(msgspec.Struct, frozen=True):
 
 
 class Spot(msgspec.Struct, frozen=True):
-    """A node, with how many others, and by how many uses."""
+    """A node, with how many others, and by how many references."""
 
     node: str
     url: str
     nodes: int
-    uses: int
+    references: int
 
 
 class Ranking(msgspec.Struct, frozen=True):
@@ -145,9 +145,9 @@ async def shown(visit: Visit) -> Shown:
     return Shown(
         analyzed=True,
         drawing=drawing(report, view.links) if report.nodes else None,
-        uses_url=uses_url(view.root),
+        references_url=references_url(view.root),
         nodes=report.nodes,
-        uses=report.uses,
+        references=report.uses,
         open_folders=[Step(one, address(view.root, folded(look, one))) for one in _open_folders(report, look.folder)],
         reset=address(view.root, look._replace(opened=(), shut=())) if look.opened or look.shut else "",
         notes=notes,
@@ -197,7 +197,7 @@ def _colour(report: GraphReport, nodes: Sequence[str]) -> int:
 
 
 def _edge_link(view: View, edge: GraphEdge) -> EdgeLink:
-    url = uses_url(view.root, source=view.reach(edge.source), target=view.reach(edge.target))
+    url = references_url(view.root, source=view.reach(edge.source), target=view.reach(edge.target))
     sample = edge.samples[0]
     return EdgeLink(edge.source, edge.target, edge.count, url, f"{sample.path}:{sample.line + 1}")
 
@@ -206,7 +206,7 @@ def _ranking(parameter: str, of: str) -> Columns[Ranked]:
     columns: dict[str, Column[Ranked]] = {
         "node": Column("Node", lambda one: one.node),
         "nodes": Column(of, lambda one: one.nodes, "number"),
-        "uses": Column("Uses", lambda one: one.uses, "number"),
+        "references": Column("References", lambda one: one.uses, "number"),
     }
     return Columns(columns, parameter=parameter)
 
@@ -234,7 +234,7 @@ async def spots(visit: Visit) -> Spots:
 
 
 def _spot(view: View, one: Ranked) -> Spot:
-    return Spot(one.node, uses_url(view.root, of=view.reach(one.node)), one.nodes, one.uses)
+    return Spot(one.node, references_url(view.root, of=view.reach(one.node)), one.nodes, one.uses)
 
 
 PAGE = Page(

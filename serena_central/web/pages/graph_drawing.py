@@ -24,8 +24,8 @@ NODE_BYTES, UNFOLD_BYTES, EDGE_BYTES = 150, 110, 115
 
 
 class Node(msgspec.Struct, frozen=True):
-    """A box. `url` leads to its uses, `unfold` to what lies in it ("" where nothing does). `cycle` is its colour's
-    number, 0 for none."""
+    """A box. `url` leads to its references, `unfold` to what lies in it ("" where nothing does). `cycle` is its
+    colour's number, 0 for none."""
 
     id: str
     label: str
@@ -38,7 +38,7 @@ class Node(msgspec.Struct, frozen=True):
 
 
 class Edge(msgspec.Struct, frozen=True):
-    """A line from the node that uses to the one that is used, by their places in the list of nodes."""
+    """A line from the referencing node to the referenced one, by their places in the list of nodes."""
 
     source: int
     target: int
@@ -77,7 +77,7 @@ def weight(report: GraphReport, links: Links) -> int:
 
 def drawing(report: GraphReport, links: Links) -> Drawing:
     """The folded graph of a report."""
-    # Where edges lead, confirmed uses are listed: what is only possible stands in the notes.
+    # Where edges lead, confirmed references are listed: what is only possible stands in the notes.
     graph, analysis = confirmed(report.drawn), report.drawn_analysis
     drawn = layout(graph, analysis)
     cycles = {node: number % COLOURS + 1 for node, number in cycle_of(analysis).items()}

@@ -17,7 +17,7 @@ from serena_central.web.pages.graph_drawing import MOST_BYTES, Links, weight
 from serena_central.web.pages.page import Visit, link
 from serena_central.web.pages.projects import ONE
 
-USES = f"{ONE}/uses"
+REFERENCES = f"{ONE}/references"
 
 BETWEEN = "//"
 
@@ -74,9 +74,9 @@ def _without(folders: Iterable[str], folder: str) -> tuple[str, ...]:
     return tuple(one for one in folders if one != folder and not one.startswith(f"{folder}/"))
 
 
-def uses_url(root: str, **query: Any) -> str:
-    """Where uses are listed: those `of` a reach and in it, or those in one (`source`) of another (`target`)."""
-    return link(USES, root=root, **query)
+def references_url(root: str, **query: Any) -> str:
+    """Where references are listed: those `of` a reach and in it, or those in one (`source`) of another (`target`)."""
+    return link(REFERENCES, root=root, **query)
 
 
 async def view_of(visit: Visit) -> View | None:
@@ -111,6 +111,6 @@ def _links(root: str, look: GraphRequest, report: GraphReport, analysis_run: Gra
         for node in report.drawn.files
     }
     return Links(
-        url={node: uses_url(root, of=reach[node]) for node in reach},
+        url={node: references_url(root, of=reach[node]) for node in reach},
         unfold={node: address(root, unfolded(look, node)) if node in report.folders else "" for node in reach},
     )

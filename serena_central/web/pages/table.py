@@ -16,6 +16,7 @@ from serena_central.web.pages import (
     events,
     findings,
     graph,
+    graph_references,
     hooks,
     memory,
     nodes,
@@ -39,7 +40,6 @@ from serena_central.web.pages import (
     trust_section,
     upstreams,
     usage,
-    uses,
 )
 from serena_central.web.pages.assets import Assets
 from serena_central.web.pages.endpoints import Action, Download, Endpoints
@@ -69,7 +69,7 @@ PAGES: tuple[Page, ...] = (
     memory.PAGE,
     project_settings.PAGE,
     graph.PAGE,
-    uses.PAGE,
+    graph_references.PAGE,
     findings.PAGE,
     hooks.PAGE,
     events.PAGE,

@@ -12,7 +12,7 @@ from serena_central.core.event_kinds import AnalysisEnded
 from serena_central.files.boundary import resolve_inside
 from serena_central.files.text import read_text
 from serena_central.web.pages.analysis_status import GRAPH, root_of
-from serena_central.web.pages.graph_view import USES, uses_url
+from serena_central.web.pages.graph_view import REFERENCES, references_url
 from serena_central.web.pages.listing import Column, Columns, Heading, Pager, paged
 from serena_central.web.pages.page import Page, Section, Visit, link
 from serena_central.web.pages.projects import known
@@ -25,14 +25,14 @@ SNIPPET_CHARS = 160
 
 
 class Neighbour(msgspec.Struct, frozen=True):
-    """A file, how often it uses or is used, and where these uses are listed."""
+    """A file, how many references lead to or from it, and where these are listed."""
 
     path: str
     count: int
     url: str
 
 
-class Use(msgspec.Struct, frozen=True):
+class GraphReference(msgspec.Struct, frozen=True):
     """One place; `line` is 1-based. `text` is that line as it is now, "" where there is none any more."""
 
     path: str
@@ -46,7 +46,7 @@ COLUMNS = Columns[Reference](
     {
         "where": Column("Where", lambda one: (one.path, one.line)),
         "line": Column("Line"),
-        "uses": Column("Uses", lambda one: (one.name_path, one.defined_in)),
+        "references": Column("References", lambda one: (one.name_path, one.defined_in)),
     },
 )
 
@@ -54,15 +54,15 @@ COLUMNS = Columns[Reference](
 def _neighbour_columns(parameter: str) -> Columns[Neighbour]:
     columns: dict[str, Column[Neighbour]] = {
         "file": Column("File", lambda one: one.path),
-        "uses": Column("Uses", lambda one: one.count, "number"),
+        "references": Column("References", lambda one: one.count, "number"),
     }
-    return Columns(columns, default="-uses", parameter=parameter)
+    return Columns(columns, default="-references", parameter=parameter)
 
 
 USERS_COLUMNS, USED_COLUMNS = _neighbour_columns("users"), _neighbour_columns("used")
 
 
-class Uses(msgspec.Struct, frozen=True, kw_only=True):
+class GraphReferences(msgspec.Struct, frozen=True, kw_only=True):
     """Either of an edge (`source`, `target`) with its `rows`, or `of` one node with its neighbours. `changed`: code is
     not as it was when this was found, so that lines may have moved; None if unknown."""
 
@@ -80,12 +80,12 @@ class Uses(msgspec.Struct, frozen=True, kw_only=True):
     users_columns: list[Heading]
     used_columns: list[Heading]
     columns: list[Heading]
-    rows: list[Use]
+    rows: list[GraphReference]
     pager: Pager
     total: int
 
 
-async def uses(visit: Visit) -> Uses:
+async def graph_references(visit: Visit) -> GraphReferences:
     root, query = root_of(visit), visit.query
     analysis_run = await visit.parts.analysis_runs.graph(root)
     of, source, target = (query.get(name, "") for name in ("of", "source", "target"))
@@ -93,30 +93,30 @@ async def uses(visit: Visit) -> Uses:
     access = visit.parts.claude.access(root)  # what was found before a rule closed a file is not shown either
     users, used = ({path: one for path, one in ends.items() if not access.hides(path)} for ends in (users, used))
     shown = [one for one in found if not (access.hides(one.path) or access.hides(one.defined_in))]
-    rows, pager = paged(COLUMNS.arranged(shown, visit), visit, USES)
+    rows, pager = paged(COLUMNS.arranged(shown, visit), visit, REFERENCES)
 
     def listed(counts: Mapping[str, int], *, users: bool) -> list[Neighbour]:
         strongest = sorted(counts.items(), key=lambda item: (-item[1], item[0]))[:MOST_NEIGHBOURS]
         return [
-            Neighbour(path, count, uses_url(str(root), **_ends(path, of) if users else _ends(of, path)))
+            Neighbour(path, count, references_url(str(root), **_ends(path, of) if users else _ends(of, path)))
             for path, count in strongest
         ]
 
-    return Uses(
+    return GraphReferences(
         name=known(visit, str(root)).name,
         graph_url=link(GRAPH, root=str(root)),
         analyzed=analysis_run is not None,
         changed=await visit.parts.analysis_runs.changed_since(analysis_run) if analysis_run else None,
         of=of,
-        users_columns=USERS_COLUMNS.headings(visit, USES),
-        used_columns=USED_COLUMNS.headings(visit, USES),
+        users_columns=USERS_COLUMNS.headings(visit, REFERENCES),
+        used_columns=USED_COLUMNS.headings(visit, REFERENCES),
         users=USERS_COLUMNS.arranged(listed(users, users=True), visit),
         more_users=max(0, len(users) - MOST_NEIGHBOURS),
         used=USED_COLUMNS.arranged(listed(used, users=False), visit),
         more_used=max(0, len(used) - MOST_NEIGHBOURS),
         source=source,
         target=target,
-        columns=COLUMNS.headings(visit, USES),
+        columns=COLUMNS.headings(visit, REFERENCES),
         rows=await anyio.to_thread.run_sync(_with_text, root, rows),
         pager=pager,
         total=len(found),
@@ -138,10 +138,10 @@ def _found(
     return {}, {}, references(analysis_run, source, target) if source or target else []
 
 
-def _with_text(root: Path, found: Sequence[Reference]) -> list[Use]:
+def _with_text(root: Path, found: Sequence[Reference]) -> list[GraphReference]:
     texts = {path: _lines(root, path) for path in {one.path for one in found}}
     return [
-        Use(
+        GraphReference(
             one.path,
             one.line + 1,
             texts[one.path][one.line].strip()[:SNIPPET_CHARS] if one.line < len(texts[one.path]) else "",
@@ -160,10 +160,12 @@ def _lines(root: Path, path: str) -> list[str]:
 
 
 PAGE = Page(
-    path=USES,
-    title="Uses",
-    template="uses.html",
-    sections={"uses": Section("uses/_uses.html", uses, (AnalysisEnded,), every_s=3600)},
+    path=REFERENCES,
+    title="References",
+    template="graph_references.html",
+    sections={
+        "references": Section("graph_references/_references.html", graph_references, (AnalysisEnded,), every_s=3600)
+    },
     in_navigation=False,
     names=project_named,
 )
