@@ -8,8 +8,9 @@ import logging
 import sqlite3
 import threading
 import time
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from functools import lru_cache
 from pathlib import Path
 from types import ModuleType
 from typing import Any, TypeVar
@@ -44,6 +45,14 @@ turns. It keeps a compiled statement for each number of rows: at most 2 MB."""
 
 VACUUM_PAGES = 1000
 """Pages given back in one transaction: 4 MB, some milliseconds."""
+
+STATEMENTS_KEPT = 256
+"""That were made once to be run again: making one takes as long as running it."""
+
+AnySelect = Select[*tuple[Any, ...]]
+
+Parameters = Mapping[str, Any]
+"""Values for the parameters of statements, by their names."""
 
 _CORRUPT = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
 
@@ -132,19 +141,22 @@ class Database:
             finally:
                 engine.dispose()
 
-    def read_at_once(self, statements: Sequence[Select[*tuple[Any, ...]]]) -> list[list[Any]]:
+    def read_at_once(self, statements: Sequence[AnySelect], parameters: Parameters | None = None) -> list[list[Any]]:
         """All rows of these statements, one after the other: see `read_each_at_once`.
 
         Raises:
             StoreError
         """
-        return [row for rows in self.read_each_at_once(statements) for row in rows]
+        return [row for rows in self.read_each_at_once(statements, parameters) for row in rows]
 
-    def read_each_at_once(self, statements: Sequence[Select[*tuple[Any, ...]]]) -> list[list[list[Any]]]:
+    def read_each_at_once(
+        self, statements: Sequence[AnySelect], parameters: Parameters | None = None
+    ) -> list[list[list[Any]]]:
         """The rows of each of these statements, on one snapshot: numbers and texts, in the order of the statement.
 
-        SQLite's driver waits for Python's lock at each row, up to 5 ms while the server is busy: there each statement
-        answers with a single one, which holds the others as JSON.
+        SQLite's driver waits for Python's lock at each row and statement, up to 5 ms while the server is busy: there
+        all of them are one statement, which answers with a single row of JSON. It is made once where `parameters` are
+        given, which promises that the same statements, as objects, come again.
 
         Raises:
             StoreError
@@ -152,9 +164,9 @@ class Database:
 
         def read(connection: Connection) -> list[list[list[Any]]]:
             if connection.dialect.name != "sqlite":
-                return [[list(row) for row in connection.execute(one)] for one in statements]
-            packed = (connection.execute(_as_json(one)).scalar_one() for one in statements)
-            return [from_json(one) for one in packed]
+                return [[list(row) for row in connection.execute(one, parameters or {})] for one in statements]
+            together = _as_json(statements) if parameters is None else _kept_as_json(tuple(statements))
+            return [from_json(packed) for packed in connection.execute(together, parameters or {}).one()]
 
         return self.read(read)
 
@@ -334,9 +346,15 @@ def _close_returned(_connection: object, record: ConnectionPoolEntry) -> None:
     record.invalidate()
 
 
-def _as_json(statement: Select[*tuple[Any, ...]]) -> Select[str]:
-    rows = statement.subquery()
-    return select(func.json_group_array(func.json_array(*rows.columns)))
+def _as_json(statements: Sequence[AnySelect]) -> AnySelect:
+    """A statement with one row, which holds the rows of each of these as JSON."""
+    rows = [one.subquery() for one in statements]
+    return select(*(select(func.json_group_array(func.json_array(*one.columns))).scalar_subquery() for one in rows))
+
+
+@lru_cache(maxsize=STATEMENTS_KEPT)
+def _kept_as_json(statements: tuple[AnySelect, ...]) -> AnySelect:
+    return _as_json(statements)
 
 
 def _to_json(value: Any) -> str:

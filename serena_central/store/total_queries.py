@@ -2,16 +2,17 @@
 
 import math
 import time
-from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from collections.abc import Iterable, Sequence
+from functools import cache
+from typing import Any, Literal
 
 import msgspec
-from sqlalchemy import ColumnElement, Integer, Select, Table, cast, func, literal, select
+from sqlalchemy import ColumnElement, Integer, Table, bindparam, cast, func, literal, select
 from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.compiler import SQLCompiler
 from sqlalchemy.sql.functions import FunctionElement
 
-from serena_central.store.database import Database
+from serena_central.store.database import AnySelect, Database, Parameters
 from serena_central.store.query_results import CallBin, DayTotal, ToolStatistics
 from serena_central.store.rows import CallStepRow, CallTotalRow, EditRow, MemoryTotalRow
 from serena_central.store.spans import SPANS_S, TimeRange
@@ -22,6 +23,11 @@ _CALLS, _STEPS, _MEMORY, _EDITS = (
 )
 
 MOST_PROJECTS = 50
+
+By = Literal["tool", "project"]
+"""What there is a total of each of."""
+
+_OTHER: dict[By, By] = {"tool": "project", "project": "tool"}
 
 NO_CALLS = 0.0, 0.0
 """Percentiles where none is on record: totals and what percentiles are read from are not deleted at once."""
@@ -42,18 +48,13 @@ class TotalQueries:
 
     def tool_totals(self, wanted: TimeRange, *, project: str = "") -> list[ToolStatistics]:
         """As `tool_statistics`, without percentiles, which are several times as much to read."""
-        columns = _CALLS.columns
-        # By name, since the tool stands before the time in the key.
-        names = self.tools_on_record(project)
-        return self._totals(wanted, columns.tool, columns.project == project, columns.tool.in_(names))
+        return self._totals(wanted, "tool", project)
 
     def with_percentiles_of_tools(
         self, wanted: TimeRange, totals: Sequence[ToolStatistics], *, project: str = ""
     ) -> list[ToolStatistics]:
         """These entries of `tool_totals`, in their order."""
-        columns = _STEPS.columns
-        own = columns.tool.in_([one.tool for one in totals])
-        return self._with_percentiles(wanted, totals, columns.tool, columns.project == project, own)
+        return self._with_percentiles(wanted, totals, "tool", project)
 
     def project_statistics(self, wanted: TimeRange, *, tool: str = "") -> list[ToolStatistics]:
         """As `tool_statistics`, one entry per project, which stands as `tool`."""
@@ -61,42 +62,29 @@ class TotalQueries:
 
     def project_totals(self, wanted: TimeRange, *, tool: str = "") -> list[ToolStatistics]:
         """As `tool_totals`, one entry per project, which stands as `tool`: those with the most calls."""
-        columns = _CALLS.columns
-        names = self.projects_on_record()
-        found = self._totals(wanted, columns.project, columns.project.in_(names), columns.tool == tool)
-        return found[:MOST_PROJECTS]
+        return self._totals(wanted, "project", tool)[:MOST_PROJECTS]
 
     def with_percentiles_of_projects(
         self, wanted: TimeRange, totals: Sequence[ToolStatistics], *, tool: str = ""
     ) -> list[ToolStatistics]:
         """These entries of `project_totals`, in their order."""
-        columns = _STEPS.columns
-        own = columns.project.in_([one.tool for one in totals])
-        return self._with_percentiles(wanted, totals, columns.project, own, columns.tool == tool)
+        return self._with_percentiles(wanted, totals, "project", tool)
 
     def projects_called(self, wanted: TimeRange) -> list[str]:
         """Projects with calls on the days of the range, those with the most first."""
-        columns = _CALLS.columns
-        days = columns.span == SPANS_S[-1], columns.since > wanted.since - SPANS_S[-1], columns.since < wanted.until
-        chosen = select(columns.project).where(
-            *days, columns.tool == "", columns.project.in_(self.projects_on_record())
-        )
-        chosen = chosen.group_by(columns.project).order_by(func.sum(columns.calls).desc()).limit(MOST_PROJECTS)
-        return [str(project) for (project,) in self._database.read_at_once([chosen])]
+        days = {"since": wanted.since - SPANS_S[-1], "until": wanted.until}
+        return [str(project) for (project,) in self._database.read_at_once([_projects_called()], days)]
 
     def calls_over_time(self, wanted: TimeRange, *, tool: str = "", project: str = "") -> list[CallBin]:
         """One entry for each bin in which calls ended, in order."""
-
-        def of_range(table: Table) -> list[ColumnElement[bool]]:
-            columns = table.columns
-            own = columns.span == wanted.span_s, columns.project == project, columns.tool == tool
-            return [*own, columns.since >= wanted.start, columns.since < math.ceil(wanted.until)]
-
-        start, by_step = (_bin_of(table.columns.since, wanted) for table in (_CALLS, _STEPS))
-        sums = [_sum(_CALLS.columns[name]) for name in ("calls", "errors")]
-        totals, steps = self._database.read_each_at_once(
-            [select(start, *sums).where(*of_range(_CALLS)).group_by(start), _by_step(by_step, *of_range(_STEPS))]
-        )
+        parameters = {
+            "span": wanted.span_s,
+            "project": project,
+            "tool": tool,
+            "start": wanted.start,
+            "end": math.ceil(wanted.until),
+        }
+        totals, steps = self._database.read_each_at_once(_over_time(wanted.span_s, wanted.bin_s), parameters)
         found = _percentiles_of_each(steps)
         return [
             CallBin(at=int(at), calls=calls, errors=errors, p50_ms=p50_ms, p95_ms=p95_ms)
@@ -106,23 +94,15 @@ class TotalQueries:
 
     def memory_over_time(self, wanted: TimeRange, *, root: str = "") -> list[tuple[int, int]]:
         """When a bin began and the most bytes that language servers took in it, for bins in which one ran."""
-        columns = _MEMORY.columns
         span = min(wanted.span_s, 900)
-        start = _bin_of(columns.since, wanted)
-        chosen = select(start, func.max(columns.memory_bytes)).where(columns.span == span, columns.root == root)
-        chosen = chosen.where(columns.since > wanted.since - span, columns.since < wanted.until)
-        return self._pairs(chosen.group_by(start).order_by(start))
+        parameters = {"span": span, "root": root, "since": wanted.since - span, "until": wanted.until}
+        return self._pairs(_memory(wanted.bin_s), parameters)
 
     def edits_over_time(self, wanted: TimeRange, *, tool: str = "", root: str = "") -> list[tuple[int, int]]:
         """When a bin began and how many edits were made in it, for bins with any."""
-        columns = _EDITS.columns
-        start = _bin_of(_WholeSecond(columns.at), wanted)
-        chosen = select(start, func.count()).where(columns.at >= wanted.since, columns.at < wanted.until)
-        if tool:
-            chosen = chosen.where(columns.tool == tool)
-        if root:
-            chosen = chosen.where(columns.project_root == root)
-        return self._pairs(chosen.group_by(start).order_by(start))
+        only = {name: value for name, value in (("tool", tool), ("project_root", root)) if value}
+        parameters = {"since": wanted.since, "until": wanted.until, **only}
+        return self._pairs(_edits(wanted.bin_s, tuple(only)), parameters)
 
     def totals_by_day(self) -> list[DayTotal]:
         """Every day on record, in order."""
@@ -137,35 +117,24 @@ class TotalQueries:
     def tools_on_record(self, project: str = "") -> list[str]:
         """Tools with calls on record in this project, or in any."""
         columns = _CALLS.columns
-        return self._names(columns.tool, columns.project == project)
+        return self._listed(_names(columns.tool, columns.project == project))
 
     def projects_on_record(self) -> list[str]:
         """Projects with calls on record."""
-        return self._names(_CALLS.columns.project)
+        return self._listed(_names(_CALLS.columns.project))
 
-    def _names(self, name: ColumnElement[str], *own: ColumnElement[bool]) -> list[str]:
-        """The tools or projects of which there are totals: one step in the key for each, not one for each row."""
-        columns = _CALLS.columns
-        first = select(func.min(name).label("name")).where(columns.span == SPANS_S[-1], name > "", *own)
-        names = first.cte("names", recursive=True)
-        following = select(func.min(name)).where(columns.span == SPANS_S[-1], name > names.columns.name, *own)
-        names = names.union_all(select(following.scalar_subquery()).where(names.columns.name.is_not(None)))
-        chosen = select(names.columns.name).where(names.columns.name.is_not(None))
-        return [str(name) for (name,) in self._database.read_at_once([chosen])]
+    def _listed(self, names: AnySelect) -> list[str]:
+        return [str(name) for (name,) in self._database.read_at_once([names])]
 
-    def _totals(self, wanted: TimeRange, by: ColumnElement[str], *own: ColumnElement[bool]) -> list[ToolStatistics]:
-        """Without percentiles; the most called first."""
-        columns = _CALLS.columns
-        sums = [_sum(columns[name]) for name in ("calls", "errors", "duration_ms", "answer_chars")]
-
-        def chosen(*of_stretch: ColumnElement[bool]) -> Select[*tuple[Any, ...]]:
-            return select(by, *sums, func.max(columns.longest_ms)).where(*own, *of_stretch).group_by(by)
-
+    def _totals(self, wanted: TimeRange, by: By, of: str) -> list[ToolStatistics]:
+        """Without percentiles, the most called first: by tool `of` a project, or by project `of` a tool; "" for all."""
+        stretches = wanted.stretches()
+        rows = self._database.read_at_once(_totals_of(by, len(stretches)), {**_bounds(stretches), "of": of})
         found: dict[str, ToolStatistics] = {}
-        for of, calls, errors, duration_ms, answer_chars, longest_ms in self._of_stretches(_CALLS, wanted, chosen):
-            before = found.get(of) or ToolStatistics(of, 0, 0, 0.0, 0, 0.0)
-            found[of] = ToolStatistics(
-                of,
+        for name, calls, errors, duration_ms, answer_chars, longest_ms in rows:
+            before = found.get(name) or ToolStatistics(name, 0, 0, 0.0, 0, 0.0)
+            found[name] = ToolStatistics(
+                name,
                 before.calls + calls,
                 before.errors + errors,
                 before.duration_ms + duration_ms,
@@ -175,37 +144,119 @@ class TotalQueries:
         return sorted(found.values(), key=lambda one: (-one.calls, one.tool))
 
     def _with_percentiles(
-        self, wanted: TimeRange, totals: Sequence[ToolStatistics], by: ColumnElement[str], *own: ColumnElement[bool]
+        self, wanted: TimeRange, totals: Sequence[ToolStatistics], by: By, of: str
     ) -> list[ToolStatistics]:
-        found = _percentiles_of_each(
-            self._of_stretches(_STEPS, wanted, lambda *of_stretch: _by_step(by, *own, *of_stretch))
-        )
+        stretches = wanted.stretches()
+        parameters = {**_bounds(stretches), "of": of, "names": [one.tool for one in totals]}
+        found = _percentiles_of_each(self._database.read_at_once(_steps_of(by, len(stretches)), parameters))
         return [
             msgspec.structs.replace(one, p50_ms=p50_ms, p95_ms=p95_ms)
             for one in totals
             for p50_ms, p95_ms in [found.get(one.tool, NO_CALLS)]
         ]
 
-    def _of_stretches(
-        self, table: Table, wanted: TimeRange, chosen: Callable[..., Select[*tuple[Any, ...]]]
-    ) -> Sequence[Sequence[Any]]:
-        """What `chosen` finds in each of the longest spans that cover the range, by the conditions that it is given:
-        each in the order of the key, which the database would sort again if it were to put them together."""
+    def _pairs(self, chosen: AnySelect, parameters: Parameters) -> list[tuple[int, int]]:
+        return [(int(at), int(count)) for at, count in self._database.read_at_once([chosen], parameters)]
+
+
+def _names(name: ColumnElement[str], *own: ColumnElement[bool]) -> AnySelect:
+    """The tools or projects of which there are totals: one step in the key for each, not one for each row."""
+    columns = _CALLS.columns
+    first = select(func.min(name).label("name")).where(columns.span == SPANS_S[-1], name > "", *own)
+    names = first.cte("names", recursive=True)
+    following = select(func.min(name)).where(columns.span == SPANS_S[-1], name > names.columns.name, *own)
+    names = names.union_all(select(following.scalar_subquery()).where(names.columns.name.is_not(None)))
+    return select(names.columns.name).where(names.columns.name.is_not(None))
+
+
+@cache
+def _projects_called() -> AnySelect:
+    columns = _CALLS.columns
+    days = columns.since > bindparam("since"), columns.since < bindparam("until")
+    of_all = columns.span == SPANS_S[-1], columns.tool == "", columns.project.in_(_names(columns.project))
+    chosen = select(columns.project).where(*of_all, *days).group_by(columns.project)
+    return chosen.order_by(func.sum(columns.calls).desc()).limit(MOST_PROJECTS)
+
+
+@cache
+def _over_time(span_s: int, bin_s: int) -> tuple[AnySelect, AnySelect]:
+    """Calls in each bin of totals of that span, and their steps."""
+
+    def of_range(table: Table) -> list[ColumnElement[bool]]:
         columns = table.columns
-        return self._database.read_at_once(
-            [
-                chosen(columns.span == span, columns.since >= start, columns.since < end)
-                for span, start, end in wanted.stretches()
-            ]
-        )
+        own = [columns[name] == bindparam(name) for name in ("span", "project", "tool")]
+        return [*own, columns.since >= bindparam("start"), columns.since < bindparam("end")]
 
-    def _pairs(self, chosen: Select[*tuple[Any, ...]]) -> list[tuple[int, int]]:
-        return [(int(at), int(count)) for at, count in self._database.read_at_once([chosen])]
+    # Where a bin is a span, they are grouped as the key has them, and not sorted first.
+    start, of_step = (
+        table.columns.since if span_s == bin_s else _bin_of(table.columns.since, bin_s) for table in (_CALLS, _STEPS)
+    )
+    sums = [_sum(_CALLS.columns[name]) for name in ("calls", "errors")]
+    return select(start, *sums).where(*of_range(_CALLS)).group_by(start), _by_step(of_step, *of_range(_STEPS))
 
 
-def _bin_of(since: ColumnElement[int], wanted: TimeRange) -> ColumnElement[int]:
+@cache
+def _memory(bin_s: int) -> AnySelect:
+    columns = _MEMORY.columns
+    start = _bin_of(columns.since, bin_s)
+    own = columns.span == bindparam("span"), columns.root == bindparam("root")
+    chosen = select(start, func.max(columns.memory_bytes)).where(*own)
+    chosen = chosen.where(columns.since > bindparam("since"), columns.since < bindparam("until"))
+    return chosen.group_by(start).order_by(start)
+
+
+@cache
+def _edits(bin_s: int, only: tuple[str, ...]) -> AnySelect:
+    """In each bin; `only` are columns with a wanted value."""
+    columns = _EDITS.columns
+    start = _bin_of(_WholeSecond(columns.at), bin_s)
+    chosen = select(start, func.count()).where(columns.at >= bindparam("since"), columns.at < bindparam("until"))
+    chosen = chosen.where(*(columns[name] == bindparam(name) for name in only))
+    return chosen.group_by(start).order_by(start)
+
+
+@cache
+def _totals_of(by: By, stretches: int) -> tuple[AnySelect, ...]:
+    columns = _CALLS.columns
+    name = columns[by]
+    # By name, since the tool stands before the time in the key.
+    own = columns[_OTHER[by]] == bindparam("of"), name.in_(_names(name, *_names_of(by)))
+    sums = [_sum(columns[one]) for one in ("calls", "errors", "duration_ms", "answer_chars")]
+    chosen = select(name, *sums, func.max(columns.longest_ms)).group_by(name)
+    return tuple(chosen.where(*own, *_of_stretch(_CALLS, number)) for number in range(stretches))
+
+
+def _names_of(by: By) -> list[ColumnElement[bool]]:
+    """Of which names there may be totals: tools have some in each project that they were called in."""
+    return [_CALLS.columns.project == bindparam("of")] if by == "tool" else []
+
+
+@cache
+def _steps_of(by: By, stretches: int) -> tuple[AnySelect, ...]:
+    columns = _STEPS.columns
+    own = columns[_OTHER[by]] == bindparam("of"), columns[by].in_(bindparam("names", expanding=True))
+    return tuple(_by_step(columns[by], *own, *_of_stretch(_STEPS, number)) for number in range(stretches))
+
+
+def _of_stretch(table: Table, number: int) -> list[ColumnElement[bool]]:
+    """Each of the longest spans that cover a range is read alone, in the order of the key, which the database would
+    sort again if it were to put them together."""
+    columns = table.columns
+    bounds = columns.since >= bindparam(f"start{number}"), columns.since < bindparam(f"end{number}")
+    return [columns.span == bindparam(f"span{number}"), *bounds]
+
+
+def _bounds(stretches: Sequence[tuple[int, int, int]]) -> dict[str, int]:
+    """The parameters of `_of_stretch`, of each."""
+    found: dict[str, int] = {}
+    for number, (span, start, end) in enumerate(stretches):
+        found |= {f"span{number}": span, f"start{number}": start, f"end{number}": end}
+    return found
+
+
+def _bin_of(since: ColumnElement[int], bin_s: int) -> ColumnElement[int]:
     # In the text of the statement: PostgreSQL groups by the expression that it selects, where two parameters differ.
-    return since - since % literal(wanted.bin_s, literal_execute=True)
+    return since - since % literal(bin_s, literal_execute=True)
 
 
 class _WholeSecond(FunctionElement[int]):
@@ -231,7 +282,7 @@ def _sum(column: ColumnElement[Any]) -> ColumnElement[Any]:
     return cast(func.sum(column), column.type)
 
 
-def _by_step(of: ColumnElement[Any], *own: ColumnElement[bool]) -> Select[*tuple[Any, ...]]:
+def _by_step(of: ColumnElement[Any], *own: ColumnElement[bool]) -> AnySelect:
     """For each value of `of`, and for calls that took about as long: the step, calls and duration."""
     columns = _STEPS.columns
     sums = [_sum(columns[name]) for name in ("calls", "duration_ms")]
