@@ -72,7 +72,7 @@ class TotalQueries:
 
     def projects_called(self, wanted: TimeRange) -> list[str]:
         """Projects with calls on the days of the range, those with the most first."""
-        days = {"since": wanted.since - SPANS_S[-1], "until": wanted.until}
+        days = {"since": math.floor(wanted.since) - SPANS_S[-1], "until": math.ceil(wanted.until)}
         return [str(project) for (project,) in self._database.read_at_once([_projects_called()], days)]
 
     def calls_over_time(self, wanted: TimeRange, *, tool: str = "", project: str = "") -> list[CallBin]:
@@ -95,7 +95,12 @@ class TotalQueries:
     def memory_over_time(self, wanted: TimeRange, *, root: str = "") -> list[tuple[int, int]]:
         """When a bin began and the most bytes that language servers took in it, for bins in which one ran."""
         span = min(wanted.span_s, 900)
-        parameters = {"span": span, "root": root, "since": wanted.since - span, "until": wanted.until}
+        parameters = {
+            "span": span,
+            "root": root,
+            "since": math.floor(wanted.since) - span,
+            "until": math.ceil(wanted.until),
+        }
         return self._pairs(_memory(wanted.bin_s), parameters)
 
     def edits_over_time(self, wanted: TimeRange, *, tool: str = "", root: str = "") -> list[tuple[int, int]]:

@@ -1,6 +1,7 @@
 """Every page of the route table keeps to 50 KB, uncompressed, with the database of a busy week: 300 sessions and 40
 projects. How long pages take is measured by `make bench ARGS=pages`."""
 
+import time
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +9,8 @@ import pytest
 
 from benchmarks.recorded import record_week
 from serena_central.core.places import Places
+from serena_central.store.database import Database
+from serena_central.store.rows import ToolCallRow
 from serena_central.web.pages.table import PAGES
 from tests.support.browser import visiting
 from tests.support.central import running_central
@@ -16,6 +19,7 @@ from tests.support.example_project import example_project, page_queries
 pytestmark = pytest.mark.anyio
 
 CALLS = 6000
+BUSY_CALLS = 600
 MOST_BYTES = 50_000
 
 MORE = (
@@ -35,6 +39,7 @@ async def test_every_page_keeps_to_its_size_after_a_busy_week(tmp_path: Path, mo
     places = Places(tmp_path / "home")
     places.home.mkdir(mode=0o700)
     record_week(places.database, roots, CALLS)
+    _record_hour(places.database, roots[0])
     async with (
         running_central(tmp_path, patience_s=120) as central,
         central.http() as http,
@@ -57,3 +62,25 @@ async def test_every_page_keeps_to_its_size_after_a_busy_week(tmp_path: Path, mo
                 sizes[page.path] = len((await visitor.see(address)).encode())
         sizes |= {path: len((await visitor.see(path)).encode()) for path in MORE}
         assert {path: size for path, size in sizes.items() if size > MOST_BYTES} == {}
+
+
+def _record_hour(database: Path, root: Path) -> None:
+    """A session that has called in each minute of the last hour, and failed in many."""
+    now, store = time.time(), Database(database)
+    calls = [
+        ToolCallRow(
+            id=f"call-of-a-busy-hour-{number}",
+            at=now - 3600 * (1 - number / BUSY_CALLS),
+            session="session-0000",
+            project=root.name,
+            tool="insert_after_symbol",
+            duration_ms=1234.5 + 777 * (number % 5),
+            outcome="error" if number % 2 else "ok",
+            error="AmbiguousSymbol" if number % 2 else None,
+        )
+        for number in range(BUSY_CALLS)
+    ]
+    try:
+        store.write(calls)
+    finally:
+        store.close()

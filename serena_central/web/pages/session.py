@@ -18,10 +18,10 @@ from serena_central.web.pages.references import call_page, project_page, session
 from serena_central.web.pages.rendering import milliseconds
 from serena_central.web.views import WORDS_CHARS, has_words, tool_statistics
 
-LINES = 35
+LINES = 20
 """Of the log on one page."""
 
-CALLS = 50
+CALLS = 30
 """In the strip, the newest."""
 
 EDITS = 15
