@@ -72,8 +72,10 @@ class Definitions(NamedTuple):
 
 def folders(root: Path, locations: Locations) -> Iterator[tuple[Path, Origin]]:
     """Where definitions may be, the first of a name wins."""
-    yield root / FOLDER / AGENTS, Origin.PROJECT
-    yield locations.user_folder / AGENTS, Origin.USER
+    of_user = locations.user_folder / AGENTS
+    if root / FOLDER / AGENTS != of_user:  # they are one for the home folder: sessions without a project are there
+        yield root / FOLDER / AGENTS, Origin.PROJECT
+    yield of_user, Origin.USER
 
 
 def definitions_of(root: Path, locations: Locations, *, trusted: bool) -> Definitions:

@@ -314,7 +314,7 @@ class RootSettings:
         sources: list[Source] = [
             Configuration(self._super_repo_of),
             ClaudeFiles(self.claude.locations),
-            AgentFiles(),
+            AgentFiles(self.claude.locations),
         ]
         self.trust = Trust(approvals, loaded.value.trusted_roots, sources, self._policy)
         self.super_repos = SuperRepos(

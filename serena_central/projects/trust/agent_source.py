@@ -4,7 +4,7 @@ import os
 from collections.abc import Hashable, Mapping
 from pathlib import Path
 
-from serena_central.claude_config.locations import AGENTS, FOLDER, stamp_of
+from serena_central.claude_config.locations import AGENTS, FOLDER, Locations, stamp_of
 from serena_central.config.document import DocumentError, read_whole
 
 
@@ -13,8 +13,13 @@ class AgentFiles:
 
     name = "agents"
 
+    def __init__(self, locations: Locations) -> None:
+        self._of_user = f"{locations.user_folder}/{AGENTS}"
+
     def parts(self, root: Path) -> Mapping[str, str]:
         found: dict[str, str] = {}
+        if self.stamp(root) is None:
+            return found
         for file in _files(root):
             try:
                 text = read_whole(Path(file), root)
@@ -25,8 +30,8 @@ class AgentFiles:
         return found
 
     def stamp(self, root: Path) -> Hashable:
-        """None where there is no such folder."""
-        folder = stamp_of(f"{root}/{FOLDER}/{AGENTS}")
+        """None where there is no such folder, or it is the user's own."""
+        folder = None if f"{root}/{FOLDER}/{AGENTS}" == self._of_user else stamp_of(f"{root}/{FOLDER}/{AGENTS}")
         return None if folder is None else (folder, *map(stamp_of, _files(root)))
 
 

@@ -66,6 +66,14 @@ def test_agents_of_a_repository_that_is_not_trusted_are_held_back(where: Locatio
     assert [one.prompt for one in found.held_back] == ["Theirs."]
 
 
+def test_agents_of_the_home_folder_are_the_users_alone(where: Locations) -> None:
+    """They are no repository's: who calls without a project is at home."""
+    write(where, "~/.claude/agents/reviewer.md", agent("reviewer"))
+    found = definitions_of(where.home, where, trusted=False)
+    assert [one.origin for one in found.by_name.values()] == [Origin.USER]
+    assert (found.held_back, found.shadowed) == ((), ())
+
+
 def test_a_head_with_colons_is_read_line_by_line(where: Locations) -> None:
     head = "---\nname: tester\ndescription: Use this agent: after edits. Examples:\n  <example>user: 'hi'</example>\n"
     write(where, ".claude/agents/t.md", f"{head}tools: Read\ncolor: red\n---\nTest.\n")
