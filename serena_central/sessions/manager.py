@@ -84,6 +84,8 @@ class SessionManager:
         self._clock = clock
         self._steps = Steps(clock, steady or clock)
         self._sessions: dict[str, Session] = {}
+        self.requests = 0
+        """Requests of sessions so far, which may have changed what is shown of them."""
 
     def new_id(self) -> str:
         """For a session that begins here. A load balancer knows by it where it began."""
@@ -98,6 +100,7 @@ class SessionManager:
             TooManySessions: it would be a new one, and all there may be are in use.
             InvalidArguments: its explicit id is no identifier.
         """
+        self.requests += 1
         session_id, identified_by = identity.resolve()
         folder = identity.working_folder
         if folder and self._users.present and not self._users.may_work_in(identity.credential, folder):

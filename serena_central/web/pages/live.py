@@ -8,7 +8,7 @@ what is true when it reads on, not what it missed. All streams together get a sm
 import logging
 import math
 import time
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Hashable, Sequence
 from contextlib import aclosing
 from dataclasses import replace
 
@@ -21,6 +21,7 @@ from serena_central.access.browsers import Login
 from serena_central.core.errors import SerenaCentralError
 from serena_central.core.event_kinds import SessionKilled, SessionRevived
 from serena_central.core.events import Event, EventBus
+from serena_central.core.lru import Lru
 from serena_central.web.pages.page import Page, Visit
 
 logger = logging.getLogger(__name__)
@@ -53,11 +54,29 @@ PAGES_OF_STREAM = 32
 
 RETRY_MS = 1000
 
+SHARED = 64
+"""Contexts that streams of the same page share. Each is as large as what its section shows."""
+
+STILL_S = 20.0
+"""A section `of_calls` is rebuilt this often, even if nothing was called and no event came."""
+
 LEAVE = b"event: leave\ndata: now\n\n"
 """Tells the page to reload: what it shows is gone, or its browser was signed out."""
 
 Render = Callable[[str, msgspec.Struct], str]
 """HTML of a section, by its name and context."""
+
+
+class Made:
+    """The context of one section, as it was built last. `heard` and `at` are of when that began."""
+
+    __slots__ = ("at", "building", "context", "heard")
+
+    def __init__(self) -> None:
+        self.building = anyio.Lock()
+        self.context: msgspec.Struct | None = None
+        self.heard = -1
+        self.at = -math.inf
 
 
 class Live:
@@ -69,6 +88,17 @@ class Live:
         self._end_tap: Callable[[], None] | None = None
         """None while nobody looks: then events cost nothing here."""
         self._closed = False
+        self.heard = 0
+        """Events so far, while anybody looks."""
+        self._made: Lru[Hashable, Made] = Lru(SHARED)
+
+    def made(self, page: Page, name: str, visit: Visit) -> Made:
+        """What streams share whose browsers see the same section."""
+        key = page.path, name, tuple(visit.path.items()), tuple(visit.query.items()), visit.user
+        made = self._made.get(key)
+        if made is None:
+            made = self._made[key] = Made()
+        return made
 
     @property
     def count(self) -> int:
@@ -76,6 +106,7 @@ class Live:
         return len(self._streams)
 
     def _take(self, event: Event) -> None:
+        self.heard += 1
         for stream in self._streams:
             stream.hear(event)
 
@@ -111,6 +142,7 @@ class Live:
         if not self._streams and self._end_tap is not None:
             self._end_tap()
             self._end_tap = None
+            self._made = Lru(SHARED)
 
     def pause_s(self, spent_s: float) -> float:
         """How long a stream waits after an update that took `spent_s` of CPU time."""
@@ -124,12 +156,17 @@ class Feed:
     """
 
     def __init__(self, page: Page, visit: Visit, render: Render, number: int | None = None) -> None:
+        self._page = page
         self._sections = page.sections
         self._visit = visit
         self._render = render
         self._number = number
         self._session = visit.path.get("session")
         self._shown: dict[str, msgspec.Struct] = {}
+        self._stale_at: dict[str, int] = {}
+        """Section → how many events had come with the last that made it stale."""
+        self._looked: dict[str, tuple[float, tuple[int, int]]] = {}
+        """Section `of_calls` → when it was rebuilt by time, and how many events and requests had come."""
         self._due = dict.fromkeys(page.sections, 0.0)
         """When each section has to be made again, by the event loop's clock; 0 when an event made it stale."""
         self._hearing: dict[type[Event], list[str]] = {}
@@ -140,8 +177,8 @@ class Feed:
         """When the next section has to be made again."""
         return min(self._due.values())
 
-    def hear(self, event: Event) -> bool:
-        """Whether an event made a section stale."""
+    def hear(self, event: Event, heard: int) -> bool:
+        """Whether an event, the `heard`th, made a section stale."""
         kind = type(event)
         names = self._hearing.get(kind)
         if names is None:
@@ -150,13 +187,13 @@ class Feed:
         if not names or (self._session is not None and event.session != self._session):
             return False
         for name in names:
-            self._due[name] = 0.0
+            self._due[name], self._stale_at[name] = 0.0, heard
         return True
 
-    async def news(self) -> str:
+    async def news(self, live: Live) -> str:
         """Messages with what has changed, "" for nothing; the last is `leave`, when what it shows is gone."""
         try:
-            return await self._news()
+            return await self._news(live)
         except SerenaCentralError:
             self._due = {"": math.inf}
             return self._message("leave", "now")
@@ -165,22 +202,46 @@ class Feed:
     def gone(self) -> bool:
         return "" in self._due
 
-    async def _news(self) -> str:
+    async def _news(self, live: Live) -> str:
         now = anyio.current_time()
         visit = replace(self._visit, now=time.time())
         message = ""
         stale = {name: self._sections[name] for name, due in self._due.items() if due <= now}
+        at_once = {name for name in stale if self._due[name] == 0.0}
         for name, section in stale.items():
-            self._due[name] = now + section.every_s  # before it is made: what is heard meanwhile counts
+            # Before it is made: what is heard meanwhile counts. All streams wake up at once, and build it once.
+            self._due[name] = (now // section.every_s + 1) * section.every_s
         told = [name for name, section in stale.items() if section.recorded and section.hears]
         if told and not await visit.parts.store.writer.caught_up():
             self._due.update(dict.fromkeys(told, 0.0))  # what they were told of may be written after they are made
         for name, section in stale.items():
-            context = await section.make(visit)
+            stale_at = self._stale_at.pop(name, None)
+            if name not in at_once and section.of_calls and self._is_still(name, visit, live, now):
+                continue
+            made = live.made(self._page, name, visit)
+            async with made.building:
+                if name not in at_once:
+                    is_fresh = made.at >= now // section.every_s * section.every_s
+                else:  # what is recorded may have been written since
+                    is_fresh = stale_at is not None and made.heard >= stale_at and not section.recorded
+                if made.context is None or not is_fresh:
+                    heard = live.heard
+                    made.context = await section.make(visit)
+                    made.heard, made.at = heard, now
+                context = made.context
             if self._shown.get(name) != context:
                 self._shown[name] = context
                 message += self._message(name, self._render(name, context))
         return message
+
+    def _is_still(self, name: str, visit: Visit, live: Live, now: float) -> bool:
+        """Whether nothing was called and no event came since a section was looked at last."""
+        state = live.heard, visit.parts.sessions.requests
+        looked_at, before = self._looked.get(name, (-math.inf, None))
+        if before == state and now - looked_at < STILL_S:
+            return True
+        self._looked[name] = now, state
+        return False
 
     def _message(self, name: str, text: str) -> str:
         head = f"event: {name}\n" if self._number is None else f"data: {self._number} {name}\n"
@@ -201,7 +262,7 @@ class Stream(StreamingResponse):
         self._urgent = anyio.Event()
 
     def hear(self, event: Event) -> None:
-        stale = [feed for feed in self._feeds if feed.hear(event)]
+        stale = [feed for feed in self._feeds if feed.hear(event, self._live.heard)]
         if stale:
             self._wakeup.set()
             if isinstance(event, AT_ONCE):
@@ -244,7 +305,7 @@ class Stream(StreamingResponse):
             began = time.thread_time()
             self._urgent = anyio.Event()
             for feed in list(self._feeds):
-                message = await feed.news()
+                message = await feed.news(self._live)
                 if feed.gone:
                     self._feeds.remove(feed)
                 if message:
@@ -255,13 +316,19 @@ class Stream(StreamingResponse):
                 sent_at = anyio.current_time()
                 yield b":\n\n"
             if self._feeds:
-                await self._pause(spent)
+                updated_at = anyio.current_time()
                 await self._wait()
+                await self._pause(updated_at, spent)
 
-    async def _pause(self, spent_s: float) -> None:
-        await anyio.sleep(LEAST_S)
-        with anyio.move_on_after(self._live.pause_s(spent_s) - LEAST_S):
-            await self._urgent.wait()
+    async def _pause(self, updated_at: float, spent_s: float) -> None:
+        """Until another update may follow the last one."""
+        now = anyio.current_time()
+        if (least_s := updated_at + LEAST_S - now) > 0:
+            await anyio.sleep(least_s)
+        pause_s = self._live.pause_s(spent_s)
+        if now - updated_at < pause_s:
+            with anyio.move_on_after(updated_at + pause_s - anyio.current_time()):
+                await self._urgent.wait()
 
     async def _wait(self) -> None:
         """Until a section is due."""

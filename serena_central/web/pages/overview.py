@@ -418,11 +418,14 @@ PAGE = Page(
         "attention": Section(
             "overview/_attention.html", attention, (ServerEvent, ProjectEvent, StoreEvent, CallFinished)
         ),
-        "sessions": Section("overview/_sessions.html", sessions, (SessionEvent, CallFinished)),
+        "sessions": Section("overview/_sessions.html", sessions, (SessionEvent, CallFinished), of_calls=True),
         "servers": Section("overview/_servers.html", servers, (ServerEvent,)),
         "load": Section("overview/_load.html", load),
         "events": Section(
-            "overview/_events.html", events, (SessionEvent, ServerEvent, ProjectEvent, EditApplied, StoreEvent)
+            "overview/_events.html",
+            events,
+            (SessionEvent, ServerEvent, ProjectEvent, EditApplied, StoreEvent),
+            of_calls=True,
         ),
     },
 )

@@ -71,6 +71,8 @@ class Section:
     hears: tuple[type[Event], ...] = ()
     every_s: float = TICK_S
     recorded: bool = False
+    of_calls: bool = False
+    """It shows what requests and events alone change: while there are none it is not rebuilt by time."""
 
 
 @dataclass(frozen=True)

@@ -130,6 +130,6 @@ PAGE = Page(
     for_users=True,
     sections={
         "filters": Section("sessions/_filters.html", filters, every_s=3600),
-        "table": Section("sessions/_table.html", table, (SessionEvent, CallFinished, EditApplied)),
+        "table": Section("sessions/_table.html", table, (SessionEvent, CallFinished, EditApplied), of_calls=True),
     },
 )

@@ -83,11 +83,17 @@ async def streaming(
     hears: Sequence[type[Event]] = (CallFinished,),
     expires_at: float = NEVER,
     who: str = "b",
+    every_s: float = NEVER,
+    sessions: Any = None,
 ) -> AsyncGenerator[None]:
-    """`writer`: whose rows the section is made of."""
-    section = Section("", words.make, tuple(hears), every_s=NEVER, recorded=writer is not None)
+    """`writer`: whose rows the section is made of; `sessions`: whose requests it shows."""
+    section = Section(
+        "", words.make, tuple(hears), every_s=every_s, recorded=writer is not None, of_calls=sessions is not None
+    )
     page = Page("", "", "", {"words": section})
-    visit = Visit(cast("WebServices", SimpleNamespace(store=SimpleNamespace(writer=writer))), path, {}, 0.0)
+    visit = Visit(
+        cast("WebServices", SimpleNamespace(store=SimpleNamespace(writer=writer), sessions=sessions)), path, {}, 0.0
+    )
 
     def render(_name: str, context: msgspec.Struct) -> str:
         return f"<p>{cast('Shown', context).words}</p>"
@@ -160,6 +166,48 @@ async def test_a_sleeping_browser_costs_nothing_and_sees_what_is_true_when_it_wa
         browser.awake.set()
         await browser.until(b"number 999")
         assert words.made <= 5
+
+
+async def test_a_section_that_several_browsers_show_is_built_once_for_all() -> None:
+    bus = EventBus()
+    live, words, browsers = Live(bus), Words(), [Browser(), Browser(), Browser()]
+    async with (
+        streaming(live, words, browsers[0]),
+        streaming(live, words, browsers[1], who="c"),
+        streaming(live, words, browsers[2], who="d"),
+    ):
+        for browser in browsers:
+            await browser.until(b"first")
+        made = words.made
+        for number in range(3):
+            words.now = f"number {number}"
+            bus.publish(call_finished())
+            for browser in browsers:
+                await browser.until(words.now.encode())
+        assert words.made == made + 3
+
+
+async def test_what_calls_alone_change_is_not_built_again_while_there_are_none() -> None:
+    bus, sessions = EventBus(), SimpleNamespace(requests=0)
+    live, timed, still, clock, browser = Live(bus), Words(), Words(), Browser(), Browser()
+    async with (
+        streaming(live, timed, clock, every_s=0.01, path={"page": "timed"}, hears=()),
+        streaming(live, still, browser, every_s=0.01, path={"page": "still"}, hears=(), sessions=sessions),
+    ):
+        await browser.until(b"first")
+        for words in ("second", "third"):  # it is built once more by time, before it counts as still
+            timed.now = words
+            await clock.until(words.encode())
+        made, still.now = still.made, "hidden"
+        for words in ("fourth", "fifth", "sixth"):
+            timed.now = words
+            await clock.until(words.encode())
+        assert still.made == made
+        still.now, sessions.requests = "called", 1
+        await browser.until(b"called")
+        still.now = "happened"
+        bus.publish(server_moved())
+        await browser.until(b"happened")
 
 
 async def test_a_page_about_a_session_hears_of_no_other() -> None:
