@@ -60,6 +60,7 @@ from serena_central.pool.budget import CachedMemory
 from serena_central.pool.pool import LanguageServerPool
 from serena_central.projects.build import ProjectBuilder
 from serena_central.projects.editing.edit_history import EditHistory
+from serena_central.projects.editing.shared_calls import SharedCalls
 from serena_central.projects.new_servers import NewServers
 from serena_central.projects.project import Project
 from serena_central.projects.registry import KnownProject, ProjectRegistry
@@ -182,7 +183,9 @@ def build(
     runs: list[Run] = [running_time.run]
     start_up = StartUp()
     base = _base(runs, loaded, places, start_up)
-    projects = _projects(runs, base, applier or Applier(Journal(places.journal)), opens=cluster is None)
+    shared = SharedCalls(base.store, settings.front_name) if base.store.shared else None
+    applier = applier or Applier(Journal(places.journal), fence=shared)
+    projects = _projects(runs, base, applier, shared=shared, opens=cluster is None)
     services = _services(runs, base, projects, catalogue)
     _warming_on_start(runs, services)
     alerts = AlertSwitch(settings.alerts, base.bus)
@@ -247,11 +250,13 @@ def _base(runs: list[Run], loaded: Loaded[ServerSettings], places: Places, start
     return _Base(loaded, places, bus, store)
 
 
-def _projects(runs: list[Run], base: _Base, applier: Applier, *, opens: bool = True) -> _Projects:
+def _projects(
+    runs: list[Run], base: _Base, applier: Applier, *, shared: SharedCalls | None = None, opens: bool = True
+) -> _Projects:
     settings, places, bus = base.settings, base.places, base.bus
     pool = LanguageServerPool(bus=bus, places=places, policy=settings.pool)
     installer = AutoInstaller(places, bus, allowed=settings.auto_install)
-    idempotency = Idempotency()
+    idempotency = Idempotency(shared)
     path_watch = PathWatch()
 
     def changed(repo: SuperRepo) -> None:

@@ -25,6 +25,7 @@ from serena_central.core.errors import (
     UnknownProject,
 )
 from serena_central.core.project_names import listed_names
+from serena_central.projects.editing.shared_calls import SharedCalls
 from serena_central.projects.registry import KnownProject
 from serena_central.projects.scope import EVERYTHING
 from serena_central.sessions.session import Session
@@ -53,6 +54,8 @@ class ClusterFront:
         self._services = services
         self._local = local
         self._directory = directory
+        store, name = services.store, services.settings.front_name
+        self._shared = SharedCalls(store, name) if store.shared else None
         self._wires: dict[str, HostWire] = {}
         self._roots: list[str] = []
         self._roots_until = 0.0
@@ -60,6 +63,7 @@ class ClusterFront:
     async def run(self, tool: Tool, run: ToolRun, reply: ToolReply) -> Answer:
         """
         Raises:
+            NotReady: another front may have sent the call, and the database can't be asked.
             SeveralHosts: an edit means projects of several hosts.
             HostUnavailable: no node can hold the project.
             HostLost: a host was lost, and it is unknown what its run did.
@@ -141,8 +145,10 @@ class ClusterFront:
     async def _on(self, root: str, tool: Tool, run: ToolRun, reply: ToolReply) -> Answer:
         """Runs it on the host of a root; on another one if that is lost: what only reads again, and what is journaled
         under the same key, so that it is done once."""
+        shared = self._shared if tool.journaled and run.repeat is not None else None
         if tool.journaled and run.repeat is None:
             run.repeat = f"call {run.id}"
+        repeat = run.repeat or ""
         arguments, first = msgspec.to_builtins(run.arguments), None
         limit_s = timeout_of(tool, self._services.settings)
         with anyio.move_on_at(run.began + limit_s):
@@ -151,11 +157,16 @@ class ClusterFront:
                 placement = await self._placed(root, lost_epoch)
                 if first is not None and not tool.read_only and not (tool.journaled and placement.node == first.node):
                     raise HostLost(root, tool.name)
+                if shared is not None and await shared.sent_to(repeat, placement.node) != placement.node:
+                    raise HostLost(root, tool.name)  # another front sent it to a node whose journal is not asked now
                 wire = self._wire(placement)
                 try:
-                    return await self._remote(wire).run(
+                    answer = await self._remote(wire).run(
                         tool, msgspec.structs.replace(run, arguments=dict(arguments)), reply
                     )
+                    if shared is not None and reply.edits:
+                        shared.made_by_host(repeat, placement.node, reply.edits[-1])
+                    return answer
                 except HostGone as gone:
                     logger.warning("the host of %s (epoch %d) is lost: %s", root, placement.epoch, gone)
                     self._wires.pop(root, None)

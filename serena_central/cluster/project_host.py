@@ -29,7 +29,7 @@ from serena_central.core.logs import log_to
 from serena_central.core.places import Places
 from serena_central.core.progress import Listener
 from serena_central.editing.journal import Journal
-from serena_central.editing.transaction import Applier
+from serena_central.editing.transaction import Applier, Fence
 from serena_central.files.atomic import write_whole
 from serena_central.standalone.lock import lock_at_once
 from serena_central.tools.context import Services
@@ -82,10 +82,10 @@ def home_of(root: str, node_home: Path) -> Path:
 
 @asynccontextmanager
 async def hosting(
-    root: str, epoch: int, node_home: Path, check_fence: Callable[[], None], failed: Callable[[], None]
+    root: str, epoch: int, node_home: Path, fence: Fence, failed: Callable[[], None]
 ) -> AsyncGenerator[ProjectHost]:
-    """Runs the host of a root while the block is open. `check_fence` raises HostFenced where the epoch is over, and is
-    called in worker threads; `failed` is called if a part of it fails.
+    """Runs the host of a root while the block is open. `fence` raises HostFenced where the epoch is over; `failed` is
+    called if a part of it fails.
 
     Raises:
         HostUnavailable: the root is not a folder here, or the host before can't be ended.
@@ -100,7 +100,7 @@ async def hosting(
         places.create()
         log_to(places.log_file, loaded.value.log_level, loaded.value.log_format)
         resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
-        parts = build_projects(loaded, places, Applier(Journal(places.journal), check_fence=check_fence))
+        parts = build_projects(loaded, places, Applier(Journal(places.journal), fence=fence))
         services = replace(parts.services, views=RecordedViews(parts.services.store), users=CarriedUsers())
         async with running_all(failed, parts.runs):
             logger.info("host of %s, epoch %d", root, epoch)

@@ -8,7 +8,6 @@ import logging
 import os
 from collections.abc import AsyncGenerator
 from contextlib import suppress
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -23,6 +22,7 @@ from serena_central.cluster.ray_cluster import DIRECTORY, NAMESPACE, outcome_of
 from serena_central.core.errors import HostFenced, HostUnavailable, SerenaCentralError
 from serena_central.core.groups import only_cause
 from serena_central.core.progress import Listener
+from serena_central.editing.journal import Entry
 
 if TYPE_CHECKING:
     from serena_central.cluster.project_host import ProjectHost
@@ -53,7 +53,7 @@ class HostActor:
         ready, failure = anyio.Event(), list[Exception]()
 
         async def hold() -> None:
-            fence = partial(check_fence, self._root, self._epoch)
+            fence = EpochFence(self._root, self._epoch)
             try:
                 async with self._hosting(root, epoch, Path(home), fence, self._failed) as self._host:
                     ready.set()
@@ -134,12 +134,23 @@ def _nobody(_text: str, _part: float | None) -> None:
     """Progress that nobody asked for."""
 
 
-def check_fence(root: str, epoch: int) -> None:
-    """Raises HostFenced unless the epoch is still the root's newest. Blocks: for worker threads."""
-    try:
-        current = ray.get(ray.get_actor(DIRECTORY, namespace=NAMESPACE).epoch.remote(root), timeout=FENCE_S)
-    except (RayActorError, GetTimeoutError, ValueError) as error:
-        logger.warning("the epoch of %s can't be asked for: %s", root, error)
-        raise HostFenced(root, epoch) from error
-    if current != epoch:
-        raise HostFenced(root, epoch, current)
+class EpochFence:
+    """Lets a host write while its epoch is its root's newest."""
+
+    def __init__(self, root: str, epoch: int) -> None:
+        self._root = root
+        self._epoch = epoch
+
+    def check(self, _entry: Entry) -> None:
+        """Raises HostFenced unless the epoch is still the newest."""
+        root, epoch = self._root, self._epoch
+        try:
+            current = ray.get(ray.get_actor(DIRECTORY, namespace=NAMESPACE).epoch.remote(root), timeout=FENCE_S)
+        except (RayActorError, GetTimeoutError, ValueError) as error:
+            logger.warning("the epoch of %s can't be asked for: %s", root, error)
+            raise HostFenced(root, epoch) from error
+        if current != epoch:
+            raise HostFenced(root, epoch, current)
+
+    def rolled_back(self, _entry: Entry) -> None:
+        """Nothing was reserved."""

@@ -1,5 +1,6 @@
 """The front's side of the boundary: a tool run becomes a message to a project host, and its reply the run's outcome."""
 
+import json
 from pathlib import Path
 from typing import Protocol
 
@@ -52,6 +53,8 @@ class RemoteHost:
         if (measured := tracing.current_phases()) is not None:
             measured.add(said.resources.spent_s, said.resources.together_s, said.resources.servers)
         for row in said.edits:
+            if row.repeat is not None and reply.answer is not None:
+                row.answer = json.dumps(reply.answer.blocks)
             services.history.made_elsewhere(row)
         if len(reply.projects) == 1:
             (only,) = reply.projects

@@ -7,16 +7,16 @@ later is rolled back. `Applier.open` does the same for what a crash left. It kno
 
 import logging
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from itertools import pairwise
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import anyio
 import anyio.to_thread
 
-from serena_central.core.errors import FileChanged, HostFenced, InvalidArguments, PathError, WriteFailed
+from serena_central.core.errors import FileChanged, InvalidArguments, SerenaCentralError, WriteFailed
 from serena_central.core.locks import KeyedLocks
 from serena_central.editing.change import FileChange, Operation
 from serena_central.editing.disk import Disk, Folders, StepFiles
@@ -38,16 +38,28 @@ class Written(NamedTuple):
     digest: str
 
 
+class Fence(Protocol):
+    """Decides whether an operation may be made, where others write the same projects. Called in worker threads."""
+
+    def check(self, entry: Entry, /) -> None:
+        """Before the first rename of each operation.
+
+        Raises:
+            SerenaCentralError: it must not be made here, or that can't be known.
+        """
+        ...
+
+    def rolled_back(self, entry: Entry, /) -> None:
+        """An operation that was checked has changed nothing after all. Never raises."""
+        ...
+
+
 class Applier:
     """One for the whole server: a file may belong to several projects. `open` first."""
 
-    def __init__(
-        self, journal: Journal, *, disk: Disk | None = None, check_fence: Callable[[], None] | None = None
-    ) -> None:
-        """`check_fence` is called in a worker thread before the first rename of each operation; it raises HostFenced
-        where another process writes these projects by now."""
+    def __init__(self, journal: Journal, *, disk: Disk | None = None, fence: Fence | None = None) -> None:
         self._journal = journal
-        self._check_fence = check_fence
+        self._fence = fence
         self._disk = disk or Disk()
         self._locks = KeyedLocks()
         self._threads = anyio.CapacityLimiter(WRITERS)
@@ -72,7 +84,7 @@ class Applier:
 
         Raises:
             FileChanged: a file is not what the edit was planned on.
-            HostFenced: another process writes these projects by now.
+            SerenaCentralError: what the fence raises.
             PathError: one can't be replaced: read-only, owned by somebody else, in the way.
             InvalidArguments: a character that the file's encoding doesn't have, or too large a text.
             WriteFailed: the disk refused.
@@ -103,7 +115,7 @@ class Applier:
 
     def _apply(self, operation: Operation, planned: Sequence["Planned"]) -> dict[Path, Written]:
         with Folders() as folders:
-            return _Transaction(self._journal, self._disk, folders, operation, planned, self._check_fence).run()
+            return _Transaction(self._journal, self._disk, folders, operation, planned, self._fence).run()
 
     def _recovered(self, past: Past) -> Past:
         """Brings an operation that was cut off to one of its two ends."""
@@ -118,6 +130,8 @@ class Applier:
             return past
         logger.warning("the edit %s was interrupted: %s", past.entry.id, _ENDS[applied])
         self._journal.end(past.entry.id, applied=applied)
+        if applied is False and self._fence is not None:
+            self._fence.rolled_back(past.entry)
         return Past(past.entry, applied, ended=True)
 
 
@@ -140,15 +154,16 @@ class _Transaction:
         folders: Folders,
         operation: Operation,
         planned: Sequence[Planned],
-        check_fence: Callable[[], None] | None,
+        fence: Fence | None,
     ) -> None:
         self._journal = journal
         self._disk = disk
-        self._check_fence = check_fence
+        self._fence = fence
         self._folders = folders
         self._operation = operation
         self._planned = planned
         self._steps = [one.step for one in planned]
+        self._entry = Entry(operation.id, self._steps, operation.record, operation.repeat)
         self._files = StepFiles(disk, folders)
         self._folders_made: list[str] = []
         self._done: list[Step] = []
@@ -159,19 +174,20 @@ class _Transaction:
         self._begin()
         try:
             self._write(stamps)
-        except (FileChanged, HostFenced, PathError, WriteFailed) as error:
+        except SerenaCentralError as error:
             # What could not be put back stays open in the journal: the next start tries again.
             if not (isinstance(error, WriteFailed) and error.changed):
                 self._journal.end(self._operation.id, applied=False)
+                if self._fence is not None:
+                    self._fence.rolled_back(self._entry)
             raise
         written = self._written()
         self._journal.end(self._operation.id, applied=True)
         return written
 
     def _begin(self) -> None:
-        operation = self._operation
         try:
-            self._journal.begin(Entry(operation.id, self._steps, operation.record, operation.repeat))
+            self._journal.begin(self._entry)
         except OSError as error:
             raise WriteFailed(str(self._journal.path), _reason_of(error)) from error
 
@@ -181,14 +197,14 @@ class _Transaction:
             for one in self._planned:
                 step = one.step
                 self._stage(one)
-            if self._check_fence is not None:
-                self._check_fence()
+            if self._fence is not None:
+                self._fence.check(self._entry)
             for one, stamp in zip(self._planned, stamps, strict=True):
                 step = one.step
                 self._files.check_unchanged(step, stamp)
                 self._done.append(step)  # before it is done: it may fail half-way
                 self._files.commit(step)
-        except (OSError, PathError, FileChanged, HostFenced) as error:
+        except (OSError, SerenaCentralError) as error:
             if isinstance(error, FileChanged) and self._done and self._done[-1] is step:
                 self._done.pop()  # what lies there is somebody else's
             left = self._roll_back()

@@ -42,11 +42,13 @@ from serena_central.store.rows import (
     Row,
     ServerRunRow,
     SessionRow,
+    SharedCallRow,
     SymbolViewRow,
     TaskRow,
     ToolCallRow,
 )
 from serena_central.store.spans import SPANS_S, totals_kept_since
+from serena_central.store.statements import insert_if_new
 from serena_central.store.tables import METADATA
 
 AnyRow = TypeVar("AnyRow", bound=Row)
@@ -67,12 +69,12 @@ IDS_ASKED = 500
 
 (
     _SESSION, _VIEW, _CALL, _DETAIL, _EDIT, _EVENT, _PROJECT, _RUN, _CALL_TOTAL, _CALL_STEP, _MEMORY_TOTAL, _TASK,
-    _PLAN, _ACCOUNT,
+    _PLAN, _ACCOUNT, _SHARED_CALL,
 ) = (
     METADATA.tables[kind.table]
     for kind in (
         SessionRow, SymbolViewRow, ToolCallRow, CallDetailRow, EditRow, EventRow, ProjectRow, ServerRunRow,
-        CallTotalRow, CallStepRow, MemoryTotalRow, TaskRow, PlanRow, AccountRow,
+        CallTotalRow, CallStepRow, MemoryTotalRow, TaskRow, PlanRow, AccountRow, SharedCallRow,
     )
 )  # fmt: skip
 
@@ -210,6 +212,30 @@ class Queries(ListQueries):
         rows = self._database.read(lambda connection: connection.execute(chosen).all())
         return {row.id: EditAnswer(at=row.at, repeat=row.repeat, answer=row.answer) for row in rows}
 
+    def shared_call(self, repeat: str) -> tuple[SharedCallRow | None, EditAnswer | None]:
+        """A call that some server makes or has made, and what is on record of its edit."""
+        found = self._rows(SharedCallRow, select(_SHARED_CALL).where(_SHARED_CALL.columns.repeat == repeat))
+        return (found[0], self.edit_answers([found[0].edit]).get(found[0].edit)) if found else (None, None)
+
+    def reserve_call(self, row: SharedCallRow) -> SharedCallRow | None:
+        """Writes the row of a call, unless another server has one or it was sent to a node: that row is returned."""
+        columns = _SHARED_CALL.columns
+
+        def reserve(connection: Connection) -> bool:
+            if insert_if_new(connection, row):
+                return True
+            own = columns.repeat == row.repeat, columns.front == row.front, columns.node == ""
+            changed = connection.execute(update(_SHARED_CALL).where(*own).values(edit=row.edit, files=row.files))
+            return changed.rowcount > 0
+
+        return None if self._database.change(reserve) else self.shared_call(row.repeat)[0]
+
+    def release_call(self, repeat: str, edit: str) -> None:
+        """Deletes the row of a call whose operation was rolled back."""
+        columns = _SHARED_CALL.columns
+        own = columns.repeat == repeat, columns.edit == edit
+        self._database.change(lambda connection: connection.execute(delete(_SHARED_CALL).where(*own)))
+
     def undoings(self, ids: Sequence[str]) -> list[tuple[str, str]]:
         """Pairs of an edit and one that undid it, of these and, in turn, of those that undid them."""
         columns = _EDIT.columns
@@ -289,6 +315,7 @@ class Queries(ListQueries):
             _SESSION: _SESSION.columns.last_activity < calls_before,
             _TASK: _TASK.columns.at < calls_before,
             _PLAN: _PLAN.columns.at < calls_before,
+            _SHARED_CALL: _SHARED_CALL.columns.at < calls_before,
             _RUN: and_(_RUN.columns.started_at < calls_before, _RUN.columns.ended_at.is_not(None)),
         }
         expired = _EDIT.columns.at < now - EDIT_PATCHES_KEPT_S, _EDIT.columns.patches.is_not(None)

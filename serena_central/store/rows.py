@@ -11,7 +11,7 @@ import msgspec
 
 from serena_central.core.masking import is_secret_file, masked, masked_value
 
-SCHEMA_VERSION = "0013"
+SCHEMA_VERSION = "0014"
 """Alembic's newest revision."""
 
 WITHHELD = "(not kept: the file may hold secrets)"
@@ -153,6 +153,23 @@ class EditRow(Row, kw_only=True):
     answer: str | None = None
     undoes: str | None = None
     symbol: str = ""
+
+
+class SharedCallRow(Row, kw_only=True):
+    """A call that may be sent again to another server with this database, written before it changes anything. `repeat`
+    is its idempotency key, `front` the server that makes it, `edit` the operation; `files`: pairs of a path and the
+    digest of its content once the operation is made, None for a file that it deletes. `node`: where the project host is
+    that makes it; empty: the front itself does."""
+
+    table = "shared_call"
+    key = ("repeat",)
+    indexes = (("at",),)
+    repeat: str
+    at: float
+    front: str
+    edit: str = ""
+    node: str = ""
+    files: list[list[str | None]] = []
 
 
 class EventRow(Row, kw_only=True):
@@ -333,6 +350,7 @@ TABLES: tuple[type[Row], ...] = (
     ToolCallRow,
     CallDetailRow,
     EditRow,
+    SharedCallRow,
     EventRow,
     ProjectRow,
     ServerRunRow,

@@ -85,15 +85,25 @@ def _plain(row: Row) -> dict[str, Any]:
     return values
 
 
-@cache
-def _insert(dialect: str, kind: type[Row]) -> Insert:
+def insert_if_new(connection: Connection, row: Row) -> bool:
+    """Writes a row unless one with its key is there; waits for a transaction that is just writing that."""
+    statement = _dialects_insert(connection.dialect.name, type(row)).on_conflict_do_nothing()
+    return connection.execute(statement, _plain(row)).rowcount > 0
+
+
+def _dialects_insert(dialect: str, kind: type[Row]) -> Any:
     table = METADATA.tables[kind.table]
     if dialect == "postgresql":
         from sqlalchemy.dialects import postgresql  # a tenth of a second, for those who need it
 
-        statement = postgresql.insert(table)
-    else:
-        statement = sqlite.insert(table)
+        return postgresql.insert(table)
+    return sqlite.insert(table)
+
+
+@cache
+def _insert(dialect: str, kind: type[Row]) -> Insert:
+    table = METADATA.tables[kind.table]
+    statement = _dialects_insert(dialect, kind)
     if not kind.key:
         return statement
     new = statement.excluded

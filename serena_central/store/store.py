@@ -168,6 +168,14 @@ class Store:
         """
         return await anyio.to_thread.run_sync(lambda: self._loaded().listener(), abandon_on_cancel=True)
 
+    def ask_here(self, query: "Callable[[Queries], Answer]") -> Answer:
+        """`ask` for worker threads: blocks.
+
+        Raises:
+            StoreError
+        """
+        return query(self._queries())
+
     def _queries(self) -> "Queries":
         database = self._loaded()
         from serena_central.store.queries import Queries

@@ -156,6 +156,7 @@ class ToolCaller:
             run.repeat,
             lambda: self._call(tool, run, reply, arguments, on_progress),
             changed=lambda: reply.edits,
+            journaled=tool.journaled,
         )
 
     async def _call(

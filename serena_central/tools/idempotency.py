@@ -8,7 +8,7 @@ the store. How a request is recognized when it is sent again is the transport's 
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from hashlib import blake2b
-from typing import Any
+from typing import Any, Protocol
 
 import anyio
 import msgspec
@@ -18,6 +18,7 @@ from serena_central.core.errors import (
     DeadlineExceeded,
     LanguageServerError,
     NotReady,
+    OutcomeUnknown,
     SerenaCentralError,
 )
 from serena_central.tools.answer import Answer, recalled
@@ -32,7 +33,20 @@ ALREADY = "This edit was already made as {}, before the server restarted. It was
 
 CUT_OFF = "This edit was already made as {}; its call was interrupted before the answer. It was not repeated."
 
-_PASSING = (CallCancelled, DeadlineExceeded, LanguageServerError)
+_PASSING = (CallCancelled, DeadlineExceeded, LanguageServerError, NotReady)
+
+
+class SharedCalls(Protocol):
+    """Knows the calls that other servers make, to which the same client may go."""
+
+    async def earlier(self, repeat: str) -> list[str] | None:
+        """The answer to a call that another server has made, as blocks; None if none has.
+
+        Raises:
+            OutcomeUnknown
+            NotReady
+        """
+        ...
 
 
 class _Kept:
@@ -47,7 +61,8 @@ class _Kept:
 class Idempotency:
     """Belongs to the event loop's thread."""
 
-    def __init__(self) -> None:
+    def __init__(self, shared: SharedCalls | None = None) -> None:
+        self._shared = shared
         self._kept: dict[str, _Kept] = {}
         self._complete = False
         """Whether a key that is not known is new."""
@@ -79,9 +94,15 @@ class Idempotency:
         self._recalled.set()
 
     async def run(
-        self, key: str, work: Callable[[], Awaitable[Answer]], changed: Callable[[], Sequence[str]]
+        self,
+        key: str,
+        work: Callable[[], Awaitable[Answer]],
+        changed: Callable[[], Sequence[str]],
+        *,
+        journaled: bool = True,
     ) -> Answer:
-        """The answer of `work`, run only if it was not yet. `changed` tells the edits that it has made.
+        """The answer of `work`, run only if it was not yet. `changed` tells the edits that it has made; `journaled`: it
+        makes edits, which another server may have made.
 
         Raises:
             NotReady: it can't be told yet whether this is a repetition.
@@ -92,15 +113,19 @@ class Idempotency:
             return earlier
         kept = self._kept[key] = _Kept()
         self._drop_old()
+        shared = self._shared if journaled else None
         try:
-            kept.answer = answer = await work()
+            if shared is not None and (blocks := await shared.earlier(key)) is not None:
+                kept.answer = answer = recalled(blocks)
+            else:
+                kept.answer = answer = await work()
         except BaseException as error:
             if made := changed():
                 if isinstance(error, Exception):
                     kept.error = error
                 else:
                     kept.answer = Answer([CUT_OFF.format(", ".join(made))])
-            elif isinstance(error, SerenaCentralError) and not isinstance(error, _PASSING):
+            elif isinstance(error, SerenaCentralError) and not isinstance(error, _passing(shared)):
                 kept.error = error
             raise
         finally:
@@ -133,6 +158,12 @@ class Idempotency:
             if not kept.done.is_set():
                 return
             del self._kept[key]
+
+
+def _passing(shared: SharedCalls | None) -> tuple[type[SerenaCentralError], ...]:
+    """Failures after which the same call may have another outcome; what is unknown of another server's call may be
+    known later."""
+    return _PASSING if shared is None else (*_PASSING, OutcomeUnknown)
 
 
 def called_once(tools: Iterable[Tool]) -> list[str]:

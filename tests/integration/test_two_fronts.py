@@ -3,7 +3,7 @@
 import json
 from collections import Counter
 from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -274,3 +274,45 @@ async def test_answers_are_right_and_new_while_fronts_and_database_are_killed(
                 for front in fronts.fronts.values():  # who is fetched next is in the database
                     await until(partial(writes, front))
             over.set()
+
+
+def insertion(client: RawClient, file: Path, call: int) -> httpx.Request:
+    """An edit that would be there twice if it were made twice."""
+    arguments = {
+        "name_path": "anchor",
+        "relative_path": file.name,
+        "project": str(file.parent),
+        "body": f"def added_{call}():\n    return 2\n",
+    }
+    request = client.request("tools/call", {"name": "insert_after_symbol", "arguments": arguments})
+    request.headers["x-serena-call"] = f"c-{call}"
+    return request
+
+
+async def test_an_edit_is_not_made_again_by_the_other_front_when_its_own_was_killed_before_the_answer(
+    fronts: Fronts, tmp_path: Path
+) -> None:
+    file = project(tmp_path) / "a.py"
+    file.write_text("def anchor():\n    return 1\n")
+    for call, (first, other) in enumerate((("f1", "f2"), ("f2", "f1"), ("f1", "f2"))):
+        async with fronts.fronts[first].http() as begun, fronts.fronts[other].http() as after:
+            clients = []
+            for http in (begun, after):
+                http.headers["x-serena-session"] = "window"
+                clients.append(RawClient(http, "modern"))
+
+            async def send() -> None:
+                with suppress(httpx.HTTPError):  # its front is killed
+                    await clients[0].http.send(insertion(clients[0], file, call))  # noqa: B023
+
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(send)
+                with anyio.fail_after(PATIENCE_S):
+                    while f"added_{call}" not in file.read_text():
+                        await anyio.sleep(0.001)
+                await fronts.kill(first)
+            answer = await clients[1].http.send(insertion(clients[1], file, call))
+            (message,) = messages_in(answer.text)
+            assert file.read_text().count(f"def added_{call}") == 1, message
+            assert "already made" in text_of(message["result"]), message
+        await fronts.start(first)

@@ -94,14 +94,19 @@ class WriteFailed(EditError):
 
 
 class OutcomeUnknown(EditError):
-    """A repeated call: the server was killed while its edit was made, and it is unknown whether it was written."""
+    """A repeated call: the server was killed while its edit was made, and it is unknown whether it was written.
+    `front`: the server that made it, if that is another one."""
 
-    def __init__(self, edit: str, files: Sequence[str]) -> None:
+    def __init__(self, edit: str, files: Sequence[str], front: str | None = None) -> None:
         where = ", ".join(files[:CANDIDATES_LISTED]) or "its files"
-        super().__init__(
+        how = (
             f"This call was already made as {edit}, before the server restarted. It is unknown whether its edit was "
-            f"written: the server was killed, and {where} changed since. It was not repeated; check the current state "
-            "and send what is missing as a new call."
+            f"written: the server was killed, and {where} changed since."
+            if front is None
+            else f"This call was already begun as {edit} by the front {front}, which has not reported its end. It is "
+            f"unknown whether its edit of {where} is or will be written."
         )
+        super().__init__(f"{how} It was not repeated; check the current state and send what is missing as a new call.")
+        self.front = front
         self.edit = edit
         self.files = list(files)

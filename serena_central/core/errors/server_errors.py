@@ -25,13 +25,14 @@ class ConfigError(SerenaCentralError):
 
 
 class NotReady(SerenaCentralError):
-    """The server was just started and can't tell yet whether a call repeats an earlier one."""
+    """The server can't tell yet whether a call repeats an earlier one: it was just started, or another server with the
+    same database may have made it, and the database can't be asked."""
 
-    def __init__(self) -> None:
-        super().__init__(
-            "The server just started and cannot tell yet whether this call was already made. Nothing was changed. "
-            "Retry in a few seconds."
-        )
+    def __init__(self, problem: str | None = None) -> None:
+        how = "The server just started and cannot tell yet whether this call was already made."
+        if problem is not None:
+            how = f"Another front may have made this call already, which cannot be known now: {problem}"
+        super().__init__(f"{how} Nothing was changed. Retry in a few seconds.")
 
 
 class StoreError(SerenaCentralError):
