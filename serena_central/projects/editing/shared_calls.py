@@ -130,7 +130,7 @@ def _is_made(row: SharedCallRow) -> bool:
 
 
 def _digest(path: str) -> str | None:
-    """None where there is no file; "" where it can't be read: nobody knows what it is."""
+    """None where there is no file; "" where it can't be read, which is no digest."""
     try:
         return digest_of(Path(path).read_bytes())
     except FileNotFoundError:
