@@ -22,7 +22,7 @@ from serena_central.store.usage_store import UsageStore
 from serena_central.transcripts import cleanup
 from serena_central.transcripts.counting import update
 from serena_central.transcripts.pricing import Prices
-from serena_central.transcripts.reader import RESUME, folder_of, sessions
+from serena_central.transcripts.reader import RESUME, sessions
 from serena_central.transcripts.reports import SessionUsage, session_usage
 from serena_central.transcripts.resuming import resume as resume_own
 from serena_central.transcripts.roots import all_roots, roots_of
@@ -93,11 +93,15 @@ def resume(*, session: str, as_json: bool) -> None:
 @click.argument("session")
 @click.option("--off", is_flag=True, help="No longer keep it.")
 def pin(*, session: str, off: bool) -> None:
-    """Keep a session's transcript of this server whatever its age."""
+    """Keep a session's transcript of this server whatever its age. The beginning of an id is enough."""
     folder = Places.of_user().transcripts
-    if not off and folder_of(folder, session) is None:
-        raise InvalidArguments(f"No transcript of this server holds session {session}.")
-    cleanup.pin(folder, session, on=not off)
+    known = cleanup.pinned(folder) if off else {one.session for one in sessions(folder)}
+    fitting = [session] if session in known else sorted(one for one in known if one.startswith(session))
+    if len(fitting) != 1:
+        what = "is not that of a pinned session" if off else "is not the id of a session that this server has written"
+        why = f"fits {counted(len(fitting), 'session')}: {', '.join(fitting[:5])}" if fitting else what
+        raise InvalidArguments(f"{session} {why}. `serena-central transcripts own` shows the ids.")
+    cleanup.pin(folder, fitting[0], on=not off)
 
 
 @command.command(epilog="Example: serena-central transcripts clean")

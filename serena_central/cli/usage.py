@@ -11,6 +11,7 @@ from typing import Any
 
 import click
 import msgspec
+from click.core import ParameterSource
 
 from serena_central.cli.output import json_option, print_json, print_table, say
 from serena_central.cli.usage_of_edits import EDIT_GROUPS, show_edits
@@ -49,8 +50,17 @@ def command(context: click.Context, *, by: Any, since: str | None, audit: bool, 
     kept when they are deleted.
     Edits and symbols are those that this server changed, with the cost of the conversations that asked for it.
     """
+    given = [
+        f"--{name.removeprefix('as_')}"
+        for name in ("by", "since", "audit", "as_json")
+        if context.get_parameter_source(name) is not ParameterSource.DEFAULT
+    ]
     if context.invoked_subcommand is not None:
+        if given:
+            raise click.UsageError(f"{context.invoked_subcommand} does not take {', '.join(given)}.")
         return
+    if audit and (given := [one for one in given if one in ("--by", "--since")]):
+        raise click.UsageError(f"--audit reads all that there is: it does not take {', '.join(given)}.")
     now = datetime.now(UTC)
     start = start_of(since)
     if audit:

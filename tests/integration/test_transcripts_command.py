@@ -40,13 +40,17 @@ async def test_own_transcripts_are_listed_pinned_and_deleted(tmp_path: Path) -> 
     file = writer.folder / "2026-01-01.jsonl"
     os.utime(file, (at.timestamp(), at.timestamp()))
     assert (await run_command(tmp_path, "transcripts", "pin", str(uuid4()))).code == 2
-    assert (await run_command(tmp_path, "transcripts", "pin", str(session))).code == 0
+    refused = await run_command(tmp_path, "transcripts", "pin", "e")  # is somewhere in every line
+    assert (refused.code, "own" in refused.err) == (2, True)
+    assert (await run_command(tmp_path, "transcripts", "pin", str(session)[:8])).code == 0
     assert (await run_command(tmp_path, "transcripts", "clean", "--json")).json == {"deleted": [], "archived": []}
     resumed = (await run_command(tmp_path, "transcripts", "resume", str(session)[:8])).json
     assert resumed["messages"] == [{"role": "user", "content": [{"type": "text", "text": "Where?"}]}]
     [own] = (await run_command(tmp_path, "transcripts", "own", "--json")).json
     assert (own["session"], own["project"], own["pinned"]) == (str(session), "/home/u/shop", True)
-    assert (await run_command(tmp_path, "transcripts", "pin", str(session), "--off")).code == 0
+    assert (await run_command(tmp_path, "transcripts", "pin", str(session)[:8], "--off")).code == 0
+    assert (await run_command(tmp_path, "transcripts", "own", "--json")).json[0]["pinned"] is False
+    assert (await run_command(tmp_path, "transcripts", "pin", str(session), "--off")).code == 2
     settings = tmp_path / "user" / ".claude" / "settings.json"
     settings.parent.mkdir(parents=True, exist_ok=True)
     settings.write_text(json.dumps({"cleanupPeriodDays": 99999}))

@@ -66,6 +66,23 @@ async def test_rows_that_do_not_count_are_listed(tmp_path: Path) -> None:
     assert listed.json["other_kinds"] == {}
 
 
+@pytest.mark.parametrize(
+    "given",
+    [
+        ("--audit", "--since", "7d"),
+        ("--audit", "--by", "day"),
+        ("--since", "7d", "watch", "-n", "1"),
+        ("--json", "status-line"),
+    ],
+)
+async def test_options_that_would_count_for_nothing_are_refused(tmp_path: Path, given: tuple[str, ...]) -> None:
+    refused = await run_command(tmp_path, "usage", *given)
+    assert (refused.code, next(one for one in given if one.startswith("--") and one != "--audit") in refused.err) == (
+        2,
+        True,
+    )
+
+
 @pytest.mark.parametrize("since", ["yesterday", "0d", "2026-13-01"])
 async def test_a_time_that_is_none_is_wrong_usage(tmp_path: Path, since: str) -> None:
     assert (await run_command(tmp_path, "usage", "--since", since)).code == 2
