@@ -117,8 +117,11 @@ class Text:
         measured = self._measured
         if measured is None or measured[:2] != (line0, encoding):
             line = self.line(line0)
+            # The text keeps it: of a minified file it would be 10 MB as a list.
             units = (
-                range(1, len(line) + 1) if line.isascii() else list(accumulate(_units(char, encoding) for char in line))
+                range(1, len(line) + 1)
+                if line.isascii()
+                else array("I", accumulate(_units(char, encoding) for char in line))
             )
             measured = self._measured = line0, encoding, units
         return measured[2]

@@ -310,6 +310,12 @@ class RecentTexts:
                 self._shrink()
         return read
 
+    def forget(self) -> None:
+        """Forgets all texts, unless an answer is being made of them."""
+        with self._lock:
+            if not self._holding:
+                self._texts.shrink(0)
+
     def _shrink(self) -> None:
         if not self._holding:
             self._texts.shrink(MOST_CHARS)

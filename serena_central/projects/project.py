@@ -19,6 +19,7 @@ from anyio.abc import TaskStatus
 
 from serena_central.config.load import serena_home, settings_stamp
 from serena_central.config.settings import ProjectSettings
+from serena_central.core.allocator import give_back
 from serena_central.core.errors import PathNotFound, PathRefused, SymbolNotFound
 from serena_central.core.pacing import paced
 from serena_central.core.quoting import as_name
@@ -162,6 +163,7 @@ class Project:
             self.languages.selection.on_woken = self.indexer.take_in
             await self.languages.builds.look_at(self.tree.files)
             await self.indexer.load()
+            self.indexer.on_filled = self._forget_texts
             tasks.start_soon(self.indexer.run)
             tasks.start_soon(self._compare)
             if self._external is not None:
@@ -172,6 +174,11 @@ class Project:
             finally:
                 with anyio.move_on_after(5, shield=True):
                     await self.indexer.save()
+
+    async def _forget_texts(self) -> None:
+        """What the background has read is read again when somebody asks for it: it was the text of any file."""
+        self.languages.forget_texts()
+        await anyio.to_thread.run_sync(give_back)
 
     async def _compare(self) -> None:
         """Has files read by who knows them better; again when a server comes to be there."""

@@ -206,6 +206,10 @@ class ProjectLanguages:
         files several times."""
         return self._texts.holding()
 
+    def forget_texts(self) -> None:
+        """Frees the texts that are remembered, unless an answer is being made of them."""
+        self._texts.forget()
+
     def holds_text(self, path: Path) -> bool:
         """Whether reading a file may be as cheap as looking whether it has changed."""
         return self._texts.holds(path, encoding=self.encoding)

@@ -8,7 +8,7 @@ ask about the edited file alone. Which server answers is decided by the source.
 """
 
 import math
-from collections.abc import Generator, Hashable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Generator, Hashable, Iterable, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -32,6 +32,14 @@ MAPPED_AT_ONCE = 10
 
 IMPROVED_AT_ONCE = 200
 """Files known by syntax that servers are asked about before the background looks whether others came meanwhile."""
+
+
+MANY_READ = 100
+"""Files that the background has read when `on_filled` is called."""
+
+
+async def _nothing() -> None:
+    """What there is to do where nobody follows."""
 
 
 class Priority:
@@ -92,6 +100,8 @@ class Indexer:
         self._doubted: dict[str, None] = {}
         """Files of which is not known who answers for them now."""
         self._takes_in = False
+        self.on_filled: Callable[[], Awaitable[None]] = _nothing
+        """Called when the background has read many files."""
         self._unsettled = anyio.Event()
         """Set when `_settle_all` has something to do."""
 
@@ -261,9 +271,12 @@ class Indexer:
                 pause_s = policy.failure_holds_s
                 due = min(due, anyio.current_time() + pause_s)
             await self._save_when_quiet()
-            if states.improves:
+            improves = states.improves
+            if improves:
                 states.improves = False
                 await self._improve()
+            if improves or len(new) >= MANY_READ:
+                await self.on_filled()
             lacking = states.lacking
             with anyio.move_on_after(due - anyio.current_time() if lacking else None) as waited:
                 await states.wakeup.wait()

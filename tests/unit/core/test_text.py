@@ -1,5 +1,7 @@
 """Positions survive every notation: emoji, CRLF, BOM, combining marks, columns past the end."""
 
+from sys import getsizeof
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -81,6 +83,8 @@ def test_a_line_of_a_minified_file_is_measured_once(encoding: Encoding) -> None:
         there = Position(0, column)
         assert text.from_lsp(*text.to_lsp(there, encoding), encoding) == there
     assert text.from_lsp(1, 1, encoding) == Position(1, 1)
+    measured = text._units_of(0, encoding)  # the text keeps it as long as it lives
+    assert getsizeof(measured) <= 5 * len(measured)
 
 
 def test_texts_of_equal_content_share_what_is_known_of_their_lines() -> None:

@@ -94,3 +94,14 @@ def test_while_an_answer_is_made_more_is_remembered(tmp_path: Path, monkeypatch:
         assert [texts.read(file) is known for file, known in zip(files, read, strict=True)] == [True] * 3
     assert [texts.holds(file) for file in files] == [False, False, True]
     assert texts.read(files[2]) is read[2]
+
+
+def test_all_texts_are_forgotten_unless_an_answer_is_being_made_of_them(tmp_path: Path) -> None:
+    texts, file = RecentTexts(), written(tmp_path / "a.py", "one")
+    with texts.holding():
+        read = texts.read(file)
+        texts.forget()
+        assert texts.read(file) is read
+    texts.forget()
+    assert not texts.holds(file)
+    assert texts.read(file) is not read

@@ -29,7 +29,7 @@ from serena_central.symbols.index import SymbolIndex
 from serena_central.symbols.indexing import file_states
 from serena_central.symbols.indexing.file_states import IndexProgress, Rate
 from serena_central.symbols.indexing.incompleteness import NOT_READ_YET, Incompleteness
-from serena_central.symbols.indexing.indexer import Indexer
+from serena_central.symbols.indexing.indexer import MANY_READ, Indexer
 from serena_central.symbols.indexing.policy import IndexingPolicy
 from serena_central.symbols.indexing.symbol_source import Outline, Read
 from serena_central.symbols.namepath import parse_pattern
@@ -187,6 +187,28 @@ async def test_files_are_indexed_by_need_and_the_rest_in_the_background(tmp_path
         while w.indexer.progress.waiting:
             await anyio.wait_all_tasks_blocked()
         assert w.find("two") == ["b.txt"]
+        tasks.cancel_scope.cancel()
+
+
+async def test_when_the_background_has_read_many_files_it_says_so_once(tmp_path: Path) -> None:
+    for number in range(MANY_READ):
+        (tmp_path / f"{number}.txt").write_text(f"word{number}")
+    said: list[int] = []
+    async with world(tmp_path) as w, anyio.create_task_group() as tasks:
+
+        async def filled() -> None:
+            said.append(w.indexer.progress.waiting)
+
+        w.indexer.on_filled = filled
+        tasks.start_soon(w.indexer.run)
+        while not said:
+            await anyio.wait_all_tasks_blocked()
+        (tmp_path / "1.txt").write_text("two")
+        await w.tree.fresh()
+        while w.find("two") != ["1.txt"]:
+            await anyio.wait_all_tasks_blocked()
+        await anyio.wait_all_tasks_blocked()
+        assert said == [0]
         tasks.cancel_scope.cancel()
 
 
