@@ -12,7 +12,7 @@ import anyio
 from anyio.abc import TaskStatus
 
 from serena_central.core.errors import SessionNotFound, StoreError
-from serena_central.core.event_kinds import CallFinished, SessionEvent
+from serena_central.core.event_kinds import CallFinished, SessionCreated, SessionEvent
 from serena_central.core.events import Event, EventBus
 from serena_central.core.periodic import follow
 from serena_central.sessions.manager import TOMBSTONES_KEPT_S, SessionManager
@@ -37,6 +37,13 @@ TAKE_OVER_S = 3.0
 """How long a request of a session that is not known here waits for the database."""
 
 
+MOST_READ = 10_000
+"""Ids of which the database had no row; of others it is asked once more."""
+
+READ_AGAIN_S = 1.0
+"""How often the database is asked for what it could not be asked for before."""
+
+
 class SessionRecorder:
     """Writes sessions as they change. Belongs to the event loop's thread."""
 
@@ -47,15 +54,34 @@ class SessionRecorder:
         self._store = store
         self._bus = bus
         self._clock = clock
+        self._unread: set[str] = set()
+        """Sessions of which the database, when it could not be asked, may have had a row: theirs waits for that."""
+        self._more_unread = anyio.Event()
+        self._read: set[str] = set()
+        """Sessions that will be new if they begin: the database had no row of theirs."""
+        self._restored = True
+        """Whether sessions that are not known are new."""
+        self._foreign: set[str] = set()
+        """Sessions whose rows are another user's, and stay as they are."""
 
     async def run(self, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
         """Restores the sessions of an earlier run, then records until cancelled; started() when they are back."""
         with self._bus.subscribe() as news:
             await self._restore()
-            task_status.started()
-            await follow("recording sessions", news, self._take)
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(self._read_late)
+                task_status.started()
+                await follow("recording sessions", news, self._take)
+                tasks.cancel_scope.cancel()
 
     def _take(self, event: Event) -> None:
+        if isinstance(event, SessionCreated) and event.session is not None:
+            given = event.identified_by != IdentifiedBy.TRANSPORT  # else its id is a new one
+            known = event.session in self._read if self._store.shared else self._restored
+            if given and not known:
+                self._unread.add(event.session)
+                self._more_unread.set()
+            self._read.discard(event.session)
         if event.session is not None and isinstance(event, (SessionEvent, CallFinished)):
             self._record(event.session)
 
@@ -101,10 +127,54 @@ class SessionRecorder:
             except StoreError as error:
                 logger.warning("a session could not be taken over: %s", error, extra={"session": session_id})
                 return
+            if row is None:
+                if len(self._read) >= MOST_READ:  # most of them never began
+                    self._read.clear()
+                self._read.add(session_id)
             now = self._clock()
             # Meanwhile another request may have begun or restored it.
             if row is not None and row.last_activity >= now - TOMBSTONES_KEPT_S and not self._is_known(session_id):
                 self._sessions.restore([_session(row, self._sessions.policy.shared_kill_lift_s, now)])
+
+    async def _read_late(self) -> None:
+        """Reads the rows that could not be read before, until cancelled."""
+        while True:
+            if self._unread:
+                await anyio.sleep(READ_AGAIN_S)  # the database failed
+            else:
+                self._more_unread = anyio.Event()
+                await self._more_unread.wait()
+            for session_id in list(self._unread):
+                if not self._is_known(session_id):
+                    self._unread.discard(session_id)  # nobody began it
+                    continue
+                try:
+                    row = await self._store.ask(lambda queries, wanted=session_id: queries.session(wanted))
+                except StoreError:
+                    break
+                self._unread.discard(session_id)
+                if row is not None and self._is_known(session_id):
+                    self._join(self._sessions.get(session_id), row)
+                self._record(session_id)
+
+    def _join(self, session: Session, row: SessionRow) -> None:
+        """Adds what a session was before to what it has become since; one of another credential is ended."""
+        if row.credential != session.credential:
+            self._sessions.terminate(session.id, "the server: its id is another user's")
+            self._foreign.add(session.id)
+            return
+        earlier = _session(row, self._sessions.policy.shared_kill_lift_s, self._clock())
+        session.calls_in_store_before, session.created_at = session.created_at, earlier.created_at
+        session.views_in_store = True
+        session.calls += earlier.calls
+        session.errors += earlier.errors
+        session.edits += earlier.edits
+        session.modes = session.modes or earlier.modes
+        session.active_project = session.active_project or earlier.active_project
+        session.worked_on = session.worked_on or earlier.worked_on
+        if session.opening is None:
+            session.opening, session.transport_id = earlier.opening, earlier.transport_id
+        session.termination = session.termination or earlier.termination
 
     def _is_known(self, session_id: str) -> bool:
         try:
@@ -118,10 +188,13 @@ class SessionRecorder:
             session = self._sessions.get(session_id)
         except SessionNotFound:
             return  # forgotten meanwhile; its last row tells so
+        if session_id in self._unread or session_id in self._foreign:
+            return
         self._store.writer.put(_row(session, self._sessions.snapshot(session).state))
 
     async def _restore(self) -> None:
         since = self._clock() - TOMBSTONES_KEPT_S
+        self._restored = False
         with anyio.move_on_after(RESTORE_S):
             try:
                 rows = await self._store.saved(
@@ -130,6 +203,7 @@ class SessionRecorder:
             except StoreError as error:
                 logger.warning("sessions of an earlier run were not restored: %s", error)
                 return
+            self._restored = True
             lift_s, now = self._sessions.policy.shared_kill_lift_s, self._clock()
             if self._store.shared:
                 # The others may be at another server now: each is fetched when it comes here.

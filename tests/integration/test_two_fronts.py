@@ -316,3 +316,40 @@ async def test_an_edit_is_not_made_again_by_the_other_front_when_its_own_was_kil
             assert file.read_text().count(f"def added_{call}") == 1, message
             assert "already made" in text_of(message["result"]), message
         await fronts.start(first)
+
+
+async def test_a_front_that_began_without_its_database_overwrites_no_session(
+    fronts: Fronts, cluster: Cluster, tmp_path: Path
+) -> None:
+    root = project(tmp_path)
+    body = {"arguments": {"relative_path": ".", "project": str(root)}, "session": "window"}
+
+    def rows() -> list[Any]:
+        asked = "SELECT tool_call_count, created_at, project_root FROM session WHERE id = 'window'"
+        return cluster.execute(asked, fronts.database)
+
+    async with fronts.fronts["f1"].http() as http:
+        for _ in range(3):
+            assert (await http.post("/api/v1/tools/list_dir", json=body)).status_code == 200
+
+    async def is_recorded() -> bool:
+        await fronts.recorded("f1")
+        return [row[0] for row in rows()] == [3]
+
+    await until(is_recorded)
+    (before,) = rows()
+    await fronts.kill("f1")
+    cluster.kill()
+    try:
+        await fronts.start("f1")
+        async with fronts.fronts["f1"].http() as http:
+            assert (await http.post("/api/v1/tools/list_dir", json=body)).status_code == 200
+    finally:
+        cluster.start()
+
+    async def is_added() -> bool:
+        (now,) = rows()
+        assert now[0] >= before[0]
+        return now == [before[0] + 1, *before[1:]]
+
+    await until(is_added)
