@@ -44,7 +44,7 @@ def usage(
     `session`, the id of one, its own: by tool, how often each was called and how often it failed.
 
     Raises:
-        StoreError, ConfigError
+        StoreError, ConfigError, InvalidArguments
     """
     with _read() as store:
         return report(store, by, since=since, zone=zone, now=datetime.now(UTC), session=session)

@@ -9,6 +9,7 @@ from typing import Literal, get_args
 
 import msgspec
 
+from serena_central.core.errors import InvalidArguments
 from serena_central.store.usage_store import BUCKET_MS, ToolTotal, Total, UsageStore
 
 By = Literal["day", "week", "month", "model", "project", "session", "agent", "client", "tool", "upstream", "block"]
@@ -111,7 +112,10 @@ def report(
 
     Raises:
         StoreError
+        InvalidArguments: there is no such grouping.
     """
+    if by not in GROUPS:
+        raise InvalidArguments(f"Usage is not grouped by {by}, but by one of {', '.join(GROUPS)}.")
     first = 0 if since is None else round(since.timestamp() * 1000) // BUCKET_MS
     found: Sequence[Block] = ()
     if by == "block":  # where one begins depends on what came before

@@ -388,7 +388,7 @@ def operations(
             transcripts.list_transcripts,
             "Sessions of clients, the latest first",
             TranscriptList,
-            choice("client", "Sessions of this client.", ("claude-code", "codex", "gemini")),
+            choice("client", "Sessions of this client.", ("claude-code", "codex", "gemini", "messages")),
             Query("project", "Sessions in the project of this root or folder name."),
             Query("text", "Sessions in which this text was said."),
             START,

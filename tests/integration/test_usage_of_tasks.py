@@ -61,7 +61,9 @@ async def test_tasks_of_the_messages_api_count_once_in_each_grouping(
         other = claude("m", input=0, output=0, write=9, at="2025-01-05T10:00:00.000Z")
         written(tmp_path / "user" / ".claude" / "projects" / "p" / "s-1.jsonl", other)
         by_http = (await http.get("/api/v1/usage", params={"by": "client"})).json()
-        listed = (await http.get("/api/v1/transcripts", params={"text": "make the total"})).json()["sessions"]
+        listed = (
+            await http.get("/api/v1/transcripts", params={"text": "make the total", "client": "messages"})
+        ).json()["sessions"]
         read = (await http.get(f"/api/v1/transcripts/messages/{session}")).json()["entries"]
     assert [(row["key"], row["requests"]) for row in by_http["rows"] if row["key"] == "messages"] == [("messages", 5)]
     assert [(one["session"], one["client"], one["prompt"]) for one in listed] == [

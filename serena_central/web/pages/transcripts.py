@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 PATH = "/usage/transcripts"
 
-CLIENTS = ("claude-code", "codex", "gemini")
+CLIENTS = ("claude-code", "codex", "gemini", "messages")
 
 ROWS = 25
 

@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from serena_central.core.errors import StoreError
+from serena_central.core.errors import InvalidArguments, StoreError
 from serena_central.store.usage_store import UsageStore
 from serena_central.transcripts.budgets import Overrun, overruns
 from serena_central.transcripts.counting import update
@@ -52,6 +52,11 @@ def test_days_are_those_of_the_time_zone(tmp_path: Path) -> None:
 def test_only_what_came_since_a_time(tmp_path: Path) -> None:
     found = reported(tmp_path, "day", TIMES, zone=UTC, since=datetime(2026, 11, 1, tzinfo=UTC))
     assert (found.total.requests, [row.key for row in found.rows]) == (1, ["2026-11-01"])
+
+
+def test_a_grouping_that_there_is_not_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InvalidArguments, match="upstream"):
+        reported(tmp_path, "colour", TIMES)
 
 
 def blocks_of(found: Report) -> list[Block]:
