@@ -10,8 +10,6 @@ import logging
 import re
 from typing import Protocol
 
-import regex
-
 from serena_central.core.errors import ConfigError
 
 logger = logging.getLogger(__name__)
@@ -57,6 +55,8 @@ class BoundedMatcher:
         """
         if len(source) > MAX_LENGTH:
             raise ConfigError(key, f"has {len(source)} characters; the limit is {MAX_LENGTH}")
+        import regex  # late: it takes 8 MB, and a server that starts 30 ms
+
         try:
             self._compiled = regex.compile(source)
         except (regex.error, RecursionError, OverflowError, ValueError) as error:

@@ -4,22 +4,24 @@ A needle is written with `\\n`, whatever line ends the file has: the search runs
 results are translated back, so that nothing but the matches changes.
 """
 
+import re
 import time
 from bisect import bisect_left
 from collections.abc import Iterator
-from typing import Literal, NamedTuple
-
-import regex
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from serena_central.core.errors import InvalidArguments, NothingMatched
 from serena_central.files.pattern import Pattern
+
+if TYPE_CHECKING:
+    import regex
 
 Mode = Literal["literal", "regex"]
 
 SECONDS = 5.0
 """How long one needle may be searched for in one text."""
 
-_REFERENCE = regex.compile(r"\$!(\d+)")
+_REFERENCE = re.compile(r"\$!(\d+)")
 
 
 class Replacement(NamedTuple):
@@ -97,7 +99,7 @@ def _matches(text: str, needle: str, repl: str) -> Iterator[Replacement]:
         ) from error
 
 
-def _group(match: "regex.Match[str]", found: "regex.Match[str]") -> str:
+def _group(match: "regex.Match[str]", found: re.Match[str]) -> str:
     try:
         return match[int(found[1])] or ""
     except IndexError as error:

@@ -6,31 +6,34 @@ pattern doesn't start with a literal. It reads `{e}` and its like as fuzzy match
 for an f-string; so braces that are no quantifier are escaped.
 """
 
+import re
 import time
 from collections.abc import Iterator
-
-import regex
+from typing import TYPE_CHECKING
 
 from serena_central.core.errors import InvalidArguments
+
+if TYPE_CHECKING:
+    import regex
 
 MAX_LENGTH = 10_000
 """Characters of a pattern; nobody writes a longer one, and compiling is not interrupted by a deadline."""
 
-_BRACE = regex.compile(r"(?P<kept>\\[pPN]\{[^}]*\}|\\.|\{(?:\d+(?:,\d*)?|,\d*)\})|\{", regex.DOTALL)
+_BRACE = re.compile(r"(?P<kept>\\[pPN]\{[^}]*\}|\\.|\{(?:\d+(?:,\d*)?|,\d*)\})|\{", re.DOTALL)
 
-_SEES_BEYOND = regex.compile(r"\(\?(?:<?!|[>(|&R0-9]|[a-zA-Z]*-)|\\[AZzGK]|[+*?}]\+")
+_SEES_BEYOND = re.compile(r"\(\?(?:<?!|[>(|&R0-9]|[a-zA-Z]*-)|\\[AZzGK]|[+*?}]\+")
 """What may keep a pattern that matches in a line alone from matching at the same place in the whole text: negative
 look-arounds, atomic and possessive parts, conditions, ends of the text, flags that are turned off."""
 
-_PIECE = regex.compile(
+_PIECE = re.compile(
     r"(?P<quantifier>[*?+]|\{(?:\d+(?:,\d*)?|,\d*)\})|\[\^?\]?(?:\\.|[^]\\])*\]|(?P<open>\((?:\?:)?)|(?P<close>\))"
     r"|\\(?P<escaped>[!-/:-@\[-`{-~])|\\.|(?P<literal>[^.^$\x00-\x1f\x7f-\U0010ffff])|.",
-    regex.DOTALL,
+    re.DOTALL,
 )
 
-_ESCAPED = regex.compile(r"\\([!-/:-@\[-`{-~])")
+_ESCAPED = re.compile(r"\\([!-/:-@\[-`{-~])")
 
-_UNTOLD = regex.compile(r"\(\?[^:]|\[\^?\[|\[:|\\[^\W_wWdDsSbBnrt]")
+_UNTOLD = re.compile(r"\(\?[^:]|\[\^?\[|\[:|\\[^\W_wWdDsSbBnrt]")
 """What makes a pattern too hard to say what each of its matches must contain: flags, named sets, codes."""
 
 
@@ -51,6 +54,8 @@ class Pattern:
             raise InvalidArguments("The pattern is empty: it would match everything.")
         if len(source) > MAX_LENGTH:
             raise InvalidArguments(f"The pattern has {len(source)} characters; the limit is {MAX_LENGTH}.")
+        import regex  # late: it takes 8 MB, and a server that starts 30 ms
+
         flags = regex.MULTILINE | (regex.DOTALL if dot_matches_newline else 0)
         try:
             self._compiled = regex.compile(_BRACE.sub(_keep_or_escape, source), flags)
@@ -107,7 +112,7 @@ class Pattern:
         return left
 
 
-def _keep_or_escape(found: regex.Match[str]) -> str:
+def _keep_or_escape(found: re.Match[str]) -> str:
     return found["kept"] or r"\{"
 
 

@@ -17,7 +17,6 @@ from typing import NamedTuple
 import anyio
 import anyio.to_thread
 import msgspec
-import regex
 from anyio.lowlevel import RunVar
 
 from serena_central.core.errors import InvalidArguments, PathError, PathNotFound
@@ -210,6 +209,8 @@ def _search(
     source: Source | None,
 ) -> SearchResult:
     """`read[0]` counts the files."""
+    import regex  # late, as in `files/pattern`
+
     literal = regex.escape(request.pattern) if request.literal else request.pattern
     deadline = time.monotonic() + deadline_s
     pattern = Pattern(literal, dot_matches_newline=request.multiline, deadline=deadline)

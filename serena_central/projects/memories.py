@@ -8,6 +8,7 @@ no half of it and a repetition of the call is known; and into history.
 
 import hashlib
 import os
+import re
 import stat
 import time
 from collections.abc import Callable, Iterable
@@ -17,7 +18,6 @@ from typing import NamedTuple
 
 import anyio
 import msgspec
-import regex
 
 from serena_central.config.settings import ProjectSettings
 from serena_central.core.errors import (
@@ -59,7 +59,7 @@ MAX_PATTERN_CHARS = 20_000
 MAX_LITERAL = 1000
 """Characters of a text that may have been meant as a name."""
 
-_PART = regex.compile(r'[^./\\:*?"<>|\x00-\x1f\x7f][^/\\:*?"<>|\x00-\x1f\x7f]{0,99}')
+_PART = re.compile(r'[^./\\:*?"<>|\x00-\x1f\x7f][^/\\:*?"<>|\x00-\x1f\x7f]{0,99}')
 
 
 class Memory(msgspec.Struct, frozen=True):
@@ -376,7 +376,7 @@ def _compiled(key: str, patterns: Iterable[str]) -> list[BoundedMatcher]:
         try:
             compiled.append(BoundedMatcher(key, pattern))
         except ConfigError:
-            compiled.append(BoundedMatcher(key, regex.escape(pattern) if len(pattern) < MAX_LITERAL else ".*"))
+            compiled.append(BoundedMatcher(key, re.escape(pattern) if len(pattern) < MAX_LITERAL else ".*"))
     return compiled
 
 

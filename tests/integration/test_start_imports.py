@@ -28,6 +28,7 @@ HEAVY = (
     "prometheus_client",
     "pydantic",
     "ray",
+    "regex",
     "sqlalchemy",
     "sqlmodel",
     "sse_starlette",
