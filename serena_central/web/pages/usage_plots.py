@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from pathlib import PurePath
 
 from serena_central.store.usage_store import BUCKET_MS, Total
-from serena_central.transcripts.reports import Block
+from serena_central.transcripts.reports import IN_BLOCKS, Block
 from serena_central.web.pages.plot import Plot, Series, Timeline, plot
 from serena_central.web.pages.rendering import count
 
@@ -47,7 +47,7 @@ def burn_rate(totals: Sequence[Total], block: Block) -> Plot:
     times = [start + step * BUCKET_S for step in range(round((block.ends_at - start) / BUCKET_S))]
     spent: dict[int, float] = {}
     for one in totals:
-        if one.client == "claude-code":
+        if one.client in IN_BLOCKS:
             spent[one.bucket] = spent.get(one.bucket, 0.0) + one.cost
     values = [spent.get(int(at) // BUCKET_S, 0.0) for at in times]
     unit = f"dollars per quarter of an hour since {time.strftime('%H:%M', time.gmtime(start))} UTC"
