@@ -1,7 +1,6 @@
 """How every page looks: on a desk and a phone, light and dark, and to who does not see it (axe-core)."""
 
 from collections.abc import AsyncGenerator
-from typing import Any
 
 import pytest
 from playwright.async_api import Page, ViewportSize
@@ -28,20 +27,12 @@ async def life(tmp_path_factory: pytest.TempPathFactory) -> AsyncGenerator[Life]
 async def test_every_page_is_readable_by_everybody_and_nothing_is_cut_off(
     life: Life, person: OpenPage, scheme: str
 ) -> None:
-    SHOTS.mkdir(parents=True, exist_ok=True)
-    found: dict[str, Any] = {}
+    found: dict[str, list[str]] = {}
     async with person(life.central, color_scheme=scheme, viewport=DESK, bypass_csp=True) as page:
         for name, url in _pages(life).items():
             await page.goto(url)
-            await page.locator("h1").first.wait_for(state="attached")
-            for width, size in {"desk": DESK, "tablet": TABLET, "phone": PHONE}.items():
-                await page.set_viewport_size(size)
-                await page.screenshot(path=SHOTS / f"{name}-{scheme}-{width}.png", full_page=True)
-                found[name, width] = await violations(page)
-                if await page.evaluate("document.documentElement.scrollWidth") > size["width"]:
-                    found[name, width].append("something is cut off")
-                found[name, width] += [f"a word is broken: {word}" for word in await page.evaluate(BROKEN_WORDS)]
-    assert {page: violations for page, violations in found.items() if violations} == {}
+            found |= await unreadable(page, f"{name}-{scheme}")
+    assert found == {}
 
 
 @pytest.mark.parametrize("width", [390, 820, 1280])
@@ -77,6 +68,25 @@ BROKEN_WORDS = """() => {
 }"""
 """Words that are on more than one line; lines of code and of protocols are broken where they must be."""
 
+CUT_OFF = """() => [...document.querySelectorAll("main *")]
+    .filter((one) => one.checkVisibility() && one.getBoundingClientRect().right > innerWidth)
+    .map((one) => one.outerHTML.slice(0, 160)).slice(0, 4)
+"""
+"""What is partly right of the screen; what scrolls by itself, too."""
+
+HIDDEN_QUESTIONS = """() => {
+    const hidden = [];
+    for (const details of document.querySelectorAll("details.confirm")) {
+        if (!details.checkVisibility()) continue;
+        details.open = true;
+        const box = details.querySelector(".sure").getBoundingClientRect();
+        if (box.left < 0 || box.right > innerWidth || box.top + scrollY < 0) hidden.push(details.id);
+        details.open = false;
+    }
+    return hidden;
+}"""
+"""Questions before an action that nobody could scroll to."""
+
 
 async def test_who_is_outside_is_told_readably(life: Life, person: OpenPage) -> None:
     async with person(life.central, bypass_csp=True) as page:
@@ -92,6 +102,23 @@ def _pages(life: Life) -> dict[str, str]:
         or "overview": life.address(page)
         for page in PAGES
     }
+
+
+async def unreadable(page: Page, name: str) -> dict[str, list[str]]:
+    """What is wrong with the page that is open, by the name of the picture that is taken of it at each width."""
+    SHOTS.mkdir(parents=True, exist_ok=True)
+    found: dict[str, list[str]] = {}
+    await page.locator("h1").first.wait_for(state="attached")
+    for width, size in {"desk": DESK, "tablet": TABLET, "phone": PHONE}.items():
+        picture = f"{name}-{width}"
+        await page.set_viewport_size(size)
+        await page.screenshot(path=SHOTS / f"{picture}.png", full_page=True)
+        found[picture] = await violations(page)
+        if await page.evaluate("document.documentElement.scrollWidth") > size["width"]:
+            found[picture].append(f"something is cut off: {await page.evaluate(CUT_OFF)}")
+        found[picture] += [f"a word is broken: {word}" for word in await page.evaluate(BROKEN_WORDS)]
+        found[picture] += [f"a question is out of sight: {name}" for name in await page.evaluate(HIDDEN_QUESTIONS)]
+    return {picture: wrong for picture, wrong in found.items() if wrong}
 
 
 async def violations(page: Page) -> list[str]:
