@@ -18,13 +18,13 @@ from starlette.responses import HTMLResponse, PlainTextResponse, RedirectRespons
 from starlette.routing import compile_path
 
 from serena_central.access.auth import login_of, restricted_user
-from serena_central.core.errors import SerenaCentralError, ToolRefused
+from serena_central.core.errors import InvalidArguments, SerenaCentralError, ToolRefused
 from serena_central.core.tracing import new_call_id
 from serena_central.web.pages.csrf import ForeignRequest, login_required
 from serena_central.web.pages.forms import Form, read_form
 from serena_central.web.pages.live import PAGES_OF_STREAM, Feed, Live
 from serena_central.web.pages.page import BELOW, Frame, Link, Page, Visit
-from serena_central.web.pages.rendering import render
+from serena_central.web.pages.rendering import bounded, render
 from serena_central.web.responses import HUNG_UP, NotFound, status_of
 from serena_central.web.web_services import WebServices
 
@@ -35,6 +35,12 @@ USERS_HOME = "/sessions"
 
 CAUGHT_UP_S = 0.5
 """How long a page waits for queued writes: a database that is locked must not hold it up."""
+
+QUERY_CHARS = 300
+"""Of one choice in an address."""
+
+ANY_LENGTH = ("root", "after")
+"""Folders of projects, and the row that a page of a list follows, which holds what the list is sorted by."""
 
 Action = Callable[[Visit, Form], Awaitable[str]]
 """Does what a person asked for, and says in a sentence what was done."""
@@ -80,6 +86,7 @@ class Endpoints:
         return self.translating(make)
 
     async def _whole(self, page: Page, request: Request, visit: Visit) -> Response:
+        _check_lengths(visit)
         frame = self._frame(page, request)
         if any(section.recorded for section in page.sections.values()):
             with anyio.move_on_after(CAUGHT_UP_S):
@@ -230,6 +237,17 @@ async def _made(page: Page, visit: Visit) -> dict[str, msgspec.Struct]:
         if name in failed:
             raise failed[name]
     return made
+
+
+def _check_lengths(visit: Visit) -> None:
+    """Every link of a list repeats what was chosen: a page would be many times as large as what was sent.
+
+    Raises:
+        InvalidArguments
+    """
+    for name, value in visit.query.items():
+        if name not in ANY_LENGTH and max(len(name), len(value)) > QUERY_CHARS:
+            raise InvalidArguments(f"{bounded(name, 40)!r} in the address has more than {QUERY_CHARS} characters.")
 
 
 def _may_see(visit: Visit, page: Page | None) -> bool:
