@@ -50,7 +50,7 @@ def status(*, address: str, as_json: bool) -> None:
     if said.problem:
         raise ClusterError(said.problem)
     if as_json:
-        print_json(said)
+        _print_json(said)
         return
     for node in said.nodes:
         state = f"silent for {node.heard_s_ago} s" if node.state == "silent" else node.state
@@ -63,6 +63,13 @@ def status(*, address: str, as_json: bool) -> None:
             click.echo(f"  {host.root}  epoch {host.epoch}, {_told(host)}")
     if not said.nodes:
         click.echo("No nodes.")
+
+
+def _print_json(said: Any) -> None:
+    """As `/api/v1/cluster` answers."""
+    import msgspec  # late, as in all commands
+
+    print_json(msgspec.to_builtins(said))
 
 
 def _told(host: "HostView") -> str:
@@ -82,7 +89,7 @@ def logs(*, address: str, as_json: bool, session: str | None, count: int) -> Non
     """The newest records of the logs of all project hosts, on all nodes."""
     said = _asked(address, lambda directory: _view(directory).records(session, count))
     if as_json:
-        print_json(said)
+        _print_json(said)
         return
     for one in said.records:
         click.echo(f"{one.node} {one.host}: {printable(one.text)}")
@@ -99,7 +106,7 @@ def doctor(*, address: str, as_json: bool) -> None:
 
     said = _asked(address, lambda directory: _view(directory).checks())
     if as_json:
-        print_json(said)
+        _print_json(said)
     else:
         for one in said.checks:
             click.echo(f"{one.node}: {MARKS[one.state]} {one.name}: {printable(one.says)}")

@@ -18,11 +18,12 @@ GRID_S = 0.5
 then, which costs more than most of the work."""
 
 
-def aligned(after_s: float) -> float:
-    """The delay in seconds, nearest to `after_s`, that ends on the grid; `after_s` itself where that is shorter."""
+def aligned(after_s: float, now: float | None = None) -> float:
+    """The delay in seconds, nearest to `after_s`, that ends on the grid; `after_s` itself where that is shorter. `now`
+    is the event loop's time: anyio does not know it in a callback of a loop that it did not start."""
     if after_s < GRID_S:
         return after_s
-    now = anyio.current_time()
+    now = anyio.current_time() if now is None else now
     return round((now + after_s) / GRID_S) * GRID_S - now
 
 

@@ -50,7 +50,7 @@ class RunningTime:
         def tick() -> None:
             nonlocal timer
             self._look()
-            timer = loop.call_later(aligned(TICK_S), tick)
+            timer = loop.call_later(aligned(TICK_S, loop.time()), tick)
 
         self._seen_at, self._ticks = self._clock(), True
         timer = loop.call_later(aligned(TICK_S), tick)

@@ -34,6 +34,8 @@ class RunningCluster:
     token: str
     url: str = ""
     processes: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
+    given: dict[str, str] = field(default_factory=dict)
+    """Environment variables of all processes."""
 
     def env(self, home: str) -> dict[str, str]:
         servers = self.folder / home / "home"
@@ -42,18 +44,22 @@ class RunningCluster:
         if not (servers / "servers").exists():
             (servers / "servers").symlink_to(REPOSITORY / "build/servers-home/servers")
         ray = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": self.token}
-        return environment(self.folder / home, **ray, SERENA_CENTRAL_TRUSTED_ROOTS=str(self.folder))
+        return environment(self.folder / home, **ray, **self.given, SERENA_CENTRAL_TRUSTED_ROOTS=str(self.folder))
 
     def command(self, *arguments: str, home: str = "front") -> subprocess.CompletedProcess[str]:
         return subprocess.run(
             [PROGRAM, *arguments], env=self.env(home), capture_output=True, text=True, timeout=PATIENCE_S, check=False
         )
 
-    def start(self, home: str, ready: str, *arguments: str) -> None:
+    def start(self, home: str, ready: str, *arguments: str, env: dict[str, str] | None = None) -> None:
         log = self.folder / f"{home}.log"
         with log.open("wb") as sink:
             self.processes[home] = subprocess.Popen(
-                [PROGRAM, *arguments], env=self.env(home), stdout=sink, stderr=sink, start_new_session=True
+                [PROGRAM, *arguments],
+                env=self.env(home) | (env or {}),
+                stdout=sink,
+                stderr=sink,
+                start_new_session=True,
             )
         until(lambda: ready in log.read_text() or self.processes[home].poll() is not None)
         assert self.processes[home].poll() is None, log.read_text()
@@ -78,10 +84,9 @@ class RunningCluster:
 
     def post(self, tool: str, session: str = "one", **arguments: Any) -> httpx.Response:
         token = (self.folder / "front/home/token").read_text().strip()
-        headers = {"authorization": f"Bearer {token}", "x-serena-session": session}
-        return httpx.post(
-            f"{self.url}/api/v1/tools/{tool}", json={"arguments": arguments}, headers=headers, timeout=PATIENCE_S
-        )
+        headers = {"authorization": f"Bearer {token}"}
+        body = {"arguments": arguments, "session": session}
+        return httpx.post(f"{self.url}/api/v1/tools/{tool}", json=body, headers=headers, timeout=PATIENCE_S)
 
     def call(self, tool: str, session: str = "one", **arguments: Any) -> str:
         response = self.post(tool, session, **arguments)

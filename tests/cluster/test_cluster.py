@@ -109,6 +109,23 @@ def test_a_drained_node_holds_nothing_and_a_root_moves_where_it_is_told(cluster:
     assert "no node" in wrong.stderr
 
 
+def test_logs_are_collected_by_session_and_every_node_is_checked(cluster: RunningCluster) -> None:
+    address = f"127.0.0.1:{cluster.port}"
+    for name, session in (("shop", "mine"), ("bank", "another")):
+        cluster.call("find_symbol", session, name_path_pattern="Cart", project=name)
+    found = cluster.command("cluster", "logs", "--cluster", address, "--session", "mine", "--json")
+    assert found.returncode == 0, found.stderr
+    records = json.loads(found.stdout)["records"]
+    assert records
+    assert all(one["host"].startswith("shop-") and "find_symbol" in one["text"] for one in records)
+    everything = cluster.command("cluster", "logs", "--cluster", address)
+    assert {"shop-", "bank-"} <= {line.split()[1][:5] for line in everything.stdout.splitlines()}
+    status = cluster.command("cluster", "status", "--cluster", address, "--json")
+    assert {one["name"] for one in json.loads(status.stdout)["nodes"]} == {"a", "b"}, status.stderr
+    checked = cluster.command("cluster", "doctor", "--cluster", address, "--json")
+    assert {one["node"] for one in json.loads(checked.stdout)["checks"]} == {"a", "b"}, checked.stderr
+
+
 def test_what_no_node_has_is_an_error_and_not_a_wait(cluster: RunningCluster, tmp_path: Path) -> None:
     refused = cluster.post("find_symbol", name_path_pattern="A", project=str(tmp_path))
     assert refused.status_code >= 400

@@ -24,7 +24,7 @@ from tests.cluster.conftest import RunningCluster, running_cluster
 from tests.support.mcp import RawClient, messages_in, text_of
 from tests.support.postgresql import Cluster
 
-pytestmark = [pytest.mark.cluster, pytest.mark.anyio]
+pytestmark = [pytest.mark.cluster, pytest.mark.slow, pytest.mark.anyio]
 
 ROUNDS = int(os.environ.get("SERENA_TORTURE_ROUNDS", "1"))
 PATIENCE_S = 120
