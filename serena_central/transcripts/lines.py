@@ -120,17 +120,21 @@ def decode(decoder: "JsonDecoder[Record]", offset: int, content: bytes, drop: Dr
 
 def _marked(block: bytes, markers: Sequence[bytes]) -> Iterator[tuple[int, int]]:
     """Where lines begin and end that hold one of the markers."""
-    places = [block.find(marker) for marker in markers]
-    while True:
-        found = [place for place in places if place >= 0]
-        if not found:
-            return
-        place = min(found)
+    size = len(block)
+    places = [_place(block, marker, 0) for marker in markers]
+    while (place := min(places)) < size:
         first = block.rfind(b"\n", 0, place) + 1
-        end = block.find(b"\n", place)
-        end = len(block) if end < 0 else end
+        end = _place(block, b"\n", place)
         yield first, end
-        places = [block.find(marker, end) if 0 <= at < end else at for at, marker in zip(places, markers, strict=True)]
+        for number, at in enumerate(places):
+            if at < end:
+                places[number] = _place(block, markers[number], end)
+
+
+def _place(block: bytes, marker: bytes, start: int) -> int:
+    """Where a marker stands, the block's end where it does not."""
+    found = block.find(marker, start)
+    return len(block) if found < 0 else found
 
 
 def _cut_off(start: int, block: bytes) -> Iterator[tuple[int, bytes]]:
