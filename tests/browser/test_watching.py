@@ -190,8 +190,8 @@ async def test_what_one_marked_opened_and_scrolled_to_stays_while_news_come(
         place = await page.evaluate(
             """() => {
                 const log = document.querySelector(".log");
-                log.scrollTop = 300;
-                const own = [...log.children].find((one) => one.textContent.includes("line 60"));
+                log.scrollTop = 20;
+                const own = [...log.children].find((one) => one.textContent.includes("line 70"));
                 const line = own.querySelector(".text");
                 getSelection().selectAllChildren(line);
                 return line.getBoundingClientRect().top - log.getBoundingClientRect().top;
@@ -207,7 +207,7 @@ async def test_what_one_marked_opened_and_scrolled_to_stays_while_news_come(
                 return [getSelection().toString(), top - log.getBoundingClientRect().top];
             }"""
         )
-        assert marked == "line 60"
+        assert marked == "line 70"
         assert abs(now - place) < 2
         await expect(page.get_by_role("button", name="Terminate")).to_be_visible()
 

@@ -12,6 +12,7 @@ from serena_central.core.events import EventBus
 from serena_central.sessions.accounts import Accounts
 from serena_central.sessions.manager import SessionManager
 from serena_central.sessions.other_fronts import OtherFronts
+from serena_central.sessions.record import SessionRecorder
 from serena_central.sessions.session import ClientIdentity
 from serena_central.sessions.users import MOST_ROOTS, User, Users, new_account, user_name
 from serena_central.store.store import Store
@@ -37,6 +38,7 @@ class World:
         self.lost: list[str] = []
         self.accounts.on_lost.append(self.lost.append)
         self.reloaded = 0
+        self.recorder: SessionRecorder | None = None
         self.fronts = OtherFronts(
             self.store, self.sessions, self.accounts, self.bus, front=front, reload_settings=self.reload
         )

@@ -34,7 +34,8 @@ async def two(url: str) -> AsyncGenerator[tuple[World, World]]:
         async with anyio.create_task_group() as tasks:
             for world in worlds:
                 await tasks.start(world.store.run)
-                await tasks.start(SessionRecorder(world.sessions, world.store, world.bus).run)
+                world.recorder = SessionRecorder(world.sessions, world.store, world.bus)
+                await tasks.start(world.recorder.run)
                 await tasks.start(world.accounts.run)
                 await tasks.start(world.fronts.run)
             await until(lambda: all(world.fronts.listening for world in worlds))
@@ -47,7 +48,10 @@ async def until(fits: Callable[[], bool]) -> None:
         await anyio.sleep(0.005)
 
 
-def held_by(world: World, session: str = "s-1") -> Session:
+async def held_by(world: World, session: str = "s-1") -> Session:
+    """A session that comes to this server, as the endpoint has it begin."""
+    assert world.recorder is not None
+    await world.recorder.take_over(session)
     return world.sessions.identify(ClientIdentity(credential="me", explicit_id=session))
 
 
@@ -58,7 +62,7 @@ async def test_notices_alone_bring_what_another_server_did(cluster: Cluster, mon
         await until(lambda: other.users.of_token(token.encode()) is not None)
         await one.accounts.revoke("ada", "me")
         await until(lambda: bool(other.lost))
-        mine, theirs = held_by(one), held_by(other)
+        mine, theirs = await held_by(one), await held_by(other)
         one.sessions.terminate("s-1", "me")
         await until(lambda: theirs.termination is not None)
         other.sessions.revive("s-1")
@@ -77,9 +81,9 @@ async def test_more_notices_than_the_driver_keeps_are_no_loss(
     async with two(cluster.database("many")) as (one, other):
         monkeypatch.setattr("serena_central.sessions.other_fronts.POLL_S", 3600.0)
         names = [f"s-{number}" for number in range(300)]
-        theirs = [held_by(other, name) for name in names]
+        theirs = [await held_by(other, name) for name in names]
         for name in names:
-            held_by(one, name)
+            await held_by(one, name)
             one.sessions.terminate(name, "me")
         await one.store.writer.flush()
         await until(lambda: all(session.termination is not None for session in theirs))
@@ -90,8 +94,8 @@ async def test_what_happened_while_no_notices_came_is_learnt_from_the_database(
 ) -> None:
     monkeypatch.setattr("serena_central.sessions.other_fronts.POLL_S", 0.05)
     async with two(cluster.database("lost")) as (one, other):
-        theirs = held_by(other)
-        held_by(one)
+        theirs = await held_by(other)
+        await held_by(one)
         await one.store.writer.flush()
         cluster.execute("CHECKPOINT")  # the tests' cluster does not wait for the disk
         cluster.kill()
