@@ -190,7 +190,7 @@ async def test_what_one_marked_opened_and_scrolled_to_stays_while_news_come(
         place = await page.evaluate(
             """() => {
                 const log = document.querySelector(".log");
-                log.scrollTop = 20;
+                log.scrollTop = 45;
                 const own = [...log.children].find((one) => one.textContent.includes("line 70"));
                 const line = own.querySelector(".text");
                 getSelection().selectAllChildren(line);
