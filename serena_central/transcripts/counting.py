@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import msgspec
 
 from serena_central.store.usage_store import KnownFile, StoredRequest, UsageStore, UsageWriter
-from serena_central.transcripts.parallel_reading import Job, readings
+from serena_central.transcripts.parallel_reading import PARALLEL_BYTES, Job, readings
 from serena_central.transcripts.pricing import Prices
 from serena_central.transcripts.reading import Reading, add
 from serena_central.transcripts.requests import Origin, Request
@@ -17,7 +17,7 @@ from serena_central.transcripts.roots import Root, transcripts_in
 BATCH = 50_000
 """Requests held in memory before they are written."""
 
-BATCH_BYTES = 300_000_000
+BATCH_BYTES = 150_000_000
 """Bytes read between two transactions at most: what an interrupted run does again."""
 
 
@@ -47,7 +47,10 @@ def update(store: UsageStore, roots: Sequence[Root], prices: Prices) -> Update:
     known = store.files()
     batch = _Batch(prices)
     jobs = [Job(found, known.get(found.path)) for found in transcripts_in(roots, done.unreadable.append)]
-    with readings([job for job in jobs if job.is_due]) as results:
+    due = [job for job in jobs if job.is_due]
+    if sum(job.size for job in due) >= PARALLEL_BYTES:
+        prices.load_soon()
+    with readings(due) as results:
         for job, reading in results:
             if isinstance(reading, OSError):
                 done.unreadable.append(f"{job.found.path}: {reading.strerror or reading}")

@@ -6,6 +6,7 @@ no network.
 """
 
 import importlib.util
+import threading
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from functools import cache
@@ -114,6 +115,10 @@ class Prices:
             return exact
         fitting = [name for name in self._overrides if name.endswith("*") and model.startswith(name[:-1])]
         return self._overrides[max(fitting, key=len)] if fitting else None
+
+    def load_soon(self) -> None:
+        """Has the published prices imported while others read: they are needed by the first requests."""
+        threading.Thread(target=_snapshot, daemon=True).start()
 
     def stamp(self) -> str:
         """What differs when a request may cost something else than before."""
