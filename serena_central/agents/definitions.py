@@ -14,7 +14,7 @@ from typing import Any, Literal, NamedTuple, cast
 
 import msgspec
 
-from serena_central.claude_config.locations import AGENTS, FOLDER, Locations
+from serena_central.claude_config.locations import AGENTS, Locations
 from serena_central.claude_config.problems import Place, Problem, Severity, brief
 from serena_central.config.document import Document, DocumentError, parse_document, read_whole
 
@@ -72,10 +72,10 @@ class Definitions(NamedTuple):
 
 def folders(root: Path, locations: Locations) -> Iterator[tuple[Path, Origin]]:
     """Where definitions may be, the first of a name wins."""
-    of_user = locations.user_folder / AGENTS
-    if root / FOLDER / AGENTS != of_user:  # they are one for the home folder: sessions without a project are there
-        yield root / FOLDER / AGENTS, Origin.PROJECT
-    yield of_user, Origin.USER
+    brought = locations.brought_folder(root)
+    if brought is not None:
+        yield brought / AGENTS, Origin.PROJECT
+    yield locations.user_folder / AGENTS, Origin.USER
 
 
 def definitions_of(root: Path, locations: Locations, *, trusted: bool) -> Definitions:

@@ -22,8 +22,9 @@ KEYS = (
 
 def files_of(root: Path, locations: Locations) -> Iterator[tuple[Path, Path]]:
     """The files that may bring something, each with the repository's folder that it must not lead out of."""
-    if root / FOLDER / SETTINGS != locations.user_folder / SETTINGS:  # of the home folder: the user's own
-        yield root / FOLDER / SETTINGS, root
+    brought = locations.brought_folder(root)
+    if brought is not None:
+        yield brought / SETTINGS, root
     yield root / FOLDER / LOCAL_SETTINGS, root
     for folder in server_folders(root, locations):
         yield folder / PROJECT_SERVERS, folder

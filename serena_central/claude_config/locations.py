@@ -94,6 +94,17 @@ class Locations:
             return self.home / named[2:]
         return Path(named).absolute()
 
+    def brought_folder(self, root: Path) -> Path | None:
+        """The `.claude` folder that a root brings, there or not; None where it is the user's own by any path: that of
+        the home folder, where sessions without a project are."""
+        folder, own = root / FOLDER, self.user_folder
+        if folder == own:
+            return None
+        try:
+            return None if folder.samefile(own) else folder
+        except OSError:  # one of them is not there
+            return folder
+
     def managed_files(self) -> list[Path]:
         """`managed-settings.json`, then the files of `managed-settings.d` by name; they need not be there."""
         folder = self.managed_folder

@@ -46,11 +46,11 @@ def tier_files(root: Path, locations: Locations) -> Iterator[TierFile]:
     """All files that may say something about a root, in the order of their loading; they need not be there."""
     for path in locations.managed_files():
         yield TierFile(Tier.ENTERPRISE, path, root)
-    of_user = locations.user_folder / SETTINGS
-    yield TierFile(Tier.USER, of_user, root)
+    yield TierFile(Tier.USER, locations.user_folder / SETTINGS, root)
     for folder in reversed(list(locations.around(root))):
         for tier, name in ((Tier.PROJECT, SETTINGS), (Tier.LOCAL, LOCAL_SETTINGS)):
             yield TierFile(tier, folder / FOLDER / name, folder, folder, rules_only=True)
-    if root / FOLDER / SETTINGS != of_user:  # they are one for the home folder: sessions without a project are there
-        yield TierFile(Tier.PROJECT, root / FOLDER / SETTINGS, root, root)
+    brought = locations.brought_folder(root)
+    if brought is not None:
+        yield TierFile(Tier.PROJECT, brought / SETTINGS, root, root)
     yield TierFile(Tier.LOCAL, root / FOLDER / LOCAL_SETTINGS, root, root)

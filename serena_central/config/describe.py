@@ -53,13 +53,23 @@ def describe(loaded: Loaded[Settings]) -> list[Row]:
     settings = settings_of(type(loaded.value))
     order = list(settings)
     rows: list[Row] = []
-    for key in sorted(loaded.origins, key=lambda key: (order.index(_base(key, settings)), key)):
+    values = values_of(loaded)
+    for key in sorted(values, key=lambda key: (order.index(_base(key, settings)), key)):
+        setting = settings[_base(key, settings)]
+        origin = ", ".join(str(origin) for origin in loaded.origins[key])
+        rows.append(Row(key, _shown(setting, values[key]), origin, setting.description))
+    return rows
+
+
+def values_of(loaded: Loaded[Settings]) -> dict[str, Any]:
+    """Every value by its key as `describe` has it, secrets included: for comparing, never to be shown."""
+    settings = settings_of(type(loaded.value))
+    found: dict[str, Any] = {}
+    for key in loaded.origins:
         base = _base(key, settings)
         value = get(loaded.value, base)
-        shown = value if base == key else value[key.partition(".")[2]]
-        origin = ", ".join(str(origin) for origin in loaded.origins[key])
-        rows.append(Row(key, _shown(settings[base], shown), origin, settings[base].description))
-    return rows
+        found[key] = value if base == key else value[key.partition(".")[2]]
+    return found
 
 
 def _base(key: str, settings: dict[str, Setting]) -> str:

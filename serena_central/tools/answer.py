@@ -325,7 +325,7 @@ def fit(results: Mapping[str, Any], limit: int, *, grouped: bool) -> Fitted:
     says, text, fitted = _fit(results, limit, limit, grouped=grouped)
     for chars in _shorter("\n".join([*says, text]), limit):
         says, text, fitted = _fit(results, chars, limit, grouped=grouped)
-        if _size("\n".join([*says, text])) <= limit:
+        if size_of("\n".join([*says, text])) <= limit:
             break
     for name, result in results.items():
         if isinstance(result, Listing) and fitted[name].shown:
@@ -335,14 +335,14 @@ def fit(results: Mapping[str, Any], limit: int, *, grouped: bool) -> Fitted:
 
 def _shorter(text: str, limit: int) -> Iterator[int]:
     """Numbers of characters to try for a text that has more bytes than `limit`; the last fits whatever is in it."""
-    size = _size(text)
+    size = size_of(text)
     if size > limit and not text.isascii():
         yield len(text) * limit // size
         yield len(text) * limit // size * 3 // 4
         yield limit // MOST_BYTES
 
 
-def _size(text: str) -> int:
+def size_of(text: str) -> int:
     """Bytes."""
     return len(text) if text.isascii() else len(text.encode())
 

@@ -12,7 +12,7 @@ import anyio
 import anyio.to_thread
 
 from serena_central.config.changing import value_in, with_value
-from serena_central.config.describe import describe
+from serena_central.config.describe import describe, values_of
 from serena_central.config.document import DocumentError
 from serena_central.config.layers import Loaded
 from serena_central.config.settings import LIVE_SETTINGS, ServerSettings
@@ -79,15 +79,16 @@ class LiveSettings:
         if self._services.loaded.again is None:
             return []
         try:
-            fresh = describe(await self._loaded_again())
+            loaded = await self._loaded_again()
         except ConfigError as error:
             return [f"The settings can't be read again, and no server could start with them: {error}"]
-        known = {row.key: row for row in describe(self._services.loaded)}
-        kept = {row.key for row in fresh}
+        known, fresh = values_of(self._services.loaded), values_of(loaded)
         changed = [
-            f"{row.key} ({row.origin})" for row in fresh if row.key not in known or known[row.key].value != row.value
+            f"{row.key} ({row.origin})"
+            for row in describe(loaded)
+            if row.key not in known or known[row.key] != fresh[row.key]
         ]
-        changed += [key for key in known if key not in kept]  # entries that are gone
+        changed += [key for key in known if key not in fresh]  # entries that are gone
         if not changed:
             return []
         return [f"Changed since the server read them: {', '.join(changed)}. `serena-central restart` applies them."]

@@ -19,7 +19,7 @@ import msgspec
 from serena_central.config.profiles import Context, Mode, Profiles
 from serena_central.config.settings import ServerSettings, SharedSettings
 from serena_central.core.client_channel import ClientChannel, ClientRequest, Method, client_channel
-from serena_central.core.errors import ClientCannotAnswer, UpstreamQuestionRefused, restart_command
+from serena_central.core.errors import ClientCannotAnswer, HubUnavailable, UpstreamQuestionRefused, restart_command
 from serena_central.core.event_kinds import SessionDisconnected, SessionForgotten, SessionKilled
 from serena_central.core.events import EventBus
 from serena_central.core.late_imports import import_patiently
@@ -198,6 +198,9 @@ NONE = Offered({}, 0, None)
 
 HUB = "serena_central.hub.hub"
 
+RUNS_WITHIN_S = 60.0
+"""The hub's import takes half a second, and minutes on no machine."""
+
 
 class UpstreamOffer:
     """Belongs to the event loop's thread."""
@@ -253,9 +256,16 @@ class UpstreamOffer:
         return self._hub if self._runs.is_set() else None
 
     async def hub(self) -> "Hub":
-        """The hub, which is started if it does not run yet."""
+        """The hub, which is started if it does not run yet.
+
+        Raises:
+            HubUnavailable
+        """
         self._wanted.set()
-        await self._runs.wait()
+        with anyio.move_on_after(RUNS_WITHIN_S):
+            await self._runs.wait()
+        if not self._runs.is_set():
+            raise HubUnavailable(RUNS_WITHIN_S)
         assert self._hub is not None
         return self._hub
 

@@ -20,7 +20,7 @@ from serena_central.core.tracing import phase
 from serena_central.projects.project import Project
 from serena_central.projects.scope import Ask, Scope, resolve_scope
 from serena_central.sessions.session import ActiveProject, Session
-from serena_central.tools.answer import MAX_CHARS, Answer, Content, Listing, PassedOn, fit, holds_nothing, page
+from serena_central.tools.answer import MAX_CHARS, Answer, Content, Listing, PassedOn, fit, holds_nothing, page, size_of
 from serena_central.tools.catalogue import PATH_PARAMETERS, Tool
 from serena_central.tools.context import Services, ToolCall
 from serena_central.tools.grouped_call import check_cursor, on_projects
@@ -185,7 +185,7 @@ class LocalHost:
             results = {"": result}
         for text in self._services.gating.news(call.session):
             call.note(text)
-        room = max(limit - len("\n".join(call.notes)), limit // 2)
+        room = max(limit - size_of("\n".join(call.notes)), limit // 2)
         with phase("shaping"):
             fitted = fit(results, room, grouped=scope.grouped)
         if fitted.data is not None and len(fitted.data) <= EMPTY_CHARS and _is_empty(results, fitted.data):

@@ -4,12 +4,13 @@ A run that is interrupted keeps what it has read. What is read twice counts once
 """
 
 from collections.abc import Sequence
+from contextlib import nullcontext
 
 import msgspec
 
 from serena_central.store.usage_store import KnownFile, StoredRequest, UsageStore, UsageWriter
 from serena_central.transcripts.parallel_reading import PARALLEL_BYTES, Job, readings
-from serena_central.transcripts.pricing import Prices
+from serena_central.transcripts.pricing import Prices, imported_beside
 from serena_central.transcripts.reading import Reading, add
 from serena_central.transcripts.requests import Origin, Request
 from serena_central.transcripts.roots import Root, transcripts_in
@@ -48,9 +49,8 @@ def update(store: UsageStore, roots: Sequence[Root], prices: Prices) -> Update:
     batch = _Batch(prices)
     jobs = [Job(found, known.get(found.path)) for found in transcripts_in(roots, done.unreadable.append)]
     due = [job for job in jobs if job.is_due]
-    if sum(job.size for job in due) >= PARALLEL_BYTES:
-        prices.load_soon()
-    with readings(due) as results:
+    is_long = sum(job.size for job in due) >= PARALLEL_BYTES
+    with imported_beside() if is_long else nullcontext(), readings(due) as results:
         for job, reading in results:
             if isinstance(reading, OSError):
                 done.unreadable.append(f"{job.found.path}: {reading.strerror or reading}")

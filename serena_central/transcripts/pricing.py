@@ -6,8 +6,9 @@ no network.
 """
 
 import importlib.util
-import threading
-from collections.abc import Mapping
+from collections.abc import Generator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
@@ -116,16 +117,20 @@ class Prices:
         fitting = [name for name in self._overrides if name.endswith("*") and model.startswith(name[:-1])]
         return self._overrides[max(fitting, key=len)] if fitting else None
 
-    def load_soon(self) -> None:
-        """Has the published prices imported while others read: they are needed by the first requests."""
-        threading.Thread(target=_snapshot, daemon=True).start()
-
     def stamp(self) -> str:
         """What differs when a request may cost something else than before."""
         found = importlib.util.find_spec("genai_prices")
         data = Path(found.origin).with_name("data.py").stat() if found and found.origin else None
         given = sorted((name, msgspec.to_builtins(rates)) for name, rates in self._overrides.items())
         return f"{data and (data.st_size, data.st_mtime_ns)} {given}"
+
+
+@contextmanager
+def imported_beside() -> Generator[None]:
+    """Imports the published prices while the block runs: its first requests need them, and reading does not."""
+    with ThreadPoolExecutor(1, "prices") as thread:
+        thread.submit(_snapshot)
+        yield
 
 
 @cache

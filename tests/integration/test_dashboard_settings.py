@@ -92,6 +92,10 @@ async def test_what_was_changed_by_hand_since_the_start_is_said(
     async with central.http() as http:
         [sentence] = (await http.get("/api/v1/stats")).json()["settings_not_in_force"]
         assert "serena-central restart" in sentence
+        file.write_text(f"{FILE}alerts.webhook: http://127.0.0.1:1/hunter2\n")
+        [sentence] = (await http.get("/api/v1/stats")).json()["settings_not_in_force"]
+        assert "alerts.webhook" in sentence
+        assert "hunter2" not in sentence
         file.write_text("execute_shell: [\n")
         [sentence] = (await http.get("/api/v1/stats")).json()["settings_not_in_force"]
         assert "no server could start with them" in sentence

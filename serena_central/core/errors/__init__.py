@@ -33,6 +33,7 @@ the package.
     │   ├── PlanRefused          what it brings is not allowed, or its state does not permit it
     │   ├── InvalidPlan          its errors, each with file and line
     │   └── PlanNotFound
+    ├── HubUnavailable           the part that runs MCP servers has not started in time
     ├── UpstreamQuestionRefused  what an MCP server asks back can't be put to the client
     ├── MemoryNotFound           lists the names there are
     ├── MemoryChanged            not what the session has seen: what it is now
@@ -167,6 +168,7 @@ from serena_central.core.errors.task_errors import (
     TaskRefused,
 )
 from serena_central.core.errors.upstream_errors import (
+    HubUnavailable,
     UpstreamCallFailed,
     UpstreamError,
     UpstreamQuestionRefused,
@@ -199,6 +201,7 @@ __all__ = [
     "HostFenced",
     "HostLost",
     "HostUnavailable",
+    "HubUnavailable",
     "Inapplicable",
     "InstallFailed",
     "InvalidArguments",

@@ -48,6 +48,16 @@ class UpstreamCallFailed(UpstreamError):
         self.data = data
 
 
+class HubUnavailable(SerenaCentralError):
+    """The part that runs MCP servers has not started within `seconds`; the rest of the server works."""
+
+    def __init__(self, seconds: float) -> None:
+        super().__init__(
+            f"The MCP servers of the hub can't be reached: the hub has not started within {seconds:g} s. Call again; if"
+            " that does not help, `serena-central logs` says why, and `serena-central restart` restarts it."
+        )
+
+
 class UpstreamQuestionRefused(SerenaCentralError):
     """What an MCP server asks in the middle of a call (`method`) can't be put to the client."""
 

@@ -14,7 +14,7 @@ class AgentFiles:
     name = "agents"
 
     def __init__(self, locations: Locations) -> None:
-        self._of_user = f"{locations.user_folder}/{AGENTS}"
+        self._locations = locations
 
     def parts(self, root: Path) -> Mapping[str, str]:
         found: dict[str, str] = {}
@@ -31,8 +31,10 @@ class AgentFiles:
 
     def stamp(self, root: Path) -> Hashable:
         """None where there is no such folder, or it is the user's own."""
-        folder = None if f"{root}/{FOLDER}/{AGENTS}" == self._of_user else stamp_of(f"{root}/{FOLDER}/{AGENTS}")
-        return None if folder is None else (folder, *map(stamp_of, _files(root)))
+        folder = stamp_of(f"{root}/{FOLDER}/{AGENTS}")
+        if folder is None or self._locations.brought_folder(root) is None:
+            return None
+        return folder, *map(stamp_of, _files(root))
 
 
 def _files(root: Path) -> list[str]:

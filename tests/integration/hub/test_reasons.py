@@ -8,6 +8,7 @@ import anyio
 import pytest
 
 from serena_central.hub.snapshots import UpstreamState
+from serena_central.tools import offer
 from tests.support.central import running_central
 from tests.support.child import run_command, serving_child
 from tests.support.mcp import Era, text_of
@@ -82,6 +83,21 @@ async def test_the_reason_stands_while_the_next_start_runs(tmp_path: Path, user:
                 notes = json.dumps(await other.call("search_tools", query="x"))
                 assert "its last run failed: it ended with exit code 3" in notes
             tasks.cancel_scope.cancel()
+
+
+async def test_who_waits_for_a_hub_that_can_not_be_loaded_is_told(
+    tmp_path: Path, user: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def never(_module: str) -> None:
+        await anyio.sleep_forever()
+
+    monkeypatch.setattr(offer, "import_patiently", never)
+    monkeypatch.setattr(offer, "RUNS_WITHIN_S", 0.1)
+    settings_of_user(user, {"good": scripted()})
+    async with running_central(tmp_path, QUICK) as running, running.raw("modern") as client:
+        refused = await client.call("good__echo", text="x")
+        assert refused["isError"] is True
+        assert "the hub has not started within 0.1 s" in text_of(refused)
 
 
 async def test_the_command_line_says_why(tmp_path: Path, user: Path) -> None:

@@ -69,9 +69,12 @@ def test_agents_of_a_repository_that_is_not_trusted_are_held_back(where: Locatio
 def test_agents_of_the_home_folder_are_the_users_alone(where: Locations) -> None:
     """They are no repository's: who calls without a project is at home."""
     write(where, "~/.claude/agents/reviewer.md", agent("reviewer"))
-    found = definitions_of(where.home, where, trusted=False)
-    assert [one.origin for one in found.by_name.values()] == [Origin.USER]
-    assert (found.held_back, found.shadowed) == ((), ())
+    linked = where.home.with_name("linked")
+    linked.symlink_to(where.home)
+    for home in (where.home, linked):
+        found = definitions_of(where.home, Locations("linux", where.filesystem, home, {}), trusted=False)
+        assert [one.origin for one in found.by_name.values()] == [Origin.USER]
+        assert (found.held_back, found.shadowed) == ((), ())
 
 
 def test_a_head_with_colons_is_read_line_by_line(where: Locations) -> None:

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from serena_central.claude_config.effective import load
+from serena_central.claude_config.executable import executable_texts
 from serena_central.claude_config.locations import Locations
 from serena_central.claude_config.sources import State, servers_of
 from serena_central.claude_config.tiers import Tier
@@ -156,6 +157,18 @@ def test_a_repositorys_link_out_of_it_is_not_followed(machine: Machine, tmp_path
 def test_settings_of_the_home_folder_are_the_users_alone(machine: Machine) -> None:
     """They are no repository's: who calls without a project is at home, and what counts there needs no trust."""
     machine.user({"model": "u", "hooks": {}, "mcpServers": {"s": {"command": "run"}}})
-    found = load(machine.locations.home, machine.locations)
+    check_home(machine.locations.home, machine.locations)
+
+
+def test_a_home_folder_that_is_a_symlink_is_the_users_own_by_its_real_path_too(machine: Machine) -> None:
+    machine.user({"model": "u", "hooks": {}, "mcpServers": {"s": {"command": "run"}}})
+    linked = machine.filesystem / "linked"
+    linked.symlink_to(machine.home)
+    check_home(machine.home, Locations(machine.platform, machine.filesystem, linked, {}))
+
+
+def check_home(root: Path, locations: Locations) -> None:
+    found = load(root, locations)
     assert [one.file.tier for one in found.files] == [Tier.USER]
     assert servers_of(found, trusted=False).found[0].state is State.ENABLED
+    assert executable_texts(root, locations) == {}

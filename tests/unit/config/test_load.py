@@ -10,7 +10,7 @@ import yaml
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from serena_central.config.describe import describe, template
+from serena_central.config.describe import describe, template, values_of
 from serena_central.config.load import Sources, load_project_config, load_server_config, serena_home, variables
 from serena_central.config.model import get, settings_of
 from serena_central.config.settings import ProjectSettings, ServerSettings
@@ -166,6 +166,9 @@ def test_a_secret_is_neither_shown_nor_repeated_in_an_error(sources: Sources) ->
     rows = {row.key: row for row in describe(load_server_config({}, sources))}
     assert rows["database_url"].value == "(set; hidden)"
     assert not any("hunter2" in text for row in rows.values() for text in row)
+    other = load_server_config({}, with_environment(sources, serena_central_database_url="postgresql://me@host/db"))
+    assert {row.key: row.value for row in describe(other)} == {row.key: row.value for row in rows.values()}
+    assert values_of(other)["database_url"] == "postgresql://me@host/db"
     sources.user.write_text("database_url: [hunter2]\n")
     with pytest.raises(ConfigError) as caught:
         load_server_config({}, sources)

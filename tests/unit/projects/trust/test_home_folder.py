@@ -15,6 +15,9 @@ def test_the_home_folder_brings_nothing_that_needs_trust(tmp_path: Path) -> None
         (folder / ".claude" / "agents").mkdir(parents=True)
         (folder / ".claude" / "settings.json").write_text(SETTINGS)
         (folder / ".claude" / "agents" / "one.md").write_text("---\nname: one\n---\n")
-    for source in (ClaudeFiles(where), AgentFiles(where)):
-        assert source.parts(where.home) == {}
-        assert len(source.parts(where.home / "app")) == 1
+    linked = tmp_path / "linked"
+    linked.symlink_to(where.home)
+    for locations in (where, Locations("linux", tmp_path, linked, {})):
+        for source in (ClaudeFiles(locations), AgentFiles(locations)):
+            assert source.parts(where.home) == {}
+            assert len(source.parts(where.home / "app")) == 1
