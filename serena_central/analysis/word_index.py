@@ -151,7 +151,11 @@ async def state_of(project: Project) -> bytes | None:
     language servers, and the environment that imports are resolved in.
     """
     found = hashlib.blake2b(digest_size=16)
-    async for path, stamp in paced(sorted(project.tree.files.items())):
+    files = project.tree.files
+    async for path in paced(project.tree.below("")):
+        stamp = files.get(path)
+        if stamp is None:
+            return None  # it went meanwhile
         if project.languages.is_code(path):
             entry = project.index.entry(path)
             # A file that changes under the same stamp is indexed again (its event, or RACY_NS after a restart).

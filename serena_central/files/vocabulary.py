@@ -8,13 +8,14 @@ it is left out. Belongs to the event loop's thread, and reads in another one.
 
 import re
 import time
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import anyio
 import anyio.to_thread
 
 from serena_central.core.errors import PathError
+from serena_central.core.pacing import paced
 from serena_central.files.search import find_containing
 from serena_central.files.stamp import RACY_NS, Stamp
 from serena_central.files.text import decode, encodings_of, read_quickly
@@ -33,6 +34,9 @@ GONE_KEPT = 1000
 
 BATCH = 200
 """Files read in one turn of a thread: a tenth of a second, after which a cancelled call ends."""
+
+AT_ONCE = 2000
+"""Files that are asked before others have their turn: a millisecond."""
 
 _WORD = re.compile(rb"[A-Za-z_\x80-\xff][0-9A-Za-z_\x80-\xff]*")
 _UNREAD: tuple[None, bytes] = None, b""
@@ -55,14 +59,15 @@ class Vocabulary:
         """
         if len(self._filters) > len(files) + GONE_KEPT:
             self._filters = {path: known for path, known in self._filters.items() if path in files}
-        asked, known = [path for path in paths if path in files], self._filters.get
-        # Thousands of files: not a call of `_is_known` for each.
-        unread = {path: files[path] for path in asked if (known(path) or _UNREAD)[0] != files[path]}
+        asked = [path for path in paths if path in files]
+        unread: dict[str, Stamp] = {}
+        async for some in paced(_pieces(asked)):
+            unread |= self._unread(files, some)
         if sum(stamp.size for stamp in unread.values()) > READ_BYTES:
             return await find_containing(self._root, asked, name, encoding=self._encoding)
         await self._read(unread)
         forms = [[hash(word) for word in _WORD.findall(form)] for form in encodings_of(name, self._encoding)]
-        found = [self._with(asked, words) for words in forms]
+        found = [await self._with(asked, words) for words in forms]
         if len(found) == 1:
             return found[0]
         either = {path for some in found for path in some}
@@ -72,11 +77,20 @@ class Vocabulary:
         known = self._filters.get(path)
         return known is not None and known[0] == stamp
 
-    def _with(self, paths: Iterable[str], words: Iterable[int]) -> list[str]:
-        """Those of `paths` that may hold all words, given by their hashes. Thousands of files are asked at a time."""
-        found = list(paths)
-        for word in words:
-            found = _with_word(self._filters, found, word)
+    def _unread(self, files: Mapping[str, Stamp], paths: Iterable[str]) -> dict[str, Stamp]:
+        """Those of `paths` without a filter for their stamp. Thousands of files: not a call of `_is_known` for each."""
+        known, now = self._filters.get, files.get
+        stamps = ((path, now(path)) for path in paths)  # some may be gone meanwhile
+        return {path: stamp for path, stamp in stamps if stamp is not None and (known(path) or _UNREAD)[0] != stamp}
+
+    async def _with(self, paths: Sequence[str], words: Iterable[int]) -> list[str]:
+        """Those of `paths` that may hold all words, given by their hashes."""
+        found: list[str] = []
+        async for some in paced(_pieces(paths)):
+            kept = some
+            for word in words:
+                kept = _with_word(self._filters, kept, word)
+            found += kept
         return found
 
     async def _read(self, stamps: Mapping[str, Stamp]) -> None:
@@ -94,6 +108,10 @@ class Vocabulary:
                         self._filters[path] = stamp, read[path]
                     else:
                         self._filters.pop(path, None)
+
+
+def _pieces(paths: Sequence[str]) -> Iterator[Sequence[str]]:
+    return (paths[start : start + AT_ONCE] for start in range(0, len(paths), AT_ONCE))
 
 
 def _with_word(filters: Mapping[str, tuple[Stamp, bytes]], paths: Iterable[str], word: int) -> list[str]:

@@ -12,6 +12,7 @@ from bisect import bisect_left
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, NamedTuple, cast
 
 import msgspec
@@ -218,7 +219,7 @@ class Listing:
     def fitting(self, room: int, encode: Callable[[Any], str]) -> tuple[str, str, range]:
         """Text of as many items as `room` characters hold, one at least, the sentences that say which, and which."""
         window = self.window
-        folders = self._folders() if self.page.start == 0 else ""
+        folders = self._folders if self.page.start == 0 else ""
 
         def built(count: int) -> str:
             return encode(self.build(window.start, window.start + count))
@@ -246,6 +247,7 @@ class Listing:
             says += f" There were {self.page.total_before} on the first page: items may be missing or repeated."
         return says
 
+    @cached_property
     def _folders(self) -> str:
         shown, rest = by_folder(self.per_file)
         if len(shown) < 2:
@@ -264,23 +266,13 @@ def in_brief(total: int, per_file: Mapping[str, int], first: Sequence[Any]) -> d
 
 def by_folder(per_file: Mapping[str, int], most: int = FOLDERS) -> tuple[list[tuple[str, int]], int]:
     """Counts of at most `most` folders, the largest first and told apart furthest, and how much lies in others."""
-    below: dict[str, Counter[str]] = defaultdict(Counter)
-    within = Counter[str]()
-    for path, count in per_file.items():
-        within[path.rpartition("/")[0]] += count
-    for holder, count in within.items():  # a fifth as many as files
-        folder = ""
-        for part in holder.split("/") if holder else ():
-            inner = f"{folder}{part}/"
-            below[folder][inner] += count
-            folder = inner
-        below[folder][folder or "./"] += count
+    below = _below(per_file)
     shown = Counter(below[""])
     largest = [(-count, folder) for folder, count in shown.items()]
     heapq.heapify(largest)
     while largest:
         _, folder = heapq.heappop(largest)
-        parts = below.get(folder, Counter())
+        parts = below.get(folder, {})
         if folder == "./" or len(shown) - 1 + len(parts) > most:
             continue
         del shown[folder]
@@ -290,6 +282,27 @@ def by_folder(per_file: Mapping[str, int], most: int = FOLDERS) -> tuple[list[tu
                 heapq.heappush(largest, (-count, part))
     first = shown.most_common(most)
     return first, sum(shown.values()) - sum(count for _, count in first)
+
+
+def _below(per_file: Mapping[str, int]) -> Mapping[str, dict[str, int]]:
+    """Folder ("" or with a slash at its end) → its folders and what lies in each with all below. Its own files are
+    under its own name, `./` for the root's."""
+    below: dict[str, dict[str, int]] = {"": {}}
+    within: dict[str, int] = {}
+    for path, count in per_file.items():
+        folder = path[: path.rfind("/") + 1]
+        within[folder] = within.get(folder, 0) + count
+    levels: dict[int, dict[str, int]] = defaultdict(dict)
+    for folder, count in within.items():  # a fifth as many as files
+        below.setdefault(folder, {})[folder or "./"] = count
+        levels[folder.count("/")][folder] = count
+    for depth in range(max(levels, default=0), 0, -1):  # the deepest first: each is added to the one above it once
+        above = levels[depth - 1]
+        for folder, count in levels[depth].items():
+            holder = folder[: folder.rfind("/", 0, -1) + 1]
+            below.setdefault(holder, {})[folder] = count
+            above[holder] = above.get(holder, 0) + count
+    return below
 
 
 class _Json(str):

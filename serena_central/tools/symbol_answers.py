@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from serena_central.core.errors import LanguageServerError, PathError, PathNotFound, StoreError, SymbolNotFound
+from serena_central.core.pacing import paced
 from serena_central.core.text import Range
 from serena_central.files.text import FileText
 from serena_central.projects.editing.conflicts import WHOLE_FILE
@@ -242,6 +243,9 @@ SYMBOL_CHARS = 100
 NAME_CHARS = 4
 """Nor a name, with its quotes and comma."""
 
+PATH_CHARS = 5
+"""Nor what stands around the names of a file beside its path: `"":[]`."""
+
 
 def location(span: Range) -> dict[str, int]:
     """A definition's place in an answer: 0-based lines, 0-based start column in characters."""
@@ -280,9 +284,9 @@ async def listed_symbols(
     """An answer of symbols. Those that this page can't show are counted, and not looked at."""
     window = call.page.window(len(hits), SYMBOL_CHARS)
     views: list[SymbolView | None] = []
-    for hit in hits[window.start : window.stop]:
+    async for place in paced(window):  # each may decode its file
         try:
-            views.append(await _view(call, target, hit, body=body, info=info, depth=depth))
+            views.append(await _view(call, target, hits[place], body=body, info=info, depth=depth))
         except (SymbolNotFound, PathNotFound):
             views.append(None)  # it was taken out while the answer was made
 
@@ -295,8 +299,11 @@ async def listed_symbols(
     shorter: list[Form] = []
     if len(views) == len(hits):
         shorter.append(Form("without bodies, info and children", bare))
-    if len(hits) * NAME_CHARS <= call.page.chars:
-        shorter.append(Form("as names per file", lambda: per_file((hit.path, hit.name_path) for hit in hits)))
+    files = hits.per_file if isinstance(hits, Hits) else Counter(hit.path for hit in hits)
+    at_least = len(hits) * NAME_CHARS + sum(map(len, files)) + PATH_CHARS * len(files)
+    if not call.page.is_asked and at_least <= call.page.chars:
+        named = [_named(hits[place]) async for place in paced(range(len(hits)))]
+        shorter.append(Form("as names per file", lambda: per_file(named)))
 
     return Listing(
         page=call.page,
@@ -305,11 +312,15 @@ async def listed_symbols(
         noun="symbol",
         build=lambda first, last: [as_json(view) for view in seen(first, last)],
         narrow="Pass relative_path or a longer name path to narrow it.",
-        per_file=hits.per_file if isinstance(hits, Hits) else Counter(hit.path for hit in hits),
+        per_file=files,
         shorter=shorter,
         brief=lambda first, last: [as_json(view.bare) for view in seen(first, last)],
         shown=lambda first, last: ReadSet(call, target).record_bodies(seen(first, last)),
     )
+
+
+def _named(hit: Hit) -> tuple[str, str]:
+    return hit.path, hit.name_path
 
 
 async def _view(call: "ToolCall", target: Project, hit: Hit, *, body: bool, info: bool, depth: int) -> SymbolView:

@@ -121,11 +121,12 @@ class Possible:
         """
         found = Examined()
         places = _unlisted(hit, known, await self.candidates(hit) if candidates is None else candidates)
-        for path, spans in places.items():
+        todo: list[PlaceInCode] = []
+        async for path, spans in paced(places.items()):
+            todo += (PlaceInCode(path, one.range) for one in spans)
             if all(one.kind is not None for one in spans):
-                found.code[path] = self._in_code(path, spans, {}, found)
+                found.code[path] = self._in_code(hit, path, spans, {}, found)
         answers: dict[PlaceInCode, Sequence[Location] | None] = {}
-        todo = [PlaceInCode(path, one.range) for path, spans in places.items() for one in spans]
         first = dict(islice(places.items(), FILES_AT_ONCE))
         with anyio.move_on_after(FIRST_S):
             await self._look(hit, first, answers, found, min(FIRST_PLACES, limits.places))
@@ -151,7 +152,7 @@ class Possible:
         for number, (path, spans) in enumerate(_unlisted(hit, Uses(), await self.candidates(hit)).items()):
             if number < MOST_FILES:
                 parsed = await self._by_grammar(path, hit.symbol.name)
-                found.code[path] = self._in_code(path, spans, parsed, found)
+                found.code[path] = self._in_code(hit, path, spans, parsed, found)
             else:
                 found.unexamined += [PlaceInCode(path, one.range) for one in spans]
         return found
@@ -193,14 +194,14 @@ class Possible:
         for path in places:
             if path not in found.code:
                 parsed = await self._by_grammar(path, hit.symbol.name)
-                found.code[path] = self._in_code(path, places[path], parsed, found)
+                found.code[path] = self._in_code(hit, path, places[path], parsed, found)
 
     def _in_code(
-        self, path: str, spans: Iterable[Candidate], parsed: Mapping[Position, Occurrence], found: Examined
+        self, hit: Hit, path: str, spans: Iterable[Candidate], parsed: Mapping[Position, Occurrence], found: Examined
     ) -> list[PlaceInCode]:
         """Those places of a file that are neither in a string nor in a comment, nor define another symbol and nothing
         else; the others are noted. `parsed`: what the grammar says of those of which it had to be asked."""
-        defined = self._defined_in(path)
+        defined = self._defined_in(path, hit.symbol.name)
         code: list[PlaceInCode] = []
         for span, known in spans:
             place, one = PlaceInCode(path, span), parsed.get(span.start)
@@ -225,11 +226,12 @@ class Possible:
         except (LanguageServerError, PathError):
             return {}
 
-    def _defined_in(self, path: str) -> Collection[Position]:
-        """Where symbols of a file have their names: definitions are no uses of others."""
+    def _defined_in(self, path: str, name: str) -> Collection[Position]:
+        """Where symbols of a file have a name that holds this one, in any case: definitions are no uses of others."""
         if path not in self._index:
             return ()
-        return {symbol.name_position for symbol in self._index.file(path).symbols}
+        symbols, part = self._index.file(path).symbols, name.lower()
+        return {symbol.name_position for symbol in symbols if part in symbol.name.lower()}
 
     async def _ask(self, places: Sequence[PlaceInCode], answers: dict[PlaceInCode, Sequence[Location] | None]) -> None:
         """Place → its definitions; None if unknown. Fills `answers` until it is cancelled."""
@@ -287,7 +289,7 @@ class Possible:
             found.possible[place] = "same hierarchy"
         else:
             found.elsewhere[place] = locations
-            if place.range.start in self._defined_in(place.path):
+            if place.range.start in self._defined_in(place.path, hit.symbol.name):
                 found.definitions.append(place)
 
     def _is_name_of(self, hit: Hit, location: Location) -> bool:
