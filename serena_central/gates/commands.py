@@ -22,7 +22,9 @@ from serena_central.processes.fork_server import ForkServer
 from serena_central.processes.output import Head, Tail
 
 OUTPUT_BYTES = 256 * 1024
-"""Kept of stdout; the rest is read and dropped: nothing is blocked."""
+"""Kept of stdout; the rest is read and dropped: the command is not held up."""
+
+TOO_MUCH_JSON = f"its JSON has more than {OUTPUT_BYTES // 1024} KB, and what it decides is unknown. Have it write less."
 
 ERROR_BYTES = 16 * 1024
 
@@ -77,9 +79,16 @@ async def run_command(
     elif ended.code in (NOT_EXECUTABLE, NOT_FOUND):
         said = stderr.text.strip().splitlines()
         trouble = f"{said[-1] if said else f'exit code {ended.code}'}. {_remedy(hook, event.root)}"
+    elif ended.code == 0 and stdout.dropped and holds_json(stdout.text):
+        trouble = TOO_MUCH_JSON
     else:
         return CommandEnd(ended.code, stdout.text, stderr.text)
     return CommandEnd(ended.exit_code, "", stderr.text, trouble)
+
+
+def holds_json(text: str) -> bool:
+    """Whether an output is to decide something, which is unknown where it was cut off."""
+    return text.lstrip().startswith("{")
 
 
 def variables(event: GateEvent, file: str) -> dict[str, str]:

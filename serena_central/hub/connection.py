@@ -13,6 +13,7 @@ from typing import Any, cast, get_args
 
 import anyio
 import mcp_types as types
+import msgspec
 from mcp.client.session import ClientRequestContext, ClientSession
 from mcp.shared.exceptions import MCPError
 from mcp.shared.jsonrpc_dispatcher import JSONRPCDispatcher
@@ -29,6 +30,12 @@ MAX_PAGES = 100
 """Of one list: a server that never ends its list is believed no longer."""
 
 MAX_ITEMS = 10_000
+
+MAX_LIST_BYTES = 4_000_000
+"""Of one list: a catalog holds four of them, and is kept in a file of 16 MB at most (`catalogs.MAX_BYTES`)."""
+
+MAX_TEXT = 100_000
+"""Characters of what a server says of itself."""
 
 ROUNDS = 10
 """How often an upstream of the modern era may ask for input before one answer."""
@@ -300,10 +307,10 @@ class Connection:
         session = self.session
         offered, info = session.server_capabilities, session.server_info
         catalog = Catalog(
-            server=info.name if info else "",
-            version=info.version if info else "",
+            server=info.name[:MAX_TEXT] if info else "",
+            version=info.version[:MAX_TEXT] if info else "",
             protocol=session.protocol_version or "",
-            instructions=session.instructions or "",
+            instructions=(session.instructions or "")[:MAX_TEXT],
             capabilities=offered.model_dump(by_alias=True, mode="json", exclude_none=True) if offered else {},
             asking=sorted(self.asking),
         )
@@ -319,8 +326,9 @@ class Connection:
         return catalog
 
     async def _listed(self, what: str, ask: Callable[..., Awaitable[Any]], *, optional: bool = False) -> list[Any]:
-        """All pages of a list, in wire form."""
+        """All pages of a list, in wire form; of one that is too long, the beginning."""
         found: list[dict[str, Any]] = []
+        room = MAX_LIST_BYTES
         cursor: str | None = None
         for _ in range(MAX_PAGES):
             try:
@@ -333,11 +341,18 @@ class Connection:
             except ValidationError as error:
                 raise UpstreamCallFailed(self._server, f"its list of {what} does not follow the protocol") from error
             items = cast("list[Any]", getattr(page, what))
-            found += [one.model_dump(by_alias=True, mode="json", exclude_unset=True) for one in items]
+            for item in items:
+                one = item.model_dump(by_alias=True, mode="json", exclude_unset=True)
+                room -= len(msgspec.json.encode(one))
+                if room < 0 or len(found) == MAX_ITEMS:
+                    logger.warning("%s: only the first %d of its %s are offered", self._server, len(found), what)
+                    return found
+                found.append(one)
             cursor = page.next_cursor
-            if cursor is None or len(found) >= MAX_ITEMS:
-                break
-        return found[:MAX_ITEMS]
+            if cursor is None:
+                return found
+        logger.warning("%s: only the first %d of its %s are offered", self._server, len(found), what)
+        return found
 
     async def ping(self) -> None:
         """Raises MCPError."""

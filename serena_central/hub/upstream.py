@@ -31,7 +31,7 @@ from serena_central.hub.snapshots import UpstreamSnapshot, UpstreamState
 from serena_central.hub.specs import UpstreamSpec
 from serena_central.hub.subscribers import Subscriber, Subscribers
 from serena_central.hub.wire_log import WireLog
-from serena_central.standalone.backoff import backoff_s
+from serena_central.standalone.backoff import Backoff, backoff_s
 
 logger = logging.getLogger(__name__)
 
@@ -42,6 +42,9 @@ ENDING_S = 20.0
 
 RESTART_CAP_S = 10.0
 """The longest pause before a restart."""
+
+NEWS_S, NEWS_CAP_S = 0.5, 60.0
+"""Pauses between two readings of lists that change: the first, and the longest."""
 
 
 class _Attempt:
@@ -380,16 +383,14 @@ class Upstream:
         async with anyio.create_task_group() as tasks:
             ended = anyio.Event()
             tasks.start_soon(self._until_closed, connection, ended)
+            tasks.start_soon(self._follow_news, connection)
             tasks.start_soon(self.subscribers.run)
             try:
                 while True:
                     with anyio.move_on_after(self._patience(pinged)):
-                        await _first(self._end, ended, self._news)
+                        await _first(self._end, ended)
                     if self._end.is_set() or ended.is_set():
                         break
-                    if self._news.is_set():
-                        with suppress(UpstreamCallFailed), anyio.move_on_after(self.spec.start_timeout_s):
-                            await self._learn(connection)
                     now = anyio.current_time()
                     if now - began >= policy.stable_s:
                         self.crashes = 0
@@ -412,6 +413,17 @@ class Upstream:
         policy, now = self._around.policy, anyio.current_time()
         due = min(pinged + policy.health_interval_s, self._last_used + policy.idle_stop_s)
         return min(max(due - now, 0.05), policy.health_interval_s)
+
+    async def _follow_news(self, connection: Connection) -> None:
+        """Reads the lists again when they have changed: ever more rarely where they change whenever they are read."""
+        pauses = Backoff(NEWS_S, NEWS_CAP_S)
+        while True:
+            await self._news.wait()
+            with suppress(UpstreamCallFailed), anyio.move_on_after(self.spec.start_timeout_s):
+                await self._learn(connection)
+            await anyio.sleep(pauses.next_s())
+            if not self._news.is_set():
+                pauses.reset()
 
     async def _until_closed(self, connection: Connection, ended: anyio.Event) -> None:
         await connection.closed()

@@ -201,9 +201,8 @@ def call_result(answer: Answer, tool: Tool | None) -> dict[str, Any]:
 
 def _passed_on(result: dict[str, Any], answer: Answer) -> dict[str, Any]:
     """An upstream's result as it came; notes of ours follow its content."""
-    content: list[Any] = list(result.get("content") or ())
-    notes = answer.blocks[len(content) or 1 :]
-    return wire({**result, "content": [*content, *({"type": "text", "text": note} for note in notes)]})
+    notes = [{"type": "text", "text": note} for note in answer.notes]
+    return wire({**result, "content": [*(result.get("content") or ()), *notes]})
 
 
 def _structured(result: Any, notes: list[str]) -> dict[str, Any]:

@@ -70,6 +70,8 @@ class Answer(msgspec.Struct, frozen=True):
     @property
     def notes(self) -> list[str]:
         """Everything that qualifies the answer, a sentence or two each."""
+        if self.passed is not None:
+            return self.blocks[len(self.passed.get("content") or ()) or 1 :]
         first = [] if self.data is None else self.blocks[0][: -len(self.data)].splitlines()
         return [*first, *(note for block in self.blocks[1:] for note in block.splitlines())]
 
@@ -356,8 +358,13 @@ def _shorter(text: str, limit: int) -> Iterator[int]:
 
 
 def size_of(text: str) -> int:
-    """Bytes."""
+    """Bytes of UTF-8."""
     return len(text) if text.isascii() else len(text.encode())
+
+
+def cut_to(text: str, room: int) -> str:
+    """As many of its characters as `room` bytes hold."""
+    return text[:room] if text.isascii() else text.encode()[:room].decode(errors="ignore")
 
 
 def _fit(

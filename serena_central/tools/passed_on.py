@@ -3,23 +3,26 @@ the session and read by `read_result`.
 """
 
 import secrets
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, cast
 
 import msgspec
 
 from serena_central.core.errors import InvalidArguments
 from serena_central.core.lru import Lru
-from serena_central.tools.answer import MAX_CHARS, Answer, PassedOn
+from serena_central.tools.answer import MAX_CHARS, MOST_BYTES, Answer, PassedOn, cut_to, size_of
 
-KEPT_CHARS = 50_000_000
-"""Of all sessions together."""
+KEPT_CHARS = 70_000_000
+"""Of all sessions together: more than the longest message of an upstream has (`hub.stdio.MAX_MESSAGE_BYTES`)."""
 
 MOST_KEPT = 500
 """Answers."""
 
 NOTE_CHARS = 200
 """Left for the sentence that says how to go on."""
+
+_KEPT_OF_CUT = ("isError", "resultType")
+"""What else stays of a result that is too long."""
 
 
 class _Kept(NamedTuple):
@@ -50,36 +53,56 @@ class KeptResults:
 
 
 def passed_answer(passed: PassedOn, kept: KeptResults, session: str, limit: int) -> Answer:
-    """The answer to a call of an upstream's tool, of `limit` characters of text at most."""
+    """The answer to a call of an upstream's tool, of `limit` bytes of text at most, as our own. Images and audio may
+    have MAX_CHARS beside it. What is left out stands in the text, which `read_result` continues."""
+    limit = min(limit, MAX_CHARS)
     result = passed.result
-    content = [cast("Mapping[str, Any]", one) for one in result.get("content") or () if isinstance(one, Mapping)]
-    blocks = [passed.masked(block_text(one)) for one in content]
+    content: list[Mapping[str, Any]] = list(result.get("content") or ())
     structured = result.get("structuredContent")
-    if structured is not None and not blocks:
-        blocks = [passed.masked(msgspec.json.encode(structured).decode())]
-    length = sum(map(len, blocks)) + (len(msgspec.json.encode(structured)) if structured is not None and content else 0)
+    encoded = msgspec.json.encode(structured).decode() if structured is not None else ""
+    blocks = [passed.masked(block_text(one)) for one in content]
+    if encoded and not blocks:
+        blocks = [passed.masked(encoded)]
+    length = sum(map(size_of, blocks)) + (size_of(encoded) if content else 0)
     failed = result.get("isError") is True
-    if length <= min(limit, MAX_CHARS):
+    if length <= limit and len(msgspec.json.encode(result)) <= limit + MAX_CHARS:
         return Answer(blocks, passed=dict(result), failed=failed)
-    text = "\n".join(block_text(one) for one in content if _text_of(one) is not None)
-    if structured is not None and len(text) <= limit:
-        text = msgspec.json.encode(structured).decode()
+    others, lines, left = _parted(content, limit // 2)
+    text = "\n".join(lines)
+    if encoded and size_of(text) <= limit:
+        text = encoded
     text = passed.masked(text)
-    shown, note = page_of(text, kept.keep(session, text), 0, limit)
-    others = [dict(one) for one in content if _text_of(one) is None]
-    cut = {key: value for key, value in result.items() if key != "structuredContent"}
+    room = limit - left
+    shown, note = (text, "") if size_of(text) <= room else page_of(text, kept.keep(session, text), 0, room)
+    cut: dict[str, Any] = {key: value for key, value in result.items() if key in _KEPT_OF_CUT}
     cut["content"] = [{"type": "text", "text": shown}, *others]
     rest = [passed.masked(block_text(one)) for one in others]
-    return Answer([shown, *rest, note], shortened=True, passed=cut, failed=failed)
+    return Answer([shown, *rest, *([note] if note else [])], shortened=True, passed=cut, failed=failed)
+
+
+def _parted(content: Sequence[Mapping[str, Any]], room: int) -> tuple[list[dict[str, Any]], list[str], int]:
+    """The parts that go on as they are, as far as there is room; the text of all others; and how many bytes of `room`
+    are taken. Images and audio have a room of their own: no model pays for their bytes."""
+    rooms = {True: MAX_CHARS, False: room}
+    others: list[dict[str, Any]] = []
+    lines: list[str] = []
+    for one in content:
+        size, is_data = len(msgspec.json.encode(one)), one.get("type") in ("image", "audio")
+        if _text_of(one) is None and size <= rooms[is_data]:
+            rooms[is_data] -= size
+            others.append(dict(one))
+        else:
+            lines.append(block_text(one))
+    return others, lines, room - rooms[False]
 
 
 def page_of(text: str, result_id: str, offset: int, limit: int) -> tuple[str, str]:
-    """As much of a kept text as fits, and the sentence that says how to go on; empty at its end."""
-    room = max(limit - NOTE_CHARS, 1)
-    shown = text[offset : offset + room]
+    """As much of a kept text as fits into `limit` bytes, and the sentence that says how to go on; empty at its end."""
+    room = max(limit - NOTE_CHARS, MOST_BYTES)
+    shown = cut_to(text[offset : offset + room], room)
     end = offset + len(shown)
     cut = shown.rfind("\n") + 1
-    if end < len(text) and cut > room // 2:
+    if end < len(text) and cut > len(shown) // 2:
         shown, end = shown[:cut], offset + cut
     if end >= len(text):
         return shown, ""

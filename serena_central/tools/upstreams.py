@@ -45,6 +45,9 @@ async def call_upstream_tool(
     if found is None:
         raise UnknownTool(name, [one.name for one in await call.services.upstreams.search(call.session, name, 3)])
     answer = await call.run(call.session, name, arguments)
+    if answer.passed is not None:
+        for note in answer.notes:
+            call.note(note)
     result = answer.passed or {"content": [{"type": "text", "text": block} for block in answer.blocks]}
     return PassedOn(result, found.masked)
 

@@ -232,6 +232,15 @@ async def test_output_without_end_is_read_and_bounded(central: Application, root
     assert len(str(blocked.value)) < 10_000
 
 
+async def test_a_decision_that_was_cut_off_lets_nothing_pass(central: Application, root: Path) -> None:
+    denial = {"reason": "x" * 300_000, "decision": "block"}
+    (root / "denial.json").write_text(json.dumps(denial))
+    hooks(root, PreToolUse=[command("Write", "cat denial.json")])
+    with pytest.raises(HookBlocked, match="its JSON has more than 256 KB"):
+        await call(central, root, "create_text_file", relative_path="a.txt", content="a")
+    assert not (root / "a.txt").exists()
+
+
 async def test_hooks_run_in_the_order_of_their_files_and_the_first_that_blocks_is_the_last(
     central: Application, root: Path
 ) -> None:

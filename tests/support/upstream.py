@@ -30,6 +30,8 @@ class Script:
     version: str = "1.0"
     tools: list[dict[str, Any]] = field(default_factory=list)
     """Beside its own."""
+    tools_file: str = ""
+    """Where more of them are: a command line has no room for many."""
     banner: str = ""
     """Written to stdout before everything else, and after each answer."""
     stderr_bytes: int = 0
@@ -40,6 +42,8 @@ class Script:
     fork: bool = False
     """Starts a child that holds its stdout and outlives it."""
     silent_pings: bool = False
+    restless: bool = False
+    """Says whenever its tools are listed that they have changed."""
     modern_only: bool = False
     expands: bool = False
     """`$NAME` in what its tools are asked for is its own variable: what it answers then was not in the question."""
@@ -184,6 +188,8 @@ class Server:
         return {"contents": [{"uri": params["uri"], "mimeType": "text/plain", "text": f"content of {params['uri']}"}]}
 
     def tools_list(self, _id: Any, _params: Any) -> dict[str, Any]:
+        if self.script.restless:
+            self.send({"method": "notifications/tools/list_changed"})
         own = (
             "echo",
             "who",
@@ -204,6 +210,7 @@ class Server:
             "hold",
             "touch",
             "complain",
+            "raw",
         )
         return {
             "tools": [
@@ -219,6 +226,7 @@ class Server:
                     },
                 },
                 *self.script.tools,
+                *(json.loads(Path(self.script.tools_file).read_text()) if self.script.tools_file else ()),
             ]
         }
 
@@ -239,6 +247,11 @@ class Server:
             case "complain":
                 sys.stderr.write(text + "\n")
                 sys.stderr.flush()
+            case "raw":
+                with self.lock:
+                    sys.stdout.write(text.replace("ID", str(request)) + "\n")
+                    sys.stdout.flush()
+                return None
             case "refuse":
                 return {"error": {"code": -32001, "message": text}}
             case "log":

@@ -59,3 +59,17 @@ async def test_an_answer_that_is_too_long_is_read_in_pages_by_its_session_alone(
             page = text_of(await client.call("read_result", result_id=result_id, offset=offset))
             text, offset = text + page, offset + len(page)
         assert text == "".join(f"line {number}\n" for number in range(1000))
+
+
+async def test_a_long_answer_of_a_tool_that_was_searched_for_says_how_to_read_on(tmp_path: Path, user: Path) -> None:
+    more = [{"name": f"t{number}", "description": "x" * 900, "inputSchema": {"type": "object"}} for number in range(30)]
+    settings_of_user(user, {"one": scripted(tools=more)})
+    settings = QUICK | {"max_answer_chars": 2000}
+    async with running_central(tmp_path, settings) as running, running.raw("modern") as client:
+        asked = {"name": "one__large", "arguments": {"text": "1000"}}
+        result = await client.call("call_upstream_tool", **asked)
+        text, note = (part["text"] for part in result["content"])
+        assert f"Characters 0 to {len(text)} of" in note
+        result_id = note.partition('result_id="')[2].partition('"')[0]
+        page = text_of(await client.call("read_result", result_id=result_id, offset=len(text)))
+        assert (text + page).startswith("".join(f"line {number}\n" for number in range(300)))

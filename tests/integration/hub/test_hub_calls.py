@@ -7,6 +7,7 @@ from pathlib import Path
 import anyio
 import pytest
 
+from serena_central.hub import stdio, upstream
 from serena_central.hub.snapshots import UpstreamState
 from tests.support.central import RunningCentral, running_central
 from tests.support.mcp import Era, RawClient, sdk_client, text_of
@@ -141,6 +142,81 @@ async def test_garbage_floods_and_forks_cost_nothing(tmp_path: Path, user: Path,
     settings_of_user(user, {"one": scripted(**script)})
     async with running_central(tmp_path, QUICK) as running, running.raw("modern") as client:
         assert text_of(await client.call("one__echo", text="x")) == "x"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        '{"jsonrpc":"2.0","id":ID,"result":[]}',
+        '{"jsonrpc":"2.0","id":ID,"result":null}',
+        '{"id": ID, "jsonrpc": "2.0", "error": {"code": "EACCES"}}',
+        '{"result":["of the TypeScript SDK"],"jsonrpc":"2.0","id":ID}',
+        '{"jsonrpc":"2.0","id":ID,"result":{"content":' + "[" * 2000,
+    ],
+)
+async def test_an_answer_that_cannot_be_read_fails_its_call_at_once(tmp_path: Path, user: Path, line: str) -> None:
+    settings_of_user(user, {"one": scripted()})
+    async with running_central(tmp_path, QUICK) as running, running.raw("modern") as client:
+        with anyio.fail_after(60):  # a call has 300 s
+            failed = await client.call("one__raw", text=line)
+        assert failed["isError"] is True
+        assert "its answer does not follow the protocol" in text_of(failed)
+        assert text_of(await client.call("one__echo", text="x")) == "x"
+
+
+async def test_an_answer_that_is_too_long_fails_its_call_at_once(
+    tmp_path: Path, user: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stdio, "MAX_MESSAGE_BYTES", 1_000_000)
+    settings_of_user(user, {"one": scripted()})
+    async with running_central(tmp_path, QUICK) as running, running.raw("modern") as client:
+        with anyio.fail_after(60):
+            for line in ('{"jsonrpc":"2.0","id":ID,"result":"%s"}', '{"result":"%s","jsonrpc":"2.0","id":ID}'):
+                failed = await client.call("one__raw", text=line % ("x" * 2_000_000))
+                assert "its answer has 2 MB, the limit is 1 MB" in text_of(failed)
+        assert text_of(await client.call("one__echo", text="x")) == "x"
+
+
+async def test_lists_that_change_whenever_they_are_read_are_read_ever_more_rarely(
+    tmp_path: Path, user: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(upstream, "NEWS_S", 600)
+    log = tmp_path / "log.jsonl"
+    settings_of_user(user, {"one": scripted(log=str(log), restless=True)})
+    async with running_central(tmp_path, QUICK) as running, running.raw("modern") as client:
+        for number in range(30):
+            assert text_of(await client.call("one__echo", text=str(number))) == str(number)
+    assert 1 <= len(events_in(log, "tools/list")) <= 2
+
+
+async def test_of_lists_without_measure_the_beginning_is_offered(
+    tmp_path: Path, user: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    flood = [
+        {"name": f"tool {number}", "description": "x" * 500_000, "inputSchema": {"type": "object"}}
+        for number in range(20)
+    ]
+    (tmp_path / "tools.json").write_text(json.dumps(flood))
+    settings_of_user(user, {"one": scripted(tools_file=str(tmp_path / "tools.json"))})
+    async with running_central(tmp_path, QUICK) as running, running.raw("modern") as client:
+        found = await client.call("search_tools", query="tool", max_results=50)
+        assert not found["isError"]
+        assert text_of(await client.call("call_upstream_tool", name="one__echo", arguments={"text": "x"})) == "x"
+        (known,) = [one for one in (await running.central.upstreams.hub()).upstreams() if one.name == "one"]
+        assert 20 < known.tools < 30
+    assert f"only the first {known.tools} of its tools are offered" in caplog.text
+
+
+async def test_half_a_surrogate_pair_costs_an_answer_nothing_else(tmp_path: Path, user: Path) -> None:
+    """JavaScript's JSON.stringify writes one where a text was cut within an emoji."""
+    settings_of_user(user, {"one": scripted()})
+    content = r'[{"type":"text","text":"\u00e9 cut here: \ud83d"}]'
+    async with running_central(tmp_path, QUICK) as running, running.raw("modern") as client:
+        with anyio.fail_after(60):
+            answer = await client.call(
+                "one__raw", text='{"result":{"content":' + content + '},"jsonrpc":"2.0","id":ID}'
+            )
+        assert text_of(answer) == "é cut here: ?"
 
 
 async def test_a_call_that_is_never_answered_ends_at_its_deadline(tmp_path: Path, user: Path) -> None:
