@@ -7,12 +7,13 @@ without SQLAlchemy's half a second. It is no cache: clients delete their transcr
 import sqlite3
 from collections.abc import Generator, Iterable, Sequence
 from contextlib import contextmanager
+from operator import itemgetter
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from serena_central.core.errors import StoreError
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 
 BUSY_TIMEOUT_S = 30.0
 """How long a write waits for another process's."""
@@ -20,11 +21,23 @@ BUSY_TIMEOUT_S = 30.0
 BUCKET_MS = 900_000
 """Totals are of quarters of an hour: the days of every time zone are made of them."""
 
-_TOOL_TOTAL = """
+# Keys are row numbers: what is read first, many rows at a time, goes into one tree for each table instead of two.
+_KEYED = """
+CREATE TABLE request (
+    key INTEGER PRIMARY KEY, at INTEGER NOT NULL, origin INTEGER NOT NULL, input INTEGER NOT NULL,
+    output INTEGER NOT NULL, write_5m INTEGER NOT NULL, write_1h INTEGER NOT NULL, read INTEGER NOT NULL,
+    searches INTEGER NOT NULL, fast INTEGER NOT NULL, sidechain INTEGER NOT NULL, stated_cost REAL, cost REAL,
+    unpriced INTEGER NOT NULL
+);
+CREATE INDEX request_origin ON request (origin, at);
+CREATE INDEX request_to_price ON request (unpriced) WHERE cost IS NULL AND unpriced = 0;
+CREATE TABLE tool_use (id INTEGER PRIMARY KEY, request INTEGER, name TEXT, failed INTEGER NOT NULL);
+CREATE INDEX tool_use_request ON tool_use (request);
 CREATE TABLE tool_total (
     origin INTEGER NOT NULL, bucket INTEGER NOT NULL, tool TEXT NOT NULL, calls INTEGER NOT NULL,
     failed INTEGER NOT NULL, cost REAL NOT NULL, unpriced INTEGER NOT NULL, PRIMARY KEY (origin, bucket, tool)
 ) WITHOUT ROWID;
+CREATE TABLE tool_total_due (origin INTEGER PRIMARY KEY);
 """
 
 _SCHEMA = f"""
@@ -36,14 +49,6 @@ CREATE TABLE origin (
     id INTEGER PRIMARY KEY, client TEXT NOT NULL, project TEXT NOT NULL, session TEXT NOT NULL, agent TEXT NOT NULL,
     model TEXT NOT NULL, UNIQUE (client, project, session, agent, model)
 );
-CREATE TABLE request (
-    key BLOB PRIMARY KEY, at INTEGER NOT NULL, origin INTEGER NOT NULL, input INTEGER NOT NULL, output INTEGER NOT NULL,
-    write_5m INTEGER NOT NULL, write_1h INTEGER NOT NULL, read INTEGER NOT NULL, searches INTEGER NOT NULL,
-    fast INTEGER NOT NULL, sidechain INTEGER NOT NULL, stated_cost REAL, cost REAL, unpriced INTEGER NOT NULL
-) WITHOUT ROWID;
-CREATE INDEX request_origin ON request (origin, at);
-CREATE TABLE tool_use (id BLOB PRIMARY KEY, request BLOB, name TEXT, failed INTEGER NOT NULL) WITHOUT ROWID;
-CREATE INDEX tool_use_request ON tool_use (request);
 CREATE TABLE total (
     origin INTEGER NOT NULL, bucket INTEGER NOT NULL, requests INTEGER NOT NULL, input INTEGER NOT NULL,
     output INTEGER NOT NULL, write_5m INTEGER NOT NULL, write_1h INTEGER NOT NULL, read INTEGER NOT NULL,
@@ -51,10 +56,24 @@ CREATE TABLE total (
     PRIMARY KEY (origin, bucket)
 ) WITHOUT ROWID;
 CREATE TABLE setting (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
-{_TOOL_TOTAL}"""
+{_KEYED}"""
 
-_FROM_1 = f"DROP TABLE tool_total; {_TOOL_TOTAL}"
-"""From schema 1, whose totals of tools did not tell calls of unknown cost."""
+_TO_3 = f"""
+ALTER TABLE request RENAME TO old_request;
+ALTER TABLE tool_use RENAME TO old_tool_use;
+DROP INDEX request_origin;
+DROP INDEX tool_use_request;
+DROP TABLE tool_total;
+{_KEYED}
+INSERT OR IGNORE INTO request SELECT short(key), at, origin, input, output, write_5m, write_1h, read, searches, fast,
+    sidechain, stated_cost, cost, unpriced FROM old_request;
+INSERT OR IGNORE INTO tool_use SELECT short(id), short(request), name, failed FROM old_tool_use;
+DROP TABLE old_request;
+DROP TABLE old_tool_use;
+INSERT INTO tool_total_due SELECT id FROM origin;
+"""  # noqa: S608 - a constant
+"""From schemas 1 and 2, whose keys were 16 bytes: they become the number in the first eight, as `transcripts.requests`
+makes them."""
 
 # What counts when rows of one request meet: they grow while an answer is streamed, so the largest count of each kind is
 # the final one. The time is that of the row with more tokens, else the earlier; the owner is not a replay. Neither
@@ -97,9 +116,8 @@ SELECT request.origin, request.at / {BUCKET_MS}, tool_use.name, count(*), sum(to
     total(request.cost / (SELECT count(*) FROM tool_use AS other WHERE other.request = request.key)),
     sum(request.unpriced)
 FROM request JOIN tool_use ON tool_use.request = request.key
-WHERE request.origin IN temp.touched GROUP BY 1, 2, 3
+WHERE request.origin IN tool_total_due GROUP BY 1, 2, 3
 """  # noqa: S608 - a constant
-
 
 _TOOL_USES = """
 SELECT tool_use.id, name, cost / (SELECT count(*) FROM tool_use AS other WHERE other.request = request.key),
@@ -125,9 +143,9 @@ class KnownFile(NamedTuple):
 
 
 class StoredRequest(NamedTuple):
-    """A row of `request`. `origin` is the id that `UsageStore.origin` gives; `at` is Unix time in milliseconds."""
+    """A row of `request`. `origin` is the id that `UsageWriter.origin` gives; `at` is Unix time in milliseconds."""
 
-    key: bytes
+    key: int
     at: int
     origin: int
     input: int
@@ -242,11 +260,18 @@ class UsageStore:
         return self._read(Total, "total", since_bucket, session)
 
     def tool_totals(self, since_bucket: int = 0, session: str | None = None) -> list[ToolTotal]:
+        """The same of tools. Brought up to date here: few ask for them, and they take as long as all other totals."""
+        with self._failing_plainly():
+            if self._connection.execute("SELECT 1 FROM tool_total_due LIMIT 1").fetchone():
+                with self._transaction():
+                    self._connection.execute("DELETE FROM tool_total WHERE origin IN tool_total_due")
+                    self._connection.execute(_TOOL_TOTALS)
+                    self._connection.execute("DELETE FROM tool_total_due")
         return self._read(ToolTotal, "tool_total", since_bucket, session)
 
-    def tool_uses(self, ids: Sequence[bytes]) -> dict[bytes, ToolUse]:
+    def tool_uses(self, ids: Sequence[int]) -> dict[int, ToolUse]:
         """Those of these calls that are known, by id."""
-        found: dict[bytes, ToolUse] = {}
+        found: dict[int, ToolUse] = {}
         for start in range(0, len(ids), IDS_ASKED):
             part = ids[start : start + IDS_ASKED]
             query = f"{_TOOL_USES} WHERE tool_use.id IN ({', '.join('?' * len(part))})"
@@ -269,16 +294,20 @@ class UsageStore:
     @contextmanager
     def writing(self) -> Generator["UsageWriter"]:
         """One transaction: all that is written in the block, with totals that fit, or nothing."""
-        with self._failing_plainly():
-            self._connection.execute("BEGIN IMMEDIATE")
-            try:
-                writer = UsageWriter(self._connection)
-                yield writer
-                writer.bring_totals_up_to_date()
-            except BaseException:
-                self._connection.execute("ROLLBACK")
-                raise
-            self._connection.execute("COMMIT")
+        with self._failing_plainly(), self._transaction():
+            writer = UsageWriter(self._connection)
+            yield writer
+            writer.bring_totals_up_to_date()
+
+    @contextmanager
+    def _transaction(self) -> Generator[None]:
+        self._connection.execute("BEGIN IMMEDIATE")
+        try:
+            yield
+        except BaseException:
+            self._connection.execute("ROLLBACK")
+            raise
+        self._connection.execute("COMMIT")
 
     def _set_up(self) -> None:
         self._connection.execute("PRAGMA journal_mode = WAL")
@@ -301,16 +330,13 @@ class UsageStore:
         )
 
     def _migrate(self) -> None:
-        self._connection.execute("BEGIN IMMEDIATE")
-        (found,) = self._connection.execute("PRAGMA user_version").fetchone()
-        statements = "" if found == SCHEMA_VERSION else _FROM_1 if found else _SCHEMA
-        for statement in filter(str.strip, statements.split(";")):
-            self._connection.execute(statement)
-        if found == 1:
-            self._connection.execute("INSERT INTO temp.touched SELECT id FROM origin")
-            self._connection.execute(_TOOL_TOTALS)
-        self._connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
-        self._connection.execute("COMMIT")
+        self._connection.create_function("short", 1, _short)
+        with self._transaction():
+            (found,) = self._connection.execute("PRAGMA user_version").fetchone()
+            statements = "" if found == SCHEMA_VERSION else _TO_3 if found else _SCHEMA
+            for statement in filter(str.strip, statements.split(";")):
+                self._connection.execute(statement)
+            self._connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
 
     @contextmanager
     def _failing_plainly(self) -> Generator[None]:
@@ -321,6 +347,10 @@ class UsageStore:
                 f"The usage store {self._path} is not usable: {error}. If it is damaged, move it away: usage is then "
                 "read again from the transcripts that still exist."
             ) from error
+
+
+def _short(key: bytes | None) -> int | None:
+    return None if key is None else int.from_bytes(key[:8], signed=True)
 
 
 class UsageWriter:
@@ -344,18 +374,18 @@ class UsageWriter:
 
     def put_requests(self, requests: Sequence[StoredRequest]) -> None:
         """Adds requests, or merges them with the rows of the same key."""
-        self._connection.executemany(_MERGE, sorted(requests))
+        self._connection.executemany(_MERGE, sorted(requests, key=itemgetter(0)))
         self._touch({one.origin for one in requests})
 
-    def put_tools(self, tools: Iterable[tuple[bytes, bytes, str]]) -> None:
+    def put_tools(self, tools: Iterable[tuple[int, int, str]]) -> None:
         """Calls of tools: id, key of the request, name."""
         self._connection.executemany(
             "INSERT INTO tool_use VALUES (?, ?, ?, 0) ON CONFLICT (id) DO UPDATE SET request = excluded.request, "
             "name = excluded.name WHERE request IS NULL",
-            sorted(tools),
+            sorted(tools, key=itemgetter(0)),
         )
 
-    def put_failures(self, tools: Sequence[bytes]) -> None:
+    def put_failures(self, tools: Sequence[int]) -> None:
         """Ids of calls that failed."""
         rows = [(tool,) for tool in tools]
         self._connection.executemany(
@@ -376,22 +406,23 @@ class UsageWriter:
     def without_cost(self) -> list[tuple[StoredRequest, str]]:
         """Requests whose cost is to be found out, with their models."""
         query = (
-            "SELECT request.*, model FROM request JOIN origin ON origin.id = origin WHERE cost IS NULL AND unpriced = 0"
+            "SELECT request.*, model FROM request INDEXED BY request_to_price JOIN origin ON origin.id = origin "
+            "WHERE cost IS NULL AND unpriced = 0"
         )
         return [(StoredRequest._make(row[:-1]), row[-1]) for row in self._connection.execute(query)]
 
     def forget_costs(self) -> None:
         self._connection.execute("UPDATE request SET cost = NULL, unpriced = 0")
 
-    def put_costs(self, costs: Iterable[tuple[bytes, float | None]]) -> None:
+    def put_costs(self, costs: Iterable[tuple[int, float | None]]) -> None:
         """By key of the request; None where the price is unknown."""
         rows = [(cost, cost is None, key) for key, cost in costs]
         self._connection.executemany("UPDATE request SET cost = ?, unpriced = ? WHERE key = ?", rows)
 
     def bring_totals_up_to_date(self) -> None:
-        for table, made in (("total", _TOTALS), ("tool_total", _TOOL_TOTALS)):
-            self._connection.execute(f"DELETE FROM {table} WHERE origin IN temp.touched")  # noqa: S608 - a constant
-            self._connection.execute(made)
+        self._connection.execute("DELETE FROM total WHERE origin IN temp.touched")
+        self._connection.execute(_TOTALS)
+        self._connection.execute("INSERT OR IGNORE INTO tool_total_due SELECT origin FROM temp.touched")
 
     def _touch(self, origins: Iterable[int]) -> None:
         self._connection.executemany("INSERT OR IGNORE INTO temp.touched VALUES (?)", [(one,) for one in origins])

@@ -33,11 +33,11 @@ class Audit:
 
     def __init__(self, roots: Sequence[Root]) -> None:
         self._roots = roots
-        self.requests: dict[bytes, Request] = {}
+        self.requests: dict[int, Request] = {}
         self.rows_read = 0
         self.unreadable: list[str] = []
         self.other_kinds: dict[str, Counter[str]] = {}
-        self._first: dict[bytes, tuple[str, int]] = {}
+        self._first: dict[int, tuple[str, int]] = {}
 
     def rows(self) -> Iterator[DroppedRow]:
         for found in transcripts_in(self._roots, self.unreadable.append):

@@ -73,8 +73,8 @@ class _Batch:
         self._clear()
 
     def _clear(self) -> None:
-        self.requests: dict[bytes, Request] = {}
-        self.failures: list[bytes] = []
+        self.requests: dict[int, Request] = {}
+        self.failures: list[int] = []
         self.files: list[KnownFile] = []
         self.bytes_read = 0
 

@@ -55,7 +55,7 @@ def calls_of_edits(store: UsageStore, roots: Sequence[Root], tools: Mapping[str,
     if not tools:
         return []
     known = store.files()
-    mentions: dict[bytes, list[EditCall]] = {}
+    mentions: dict[int, list[EditCall]] = {}
     for found in transcripts_in(roots):
         if found.mtime_ns / 1e9 < since:
             continue
@@ -91,7 +91,7 @@ def _mentions(found: FoundFile, edits: Iterable[str]) -> Iterable[tuple[str, Mes
 
 
 def _makers(
-    mentions: Mapping[bytes, Sequence[EditCall]], uses: Mapping[bytes, ToolUse], tools: Mapping[str, str]
+    mentions: Mapping[int, Sequence[EditCall]], uses: Mapping[int, ToolUse], tools: Mapping[str, str]
 ) -> list[EditCall]:
     """The first call that names an edit has made it. Later ones list it or were copied into another transcript; calls
     of other tools than the edit's have listed it, too."""

@@ -89,7 +89,7 @@ def _text(value: str | UnsetType) -> str:
     return "" if isinstance(value, UnsetType) else value
 
 
-def _key_of_tool(call: str, session: str) -> bytes:
+def _key_of_tool(call: str, session: str) -> int:
     return key_of("tool", CLIENT, call, session)
 
 
@@ -97,7 +97,7 @@ def _session(transcript: Transcript, stated: str) -> str:
     return stated if stated in transcript.state.get(SESSIONS, ()) else ""
 
 
-def _tool_key(transcript: Transcript, call: str, session: str) -> bytes:
+def _tool_key(transcript: Transcript, call: str, session: str) -> int:
     return _key_of_tool(call, session)
 
 

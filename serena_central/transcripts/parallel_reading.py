@@ -11,7 +11,6 @@ from collections import deque
 from collections.abc import Generator, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager, suppress
-from itertools import islice
 from pathlib import Path
 from queue import SimpleQueue
 from typing import IO, Any
@@ -29,8 +28,9 @@ PARALLEL_BYTES = 64_000_000
 MOST_PROCESSES = min(len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1, 4)
 """More than four would wait for the one that writes the store."""
 
-AHEAD = 3
-"""Jobs for each process that are given out before their results are taken."""
+AHEAD_BYTES = 200_000_000
+"""To be read before their results are taken: the processes go on while the store is written. The requests of so much
+take 10 MB."""
 
 _COMMAND = [sys.executable, "-P", "-m", "serena_central.transcripts.parallel_reading"]
 
@@ -100,7 +100,7 @@ def readings(jobs: Sequence[Job]) -> "Generator[Iterator[tuple[Job, Result]]]":
 
     threads = ThreadPoolExecutor(count, "transcripts")
     try:
-        yield _in_order(threads, read, jobs, count * AHEAD)
+        yield _in_order(threads, read, jobs, count)
     finally:
         for one in processes:
             one.kill()  # which wakes the threads
@@ -109,14 +109,18 @@ def readings(jobs: Sequence[Job]) -> "Generator[Iterator[tuple[Job, Result]]]":
             one.close()
 
 
-def _in_order(threads: ThreadPoolExecutor, read: Any, jobs: Sequence[Job], ahead: int) -> Iterator[tuple[Job, Result]]:
-    left = iter(jobs)
+def _in_order(threads: ThreadPoolExecutor, read: Any, jobs: Sequence[Job], count: int) -> Iterator[tuple[Job, Result]]:
+    """`count` jobs are always given out, more as far as `AHEAD_BYTES` reach."""
+    left = deque(jobs)
     given: deque[tuple[Job, Future[Result]]] = deque()
-    while True:
-        given += [(job, threads.submit(read, job)) for job in islice(left, ahead - len(given))]
-        if not given:
-            return
+    size = 0
+    while left or given:
+        while left and (len(given) < count or size + left[0].size <= AHEAD_BYTES):
+            job = left.popleft()
+            given.append((job, threads.submit(read, job)))
+            size += job.size
         job, future = given.popleft()
+        size -= job.size
         yield job, future.result()
 
 

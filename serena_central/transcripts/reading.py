@@ -19,7 +19,7 @@ class Reading(msgspec.Struct, gc=False):
 
     file: KnownFile
     requests: list[Request]
-    failures: list[bytes]
+    failures: list[int]
     bytes_read: int
     dropped: int
 
@@ -31,8 +31,8 @@ def read_transcript(found: FoundFile, before: KnownFile | None) -> Reading:
         OSError
     """
     faults = _Faults()
-    requests: dict[bytes, Request] = {}
-    failures: list[bytes] = []
+    requests: dict[int, Request] = {}
+    failures: list[int] = []
     path = Path(found.path)
     with path.open("rb", buffering=0) as file:
         head = file.read(HEAD)
@@ -70,7 +70,7 @@ class _Faults:
             self.last = one.offset
 
 
-def add(requests: dict[bytes, Request], request: Request) -> None:
+def add(requests: dict[int, Request], request: Request) -> None:
     """The same rule as the store's (`usage_store`), for the many rows of one answer."""
     other = requests.get(request.key)
     requests[request.key] = request if other is None else merged(other, request)

@@ -43,7 +43,7 @@ class Form(NamedTuple):
     is_transcript: Callable[[str], bool]
     read: Callable[[Source, Drop], Iterator[Found]]
     session: Callable[[Transcript, str], str]
-    tool_key: Callable[[Transcript, str, str], bytes]
+    tool_key: Callable[[Transcript, str, str], int]
     may_hold: Callable[[Path, Path, "SessionUsage"], bool]
 
 

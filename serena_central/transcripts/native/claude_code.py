@@ -153,7 +153,7 @@ class _Place:
         self.folder = next(iter(parts), "")
         self._origins: dict[tuple[str | None, ...], Origin] = {}
         self._parts: tuple[str | None, ...] = ()
-        self._key = b""
+        self._key = 0
 
     def origin(self, line: _Line, model: str) -> Origin:
         key = line.session_id, line.cwd, line.attribution_agent, line.agent_id, model
@@ -165,14 +165,14 @@ class _Place:
             )
         return found
 
-    def key(self, line: _Line, message: _Message) -> bytes:
+    def key(self, line: _Line, message: _Message) -> int:
         """Of the request. The rows of one answer follow each other: it is made once for them."""
         parts = message.id, line.request_id, line.session_id, line.agent_id
         if parts != self._parts or message.id is None:
             self._parts, self._key = parts, _key(line, message, self.session)
         return self._key
 
-    def tool(self, line: _Line, tool: str) -> bytes:
+    def tool(self, line: _Line, tool: str) -> int:
         return _key_of_tool(tool, line.session_id or self.session, line.agent_id)
 
 
@@ -182,13 +182,13 @@ def _session(transcript: Transcript, stated: str = "") -> str:
     return parts[1] if len(parts) > 2 else transcript.path.stem
 
 
-def _tool_key(transcript: Transcript, call: str, session: str) -> bytes:
+def _tool_key(transcript: Transcript, call: str, session: str) -> int:
     stem = transcript.path.stem
     agent = stem.removeprefix("agent-") if "subagents" in transcript.path.parts else None
     return _key_of_tool(call, session, agent)
 
 
-def _key_of_tool(call: str, session: str, agent: str | None) -> bytes:
+def _key_of_tool(call: str, session: str, agent: str | None) -> int:
     # Ids are unique over all sessions when a provider gives them, and in a conversation when anybody does.
     return key_of("tool", call, "" if call.startswith("toolu_") else session, agent)
 
@@ -224,7 +224,7 @@ def _request(line: _Line, message: _Message, usage: _Usage, known: _Place) -> Re
     return request if request.tokens or request.searches or tools else NO_TOKENS
 
 
-def _key(line: _Line, message: _Message, file_session: str) -> bytes:
+def _key(line: _Line, message: _Message, file_session: str) -> int:
     if message.id and _UNIQUE_ID.fullmatch(message.id):
         return key_of("claude-code", message.id)
     if message.id and line.request_id:

@@ -172,7 +172,7 @@ def _request(session: _Session, timestamp: str | None, info: _Info | None) -> Re
     )
 
 
-def _tool(session: _Session, call: str) -> bytes:
+def _tool(session: _Session, call: str) -> int:
     return key_of("tool", call, session.lineage)
 
 
@@ -180,7 +180,7 @@ def _session(transcript: Transcript, stated: str = "") -> str:
     return transcript.state.get("session") or transcript.path.stem[-UUID_CHARS:]
 
 
-def _tool_key(transcript: Transcript, call: str, session: str) -> bytes:
+def _tool_key(transcript: Transcript, call: str, session: str) -> int:
     return key_of("tool", call, transcript.state.get("lineage") or session)
 
 

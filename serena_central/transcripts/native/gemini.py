@@ -153,7 +153,7 @@ def _session(transcript: Transcript, stated: str = "") -> str:
     return transcript.state.get("session") or transcript.path.stem.removeprefix("session-")
 
 
-def _tool_key(transcript: Transcript, call: str, session: str) -> bytes:
+def _tool_key(transcript: Transcript, call: str, session: str) -> int:
     return key_of("tool", call, session)
 
 

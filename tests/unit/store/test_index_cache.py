@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from serena_central.store import CachedFile, IndexCache
-from serena_central.store.index_cache import SCHEMA_VERSION
+from serena_central.store.index_cache import SCHEMA_VERSION, CachedFile, IndexCache
 
 
 def file(path: str, blob: bytes = b"\x00\xff") -> CachedFile:

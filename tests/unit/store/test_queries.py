@@ -7,10 +7,9 @@ from pathlib import Path
 import pytest
 
 from serena_central.config.policies import RetentionPolicy
-from serena_central.store import EventFilter
 from serena_central.store.database import Database
 from serena_central.store.queries import DAY_S, SWEEP_ROWS, Queries
-from serena_central.store.query_results import CallFilter, DayTotal, EditFilter
+from serena_central.store.query_results import CallFilter, DayTotal, EditFilter, EventFilter
 from serena_central.store.rows import (
     EditRow,
     EventRow,

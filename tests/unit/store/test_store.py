@@ -12,10 +12,11 @@ import pytest
 from serena_central.config.policies import RetentionPolicy
 from serena_central.core.errors import StoreError
 from serena_central.core.events import EventBus
-from serena_central.store import EventFilter, Store
 from serena_central.store.database import Database
 from serena_central.store.queries import DAY_S, Queries
+from serena_central.store.query_results import EventFilter
 from serena_central.store.rows import EventRow, ProjectRow, ToolCallRow
+from serena_central.store.store import Store
 from tests.support.events import Ended, Happened, session_created
 from tests.support.postgresql import url_for
 

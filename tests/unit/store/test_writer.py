@@ -9,10 +9,9 @@ import pytest
 
 from serena_central.core.errors import StoreError
 from serena_central.core.events import EventBus
-from serena_central.store import Writer
 from serena_central.store import writer as writer_module
 from serena_central.store.rows import EventRow, ProjectRow, Removal, Row
-from serena_central.store.writer import BURST_ROWS
+from serena_central.store.writer import BURST_ROWS, Writer
 
 pytestmark = pytest.mark.anyio
 

@@ -13,7 +13,7 @@ AT = 1_790_000_000_000
 
 
 def asked(model: str, **counts: int) -> Request:
-    return Request(key=b"", at=AT, origin=Origin("claude-code", "/p", "s", "", model), **counts)
+    return Request(key=0, at=AT, origin=Origin("claude-code", "/p", "s", "", model), **counts)
 
 
 @given(
