@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from tree_sitter import Node, QueryCursor
 
-from serena_central.core.text import Position, Range, Text
+from serena_central.core.text import Position, Range
 from serena_central.lsp.answers import DocumentSymbol, SymbolKind
 from serena_central.lsp.symbol_filter import ANONYMOUS, CODE, named
 from serena_central.symbols.indexing.incompleteness import DEEPEST
@@ -246,19 +246,21 @@ class _Places:
     """Positions in code points of the byte offsets that marks name."""
 
     def __init__(self, source: bytes, marks: Iterable[_Mark]) -> None:
-        self._text = Text(source.decode())
-        self._offsets: dict[int, int] | None = None
-        if len(self._text.content) == len(source):
-            return
-        self._offsets = {}
-        before = offset = 0
+        if b"\r" in source:
+            source = source.replace(b"\r\n", b" \n").replace(b"\r", b"\n")  # other line ends at the same offsets
+        self._known: dict[int, Position] = {}
+        is_ascii = source.isascii()
+        line0 = column = before = 0
         for byte in sorted({byte for mark in marks for byte in (mark.start, mark.end, mark.name_start)}):
-            offset += len(source[before:byte].decode())
-            self._offsets[byte] = offset
+            if lines := source.count(b"\n", before, byte):
+                line0, column = line0 + lines, 0
+                before = source.rfind(b"\n", before, byte) + 1
+            column += byte - before if is_ascii else len(source[before:byte].decode())
+            self._known[byte] = Position(line0, column)
             before = byte
 
     def at(self, byte: int) -> Position:
-        return self._text.position(byte if self._offsets is None else self._offsets[byte])
+        return self._known[byte]
 
 
 def _namespaces(marks: Iterable[_Mark]) -> frozenset[str]:

@@ -71,9 +71,6 @@ MEMORY_BYTES = 2 << 30
 
 _LIMITS = Limits(MEMORY_BYTES, keeps_privileges=False)
 
-_GIVES_BACK = {"MALLOC_TRIM_THRESHOLD_": "131072"}
-"""glibc's: what a text of 24 MB took goes back to the system, which else keeps 25 MB more in a worker for good."""
-
 _COMMAND = [sys.executable, "-P", "-m", "serena_central.symbols.syntax.worker"]
 
 
@@ -224,9 +221,7 @@ class SyntaxReader:
     async def _work(self, batch: list[_Order]) -> None:
         """Runs one worker from its first batch until it fails or has nothing to do."""
         try:
-            async with supervised(
-                _COMMAND, Path(__file__).parent, environment={**os.environ, **_GIVES_BACK}, limits=_LIMITS
-            ) as process:
+            async with supervised(_COMMAND, Path(__file__).parent, limits=_LIMITS) as process:
                 answers = BufferedByteReceiveStream(process.stdout)
                 while batch:
                     failure = await _ask(process, answers, batch)

@@ -9,13 +9,13 @@ import re
 
 from serena_central.symbols.syntax.messages import PARSED_BYTES, SKIMMED
 
-_BODY = re.compile(
-    rb"(?:\)[ \t]*(?:[\w \t]*)(?:/\*[^*\n]*\*/[ \t]*)?(?P<break>\n|(?<=[ \t)]))|(?P<value>=)[ \t]*\n?)"
-    rb"\{(?=\n)(?P<body>.*?)\n\}",
-    re.DOTALL,
-)
-"""In C: a brace that ends its line after a parameter list, or after the sign before a list of values, up to the first
-brace that begins a line. Where somebody writes otherwise nothing is left out."""
+_HEAD = re.compile(rb"(?:\)[\w \t]*(?:/\*[^*\n]*\*/[ \t]*)?(?P<break>\n|(?<=[ \t)]))|(?P<value>=)[ \t]*\n?)\Z")
+"""In C, what stands before the brace of a body: a parameter list, or the sign before a list of values."""
+
+_OPENS = b"{\n"
+_CLOSES = b"\n}"
+"""A body's brace ends its line, and the first one that begins a line ends the body. Where somebody writes otherwise
+nothing is left out. To look for these is twenty times as fast as one expression for all of it."""
 
 _AT_MARGIN = re.compile(rb"[^\s#/*]")
 
@@ -41,18 +41,27 @@ def skimmed(identifier: str, source: bytes) -> bytes:
         return source
     source = _MACROS.sub(blank_line, source)
     parts: list[bytes] = []
-    kept = at = 0
-    while match := _BODY.search(source, at):
-        start, end = match.span("body")
-        if (comment := _comment_around(source, kept, match.start())) is not None:
+    kept = at = end = 0
+    looked_at = 0
+    """In no comment; so one that holds what follows begins behind it."""
+    while (brace := source.find(_OPENS, at)) >= 0:
+        line = source.rfind(b"\n", at, max(brace - 1, at)) + 1
+        head = _HEAD.search(source, line or at, brace)
+        if head is None:
+            at = brace + 1
+            continue
+        if (comment := _comment_around(source, max(kept, looked_at), head.start())) is not None:
             at = comment
             continue
-        if match["break"] == b"" and _is_in_body(source, kept, match.start()):
-            at = match.end()
+        looked_at = head.start()
+        if end <= brace and (end := source.find(_CLOSES, brace)) < 0:
+            break
+        at = end + len(_CLOSES)
+        if head["break"] == b"" and _is_in_body(source, kept, head.start()):
             continue
-        at = match.end()
+        start = brace + 1
         # `};` ends a list of values, or a type; not a function.
-        is_ended = source[end + 2 : end + 3] in (b";" if match["value"] else b"\n\r")
+        is_ended = source[at : at + 1] in (b";" if head["value"] else b"\n\r")
         if end - start > 1 and is_ended and _is_conditioned_whole(source, start, end):
             parts += source[kept:start], b" " * (end - start)
             kept = end

@@ -7,16 +7,24 @@ on stdout, in order, until stdin ends. The reader kills it if it takes too long.
 import sys
 from typing import BinaryIO
 
+from serena_central.core.allocator import give_back
 from serena_central.core.decoding import msgpack_decoder
 from serena_central.symbols.syntax.messages import Answer, Packed, Request, framed
+
+LARGE_BYTES = 2_000_000
+"""Of a batch: what a text of 24 MB took is returned to the system, else a worker keeps 25 MB more for good."""
 
 
 def serve(requests: BinaryIO, answers: BinaryIO) -> None:
     decoder = msgpack_decoder(list[Request])
     while header := requests.read(4):
-        batch = decoder.decode(requests.read(int.from_bytes(header)))
+        length = int.from_bytes(header)
+        batch = decoder.decode(requests.read(length))
         answers.write(framed([_answer(request) for request in batch]))
         answers.flush()
+        if length > LARGE_BYTES:
+            del batch
+            give_back()
 
 
 def _answer(request: Request) -> Answer:

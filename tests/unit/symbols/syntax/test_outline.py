@@ -49,6 +49,16 @@ def test_positions_count_characters_behind_wide_ones_and_windows_line_ends() -> 
     ]
 
 
+def test_each_kind_of_line_end_ends_one_line() -> None:
+    source = b"int a;\rint b;\r\nint c;\n\rint d;"
+    assert list(told(outline("cpp", source)[0])) == [
+        "Variable a 0:0-0:6 at 0:4",
+        "Variable b 1:0-1:6 at 1:4",
+        "Variable c 2:0-2:6 at 2:4",
+        "Variable d 4:0-4:6 at 4:4",
+    ]
+
+
 def test_member_functions_of_a_header_that_is_read_as_c_are_methods() -> None:
     source = b"struct A {\n  double area();\n  char *name();\n  int (*open)(void);\n  int a;\n};\n"
     (symbol,), _ = outline("c", source)

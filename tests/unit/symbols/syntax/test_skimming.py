@@ -126,3 +126,9 @@ def test_lines_that_define_macros_are_left_out_and_those_that_go_on_are_not() ->
 def test_hostile_macros_take_no_longer_than_others() -> None:
     skimmed("c", b"#define A " + b"/**/" * 200_000 + b"/*")
     skimmed("c", (b"#define A /" * 100_000) + b"\\")
+
+
+def test_hostile_braces_take_no_longer_than_others() -> None:
+    skimmed("c", b"x{\n" * 300_000 + b"\n}")
+    skimmed("c", b"f() {\n" * 200_000)
+    skimmed("c", b"f()\n{\n}x\n" * 100_000)
