@@ -126,5 +126,9 @@ class Client:
             raise Refused(body.decode(errors="replace")[:1000])
         return body
 
+    def ask(self, method: str, **params: Any) -> bytes:
+        """The body of the answer to any request, which may be an event stream."""
+        return self.connection.exchange(self._request(method, params))[1]
+
     def call(self, tool: str, **arguments: Any) -> bytes:
         return self.send(self.prepare(tool, **arguments))

@@ -34,6 +34,15 @@ def resting(bench: Bench) -> Iterator[Row]:
                 unit="MB",
                 note="PSS, nobody has searched or opened the dashboard",
             )
+            server.client().ask("prompts/list")
+            server.await_quiet()
+            yield Row(
+                "… when a client has needed the MCP SDK",
+                "≤ 100 MB",
+                proportional_bytes(own) / 1e6,
+                unit="MB",
+                note="PSS; a stream outside of calls, lists of prompts or resources, or progress need it",
+            )
             clients = [_idle(stack, server, number) for number in range(SESSIONS)]
             for number in range(DASHBOARDS):
                 _look(server, PAGES[number % len(PAGES)])

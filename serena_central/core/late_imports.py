@@ -10,6 +10,8 @@ import threading
 from importlib import import_module, invalidate_caches
 from types import ModuleType
 
+from serena_central.core.allocator import give_back
+
 logger = logging.getLogger(__name__)
 
 RETRY_S = 1.0
@@ -20,7 +22,7 @@ _turn = threading.RLock()
 def import_to_stay(name: str) -> ModuleType:
     """Imports a module, in a worker thread; waits while another thread imports one. Of what comes with it nothing is
     garbage, so the garbage collector leaves it alone: a full collection with SQLAlchemy and the MCP SDK blocks all
-    calls for 0.1 s.
+    calls for 0.1 s. What the import took and freed goes back to the system.
 
     Raises:
         ImportError: so does OSError where no more files can be opened.
@@ -31,6 +33,7 @@ def import_to_stay(name: str) -> ModuleType:
         try:
             module = import_module(name)
             gc.freeze()
+            give_back()
             return module
         finally:
             if was_enabled:

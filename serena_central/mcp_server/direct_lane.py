@@ -13,7 +13,6 @@ import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import nullcontext
 from functools import lru_cache
-from importlib import import_module
 from typing import Any, Literal, Protocol
 
 import anyio
@@ -24,10 +23,11 @@ from starlette.types import Receive, Scope, Send
 from serena_central.core import tracing
 from serena_central.core.decoding import converted, json_decoder
 from serena_central.core.errors import SerenaCentralError, UnknownProject
+from serena_central.core.late_imports import import_to_stay
 from serena_central.core.lru import Lru
 from serena_central.mcp_server.conversation import ID_HEADER, Exchange, HandshakeConversation
 from serena_central.mcp_server.description import CAPABILITIES, INSTRUCTIONS, LIST_HINTS, SERVER_NAME
-from serena_central.mcp_server.errors import failed_result, protocol_error
+from serena_central.mcp_server.errors import error_of, failed_result
 from serena_central.mcp_server.protocol import (
     CLIENT_CAPABILITIES_KEY,
     CLIENT_INFO_KEY,
@@ -436,10 +436,8 @@ class DirectLane:
         """The answer as a JSON-RPC message."""
         try:
             result = await self._result(request, caller, sender)
-        except Exception as error:  # noqa: BLE001 (the border of a request: protocol_error logs what is not ours)
-            failure = protocol_error(error)
-            said = failure.error.model_dump(by_alias=True, mode="json", exclude_none=True)
-            return {"jsonrpc": "2.0", "id": request.id, "error": said}
+        except Exception as error:  # noqa: BLE001 (the border of a request: error_of logs what is not ours)
+            return {"jsonrpc": "2.0", "id": request.id, "error": error_of(error)}
         return {"jsonrpc": "2.0", "id": request.id, "result": self._of_era(request.method, result, caller.version)}
 
     async def _result(self, request: PlainRequest, caller: "Caller", sender: Sender) -> dict[str, Any]:
@@ -514,7 +512,7 @@ async def _question(sender: Sender, caller: Caller, error: UnknownProject) -> di
     """For the folders that the client works in, in wire form; None if it is not asked."""
     if not caller.offers_roots:
         return None
-    roots = await anyio.to_thread.run_sync(import_module, "serena_central.mcp_server.roots")
+    roots = await anyio.to_thread.run_sync(import_to_stay, "serena_central.mcp_server.roots")
     question = roots.asking_for_roots(sender, error, offered=True)
     return None if question is None else question.model_dump(by_alias=True, mode="json", exclude_none=True)
 

@@ -27,20 +27,26 @@ def failed_result(error: Exception) -> dict[str, Any]:
     return wire({"content": [{"type": "text", "text": _explain(error)}], "isError": True})
 
 
+def error_of(error: Exception) -> dict[str, Any]:
+    """The error of a JSON-RPC answer, for a request that is no tool call."""
+    if isinstance(error, UpstreamCallFailed) and error.code:
+        said = {"code": error.code, "message": error.said}
+        return said if error.data is None else {**said, "data": error.data}
+    code = INVALID_REQUEST if isinstance(error, SerenaCentralError) else INTERNAL_ERROR
+    return {"code": code, "message": _explain(error)}
+
+
 def protocol_error(error: Exception) -> "MCPError":
-    """What to raise to the SDK for a request that is no tool call; its own errors pass as they are."""
-    # Not at the top: most servers have answered many calls before the first of these.
+    """`error_of` to raise to the SDK; its own errors pass as they are."""
+    # Not at the top: a server that needs no SDK needs this module.
     from mcp.shared.exceptions import MCPError
     from pydantic import ValidationError
 
     if isinstance(error, MCPError):
         return error
-    if isinstance(error, UpstreamCallFailed) and error.code:
-        return MCPError(code=error.code, message=error.said, data=error.data)
     if isinstance(error, ValidationError):
         return MCPError(code=INVALID_PARAMS, message=f"Invalid params: {_invalid(error)}.", data="")
-    code = INVALID_REQUEST if isinstance(error, SerenaCentralError) else INTERNAL_ERROR
-    return MCPError(code=code, message=_explain(error))
+    return MCPError(**error_of(error))
 
 
 def _invalid(error: "ValidationError") -> str:

@@ -1,6 +1,6 @@
 """The schema of the store, and what goes into it and comes out of it, as plain data: a class for each table.
 
-Knows no SQL, and costs nothing to import; `tables` makes the SQLModel classes of it. Times are Unix seconds (UTC).
+Knows no SQL, and costs nothing to import; `tables` makes SQLAlchemy's tables of it. Times are Unix seconds (UTC).
 There are no foreign keys on purpose: under overload a row may be dropped, and must not take others with it. A change
 here needs a migration and a new `SCHEMA_VERSION`; tests compare the two.
 """

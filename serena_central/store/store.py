@@ -1,6 +1,6 @@
 """The store as the rest of the server uses it: rows can be put in at any time, queries run in worker threads.
 
-SQLModel and SQLAlchemy cost half a second to import; that happens here, in a thread, when the start of the server is
+SQLAlchemy takes long to import; that happens here, in a thread, when the start of the server is
 over or the store is first asked, not when this module is imported.
 """
 

@@ -1,14 +1,28 @@
-"""The tables of `rows.py` as SQLModel classes. Importing this costs half a second, so only `database` does, in its own
-thread."""
+"""The tables of `rows.py`, for SQLAlchemy. Importing this takes a while, so only `database` does, in its own thread."""
 
-from types import UnionType, new_class
+from types import UnionType
 from typing import Any, get_args, get_origin
 
 import msgspec
-from sqlalchemy import JSON, BigInteger, Column, Dialect, Index, Integer, String, TypeDecorator
-from sqlmodel import Field, SQLModel
+from sqlalchemy import (
+    JSON,
+    BigInteger,
+    Boolean,
+    Column,
+    Dialect,
+    Float,
+    Index,
+    Integer,
+    LargeBinary,
+    MetaData,
+    String,
+    Table,
+)
+from sqlalchemy.types import TypeDecorator, TypeEngine
 
 from serena_central.store.rows import TABLES, Row
+
+METADATA = MetaData()
 
 
 class PostgresText(TypeDecorator[str]):
@@ -25,42 +39,34 @@ class PostgresText(TypeDecorator[str]):
         return value
 
 
-_TYPES: dict[Any, Any] = {
+_TYPES: dict[Any, TypeEngine[Any]] = {
     str: String().with_variant(PostgresText(), "postgresql"),
     int: BigInteger().with_variant(Integer(), "sqlite"),
+    float: Float(),
+    bool: Boolean(),
+    bytes: LargeBinary(),
+    list: JSON(),
+    dict: JSON(),
 }
-"""What a column of a dialect needs so that both keep the same values in the same order."""
+"""With what a dialect needs so that both keep the same values in the same order."""
 
 
 def _make(kind: type[Row]) -> None:
-    """Declares the table of one class of rows in SQLModel's metadata."""
-    fields = msgspec.structs.fields(kind)
-    body: dict[str, Any] = {
-        "__module__": __name__,
-        "__tablename__": kind.table,
-        "__annotations__": {field.name: field.type for field in fields},
-        # An id that the database gives is never given twice: pages go by it.
-        "__table_args__": (
-            *(Index(f"ix_{kind.table}_{'_'.join(columns)}", *columns) for columns in kind.indexes),
-            {"sqlite_autoincrement": _is_given(kind), "sqlite_with_rowid": not kind.in_order_of_key},
-        ),
-        **{field.name: _column(kind, field.name, field.type) for field in fields},
-    }
-    new_class(kind.__name__.replace("Row", "Table"), (SQLModel,), {"table": True}, lambda space: space.update(body))
+    """Declares the table of one class of rows."""
+    Table(
+        kind.table,
+        METADATA,
+        *(_column(kind, field.name, field.type) for field in msgspec.structs.fields(kind)),
+        *(Index(f"ix_{kind.table}_{'_'.join(columns)}", *columns) for columns in kind.indexes),
+        sqlite_autoincrement=_is_given(kind),  # an id that the database gives is never given twice: pages go by it
+        sqlite_with_rowid=not kind.in_order_of_key,
+    )
 
 
-def _column(kind: type[Row], name: str, of_type: Any) -> Any:
-    if get_origin(of_type) in (list, dict):
-        return Field(sa_column=Column(JSON, nullable=False))
-    plain = next((one for one in get_args(of_type) if one is not type(None)), of_type)
-    typed: dict[str, Any] = {"sa_type": _TYPES[plain]} if plain in _TYPES else {}
-    if name in (kind.key or ("id",)):
-        return (
-            Field(default=None, primary_key=True, **typed)
-            if _is_optional(of_type)
-            else Field(primary_key=True, **typed)
-        )
-    return Field(**typed)
+def _column(kind: type[Row], name: str, of_type: Any) -> Column[Any]:
+    is_key, is_optional = name in (kind.key or ("id",)), _is_optional(of_type)
+    plain = next(one for one in get_args(of_type) if one is not type(None)) if is_optional else of_type
+    return Column(name, _TYPES[get_origin(plain) or plain], primary_key=is_key, nullable=is_optional and not is_key)
 
 
 def _is_given(kind: type[Row]) -> bool:
@@ -76,5 +82,3 @@ def _is_optional(of_type: Any) -> bool:
 
 for _kind in TABLES:
     _make(_kind)
-
-METADATA = SQLModel.metadata

@@ -6,6 +6,7 @@ from pathlib import Path
 import anyio
 import pytest
 
+from serena_central.testing.server import Era
 from tests.support.child import PATIENCE_S, serving_child
 from tests.support.mcp import RawClient, text_of
 
@@ -30,11 +31,12 @@ HEAVY = (
     "ray",
     "regex",
     "sqlalchemy",
-    "sqlmodel",
     "sse_starlette",
     "tree_sitter",
 )
 """Not to be imported before the first answers: what they are needed for can wait, or comes later in a server's life."""
+
+ERAS: tuple[Era, ...] = ("handshake", "modern")
 
 WITHOUT_END = """
 import sys
@@ -71,6 +73,32 @@ async def test_a_find_after_each_handshake_imports_nothing_heavy(tmp_path: Path)
     assert "starlette" in imported
     assert sorted(imported.intersection(HEAVY)) == []
     assert later.issuperset(("mcp", "pydantic"))  # so they would have been seen
+
+
+SERVER = "import sys; from serena_central.cli.__main__ import main; sys.exit(main())"
+
+
+async def test_a_server_that_only_plain_requests_come_to_does_without_the_sdk(tmp_path: Path) -> None:
+    """Also after its start, and where it refuses one."""
+    imports = tmp_path / "serve.log"
+    program = (sys.executable, "-X", "importtime", "-c", SERVER)
+    async with serving_child(tmp_path, program=program) as child, child.http() as http:
+        clients = [RawClient(http, era) for era in ERAS]
+        for client in clients:
+            await client.open()
+        with anyio.fail_after(PATIENCE_S):
+            while "serena_central.store.list_queries" not in modules_in(imports):  # so the start is over
+                await anyio.sleep(0.05)
+        for client in clients:
+            assert (await client.ask("tools/list"))["result"]["tools"]
+            assert "session" in text_of(await client.call("get_current_config"))
+        killed = [one["session_id"] for one in (await http.get("/api/v1/sessions")).json()["sessions"]]
+        for session in killed:
+            assert (await http.delete(f"/api/v1/sessions/{session}")).status_code == 200
+        refused = [await client.send("tools/list") for client in clients]
+        assert len(killed) == len(clients)
+        assert all("was terminated" in response.text for response in refused)
+    assert modules_in(imports).isdisjoint(("mcp", "mcp_types", "pydantic", "sse_starlette"))
 
 
 async def test_a_client_that_ends_at_once_waits_for_no_import(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from types import ModuleType
 from serena_central.cli.main import main
 from serena_central.core import late_imports
 
-LIBRARIES = ("mcp", "mcp_types", "opentelemetry", "pydantic", "sqlalchemy", "sqlmodel")
+LIBRARIES = ("mcp", "mcp_types", "opentelemetry", "pydantic", "sqlalchemy")
 """Those whose modules import each other."""
 
 

@@ -3,8 +3,8 @@ import logging
 import pytest
 from mcp.shared.exceptions import MCPError
 
-from serena_central.core.errors import SessionNotFound
-from serena_central.mcp_server.errors import failed_result, protocol_error
+from serena_central.core.errors import SessionNotFound, UpstreamCallFailed
+from serena_central.mcp_server.errors import error_of, failed_result, protocol_error
 
 
 def test_our_errors_become_results_with_their_own_words() -> None:
@@ -31,3 +31,9 @@ def test_where_no_tool_was_called_errors_are_protocol_errors() -> None:
 def test_the_sdks_own_errors_pass() -> None:
     own = MCPError(code=-32602, message="its own")
     assert protocol_error(own) is own
+
+
+def test_an_upstreams_error_keeps_its_code_and_data() -> None:
+    told = UpstreamCallFailed("docs", "no such page", code=-32002, data={"uri": "docs://x"})
+    assert error_of(told) == {"code": -32002, "message": "no such page", "data": {"uri": "docs://x"}}
+    assert "data" not in error_of(UpstreamCallFailed("docs", "no such page", code=-32002))

@@ -74,7 +74,7 @@ def modules_after(code: str) -> set[str]:
 
 def test_importing_the_store_loads_nothing_that_speaks_sql() -> None:
     loaded = modules_after("import serena_central.store.store, serena_central.store.index_cache")
-    assert loaded.isdisjoint({"sqlalchemy", "sqlmodel", "alembic", "pydantic"})
+    assert loaded.isdisjoint({"sqlalchemy", "alembic", "pydantic"})
 
 
 def test_opening_a_new_or_current_database_does_not_load_alembic(tmp_path: Path) -> None:
