@@ -9,7 +9,8 @@ import re
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from serena_central.core.errors import InvalidArguments
+from serena_central.core.errors import EditRefused, InvalidArguments
+from serena_central.core.quoting import quoted
 from serena_central.core.text import Position, Range, Text
 from serena_central.editing.plan import TextEdit, with_newlines
 from serena_central.editing.strings import lines_inside_strings
@@ -36,6 +37,13 @@ _DIRECTIVE = re.compile(
     r"clang-format o(?:n|ff)\b|#?(?:end)?region\b)"
 )
 """How comments begin that are about the file, or a part of it, and not about the definition below them."""
+
+_INSTRUCTION = re.compile(
+    r"//[a-z]+:\S|//export\b|[/*]\s*(?:@ts-|biome-ignore|eslint-|lint:|nolint|NOLINT|prettier-ignore)"
+)
+"""What a comment holds that tools act on: of Go, TypeScript, C++ and their linters."""
+
+_COMMENT_STARTS = ("//", "/*")
 
 _LICENCE = re.compile(
     r"\b(?:copyright|SPDX-License-Identifier|licen[sc]ed? under)\b|@licen[sc]e\b|\(c\)", re.IGNORECASE
@@ -67,7 +75,8 @@ def replaced(text: Text, span: Range, body: str, style: Style) -> TextEdit:
 
 def widened(text: Text, span: Range, statement: Range, name: str, body: str) -> Range:
     """The range that a body replaces: with as much of what the statement has before and behind it as the body brings
-    itself (`export const` and `;` of `export const a = 1;`, where `a = 1` is the definition)."""
+    itself (`export const` and `;` of `export const a = 1;`, where `a = 1` is the definition), the comment behind it
+    included."""
     first, start, end = (text.offset(at) for at in (statement.start, span.start, span.end))
     before = list(_TOKEN.finditer(text.content, first, start)) if first < start else []
     head = re.split(rf"(?<!\w){re.escape(name)}(?!\w)", body, maxsplit=1)[0]
@@ -78,10 +87,35 @@ def widened(text: Text, span: Range, statement: Range, name: str, body: str) -> 
         if is_all or any(given[at : at + len(kept)] == kept for at in range(len(given))):
             start = token.start()
             break
-    behind = text.line(span.end.line0)[span.end.column :].lstrip(" \t")[:1]
-    if behind and behind in ";," and body.rstrip().endswith(behind):
-        end = text.content.index(behind, end) + 1
+    behind = text.line(span.end.line0)[span.end.column :].strip()
+    if behind[:1] in (";", ",") and body.rstrip().endswith(behind[0]):
+        end = text.content.index(behind[0], end) + 1
+    elif re.match(r"[;,]?\s*(?://|#|/\*)", behind) and body.rstrip().endswith(behind):
+        end = text.content.index(behind, end) + len(behind)
     return Range(text.position(start), text.position(end))
+
+
+def with_comment_for(text: Text, span: Range, body: str, language: str | None) -> Range:
+    """A definition with the comment right above it, where `body` brings one in its place.
+
+    Raises:
+        EditRefused: the comment holds an instruction to a tool, which the body lacks.
+    """
+    starts = body.lstrip().startswith(_COMMENT_STARTS)
+    if not starts or text.slice(span).startswith(_COMMENT_STARTS) or not _may_have_comment(text, span, language):
+        return span
+    first0 = _comment_above(text, span.start.line0)
+    if first0 is None:
+        return span
+    given = {line.strip() for line in body.splitlines()}
+    for line0 in range(first0, span.start.line0):
+        line = text.line(line0).strip()
+        if _INSTRUCTION.search(line) and line not in given:
+            raise EditRefused(
+                f"Nothing was changed: the comment above the definition holds {quoted(line)}, which the comment of the "
+                "body lacks. Add it to the body, or pass the body without a comment to keep the one that is there."
+            )
+    return Range(Position(first0, _depth(text.line(first0))), span.end)
 
 
 def inserted_after(text: Text, span: Range, body: str, style: Style) -> TextEdit:
@@ -173,14 +207,18 @@ def _depth(line: str) -> int:
 
 def with_doc_comment(text: Text, span: Range, language: str | None) -> Range:
     """A definition with the comment lines right above it, in languages whose doc comments stand there."""
-    if language not in _DOCUMENTED_ABOVE or text.line(span.start.line0)[: span.start.column].strip():
-        return span
     first0 = span.start.line0
+    if not _may_have_comment(text, span, language):
+        return span
     while (above := _comment_above(text, first0)) is not None:
         first0 = above
     if first0 == span.start.line0:
         return span
     return Range(Position(first0, _depth(text.line(first0))), span.end)
+
+
+def _may_have_comment(text: Text, span: Range, language: str | None) -> bool:
+    return language in _DOCUMENTED_ABOVE and not text.line(span.start.line0)[: span.start.column].strip()
 
 
 def _comment_above(text: Text, line0: int) -> int | None:

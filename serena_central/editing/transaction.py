@@ -325,6 +325,7 @@ def _encoded(change: FileChange) -> bytes | None:
         raise InvalidArguments(
             f"{change.path.name} is written in {error.encoding}, which has no {wrong!r}; nothing was changed."
         ) from error
+    _check_encoding(change)
     if "\0" in change.after:
         raise InvalidArguments(
             f"The new text of {change.path.name} has a NUL character, which is not allowed in text. Nothing was "
@@ -336,6 +337,21 @@ def _encoded(change: FileChange) -> bytes | None:
             "for text files. Nothing was changed."
         )
     return data
+
+
+def _check_encoding(change: FileChange) -> None:
+    """Raises InvalidArguments where a text would be written in two encodings: bytes of a file that are not valid in the
+    one that it is read in say that it is another."""
+    before, after = change.before, change.after
+    if before is None or after is None or not before.invalid:
+        return
+    new = {char for char in set(after).difference(before.text.content) if not char.isascii()}
+    wrong = "".join(sorted(char for char in new if not "\ud800" <= char <= "\udfff"))
+    if wrong:
+        raise InvalidArguments(
+            f"{change.path.name} is not valid {before.encoding}, so that it is unknown how {wrong[:10]!r} is written "
+            "in it. Nothing was changed. Set `encoding` in the project's settings, or use ASCII alone (escapes)."
+        )
 
 
 def _reason_of(error: BaseException) -> str:

@@ -96,6 +96,12 @@ class Site(NamedTuple):
     def text(self) -> Text:
         return self.read.text
 
+    @property
+    def container(self) -> Symbol | None:
+        """The symbol of this file that it is in."""
+        place = self.hit.symbol.container
+        return self.hit.file.symbols[place] if place >= 0 else None
+
     def check_whole(self) -> None:
         """Refuses to overwrite or delete what may be a part of a definition only, its beginning left behind.
 

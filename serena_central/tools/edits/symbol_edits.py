@@ -8,7 +8,7 @@ from msgspec import Meta
 
 from serena_central.core.errors import EditRefused
 from serena_central.core.text import Range, Text
-from serena_central.editing.placement import Style, inserted_after, inserted_before, replaced, widened
+from serena_central.editing.placement import Style, inserted_after, inserted_before, replaced, widened, with_comment_for
 from serena_central.editing.plan import TextEdit
 from serena_central.projects.editing.edits import Meant, Site
 from serena_central.projects.project import Project
@@ -123,7 +123,7 @@ async def _insert(
     _, edited = await target.edits.change_symbol(
         target.named_file(relative_path),
         find,
-        lambda site: place(site.text, _statement(site), body, _style(target, site)),
+        lambda site: _insertion(target, site, body, place),
         call.author,
         dry_run=dry_run,
     )
@@ -133,7 +133,9 @@ async def _insert(
 def _replacement(target: Project, site: Site, body: str) -> TextEdit:
     site.check_whole()
     own = site.hit.symbol
+    style = _style(target, site)
     span = widened(site.text, own.range, _statement(site), own.name, body)
+    span = with_comment_for(site.text, span, body, style.language)
     words = set(re.findall(r"\w+", body))
     lost = sorted({name for name in site.others_in(span) if words.isdisjoint(re.findall(r"\w+", name))})
     if lost:
@@ -142,7 +144,32 @@ def _replacement(target: Project, site: Site, body: str) -> TextEdit:
             f"defines {', '.join(lost)}, which the body lacks. Pass the complete definition (find_symbol with "
             "include_body)."
         )
-    return replaced(site.text, span, body, _style(target, site))
+    return replaced(site.text, span, body, style)
+
+
+def _insertion(
+    target: Project, site: Site, body: str, place: Callable[[Text, Range, str, Style], TextEdit]
+) -> TextEdit:
+    """What is inserted as lines of its own must not leave the container of its neighbour (`class A { f() {} }`)."""
+    statement = _statement(site)
+    edit = place(site.text, statement, body, _style(target, site))
+    holder = site.container
+    if holder is None or not holder.range.encloses(statement):
+        return edit
+    (start, end), (first, last) = holder.range, statement
+    head = site.text.line(first.line0)[: first.column].lstrip()
+    closes = site.text.slice(Range(last, end)).strip(" \t;,") if end.line0 == last.line0 else ""
+    is_one_line = start < first and start.line0 == first.line0 == end.line0
+    is_before = edit.range.start < first and (edit.range.start <= start < first or head.startswith("{"))
+    is_behind = edit.range.start > last and (is_one_line or bool(closes))
+    if is_before or is_behind:
+        raise EditRefused(
+            f"Nothing was changed: {site.hit.name_path} and {holder.name}, which contains it, share line "
+            f"{(first if is_before else last).line0} of {site.hit.path}. Code is inserted as lines of its own, which "
+            f"would be outside of {holder.name}. Replace {holder.name} (replace_symbol_body), or edit the line as text "
+            "(replace_content)."
+        )
+    return edit
 
 
 def _statement(site: Site) -> Range:

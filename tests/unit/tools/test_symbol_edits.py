@@ -10,6 +10,7 @@ import pytest
 from serena_central.app import Application
 from serena_central.core.errors import (
     AmbiguousSymbol,
+    EditRefused,
     InvalidArguments,
     PathOutsideProject,
     PathRefused,
@@ -62,6 +63,98 @@ async def test_a_project_s_encoding_is_kept(central: Application, root: Path) ->
     assert (root / "mod.py").read_bytes() == "# café\ndef first():\n    return 'é'\n".encode("latin-1")
     with pytest.raises(InvalidArguments, match="has no '𝒳'"):
         await edit(central, root, body="def first():\n    return '𝒳'")
+
+
+async def test_a_file_of_an_unknown_encoding_gets_no_characters_of_another(central: Application, root: Path) -> None:
+    before = "# caf\xe9\ndef first():\n    return 1\n".encode("latin-1")
+    (root / "mod.py").write_bytes(before)
+    with pytest.raises(InvalidArguments, match=r"is not valid utf-8.*'äö'.*Set `encoding`"):
+        await edit(central, root, body="def first():\n    return 'äö'")
+    assert (root / "mod.py").read_bytes() == before
+    await edit(central, root, body="def first():\n    return '\\xe4'")
+    assert b"\\xe4" in (root / "mod.py").read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("file", "before", "body", "after"),
+    [
+        ("a.go", "package a\n\n// F old.\nfunc F() {}\n", "// F new.\nfunc F() { }", "// F new.\nfunc F() { }\n"),
+        (
+            "a.ts",
+            "/** Old. */\nexport function F() {}\n",
+            "// New.\nexport function F() { }",
+            "// New.\nexport function F() { }\n",
+        ),
+        (
+            "a.cpp",
+            "// --- apart\n/* Old. */\nint F() { return 1; }\n",
+            "/* New. */\nint F() { return 2; }",
+            "// --- apart\n/* New. */\nint F() { return 2; }\n",
+        ),
+        (
+            "a.rs",
+            "/// Old.\n#[inline]\nfn F() {}\n",
+            "/// New.\n#[inline]\nfn F() { }",
+            "/// New.\n#[inline]\nfn F() { }\n",
+        ),
+        ("a.ts", "/** Old. */\nfunction F() {}\n", "function F() { }", "/** Old. */\nfunction F() { }\n"),
+        (
+            "a.ts",
+            "// Copyright of all.\nfunction F() {}\n",
+            "// New.\nfunction F() { }",
+            "// Copyright of all.\n// New.\nfunction F() { }\n",
+        ),
+        ("a.ts", "const F = 1; // one\n", "const F = 2; // one", "const F = 2; // one\n"),
+    ],
+)
+async def test_a_body_s_comment_takes_the_place_of_the_one_above(
+    central: Application, root: Path, file: str, before: str, body: str, after: str
+) -> None:
+    (root / file).write_text(before)
+    await edit(central, root, name_path="F", body=body)
+    assert (root / file).read_text().removeprefix("package a\n\n") == after
+
+
+@pytest.mark.parametrize("line", ["//go:noinline", "//nolint:errcheck"])
+async def test_instructions_to_tools_do_not_get_lost_with_a_comment(
+    central: Application, root: Path, line: str
+) -> None:
+    before = f"package a\n\n// F old.\n//\n{line}\nfunc F() {{}}\n"
+    (root / "a.go").write_text(before)
+    with pytest.raises(EditRefused, match=f"holds '{line}'"):
+        await edit(central, root, name_path="F", body="// F new.\nfunc F() { }")
+    assert (root / "a.go").read_text() == before
+    await edit(central, root, name_path="F", body=f"// F new.\n//\n{line}\nfunc F() {{ }}")
+    assert (root / "a.go").read_text() == f"package a\n\n// F new.\n//\n{line}\nfunc F() {{ }}\n"
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "name_path", "refused"),
+    [
+        ("a.ts", "class A { f() {} }\n", "A/f", "ba"),
+        ("a.ts", "class A { f() {}\n  g() {} }\n", "A/f", "b"),
+        ("a.ts", "class A { f() {}\n  g() {} }\n", "A/g", "a"),
+        ("a.ts", "namespace N { export function f() {} }\n", "N/f", "ba"),
+        ("a.go", "package a\n\ntype T struct { A int }\n", "T/A", "ba"),
+        ("a.rs", "struct S { a: u8 }\n", "S/a", "ba"),
+        ("a.cpp", "struct S { int a; };\n", "S/a", "ba"),
+        ("a.cpp", "struct S\n{ int f() { return 1; }\n};\n", "S/f", "b"),
+        ("a.py", "class A: x = 1\n", "A/x", "ba"),
+        ("a.py", "class A:\n    x = 1\n", "A/x", ""),
+        ("a.py", "class A:\n    def f(self): pass\n\n\nx = 1\n", "A/f", ""),
+    ],
+)
+async def test_nothing_is_inserted_outside_of_the_container(
+    central: Application, root: Path, file: str, text: str, name_path: str, refused: str
+) -> None:
+    for key, tool in (("b", "insert_before_symbol"), ("a", "insert_after_symbol")):
+        (root / file).write_text(text)
+        if key in refused:
+            with pytest.raises(EditRefused, match="as lines of its own"):
+                await edit(central, root, tool, name_path=name_path, body="x")
+            assert (root / file).read_text() == text
+        else:
+            await edit(central, root, tool, name_path=name_path, body="x")
 
 
 async def test_mode_and_symlink_stay(central: Application, root: Path) -> None:
