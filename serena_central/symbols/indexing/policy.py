@@ -39,9 +39,9 @@ class IndexingPolicy:
     background_requests: int = 2
     """In flight for the background, which must not be felt by anybody."""
 
-    gives_way_s: float = 3.0
-    """How long background work waits for callers, and then goes on beside them: a first find in 56,000 files takes
-    twice as long beside it."""
+    gives_way_s: float = 5.0
+    """How long background work waits for callers, and then goes on beside them: a first find in 56,000 files, which
+    has to end in this time, takes twice as long beside it."""
 
     save_every_files: int = 2000
 

@@ -248,11 +248,10 @@ class FileReader:
 
         async def worker() -> None:
             for batch in queue:
-                if in_background:
-                    await self._give_way()
                 await self._parse_until_certain(batch)
                 if in_background:
                     await self._save_when_due()
+                    await self._give_way()  # not before the first: parsers start while a first find looks for files
 
         async with anyio.create_task_group() as tasks:
             for _ in range(min(SYNTAX_AT_ONCE, len(paths))):

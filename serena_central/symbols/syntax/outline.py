@@ -87,13 +87,13 @@ class _Mark(NamedTuple):
         return -self.inverse_end
 
 
-def outline(identifier: str, source: bytes) -> tuple[list[DocumentSymbol], bool]:
+def outline(identifier: str, source: bytes, *, is_asked_again: bool = True) -> tuple[list[DocumentSymbol], bool]:
     """The symbols of a text (valid UTF-8) in the language of an LSP identifier that `GRAMMARS` holds; and whether there
-    is more in it than is looked at, because it nests too deeply."""
+    is more in it than is looked at, because it nests too deeply. `is_asked_again`: its tree is worth keeping."""
     skim = without_attributes(identifier, skimmed(identifier, source))
     if is_too_long(skim):
         raise ValueError(f"it has more than {PARSED_BYTES / 1e6:g} MB even without macros and bodies of functions")
-    root = (tree_of if skim is source else parsed)(identifier, skim).root_node
+    root = (tree_of if is_asked_again and skim is source else parsed)(identifier, skim).root_node
     root = without_macros(identifier, skim, root)
     return _symbols(identifier, root, source), _is_deeper(root, DEEPEST)
 

@@ -54,7 +54,7 @@ def packed(identifier: str, source: bytes) -> Packed:
     from serena_central.symbols.symbol import encoded, flatten, lookup_names
     from serena_central.symbols.syntax.outline import outline
 
-    symbols, cut = outline(identifier, source)
+    symbols, cut = outline(identifier, source, is_asked_again=False)
     file = flatten(symbols, cut=cut)
     return Packed(encoded(file), cut, list(lookup_names(file.symbols)))
 

@@ -1,5 +1,6 @@
 """Patterns find what they should, in bounded time and size; words name their candidate files."""
 
+import math
 import os
 from pathlib import Path
 
@@ -9,7 +10,7 @@ import pytest
 from serena_central.core.errors import InvalidArguments
 from serena_central.files import search as search_module
 from serena_central.files.search import (
-    FILES_PER_READER,
+    READ_AT_ONCE,
     SearchRequest,
     SearchResult,
     files_containing,
@@ -60,8 +61,12 @@ async def test_a_pattern_stays_in_its_line_unless_multiline_is_asked(tmp_path: P
     assert await find(tmp_path, text, r"A:\n", multiline=True) == ["  >   0:class A:"]
 
 
-async def test_many_files_are_read_in_several_threads_and_named_in_the_order_asked(tmp_path: Path) -> None:
-    names = [f"{number}" for number in range(2 * FILES_PER_READER)]
+@pytest.mark.parametrize("waiting", [0.0, math.inf], ids=["several threads", "one thread"])
+async def test_many_files_are_named_in_the_order_asked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, waiting: float
+) -> None:
+    monkeypatch.setattr(search_module, "WAITING", waiting)
+    names = [f"{number}" for number in range(3 * READ_AT_ONCE)]
     for name in names:
         (tmp_path / name).write_text("word" if int(name) % 3 else "words")
     holding = await find_containing(tmp_path, reversed(names), "word")
