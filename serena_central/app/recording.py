@@ -70,7 +70,7 @@ class Recording:
         return self._recorder.run
 
     def _cleanup(self) -> Run:
-        from serena_central.transcripts.cleanup import KEEP_DAYS
+        from serena_central.transcripts.cleanup import days_kept
         from serena_central.transcripts.daily_cleanup import DailyCleanup
         from serena_central.transcripts.roots import roots_of
 
@@ -79,8 +79,7 @@ class Recording:
 
         def keep_days(root: str) -> int:
             found = claude.of(Path(root)) if root else None
-            days = found.value.get("cleanupPeriodDays") if found else None
-            return days if isinstance(days, int) and not isinstance(days, bool) else KEEP_DAYS
+            return days_kept(found.value.get("cleanupPeriodDays") if found else None)
 
         archive = places.transcript_archive if settings.archive_transcripts else None
         return DailyCleanup(places.transcripts, keep_days, lambda: roots_of(Path.home(), os.environ), archive).run

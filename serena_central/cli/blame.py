@@ -115,6 +115,8 @@ def _line(place: str) -> tuple[Path, int, list[str]]:
     if not name or not number.isdecimal() or int(number) < 1:
         raise InvalidArguments(f"{place} is not FILE:LINE, as src/cart.py:12.")
     path = Path(name).resolve()
+    if path.exists() and not path.is_file():
+        raise InvalidArguments(f"{path} is not a file.")
     try:
         with path.open(encoding="utf-8-sig", errors="replace", newline="") as file:
             lines = lines_of(file.read())

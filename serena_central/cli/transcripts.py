@@ -111,8 +111,7 @@ def clean(*, as_json: bool) -> None:
     places, now = Places.of_user(), datetime.now(UTC)
 
     def keep_days(root: str) -> int:
-        days = load(Path(root)).value.get("cleanupPeriodDays") if root else None
-        return days if isinstance(days, int) and not isinstance(days, bool) else cleanup.KEEP_DAYS
+        return cleanup.days_kept(load(Path(root)).value.get("cleanupPeriodDays") if root else None)
 
     deleted = cleanup.clean_up(places.transcripts, keep_days, now)
     archived: list[Path] = []

@@ -125,7 +125,7 @@ def status_line() -> None:
         blocks = report(store, "block", since=now - timedelta(hours=12), now=now).rows
         parts.append(_state(blocks, _today(store, now)))
         parts += _warnings(store, settings, now)
-    say(" | ".join(parts))
+    say(escaped(" | ".join(parts)))
 
 
 class _Model(msgspec.Struct):
@@ -142,7 +142,7 @@ def _of_stdin() -> _StatusInput:
         return _StatusInput()
     try:
         return from_json(sys.stdin.buffer.read(1_000_000), _StatusInput)
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except msgspec.DecodeError:
         return _StatusInput()
 
 
@@ -233,7 +233,7 @@ def _notes(found: Report, done: Update, dropped: int) -> list[str]:
     notes: list[str] = []
     if found.unknown_models:
         models = ", ".join(
-            f"{name or '(no name)'}: {counted(count, 'request')}"
+            f"{escaped(name) or '(no name)'}: {counted(count, 'request')}"
             for name, count in sorted(found.unknown_models.items())
         )
         notes.append(f"The cost lacks models without known prices ({models}). Set theirs under prices in the settings.")
@@ -268,7 +268,7 @@ def _audit(*, as_json: bool) -> None:
         if as_json:
             listed.append(msgspec.to_builtins(row))
         else:
-            say(f"{row.file}:{row.line}: {row.reason}" + (f" ({row.what})" if row.what else ""))
+            say(escaped(f"{row.file}:{row.line}: {row.reason}" + (f" ({row.what})" if row.what else "")))
     summary = {
         "requests": len(audit.requests),
         "dropped": dict(reasons),

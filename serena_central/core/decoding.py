@@ -28,10 +28,13 @@ def from_json(content: Content | str, kind: Any = Any) -> Any:
     """The value that JSON stands for.
 
     Raises:
-        msgspec.DecodeError: so does UnicodeDecodeError or RecursionError what is no such value.
+        msgspec.DecodeError
     """
     _learn(kind)
-    return msgspec.json.decode(content, type=kind)
+    try:
+        return msgspec.json.decode(content, type=kind)
+    except (UnicodeDecodeError, RecursionError) as error:
+        raise msgspec.DecodeError(str(error)) from error
 
 
 @overload
@@ -42,10 +45,13 @@ def from_msgpack(content: Content, kind: Any = Any) -> Any:
     """The value that MessagePack stands for.
 
     Raises:
-        msgspec.DecodeError: so does UnicodeDecodeError or RecursionError what is no such value.
+        msgspec.DecodeError
     """
     _learn(kind)
-    return msgspec.msgpack.decode(content, type=kind)
+    try:
+        return msgspec.msgpack.decode(content, type=kind)
+    except (UnicodeDecodeError, RecursionError) as error:
+        raise msgspec.DecodeError(str(error)) from error
 
 
 @overload
@@ -67,7 +73,8 @@ def json_decoder(kind: type[T]) -> JsonDecoder[T]: ...
 @overload
 def json_decoder(kind: Any) -> JsonDecoder[Any]: ...
 def json_decoder(kind: Any) -> JsonDecoder[Any]:
-    """Decodes many of a kind; any thread may use it."""
+    """Decodes many of a kind; any thread may use it. What is no such value raises msgspec.DecodeError,
+    UnicodeDecodeError or RecursionError."""
     _learn(kind)
     return JsonDecoder(kind)
 

@@ -13,6 +13,7 @@ from pathlib import Path
 import msgspec
 
 from serena_central.core.decoding import from_json
+from serena_central.core.errors import StoreError
 from serena_central.files.atomic import write_whole
 from serena_central.transcripts.own_files import day_files, project_folders, root_of
 from serena_central.transcripts.roots import Root, transcripts_in
@@ -31,7 +32,11 @@ PINNED = "pinned.json"
 
 def clean_up(folder: Path, keep_days: Callable[[str], int], now: datetime) -> list[Path]:
     """Deletes day files that were not written for as long as their project's are kept, and returns them. Files with
-    lines of pinned sessions stay."""
+    lines of pinned sessions stay.
+
+    Raises:
+        StoreError: which sessions are pinned is not known; nothing is deleted.
+    """
     kept = [session.encode() for session in pinned(folder)]
     deleted: list[Path] = []
     for project in project_folders(folder):
@@ -46,16 +51,35 @@ def clean_up(folder: Path, keep_days: Callable[[str], int], now: datetime) -> li
     return deleted
 
 
+def days_kept(setting: object) -> int:
+    """By the value of `cleanupPeriodDays`."""
+    return setting if isinstance(setting, int) and not isinstance(setting, bool) else KEEP_DAYS
+
+
 def pinned(folder: Path) -> set[str]:
-    """Ids of the sessions that are kept."""
+    """Ids of the sessions that are kept.
+
+    Raises:
+        StoreError: that can't be read.
+    """
+    path = folder / PINNED
     try:
-        return set(from_json((folder / PINNED).read_bytes(), list[str]))
-    except (OSError, msgspec.DecodeError):
+        return set(from_json(path.read_bytes(), list[str]))
+    except FileNotFoundError:
         return set()
+    except (OSError, msgspec.DecodeError) as error:
+        raise StoreError(
+            f"{path} names the sessions whose transcripts are kept, and can't be read: {error}. Nothing is deleted "
+            "meanwhile. Repair it (a JSON list of ids), or remove it to keep none."
+        ) from error
 
 
 def pin(folder: Path, session: str, *, on: bool = True) -> None:
-    """Keeps a session's transcript whatever its age, or no longer."""
+    """Keeps a session's transcript whatever its age, or no longer.
+
+    Raises:
+        StoreError
+    """
     known = pinned(folder)
     changed = known | {session} if on else known - {session}
     write_whole(folder / PINNED, msgspec.json.encode(sorted(changed)))

@@ -50,5 +50,5 @@ class DailyCleanup:
 
     def _clean(self) -> tuple[list[Path], list[Path]]:
         now = datetime.now(UTC)
-        deleted = clean_up(self._folder, self._keep_days, now)
-        return deleted, archive(self._roots(), self._archive_folder, now) if self._archive_folder else []
+        archived = archive(self._roots(), self._archive_folder, now) if self._archive_folder else []
+        return clean_up(self._folder, self._keep_days, now), archived

@@ -112,7 +112,7 @@ def of_line(client: str, line: bytes) -> Iterator[Message]:
 def _data(line: bytes) -> Data:
     try:
         found = from_json(line)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+    except msgspec.DecodeError:
         return {}
     return cast(Data, found) if isinstance(found, dict) else {}
 

@@ -3,6 +3,7 @@
 Pure: totals of the store in, rows out. Days are those of a time zone; weeks begin on Monday.
 """
 
+import math
 from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, date, datetime, timedelta, tzinfo
 from typing import Literal, get_args
@@ -107,8 +108,8 @@ def report(
     now: datetime,
     session: str | None = None,
 ) -> Report:
-    """Usage since a time, all of it without one, and of blocks those that reach into that time; with `session` that of
-    one session of a client. `zone` None is the machine's own.
+    """Usage from a time until now, all of it without one, and of blocks those that reach into that time; with `session`
+    that of one session of a client. `zone` None is the machine's own.
 
     Raises:
         StoreError
@@ -117,14 +118,16 @@ def report(
     if by not in GROUPS:
         raise InvalidArguments(f"Usage is not grouped by {by}, but by one of {', '.join(GROUPS)}.")
     first = 0 if since is None else round(since.timestamp() * 1000) // BUCKET_MS
+    # A wrong clock may have written times to come: they are not of today, whatever day that is.
+    last = math.inf if since is None else now.timestamp() * 1000 // BUCKET_MS
     found: Sequence[Block] = ()
     if by == "block":  # where one begins depends on what came before
-        in_blocks = [one for one in store.totals(session=session) if one.client in IN_BLOCKS]
+        in_blocks = [one for one in store.totals(session=session) if one.client in IN_BLOCKS and one.bucket <= last]
         found = [one for one in blocks(in_blocks, now) if one.ends_at * 1000 > first * BUCKET_MS]
         begun = found[0].first_at * 1000 if found else 0
         totals = [one for one in in_blocks if found and one.first_at >= begun]
     else:
-        totals = store.totals(first, session)
+        totals = [one for one in store.totals(first, session) if one.bucket <= last]
     whole = UsageRow(key="total")
     unknown: dict[str, int] = {}
     for one in totals:
@@ -133,7 +136,7 @@ def report(
             unknown[one.model] = unknown.get(one.model, 0) + one.unpriced
     rows: Sequence[UsageRow]
     if by in ("tool", "upstream"):
-        tools = store.tool_totals(first, session)
+        tools = [one for one in store.tool_totals(first, session) if one.bucket <= last]
         for tool in tools:
             whole.calls += tool.calls
             whole.failed += tool.failed
@@ -214,8 +217,10 @@ def blocks(totals: Iterable[Total], now: datetime) -> list[Block]:
             name = datetime.fromtimestamp(start, UTC).isoformat(timespec="minutes").replace("+00:00", "Z")
             found.append(Block(key=name, ends_at=start + BLOCK.total_seconds()))
         found[-1].add(one)
-    if found and now.timestamp() < found[-1].ends_at and now.timestamp() - found[-1].last_at < BLOCK.total_seconds():
-        _forecast(found[-1], now.timestamp())
+    at = now.timestamp()
+    latest = next((one for one in reversed(found) if one.first_at <= at), None)
+    if latest and at < latest.ends_at and at - latest.last_at < BLOCK.total_seconds():
+        _forecast(latest, at)
     return found
 
 

@@ -10,6 +10,7 @@ import msgspec
 
 from serena_central.core.decoding import from_json
 from serena_central.files.atomic import write_whole
+from serena_central.transcripts.records import At
 
 IDLE = timedelta(hours=24)
 """A conversation that was silent for longer is another one."""
@@ -19,7 +20,7 @@ FILE = "sessions.json"
 
 class _Known(msgspec.Struct, rename="camel"):
     session_id: UUID
-    last_activity: datetime
+    last_activity: At
     conversation: str = ""
 
 

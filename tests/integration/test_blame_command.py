@@ -1,5 +1,6 @@
 """`serena-central blame` as it is run."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -22,6 +23,10 @@ async def test_the_conversation_that_wrote_a_line_is_named_with_its_cost(tmp_pat
     assert (shown.json["session"], shown.json["prompt"], round(shown.json["session_cost"], 4)) == ("s-1", "A cart", 1.5)
     for place, code in ((f"{source}:3", 2), (f"{source}:9", 2), ("nothing", 2)):
         assert (await run_command(tmp_path, "blame", place)).code == code
+    os.mkfifo(tmp_path / "pipe")
+    for place in (tmp_path / "pipe", tmp_path, Path("/dev/zero")):  # what has no lines, or no end
+        refused = await run_command(tmp_path, "blame", f"{place}:1")
+        assert (refused.code, "not a file" in refused.err) == (2, True), refused
     source.write_text("by hand = 1\n")
     by_hand = await run_command(tmp_path, "blame", f"{source}:1")
     assert (by_hand.code, by_hand.out) == (1, "")

@@ -44,6 +44,18 @@ async def test_costs_that_lack_something_have_a_plus_in_every_group(tmp_path: Pa
         assert "0.0000+" in shown.out, by
 
 
+async def test_names_that_others_gave_stay_on_their_line(tmp_path: Path) -> None:
+    now = datetime.now(UTC).isoformat(timespec="milliseconds")
+    name = "m\nAll is well.\x1b[2J"
+    line = claude("m", at=now, model=name, session="s\nAll", cwd="/home/u/a\nAll")
+    written(tmp_path / "user" / ".claude" / "projects" / "p" / "s-1.jsonl", line, dict(line, timestamp=name))
+    for given in (("--by", "model"), ("--by", "project"), ("--audit",), ("watch", "-n", "1")):
+        shown = await run_command(tmp_path, "usage", *given)
+        assert shown.code == 0, shown
+        assert not [one for one in (shown.out + shown.err).splitlines() if one.startswith("All")]
+        assert "\x1b" not in shown.out + shown.err
+
+
 async def test_prices_and_budgets_of_the_settings_count(tmp_path: Path) -> None:
     recorded(tmp_path)
     first = await run_command(tmp_path, "usage", "--json")
@@ -97,9 +109,14 @@ async def test_watching_prints_the_running_block(tmp_path: Path) -> None:
 
 def test_the_status_line_names_model_session_and_block(tmp_path: Path) -> None:
     recorded(tmp_path)
-    given = json.dumps({"session_id": "s-1", "model": {"display_name": "Sonnet"}, "more": {}}).encode()
-    for sent, beginning in ((given, b"Sonnet | session $3.00 | today $3.00 | block $3.00"), (b"", b"today $3.00")):
+    given = json.dumps({"session_id": "s-1", "model": {"display_name": "Son\nnet"}, "more": {}}).encode()
+    for sent, beginning in (
+        (given, b"Son\\nnet | session $3.00 | today $3.00 | block $3.00"),
+        (b"", b"today $3.00"),
+        (b'{"session_id": "\xff"}', b"today $3.00"),
+    ):
         ended = subprocess.run(
             [PROGRAM, "usage", "status-line"], input=sent, env=environment(tmp_path), capture_output=True, check=True
         )
         assert ended.stdout.startswith(beginning)
+        assert ended.stdout.count(b"\n") == 1

@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from typing import Any
 
 import msgspec
 import pytest
@@ -61,3 +62,15 @@ def test_values_are_checked() -> None:
     for attempt in (lambda: converted({"x": "1"}, Point), lambda: from_json(b"{}", Point)):
         with pytest.raises(msgspec.ValidationError):
             attempt()
+
+
+@pytest.mark.parametrize("content", [b'"\xff"', b'{"x\xff": 1}', b"[" * 100_000, b"\xff", b"", b"\0"])
+def test_whatever_is_no_value_is_one_kind_of_error(content: bytes) -> None:
+    """Callers that read a damaged file of their own expect this one."""
+    for kind in (Any, Point, list[str]):
+        with pytest.raises(msgspec.DecodeError):
+            from_json(content, kind)
+    with pytest.raises(msgspec.DecodeError):
+        from_msgpack(b"\xa1\xff", str)
+    with pytest.raises(msgspec.DecodeError):
+        from_msgpack(b"\x91" * 100_000 + b"\x01")

@@ -5,7 +5,7 @@ import pytest
 
 from serena_central.core.errors import InvalidArguments, StoreError
 from serena_central.store.usage_store import UsageStore
-from serena_central.transcripts.budgets import Overrun, overruns
+from serena_central.transcripts.budgets import Overrun, check, overruns
 from serena_central.transcripts.counting import update
 from serena_central.transcripts.pricing import Prices
 from serena_central.transcripts.reports import Block, Report, UsageRow, report, upstream_of
@@ -72,6 +72,20 @@ def test_a_block_begins_at_the_full_hour_and_lasts_five(tmp_path: Path) -> None:
         ("2026-11-01T11:00Z", 1),
     ]
     assert [one.running for one in found] == [False, False, True]
+
+
+def test_what_a_wrong_clock_wrote_into_the_future_is_neither_of_today_nor_of_the_running_block(tmp_path: Path) -> None:
+    times = ["2026-11-01T11:20:00Z", "2026-11-01T11:50:00Z", "2099-01-01T00:00:00Z"]
+    found = blocks_of(reported(tmp_path, "block", times))
+    assert [(one.key, one.running) for one in found] == [("2026-11-01T11:00Z", True), ("2099-01-01T00:00Z", False)]
+    midnight = NOW.replace(hour=0)
+    for by in ("day", "project", "block", "model"):
+        assert reported(tmp_path, by, [], since=midnight).total.requests == 2, by
+    assert reported(tmp_path, "day", []).total.requests == 3
+    with UsageStore(tmp_path / "usage.db") as store:
+        [project] = report(store, "project", now=NOW).rows
+        spent = report(store, "project", since=midnight, now=NOW).total.cost
+        assert check(store, {"day": spent * 2}, project.key, now=NOW, zone=UTC).state == "allowed"
 
 
 def test_a_block_does_not_depend_on_when_looking_begins(tmp_path: Path) -> None:

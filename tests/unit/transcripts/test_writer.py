@@ -14,7 +14,7 @@ import pytest
 
 from serena_central.core.errors import StoreError
 from serena_central.transcripts import cleanup
-from serena_central.transcripts.own_files import day_files
+from serena_central.transcripts.own_files import day_files, project_folders
 from serena_central.transcripts.reader import InvalidTranscript, Skipped, folder_of, records, sessions
 from serena_central.transcripts.records import (
     DECODER,
@@ -287,6 +287,34 @@ def test_old_transcripts_are_deleted_unless_settings_or_pins_keep_them(tmp_path:
     assert fresh.exists()
     assert kept.exists()
     assert foreign.exists()
+
+
+@pytest.mark.parametrize("damage", [b'["3f0c', b'["\xff"]', b"{}", b""])
+def test_nothing_is_deleted_while_it_is_not_known_what_is_kept(tmp_path: Path, aged: Aged, damage: bytes) -> None:
+    old = aged("/a", 31)
+    (tmp_path / cleanup.PINNED).write_bytes(damage)
+    for attempt in (
+        lambda: cleanup.clean_up(tmp_path, lambda _: 30, AT),
+        lambda: cleanup.pin(tmp_path, str(SESSION)),
+        lambda: cleanup.pinned(tmp_path),
+    ):
+        with pytest.raises(StoreError, match=cleanup.PINNED):
+            attempt()
+    assert old.exists()
+    assert (tmp_path / cleanup.PINNED).read_bytes() == damage
+
+
+@pytest.mark.parametrize("damage", [b'{"window": {"sessionId": "\xff', b"[]", b'{"window": {"lastActivity": 1'])
+def test_damaged_notes_of_ours_cost_an_id_and_no_line(tmp_path: Path, damage: bytes) -> None:
+    aged = b'{"window":{"sessionId":"01234567-89ab-4def-8123-456789abcdef","lastActivity":"2026-11-16T10:00:00"}}'
+    for content in (damage, aged):  # the second one says of no time zone
+        (tmp_path / "sessions.json").write_bytes(content)
+        first = SessionIds(tmp_path).current("window", AT)
+        assert SessionIds(tmp_path).current("window", AT) == first
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    (folder / "project.json").write_bytes(b'{"root":"\xff"}')
+    assert project_folders(tmp_path) == []
 
 
 def test_clients_transcripts_are_archived_and_stay(tmp_path: Path) -> None:
