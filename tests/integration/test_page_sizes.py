@@ -62,13 +62,14 @@ async def test_every_page_keeps_to_its_size_after_a_busy_week(tmp_path: Path, mo
                 sizes[page.path] = len((await visitor.see(address)).encode())
         sizes |= {path: len((await visitor.see(path)).encode()) for path in MORE}
         for path in ("/sessions", "/edits", "/events", "/servers", "/projects", "/statistics"):
-            for name in ("q", "sort", "session", "file", "nonsense"):
+            for name in ("q", "sort", "session", "file", "nonsense", "after", "root"):
                 too_long = await visitor.http.get(f"/dashboard{path}", params={name: "x" * 10_000})
                 assert too_long.status_code == 400
-                assert "more than 300 characters" in too_long.text
+                assert "characters" in too_long.text
                 sizes[f"{path}?{name} too long"] = len(too_long.content)
-            answer = await visitor.http.get(f"/dashboard{path}", params={"session": "x" * 300})
-            sizes[f"{path}?session"] = len(answer.content)
+            for name, length in (("session", 300), ("after", 5000)):
+                answer = await visitor.http.get(f"/dashboard{path}", params={name: "x" * length})
+                sizes[f"{path}?{name}"] = len(answer.content)
         assert {path: size for path, size in sizes.items() if size > MOST_BYTES} == {}
 
 

@@ -6,7 +6,7 @@ Nothing is changed by GET. Who may send an action is checked in `forms`.
 import logging
 import re
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from urllib.parse import parse_qsl, unquote, urlsplit
@@ -22,7 +22,9 @@ from serena_central.core.errors import InvalidArguments, SerenaCentralError, Too
 from serena_central.core.tracing import new_call_id
 from serena_central.web.pages.csrf import ForeignRequest, login_required
 from serena_central.web.pages.forms import Form, read_form
+from serena_central.web.pages.listing import AFTER
 from serena_central.web.pages.live import PAGES_OF_STREAM, Feed, Live
+from serena_central.web.pages.long_lists import MOST_CHARS
 from serena_central.web.pages.page import BELOW, Frame, Link, Page, Visit
 from serena_central.web.pages.rendering import bounded, render
 from serena_central.web.responses import HUNG_UP, NotFound, status_of
@@ -39,8 +41,12 @@ CAUGHT_UP_S = 0.5
 QUERY_CHARS = 300
 """Of one choice in an address."""
 
-ANY_LENGTH = ("root", "after")
-"""Folders of projects, and the row that a page of a list follows, which holds what the list is sorted by."""
+LONGER: Mapping[str, int] = {"root": 4096, AFTER: MOST_CHARS}
+"""Folders of projects have a length of their own, and so has the row that a page of a list follows, which holds what
+the list is sorted by."""
+
+HERE_CHARS = 1000
+"""Of the address that each form of a page leads back to: of a longer one the path alone."""
 
 Action = Callable[[Visit, Form], Awaitable[str]]
 """Does what a person asked for, and says in a sentence what was done."""
@@ -199,7 +205,7 @@ class Endpoints:
 
     def _frame(self, page: Page, request: Request) -> Frame:
         path, query = request.url.path.replace(BELOW + "/live", BELOW, 1), request.url.query
-        here = path + ("?" + query if query else "")
+        here = f"{path}?{query}" if 0 < len(query) <= HERE_CHARS else path
         return Frame(
             title=page.title_of(self._visit(request, page, for_users=True)),
             version=self.digest,
@@ -246,8 +252,9 @@ def _check_lengths(visit: Visit) -> None:
         InvalidArguments
     """
     for name, value in visit.query.items():
-        if name not in ANY_LENGTH and max(len(name), len(value)) > QUERY_CHARS:
-            raise InvalidArguments(f"{bounded(name, 40)!r} in the address has more than {QUERY_CHARS} characters.")
+        most = LONGER.get(name, QUERY_CHARS)
+        if max(len(name), len(value)) > most:
+            raise InvalidArguments(f"{bounded(name, 40)!r} in the address has more than {most} characters.")
 
 
 def _may_see(visit: Visit, page: Page | None) -> bool:
