@@ -26,6 +26,7 @@ from serena_central.cli.exits import Unsuccessful
 from serena_central.cli.port import listening
 from serena_central.cli.stop_signals import StopSignals
 from serena_central.cli.trust_offer import offer_trust
+from serena_central.cli.writable_home import check_writable
 from serena_central.config.layers import Loaded
 from serena_central.config.load import load_server_config
 from serena_central.config.settings import ServerSettings
@@ -97,6 +98,7 @@ def command(
     if as_json and not daemon:
         raise click.UsageError("--json requires --daemon.")
     if daemon:
+        check_writable(Places.of_user())  # what it would say of that goes to a log in there
         started = detached.start(Places.of_user(), _arguments(host, port, projects, cluster, open_page=open_page))
         detached.announce(started, as_json=as_json)
         return
@@ -114,6 +116,7 @@ def command(
     keep_little()
     places = Places.of_user()
     repaired = places.create()
+    check_writable(places)
     log_to(places.log_file, loaded.value.log_level, loaded.value.log_format)
     faulthandler.enable(places.log_file.open("a"))  # a crash in a library's C code leaves each thread's stack
     if repaired:

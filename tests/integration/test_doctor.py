@@ -11,7 +11,7 @@ import pytest
 from serena_central.cli.checks.languages import check_languages
 from serena_central.cli.checks.server import check_server
 from serena_central.core.places import Places
-from tests.support.child import PATIENCE_S, run_command, serving_child
+from tests.support.child import PATIENCE_S, PROGRAM, environment, run_command, serving_child
 
 pytestmark = pytest.mark.anyio
 
@@ -49,6 +49,23 @@ async def test_a_failure_is_marked_for_people_and_is_the_exit_code(tmp_path: Pat
     assert "FAILED  token: " in ended.out
     assert f"→ delete {tmp_path}/home/token" in ended.out
     assert "ok      settings: no problems" in ended.out
+
+
+@pytest.mark.parametrize("arguments", [("doctor",), ("serve", "--port", "0"), ("serve", "--daemon", "--port", "0")])
+async def test_a_home_in_which_nothing_can_be_written_is_told_in_one_sentence(
+    tmp_path: Path, arguments: tuple[str, ...]
+) -> None:
+    """As on a full disk: no file may become longer than nothing."""
+    (tmp_path / "home").mkdir(mode=0o700)
+    limited = ["sh", "-c", 'ulimit -f 0; exec "$0" "$@"', str(PROGRAM), *arguments]
+    with anyio.fail_after(PATIENCE_S):
+        ended = await anyio.run_process(limited, check=False, env=environment(tmp_path, PATH=os.defpath), cwd=tmp_path)
+    said = ended.stdout.decode() + ended.stderr.decode()
+    assert f"{tmp_path}/home can't be written: file too large" in said
+    assert "SERENA_CENTRAL_HOME" in said
+    assert "Traceback" not in said
+    assert ended.returncode in (1, 2)
+    assert "memory" in said or arguments != ("doctor",)
 
 
 async def test_a_language_server_that_is_there_and_does_not_run_is_told_but_not_of_a_language_alone(

@@ -53,6 +53,9 @@ async def _tried(spec: ServerSpec, launch: Launch, places: Places) -> Check | No
     program = launch.command[0]
     try:
         version = await try_out(spec, launch, places.temporary)
+    except OSError as error:
+        advice = "free disk space, and see that the folder for temporary files can be written"
+        return warning(_name(spec), f"{program} was not tried: {(error.strerror or str(error)).lower()}", advice)
     except ServerStartFailed as error:
         if spec.launch.hosted:
             return None

@@ -15,6 +15,8 @@ import psutil
 
 from serena_central.cli.checks.check import Check, failed, info, ok, warning
 from serena_central.cli.output import megabytes
+from serena_central.cli.writable_home import check_writable
+from serena_central.core.errors import ConfigError
 from serena_central.core.places import Places
 from serena_central.pool.budget import machine_memory_bytes
 
@@ -31,6 +33,8 @@ FEW_FILES = 1024
 
 COARSE_CLOCK_S = 0.02
 """A file system whose times are coarser hides changes that follow each other, and files are read again for it."""
+
+ROOM = "free disk space, or set SERENA_CENTRAL_HOME to a folder on a larger disk"
 
 INOTIFY = Path("/proc/sys/fs/inotify")
 
@@ -62,10 +66,9 @@ def _disk(places: Places) -> Check:
     there = next(folder for folder in (places.home, *places.home.parents) if folder.exists())
     free = shutil.disk_usage(there).free
     says = f"{megabytes(free)} free for {places.home}"
-    advice = "free disk space, or set SERENA_CENTRAL_HOME to a folder on a larger disk"
     if free < NO_DISK_BYTES:
-        return failed("disk", says, advice)
-    return warning("disk", says, advice) if free < LITTLE_DISK_BYTES else ok("disk", says)
+        return failed("disk", says, ROOM)
+    return warning("disk", says, ROOM) if free < LITTLE_DISK_BYTES else ok("disk", says)
 
 
 def _inotify() -> Iterator[Check]:
@@ -92,7 +95,12 @@ def _open_files() -> Check:
 
 def _clock(places: Places) -> Iterator[Check]:
     """How far apart two changes of a file must be to have different times."""
-    if not os.access(places.home, os.W_OK):
+    if not places.home.exists():
+        return
+    try:
+        check_writable(places)
+    except ConfigError as error:
+        yield failed("writing", error.problem, ROOM)
         return
     with tempfile.TemporaryDirectory(dir=places.home, prefix=".doctor-") as folder:
         file = Path(folder) / "clock"
