@@ -300,17 +300,18 @@ class Indexer:
         batch = self.policy.save_every_files
         is_patient = len(by_servers) < self.policy.many_files
         slow: set[Hashable] = set()
-        for files in (by_syntax, by_servers):  # what the syntax reads waits for no server
-            for start in range(0, len(files), batch):
-                some = files[start : start + batch]
-                if slow:
-                    unasked = [path async for path in paced(some) if self._source.server_of(path) in slow]
-                    await self._reader.read_by_syntax(unasked)
-                await self._reader.read(some, in_background=True, is_patient=is_patient)
-                if not is_patient:
-                    slow |= self._states.unanswered(some)
-                if len(self._cache_sync.unsaved) >= batch:
-                    await self.save()
+        async with anyio.create_task_group() as saving:  # beside the next files, which do not wait for it
+            for files in (by_syntax, by_servers):  # what the syntax reads waits for no server
+                for start in range(0, len(files), batch):
+                    some = files[start : start + batch]
+                    if slow:
+                        unasked = [path async for path in paced(some) if self._source.server_of(path) in slow]
+                        await self._reader.read_by_syntax(unasked)
+                    await self._reader.read(some, in_background=True, is_patient=is_patient)
+                    if not is_patient:
+                        slow |= self._states.unanswered(some)
+                    if len(self._cache_sync.unsaved) >= batch:
+                        saving.start_soon(self.save)
         if slow:
             self._states.ask_servers_soon()
 
