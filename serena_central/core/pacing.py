@@ -4,11 +4,10 @@ A small call takes a dozen turns of the event loop. Were a long loop to go on af
 for a dozen slices; so it goes on when the others have nothing more to do at the moment, or after `TURNS`.
 """
 
+import asyncio
 import time
 from collections.abc import AsyncIterator, Iterable
 from typing import TypeVar
-
-import anyio.lowlevel
 
 T = TypeVar("T")
 
@@ -42,14 +41,31 @@ class Pace:
         if now < self.due:
             return False
         Pace.paced_s += now - self._began
-        for _ in range(TURNS):
-            before, paced_before = time.perf_counter(), Pace.paced_s
-            await anyio.lowlevel.checkpoint()
-            taken = time.perf_counter() - before
-            if taken - (Pace.paced_s - paced_before) < IDLE_S:
-                break
+        await _others_are_through()
         self._began = time.perf_counter()
         return True
+
+
+async def _others_are_through() -> None:
+    """Returns when other tasks have nothing to do at the moment, or have had `TURNS`.
+
+    The event loop calls a function at each of its turns: were it the waiting task instead, that would take more time
+    than many a turn.
+    """
+    loop = asyncio.get_running_loop()
+    through: asyncio.Future[None] = loop.create_future()
+
+    def look(turns_left: int, before: float, paced_before: float) -> None:
+        if through.done():  # the task was cancelled
+            return
+        now, paced_now = time.perf_counter(), Pace.paced_s
+        if not turns_left or now - before - (paced_now - paced_before) < IDLE_S:
+            through.set_result(None)
+        else:
+            loop.call_soon(look, turns_left - 1, now, paced_now)
+
+    loop.call_soon(look, TURNS - 1, time.perf_counter(), Pace.paced_s)
+    await through
 
 
 async def paced(items: Iterable[T]) -> AsyncIterator[T]:

@@ -90,6 +90,22 @@ async def test_a_small_call_waits_for_a_slice_or_two_and_not_for_one_at_each_of_
     assert during <= 4
 
 
+async def test_a_long_loop_is_cancelled_while_it_lets_others_run() -> None:
+    items = 0
+
+    async def loop() -> None:
+        nonlocal items
+        async for _ in paced(range(10_000)):
+            items += 1
+            if items == 3:
+                scope.cancel()
+
+    with anyio.fail_after(5), anyio.CancelScope() as scope:
+        await loop()
+    assert scope.cancelled_caught
+    assert items == 3
+
+
 def spin(seconds: float) -> None:
     """Keeps the event loop's thread busy."""
     until = time.perf_counter() + seconds
