@@ -76,7 +76,8 @@ class SdkLane:
 
     def _let_streams_be(self) -> None:
         """The SDK's event streams would end by themselves on a signal, and running calls with them unanswered; the
-        composition root ends them in order."""
-        from sse_starlette.sse import AppStatus
+        composition root ends them in order. So nothing has to look twice a second whether one came."""
+        from sse_starlette import sse
 
-        AppStatus.disable_automatic_graceful_drain()
+        sse.AppStatus.disable_automatic_graceful_drain()
+        sse._get_shutdown_state().watcher_started = True  # noqa: SLF001 # pyright: ignore[reportPrivateUsage]

@@ -25,12 +25,12 @@ from serena_central.lsp.catalogue import ServerSpec, catalogue
 from serena_central.lsp.locate import locate, users_folders
 from serena_central.projects.project import Project
 
-LOOK_EVERY_S = 2.0
+LOOK_EVERY_S = 5.0
 
-CHANGING_S = 5.0
+CHANGING_S = 12.0
 """How long folders count as changing after one of them did: a program may be made executable after it was put there."""
 
-LOOK_ANYWAY = 30
+LOOK_ANYWAY = 12
 """Every so many rounds it is looked in any case: a link in one of the folders may lead to what is made elsewhere."""
 
 

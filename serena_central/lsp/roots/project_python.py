@@ -47,6 +47,8 @@ class ProjectPython:
         self.state = ""
         """Tells apart environments, and what was installed into one before and afterwards; empty before it is looked
         for."""
+        self._own: dict[str, tuple[Sequence[int], str]] = {}
+        """Server → stamps of its own configuration files, and which of these names an environment."""
         self.notes: dict[str, str | None] = {}
         """Server that was asked → where it resolves imports."""
 
@@ -90,8 +92,16 @@ class ProjectPython:
 
     def _of(self, spec: ServerSpec) -> PythonEnvironment:
         """The environment, unless the server's own configuration in the project names one."""
-        own = configured_in(self._root, spec.environment_keys)
+        own = self._configured_in(spec)
         return PythonEnvironment(None, own) if own else self._environment
+
+    def _configured_in(self, spec: ServerSpec) -> str:
+        """Some stats while the files stay the same: it is asked for each folder of the project."""
+        stamps = _stamps(str(self._root / name) for name in spec.environment_keys)
+        known = self._own.get(spec.name)
+        if known is None or known[0] != stamps:
+            known = self._own[spec.name] = stamps, configured_in(self._root, spec.environment_keys)
+        return known[1]
 
     def _places(self, found: PythonEnvironment) -> tuple[str, ...]:
         files = (str(self._root / name) for name in _NAMING)

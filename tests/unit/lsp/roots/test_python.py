@@ -4,11 +4,13 @@ import base64
 import hashlib
 import os
 import sys
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pytest
 
 from serena_central.lsp.catalogue import catalogue
+from serena_central.lsp.roots import project_python
 from serena_central.lsp.roots.project_python import NO_INTERPRETER, ProjectPython
 from serena_central.lsp.roots.python import (
     NONE,
@@ -99,6 +101,31 @@ def test_the_servers_own_configuration_has_the_last_word(root: Path, server: str
     assert python.tell(spec, {}).settings == {}
     (root / file).write_text("[" * 100_000)
     assert configured_in(root, spec.environment_keys) == ""
+
+
+def test_the_servers_own_configuration_is_read_again_when_it_changes_and_not_before(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is asked for with each folder of the project."""
+    read: list[Path] = []
+
+    def noted(root: Path, keys: Mapping[str, Sequence[str]]) -> str:
+        read.append(root)
+        return configured_in(root, keys)
+
+    monkeypatch.setattr(project_python, "configured_in", noted)
+    make_environment(root / ".venv")
+    spec, python = catalogue().server("ty"), ProjectPython(root)
+    python.look()
+    told = [python.tell(spec, {}) for _ in range(3)]
+    assert told == [told[0]] * 3
+    assert told[0].env == {"VIRTUAL_ENV": str(root / ".venv")}
+    assert len(read) == 1
+    (root / "ty.toml").write_text("[environment]\npython = 'other'\n")
+    assert python.tell(spec, {}).env != told[0].env
+    (root / "ty.toml").unlink()
+    assert python.tell(spec, {}) == told[0]
+    assert len(read) == 3
 
 
 def test_servers_that_run_the_interpreter_are_told_of_it_or_of_none(root: Path) -> None:
