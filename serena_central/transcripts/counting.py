@@ -18,7 +18,7 @@ from serena_central.transcripts.roots import Root, transcripts_in
 BATCH = 50_000
 """Requests held in memory before they are written."""
 
-BATCH_BYTES = 150_000_000
+BATCH_BYTES = 100_000_000
 """Bytes read between two transactions at most: what an interrupted run does again."""
 
 
