@@ -1,21 +1,28 @@
 """The directory of a cluster: which nodes there are, which host holds which root, and the epoch of each root.
 
-One for the whole cluster. It alone starts hosts, so that a root has one host at a time; each new one gets the next
-epoch, which is on the disk before the host starts. A host asks for its root's epoch before it writes, and does not
-write under an older one. It knows no Ray: `Hosts` starts and ends them.
+One for the whole cluster. It alone starts hosts, so that a root has one host at a time. Who that is, and under which
+epoch, is in the store before the host starts; so is every edit before a host renames its first file, if the host is
+still the one. A host gets the edits that those before it have begun and not ended: it brings them to an end before it
+does anything else. It knows no Ray: `Hosts` starts and ends them.
 """
 
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import anyio
 import msgspec
 
-from serena_central.core.decoding import from_json
-from serena_central.core.errors import ClusterError, HostUnavailable
-from serena_central.files.atomic import write_whole
+from serena_central.core.errors import ClusterError, HostFenced, HostUnavailable, StoreError
+from serena_central.store.rows import HostEditRow
+from serena_central.store.store import Store
+
+if TYPE_CHECKING:
+    from serena_central.store.queries import Queries
+
+Answer = TypeVar("Answer")
 
 SILENT_S = 2.5
 """A node that was not heard of for so long gets a root only if no other one has it …"""
@@ -55,13 +62,6 @@ class Placement(msgspec.Struct, frozen=True, kw_only=True):
     """The host's name in the cluster."""
 
 
-class _Kept(msgspec.Struct):
-    """By root."""
-
-    epochs: dict[str, int] = {}
-    placements: dict[str, Placement] = {}
-
-
 class Hosts(Protocol):
     """Starts and ends project hosts."""
 
@@ -77,32 +77,37 @@ class Hosts(Protocol):
         """The name of what answers questions about a node; None if nothing does."""
         ...
 
-    async def start(self, root: str, epoch: int, node: str, home: str) -> str:
-        """Returns the host's name once it answers. One that does not start is not left behind."""
+    def new(self, node: str) -> str:
+        """The name of a host on a node that has no root yet."""
         ...
 
-    async def stop(self, placement: Placement) -> None:
+    async def start(self, placement: Placement, home: str, begun: list[bytes]) -> None:
+        """Gives a new host its root, and edits (entries of journals) that those before it have begun; returns once it
+        answers. One that does not start is not left behind."""
+        ...
+
+    async def stop(self, host: str) -> None:
         """Ends a host; one that is gone is no error."""
+        ...
+
+    def end_others(self, placed: set[str]) -> None:
+        """Ends hosts that were there before this directory, except these."""
         ...
 
 
 class Directory:
     """Belongs to one event loop."""
 
-    def __init__(self, hosts: Hosts, file: Path, *, clock: Callable[[], float] = time.monotonic) -> None:
-        """`file` keeps epochs and placements.
-
-        Raises:
-            ClusterError: it can't be read.
-        """
+    def __init__(self, hosts: Hosts, store: Store, *, clock: Callable[[], float] = time.monotonic) -> None:
         self._hosts = hosts
-        self._file = file
+        self._store = store
         self._clock = clock
         self._nodes: dict[str, Node] = {}
         self._locks: dict[str, anyio.Lock] = {}
-        kept = _read(file)
-        self._epochs = kept.epochs
-        self._placements = kept.placements
+        self._placements: dict[str, Placement] = {}
+        self._reading = anyio.Lock()
+        self._read = False
+        """Whether the placements of the directory before are known."""
 
     # --- nodes -----------------------------------------------------------------------------------------------------
 
@@ -138,8 +143,9 @@ class Directory:
         """The host of a root, started if there is none. `lost_epoch`: the caller lost the host of that epoch.
 
         Raises:
-            HostUnavailable: no node can hold it; says why.
+            HostUnavailable: no node can hold it, or the database can't be asked; says why.
         """
+        await self._know_placements(root)
         async with self._lock(root):
             placed = self._placements.get(root)
             if placed is not None and placed.epoch > lost_epoch:
@@ -162,6 +168,7 @@ class Directory:
         Raises:
             HostUnavailable
         """
+        await self._know_placements(root)
         async with self._lock(root):
             placed = self._placements.get(root)
             avoided = placed.node if placed is not None and node is None else None
@@ -186,9 +193,39 @@ class Directory:
                     moved[root] = str(error)
         return moved
 
-    def epoch(self, root: str) -> int:
-        """The newest epoch of a root; a host of an older one must not write."""
-        return self._epochs.get(root, 0)
+    # --- edits -----------------------------------------------------------------------------------------------------
+
+    async def begin_edit(self, placement: Placement, edit: str, entry: bytes) -> None:
+        """A host is about to rename an edit's first file; `entry` is that of its journal.
+
+        Raises:
+            HostFenced: it must not.
+        """
+        root, host = placement.root, placement.host
+        row = HostEditRow(id=edit, root=root, entry=entry)
+        try:
+            if await self._store.ask(lambda queries: queries.begin_host_edit(row, host)):
+                return
+            holder = await self._store.ask(lambda queries: queries.holder(root))
+        except StoreError as error:
+            raise HostFenced(root, placement.epoch, problem=str(error)) from error
+        known = self._placements.get(root)
+        if known is not None and known.host == host:  # another directory has placed it, or the database is another one
+            del self._placements[root]
+        raise HostFenced(root, placement.epoch, holder.epoch if holder is not None else 0)
+
+    async def holds(self, placement: Placement) -> bool:
+        """Whether a host is still the one of its root; what can't be known counts as no."""
+        try:
+            holder = await self._store.ask(lambda queries: queries.holder(placement.root))
+        except StoreError:
+            return False
+        return holder is not None and holder.host == placement.host
+
+    async def end_edit(self, edit: str) -> None:
+        """An edit that was begun has come to its end. One that stays is brought to it once more, to no effect."""
+        with suppress(StoreError):
+            await self._store.ask(lambda queries: queries.end_host_edits([edit]))
 
     def status(self) -> dict[str, Any]:
         """Nodes and placements, as plain data."""
@@ -231,34 +268,41 @@ class Directory:
 
     async def _start(self, root: str, node: Node) -> Placement:
         """Ends the host before, and starts one of the next epoch."""
-        before = self._placements.get(root)
-        epoch = self._epochs[root] = self._epochs.get(root, 0) + 1
-        self._placements.pop(root, None)
-        self._keep()  # from here on the host before can't write
+        host = self._hosts.new(node.name)
+        try:
+            epoch = await self._stored(root, lambda queries: queries.place_root(root, node.name, host))
+        except HostUnavailable:
+            await self._hosts.stop(host)
+            raise
+        # From here on the host before begins no edit. What it has begun is known, and ends here, or there before that.
+        before = self._placements.pop(root, None)
         if before is not None:
-            await self._hosts.stop(before)
+            await self._hosts.stop(before.host)
+        begun = await self._stored(root, lambda queries: queries.host_edits(root))
+        placement = Placement(root=root, epoch=epoch, node=node.name, host=host)
         try:
             with anyio.fail_after(START_S):
-                host = await self._hosts.start(root, epoch, node.name, node.home)
+                await self._hosts.start(placement, node.home, [edit.entry for edit in begun])
         except TimeoutError as error:
             raise HostUnavailable(root, f"its host on {node.name!r} did not start in {START_S:.0f} s") from error
-        placement = Placement(root=root, epoch=epoch, node=node.name, host=host)
+        for edit in begun:
+            await self.end_edit(edit.id)
         self._placements[root] = placement
-        self._keep()
         return placement
 
-    def _keep(self) -> None:
-        write_whole(self._file, msgspec.json.encode(_Kept(self._epochs, self._placements)))
+    async def _know_placements(self, root: str) -> None:
+        """Reads what the directory before has placed, once."""
+        async with self._reading:
+            if self._read:
+                return
+            rows = await self._stored(root, lambda queries: queries.hosted_roots())
+            self._hosts.end_others({row.host for row in rows})
+            for row in rows:
+                self._placements[row.root] = Placement(root=row.root, epoch=row.epoch, node=row.node, host=row.host)
+            self._read = True
 
-
-def _read(file: Path) -> _Kept:
-    """
-    Raises:
-        ClusterError: what is there can't be read; going on without it would hand out old epochs again.
-    """
-    try:
-        return from_json(file.read_bytes(), _Kept)
-    except FileNotFoundError:
-        return _Kept()
-    except (OSError, msgspec.DecodeError) as error:
-        raise ClusterError(f"The cluster's epochs in {file} can't be read: {error}.") from error
+    async def _stored(self, root: str, query: "Callable[[Queries], Answer]") -> Answer:
+        try:
+            return await self._store.ask(query)
+        except StoreError as error:
+            raise HostUnavailable(root, str(error)) from error

@@ -19,6 +19,7 @@ from serena_central.core import progress
 from serena_central.core.errors import (
     ClusterError,
     DeadlineExceeded,
+    HostFenced,
     HostLost,
     SerenaCentralError,
     SeveralHosts,
@@ -144,34 +145,56 @@ class ClusterFront:
 
     async def _on(self, root: str, tool: Tool, run: ToolRun, reply: ToolReply) -> Answer:
         """Runs it on the host of a root; on another one if that is lost: what only reads again, and what is journaled
-        under the same key, so that it is done once."""
+        under the same key, so that it is done once. What was not begun is run on any."""
         shared = self._shared if tool.journaled and run.repeat is not None else None
         if tool.journaled and run.repeat is None:
             run.repeat = f"call {run.id}"
-        repeat = run.repeat or ""
-        arguments, first = msgspec.to_builtins(run.arguments), None
+        arguments, begun_at = msgspec.to_builtins(run.arguments), None
         limit_s = timeout_of(tool, self._services.settings)
         with anyio.move_on_at(run.began + limit_s):
             lost_epoch = 0
             while True:
                 placement = await self._placed(root, lost_epoch)
-                if first is not None and not tool.read_only and not (tool.journaled and placement.node == first.node):
+                known_there = tool.read_only or (tool.journaled and placement.node == begun_at)
+                if begun_at is not None and not known_there:
                     raise HostLost(root, tool.name)
-                if shared is not None and await shared.sent_to(repeat, placement.node) != placement.node:
-                    raise HostLost(root, tool.name)  # another front sent it to a node whose journal is not asked now
-                wire = self._wire(placement)
+                part = msgspec.structs.replace(run, arguments=dict(arguments))
                 try:
-                    answer = await self._remote(wire).run(
-                        tool, msgspec.structs.replace(run, arguments=dict(arguments)), reply
-                    )
-                    if shared is not None and reply.edits:
-                        shared.made_by_host(repeat, placement.node, reply.edits[-1])
-                    return answer
+                    return await self._at(placement, tool, part, reply, shared)
                 except HostGone as gone:
                     logger.warning("the host of %s (epoch %d) is lost: %s", root, placement.epoch, gone)
-                    self._wires.pop(root, None)
-                    first, lost_epoch = first or placement, placement.epoch
+                    lost_epoch, begun_at = placement.epoch, placement.node if gone.begun else begun_at
+                except HostFenced as fenced:
+                    if fenced.current is None:
+                        raise
+                    logger.warning("%s", fenced)  # the directory knows the newer one
+                self._wires.pop(root, None)
         raise DeadlineExceeded(tool.name, limit_s, f"the host of {root} was lost")
+
+    async def _at(
+        self, placement: Placement, tool: Tool, run: ToolRun, reply: ToolReply, shared: SharedCalls | None
+    ) -> Answer:
+        """Runs it on the host of a placement. A call that other fronts may be sent, too (`shared`), is run
+        on one node alone, whose journal knows it.
+
+        Raises:
+            HostGone
+            HostFenced
+        """
+        repeat = run.repeat or ""
+        sent_to = await shared.sent_to(repeat, placement.node) if shared is not None else None
+        if sent_to not in (None, placement.node):
+            raise HostLost(placement.root, tool.name)
+        try:
+            answer = await self._remote(self._wire(placement)).run(tool, run, reply)
+        except (HostGone, HostFenced) as error:
+            begun = isinstance(error, HostGone) and error.begun
+            if shared is not None and sent_to is None and not begun:
+                await shared.not_made(repeat)
+            raise
+        if shared is not None and reply.edits:
+            shared.made_by_host(repeat, placement.node, reply.edits[-1])
+        return answer
 
     async def _placed(self, root: str, lost_epoch: int) -> Placement:
         known = self._wires.get(root)

@@ -74,7 +74,7 @@ async def _directory(address: str, name: str, places: Places, *, begins: bool) -
     with anyio.move_on_after(JOIN_S):
         while True:
             try:
-                return DirectoryClient.made(places.home / "cluster.json", name) if begins else DirectoryClient.found()
+                return DirectoryClient.made(places.home, name) if begins else DirectoryClient.found()
             except ClusterError as error:
                 problem = error
                 await anyio.sleep(0.5)

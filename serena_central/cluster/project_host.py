@@ -2,7 +2,7 @@
 
 Each root has a home of its own below the node's, with its journal, index and store; language servers and trust are the
 node's. Who begins in such a home ends whoever was there before, a stopped process, too, and then holds its lock: on one
-node no two processes ever write a root. Across nodes the epoch decides (`directory`).
+node no two processes ever write a root. Across nodes the store decides (`directory`).
 """
 
 import json
@@ -11,16 +11,18 @@ import os
 import resource
 import signal
 import time
-from collections.abc import AsyncGenerator, Callable, Generator
+from collections.abc import AsyncGenerator, Callable, Generator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, replace
 from hashlib import blake2b
 from pathlib import Path
 
 import psutil
+from msgspec import structs
 
 from serena_central.app.build import build_projects
 from serena_central.app.lifespan import running_all
+from serena_central.cluster.directory import Placement
 from serena_central.cluster.host import RunServer
 from serena_central.cluster.remote_session import CarriedUsers, RecordedViews
 from serena_central.config.load import load_server_config
@@ -28,7 +30,7 @@ from serena_central.core.errors import HostUnavailable
 from serena_central.core.logs import log_to
 from serena_central.core.places import Places
 from serena_central.core.progress import Listener
-from serena_central.editing.journal import Journal
+from serena_central.editing.journal import Entry, Journal
 from serena_central.editing.transaction import Applier, Fence
 from serena_central.files.atomic import write_whole
 from serena_central.standalone.lock import lock_at_once
@@ -82,25 +84,30 @@ def home_of(root: str, node_home: Path) -> Path:
 
 @asynccontextmanager
 async def hosting(
-    root: str, epoch: int, node_home: Path, fence: Fence, failed: Callable[[], None]
+    placement: Placement, node_home: Path, fence: Fence, inherited: Sequence[Entry], failed: Callable[[], None]
 ) -> AsyncGenerator[ProjectHost]:
-    """Runs the host of a root while the block is open. `fence` raises HostFenced where the epoch is over; `failed` is
-    called if a part of it fails.
+    """Runs the host of a root while the block is open. `fence` raises HostFenced where the epoch is over; `inherited`
+    are edits that hosts before it, on other nodes, too, have begun and not ended; `failed` is called if a part of it
+    fails.
 
     Raises:
         HostUnavailable: the root is not a folder here, or the host before can't be ended.
         ConfigError
     """
+    root, epoch = placement.root, placement.epoch
     if not os.path.isdir(root):  # noqa: PTH112, ASYNC240 - one stat, before anything runs
         raise HostUnavailable(root, f"there is no such folder on {os.uname().nodename}")
     places = Places(home_of(root, node_home), node_home=node_home)
     places.home.mkdir(parents=True, exist_ok=True, mode=0o700)
     with _alone(places, root, epoch):
         loaded = load_server_config({"projects": [root]})
+        # What a host keeps is its own: the history of edits that people see is kept by the server that sent a call.
+        loaded = replace(loaded, value=structs.replace(loaded.value, database_url=None))
         places.create()
         log_to(places.log_file, loaded.value.log_level, loaded.value.log_format)
         resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
-        parts = build_projects(loaded, places, Applier(Journal(places.journal), fence=fence))
+        applier = Applier(Journal(places.journal), fence=fence, inherited=inherited)
+        parts = build_projects(loaded, places, applier)
         services = replace(parts.services, views=RecordedViews(parts.services.store), users=CarriedUsers())
         async with running_all(failed, parts.runs):
             logger.info("host of %s, epoch %d", root, epoch)

@@ -23,7 +23,7 @@ from serena_central.cluster.directory import Node, Placement
 from serena_central.cluster.error_data import ErrorData, error_data, error_of
 from serena_central.cluster.ray_loopback import keep_loopback
 from serena_central.core.decoding import converted, from_msgpack
-from serena_central.core.errors import ClusterError, ConfigError, SerenaCentralError
+from serena_central.core.errors import ClusterError, ConfigError, HostUnavailable, SerenaCentralError
 from serena_central.core.progress import Listener
 from serena_central.web.cluster_view import HostState
 
@@ -113,8 +113,8 @@ class DirectoryClient:
         self._actor = actor
 
     @classmethod
-    def made(cls, file: Path, node: str) -> "DirectoryClient":
-        """Starts the directory on the node of the cluster's head, if there is none yet."""
+    def made(cls, home: Path, node: str) -> "DirectoryClient":
+        """Starts the directory on the node of the cluster's head, whose home that is, if there is none yet."""
         from serena_central.cluster.ray_directory import DirectoryActor  # late: it needs this module
 
         actor = DirectoryActor.options(
@@ -123,7 +123,7 @@ class DirectoryClient:
             lifetime="detached",
             get_if_exists=True,
             resources={resource_of(node): 0.0001},
-        ).remote(str(file))
+        ).remote(str(home))
         return cls(actor)
 
     @classmethod
@@ -168,7 +168,12 @@ class DirectoryClient:
 
 
 class HostGone(Exception):
-    """The host of a placement does not answer any more."""
+    """The host of a placement does not answer any more. `begun`: it may have begun what it was
+    sent."""
+
+    def __init__(self, why: str, *, begun: bool = True) -> None:
+        super().__init__(why)
+        self.begun = begun
 
 
 class HostWire:
@@ -191,7 +196,7 @@ class HostWire:
                 self._actor.run.remote(message) if on_progress is None else self._actor.run_reporting.remote(message)
             )
         except (ValueError, RayActorError) as error:
-            raise HostGone(str(error)) from error
+            raise HostGone(str(error), begun=False) from error
         reply: list[bytes] = []
         gone: list[Exception] = []
         try:
@@ -211,7 +216,10 @@ class HostWire:
             ray.cancel(reference)
             raise
         if reply:
-            return value_of(reply[0])
+            try:
+                return value_of(reply[0])
+            except HostUnavailable as error:  # it has no root yet, or not any more
+                raise HostGone(str(error), begun=False) from error
         raise HostGone(str(gone[0]) if gone else "it does not answer")
 
     async def _until_silent(self) -> list[Exception]:

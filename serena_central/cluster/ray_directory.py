@@ -8,15 +8,20 @@ from pathlib import Path
 from typing import Any
 
 import anyio
+import msgspec
 import ray
 from ray.exceptions import RayActorError, RayTaskError
 
 from serena_central.cluster.directory import Directory, Node, Placement
 from serena_central.cluster.ray_cluster import NAMESPACE, outcome_of, resource_of, value_of
 from serena_central.cluster.ray_host import HostActor
+from serena_central.config.load import load_server_config
 from serena_central.core.decoding import from_msgpack
 from serena_central.core.errors import HostUnavailable
+from serena_central.core.events import EventBus
+from serena_central.core.places import Places
 from serena_central.core.tracing import new_call_id
+from serena_central.store.store import Store
 
 ALIVE_S = 1.5
 """How long a node has to show that it lives, when a host on it was lost."""
@@ -26,11 +31,12 @@ HOST_PREFIX = "host-"
 
 @ray.remote(num_cpus=0, max_restarts=-1, max_task_retries=0)
 class DirectoryActor:
-    """The directory as an actor. Ray starts it again where it died; what it must know is in its file."""
+    """The directory as an actor. Ray starts it again where it died; what it must know is in the store: `database_url`,
+    else the one of `home`."""
 
-    def __init__(self, file: str) -> None:
-        self._directory = Directory(_RayHosts(), Path(file))
-        _end_others({placed["host"] for placed in self._directory.status()["placements"]})
+    def __init__(self, home: str) -> None:
+        url = load_server_config({}).value.database_url
+        self._directory = Directory(_RayHosts(), Store(Places(Path(home)).database, EventBus(), url=url))
 
     async def announce(self, node: bytes) -> None:
         self._directory.announce(from_msgpack(node, Node))
@@ -50,8 +56,14 @@ class DirectoryActor:
     async def drain(self, name: str, draining: bool) -> bytes:
         return await outcome_of(self._directory.drain(name, draining=draining))
 
-    async def epoch(self, root: str) -> int:
-        return self._directory.epoch(root)
+    async def begin_edit(self, placement: bytes, edit: str, entry: bytes) -> bytes:
+        return await outcome_of(self._directory.begin_edit(from_msgpack(placement, Placement), edit, entry))
+
+    async def holds(self, placement: bytes) -> bool:
+        return await self._directory.holds(from_msgpack(placement, Placement))
+
+    async def end_edit(self, edit: str) -> None:
+        await self._directory.end_edit(edit)
 
     async def status(self) -> dict[str, Any]:
         return self._directory.status()
@@ -63,6 +75,7 @@ class _RayHosts:
 
     def __init__(self) -> None:
         self._spares: dict[str, str] = {}
+        self._earlier = {name for name in ray.util.list_named_actors() if name.startswith(HOST_PREFIX)}
 
     def prepare(self, node: str) -> None:
         self._spares[node] = self._created(node)
@@ -82,21 +95,24 @@ class _RayHosts:
             return True
         return False
 
-    async def start(self, root: str, epoch: int, node: str, home: str) -> str:
+    def new(self, node: str) -> str:
         name = self._spares.pop(node, None)
-        actor = self._alive(name) if name is not None else None
-        if name is None or actor is None:
+        if name is None or self._alive(name) is None:
             name = self._created(node)
-            actor = ray.get_actor(name, namespace=NAMESPACE)
         self.prepare(node)
+        return name
+
+    async def start(self, placement: Placement, home: str, begun: list[bytes]) -> None:
+        actor = self._alive(placement.host)
+        if actor is None:
+            raise HostUnavailable(placement.root, "its host ended before it started")
         try:
-            value_of(await actor.start.remote(root, epoch, home))
+            value_of(await actor.start.remote(msgspec.msgpack.encode(placement), home, begun))
         except (RayActorError, RayTaskError) as error:
-            raise HostUnavailable(root, f"its host ended while it started: {error}") from error
+            raise HostUnavailable(placement.root, f"its host ended while it started: {error}") from error
         except BaseException:
             ray.kill(actor)
             raise
-        return name
 
     def _created(self, node: str) -> str:
         name = f"{HOST_PREFIX}{new_call_id()}"
@@ -109,20 +125,18 @@ class _RayHosts:
             return ray.get_actor(name, namespace=NAMESPACE)
         return None
 
-    async def stop(self, placement: Placement) -> None:
-        try:
-            actor = ray.get_actor(placement.host, namespace=NAMESPACE)
-        except ValueError:
+    async def stop(self, host: str) -> None:
+        actor = self._alive(host)
+        if actor is None:
             return
         with anyio.move_on_after(2.0):
             with suppress(RayActorError, RayTaskError):
                 await actor.end.remote()
         ray.kill(actor)
 
-
-def _end_others(placed: set[str]) -> None:
-    """Ends the hosts of which a directory that was lost had not yet written where they are, and its spares."""
-    for name in ray.util.list_named_actors():
-        if name.startswith(HOST_PREFIX) and name not in placed:
-            with suppress(ValueError):
-                ray.kill(ray.get_actor(name, namespace=NAMESPACE))
+    def end_others(self, placed: set[str]) -> None:
+        """Spares of the directory before, too."""
+        for name in self._earlier - placed:
+            actor = self._alive(name)
+            if actor is not None:
+                ray.kill(actor)

@@ -1,4 +1,4 @@
-"""A project host as a Ray actor, and how it asks for its epoch."""
+"""A project host as a Ray actor, and how it asks whether it may write."""
 
 # Ray has no types for actors, and is not there where the types are checked.
 # pyright: basic, reportMissingImports=false, reportAttributeAccessIssue=false
@@ -6,19 +6,21 @@
 import asyncio
 import logging
 import os
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import anyio
 import anyio.to_thread
 import msgspec
 import ray
-from ray.exceptions import GetTimeoutError, RayActorError
+from ray.exceptions import GetTimeoutError, RayActorError, RayTaskError
 
+from serena_central.cluster.directory import Placement
 from serena_central.cluster.node_reports import doctor, records_below
-from serena_central.cluster.ray_cluster import DIRECTORY, NAMESPACE, outcome_of
+from serena_central.cluster.ray_cluster import DIRECTORY, NAMESPACE, outcome_of, value_of
+from serena_central.core.decoding import from_msgpack
 from serena_central.core.errors import HostFenced, HostUnavailable, SerenaCentralError
 from serena_central.core.groups import only_cause
 from serena_central.core.progress import Listener
@@ -30,7 +32,12 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 FENCE_S = 5.0
-"""How long a host asks for its epoch; without an answer it does not write."""
+"""How long a host asks whether it may write; without an answer it does not."""
+
+
+NOT_SERVING = "its host is starting or ending"
+
+_UNANSWERED = (RayActorError, RayTaskError, GetTimeoutError, ValueError)
 
 
 @ray.remote(num_cpus=0, max_restarts=0, max_task_retries=0)
@@ -42,24 +49,25 @@ class HostActor:
         from serena_central.cluster.project_host import hosting
 
         self._hosting = hosting
-        self._root = ""
-        self._epoch = 0
+        self._placement = Placement(root="", epoch=0, node="", host="")
         self._host: ProjectHost | None = None
         self._ended = anyio.Event()
 
-    async def start(self, root: str, epoch: int, home: str) -> bytes:
-        """Returns once it answers. Its parts belong to a task of their own, which lasts as long as the actor."""
-        self._root, self._epoch = root, epoch
+    async def start(self, placement: bytes, home: str, begun: list[bytes]) -> bytes:
+        """Returns once it answers. Its parts belong to a task of their own, which lasts as long as the actor. `begun`:
+        edits (entries of journals) of hosts before it, which it brings to an end first."""
+        placed = self._placement = from_msgpack(placement, Placement)
+        inherited = [from_msgpack(entry, Entry) for entry in begun]
         ready, failure = anyio.Event(), list[Exception]()
 
         async def hold() -> None:
-            fence = EpochFence(self._root, self._epoch)
             try:
-                async with self._hosting(root, epoch, Path(home), fence, self._failed) as self._host:
+                hosting = self._hosting(placed, Path(home), EpochFence(placed), inherited, self._failed)
+                async with hosting as self._host:
                     ready.set()
                     await self._ended.wait()
             except Exception as error:
-                logger.exception("the host of %s ended", self._root)
+                logger.exception("the host of %s ended", placed.root)
                 failure.append(error)
             finally:
                 self._host = None
@@ -69,14 +77,14 @@ class HostActor:
             await ready.wait()
             if failure:
                 cause = only_cause(failure[0])
-                raise cause if isinstance(cause, SerenaCentralError) else HostUnavailable(self._root, str(cause))
+                raise cause if isinstance(cause, SerenaCentralError) else HostUnavailable(placed.root, str(cause))
 
         self._task = asyncio.get_running_loop().create_task(hold())  # Ray owns the loop, and no task group
         return await outcome_of(started())
 
     def _failed(self) -> None:
         """A part failed: a host that answers without one of its parts would answer wrongly."""
-        logger.error("the host of %s failed and ends", self._root)
+        logger.error("the host of %s failed and ends", self._placement.root)
         os._exit(1)
 
     async def run(self, message: bytes) -> bytes:
@@ -85,7 +93,7 @@ class HostActor:
 
     async def _run(self, message: bytes, report: Listener) -> bytes:
         if self._host is None:
-            raise HostUnavailable(self._root, "its host is starting or ending")
+            raise HostUnavailable(self._placement.root, NOT_SERVING)
         return await self._host.run(message, report)
 
     async def run_reporting(self, message: bytes) -> AsyncGenerator[bytes | tuple[str, float | None]]:
@@ -109,7 +117,7 @@ class HostActor:
         yield outcome[0]
 
     async def ping(self) -> int:
-        return self._epoch
+        return self._placement.epoch
 
     async def status(self) -> bytes | None:
         """The host's state; None where it is a spare."""
@@ -135,22 +143,38 @@ def _nobody(_text: str, _part: float | None) -> None:
 
 
 class EpochFence:
-    """Lets a host write while its epoch is its root's newest."""
+    """Lets a host write while it is the one that holds its root, and notes what it begins. Blocks; see `Fence`."""
 
-    def __init__(self, root: str, epoch: int) -> None:
-        self._root = root
-        self._epoch = epoch
+    def __init__(self, placement: Placement) -> None:
+        self._placement = placement
+        self._encoded = msgspec.msgpack.encode(placement)
+        self._directory: Any = None
 
-    def check(self, _entry: Entry) -> None:
-        """Raises HostFenced unless the epoch is still the newest."""
-        root, epoch = self._root, self._epoch
+    def check(self, entry: Entry) -> None:
+        """Raises HostFenced unless the host still holds its root, which the store knows."""
+        begun = msgspec.msgpack.encode(msgspec.structs.replace(entry, record=b""))  # only to end it
         try:
-            current = ray.get(ray.get_actor(DIRECTORY, namespace=NAMESPACE).epoch.remote(root), timeout=FENCE_S)
-        except (RayActorError, GetTimeoutError, ValueError) as error:
-            logger.warning("the epoch of %s can't be asked for: %s", root, error)
-            raise HostFenced(root, epoch) from error
-        if current != epoch:
-            raise HostFenced(root, epoch, current)
+            outcome = self._asked(lambda directory: directory.begin_edit.remote(self._encoded, entry.id, begun))
+        except _UNANSWERED as error:
+            logger.warning("whether %s may be written can't be asked: %s", self._placement.root, error)
+            raise HostFenced(self._placement.root, self._placement.epoch) from error
+        value_of(outcome)
 
-    def rolled_back(self, _entry: Entry) -> None:
-        """Nothing was reserved."""
+    def still_holds(self, _entry: Entry) -> bool:
+        try:
+            return self._asked(lambda directory: directory.holds.remote(self._encoded))
+        except _UNANSWERED:
+            return False
+
+    def ended(self, entry: Entry, *, applied: bool | None) -> None:
+        """Nobody waits for it."""
+        with suppress(*_UNANSWERED):
+            self._found().end_edit.remote(entry.id)
+
+    def _asked(self, ask: Callable[[Any], Any]) -> Any:
+        return ray.get(ask(self._found()), timeout=FENCE_S)
+
+    def _found(self) -> Any:
+        if self._directory is None:
+            self._directory = ray.get_actor(DIRECTORY, namespace=NAMESPACE)
+        return self._directory

@@ -16,7 +16,14 @@ from typing import NamedTuple, Protocol
 import anyio
 import anyio.to_thread
 
-from serena_central.core.errors import FileChanged, InvalidArguments, SerenaCentralError, WriteFailed
+from serena_central.core.errors import (
+    EditTakenOver,
+    FileChanged,
+    InvalidArguments,
+    SerenaCentralError,
+    StoreError,
+    WriteFailed,
+)
 from serena_central.core.locks import KeyedLocks
 from serena_central.editing.change import FileChange, Operation
 from serena_central.editing.disk import Disk, Folders, StepFiles
@@ -49,17 +56,32 @@ class Fence(Protocol):
         """
         ...
 
-    def rolled_back(self, entry: Entry, /) -> None:
-        """An operation that was checked has changed nothing after all. Never raises."""
+    def still_holds(self, entry: Entry, /) -> bool:
+        """Whether this process is to roll an operation back that was checked and failed later; if not, another one
+        brings it to its end. Never raises."""
+        ...
+
+    def ended(self, entry: Entry, /, *, applied: bool | None) -> None:
+        """An operation that was checked has come to its end: `applied` as in the journal. Never raises."""
         ...
 
 
 class Applier:
     """One for the whole server: a file may belong to several projects. `open` first."""
 
-    def __init__(self, journal: Journal, *, disk: Disk | None = None, fence: Fence | None = None) -> None:
+    def __init__(
+        self,
+        journal: Journal,
+        *,
+        disk: Disk | None = None,
+        fence: Fence | None = None,
+        inherited: Sequence[Entry] = (),
+    ) -> None:
+        """`inherited`: operations that another process has begun, under another journal, and that are this one's to
+        bring to an end: the other may be stopped, and go on later."""
         self._journal = journal
         self._fence = fence
+        self._inherited = inherited
         self._disk = disk or Disk()
         self._locks = KeyedLocks()
         self._threads = anyio.CapacityLimiter(WRITERS)
@@ -74,7 +96,16 @@ class Applier:
         Raises:
             StoreError: the journal can't be used.
         """
-        return [past if past.ended else self._recovered(past) for past in self._journal.open()]
+        past = self._journal.open()
+        known = {one.entry.id for one in past}
+        try:
+            for entry in self._inherited:
+                if entry.id not in known:
+                    self._journal.begin(entry)
+                    past.append(Past(entry))
+        except OSError as error:
+            raise StoreError(f"The journal of edits {self._journal.path} can't be written: {error}.") from error
+        return [one if one.ended else self._recovered(one) for one in past]
 
     def close(self) -> None:
         self._journal.close()
@@ -130,8 +161,8 @@ class Applier:
             return past
         logger.warning("the edit %s was interrupted: %s", past.entry.id, _ENDS[applied])
         self._journal.end(past.entry.id, applied=applied)
-        if applied is False and self._fence is not None:
-            self._fence.rolled_back(past.entry)
+        if self._fence is not None:
+            self._fence.ended(past.entry, applied=applied)
         return Past(past.entry, applied, ended=True)
 
 
@@ -176,14 +207,17 @@ class _Transaction:
             self._write(stamps)
         except SerenaCentralError as error:
             # What could not be put back stays open in the journal: the next start tries again.
-            if not (isinstance(error, WriteFailed) and error.changed):
-                self._journal.end(self._operation.id, applied=False)
-                if self._fence is not None:
-                    self._fence.rolled_back(self._entry)
+            if not (isinstance(error, EditTakenOver) or (isinstance(error, WriteFailed) and error.changed)):
+                self._end(applied=False)
             raise
         written = self._written()
-        self._journal.end(self._operation.id, applied=True)
+        self._end(applied=True)
         return written
+
+    def _end(self, *, applied: bool) -> None:
+        self._journal.end(self._operation.id, applied=applied)
+        if self._fence is not None:
+            self._fence.ended(self._entry, applied=applied)
 
     def _begin(self) -> None:
         try:
@@ -205,6 +239,9 @@ class _Transaction:
                 self._done.append(step)  # before it is done: it may fail half-way
                 self._files.commit(step)
         except (OSError, SerenaCentralError) as error:
+            if self._done and self._fence is not None and not self._fence.still_holds(self._entry):
+                # Whoever took over has removed the staged texts, so that none can be renamed any more: see `Applier`.
+                raise EditTakenOver(self._operation.id, [one.path for one in self._steps]) from error
             if isinstance(error, FileChanged) and self._done and self._done[-1] is step:
                 self._done.pop()  # what lies there is somebody else's
             left = self._roll_back()

@@ -18,13 +18,14 @@ HARMLESS = re.compile(
 """Variables that commands of agents and hooks get. Others may be secrets, under whatever name, and stay here."""
 
 
-_OF_THE_CLUSTER = frozenset({"RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH"})
-"""Who has the token runs code on all machines; what a project's own build reads is not to have it."""
+_SECRET = frozenset({"RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH", "SERENA_CENTRAL_DATABASE_URL"})
+"""Who has a cluster's token runs code on all its machines, and the URL has the database's password; what a project's
+own build reads is not to have them."""
 
 
 def inherited() -> dict[str, str]:
-    """Ours, but for what the shell that we were started from says of one project, and a cluster's token."""
-    withheld = _OF_ONE_PROJECT | _OF_THE_CLUSTER
+    """Ours, but for what the shell that we were started from says of one project, and secrets of a team."""
+    withheld = _OF_ONE_PROJECT | _SECRET
     kept = {name: value for name, value in os.environ.items() if name not in withheld}
     return kept | {"PATH": search_path(os.environ)}
 

@@ -36,6 +36,8 @@ from serena_central.store.rows import (
     CallTotalRow,
     EditRow,
     EventRow,
+    HostEditRow,
+    HostedRootRow,
     MemoryTotalRow,
     PlanRow,
     ProjectRow,
@@ -48,7 +50,7 @@ from serena_central.store.rows import (
     ToolCallRow,
 )
 from serena_central.store.spans import SPANS_S, totals_kept_since
-from serena_central.store.statements import insert_if_new
+from serena_central.store.statements import insert_if_new, place_root
 from serena_central.store.tables import METADATA
 
 AnyRow = TypeVar("AnyRow", bound=Row)
@@ -69,12 +71,13 @@ IDS_ASKED = 500
 
 (
     _SESSION, _VIEW, _CALL, _DETAIL, _EDIT, _EVENT, _PROJECT, _RUN, _CALL_TOTAL, _CALL_STEP, _MEMORY_TOTAL, _TASK,
-    _PLAN, _ACCOUNT, _SHARED_CALL,
+    _PLAN, _ACCOUNT, _SHARED_CALL, _HOSTED_ROOT, _HOST_EDIT,
 ) = (
     METADATA.tables[kind.table]
     for kind in (
         SessionRow, SymbolViewRow, ToolCallRow, CallDetailRow, EditRow, EventRow, ProjectRow, ServerRunRow,
-        CallTotalRow, CallStepRow, MemoryTotalRow, TaskRow, PlanRow, AccountRow, SharedCallRow,
+        CallTotalRow, CallStepRow, MemoryTotalRow, TaskRow, PlanRow, AccountRow, SharedCallRow, HostedRootRow,
+        HostEditRow,
     )
 )  # fmt: skip
 
@@ -235,6 +238,41 @@ class Queries(ListQueries):
         columns = _SHARED_CALL.columns
         own = columns.repeat == repeat, columns.edit == edit
         self._database.change(lambda connection: connection.execute(delete(_SHARED_CALL).where(*own)))
+
+    def hosted_roots(self) -> list[HostedRootRow]:
+        return self._rows(HostedRootRow, select(_HOSTED_ROOT))
+
+    def place_root(self, root: str, node: str, host: str) -> int:
+        """Makes a host the one that may write a root, from now on; returns its epoch."""
+        row = HostedRootRow(root=root, epoch=1, node=node, host=host)
+        return self._database.change(lambda connection: place_root(connection, row))
+
+    def holder(self, root: str) -> HostedRootRow | None:
+        found = self._rows(HostedRootRow, select(_HOSTED_ROOT).where(_HOSTED_ROOT.columns.root == root))
+        return found[0] if found else None
+
+    def begin_host_edit(self, row: HostEditRow, host: str) -> bool:
+        """Writes the row of an edit if `host` is the one that may write its root. Whoever places the root meanwhile
+        waits, and then finds the row."""
+        columns = _HOSTED_ROOT.columns
+        held = select(columns.host).where(columns.root == row.root).with_for_update(read=True)
+
+        def begin(connection: Connection) -> bool:
+            if connection.execute(held).scalar() != host:
+                return False
+            insert_if_new(connection, row)
+            return True
+
+        return self._database.change(begin)
+
+    def host_edits(self, root: str) -> list[HostEditRow]:
+        """Edits that hosts of a root have begun and not ended."""
+        return self._rows(HostEditRow, select(_HOST_EDIT).where(_HOST_EDIT.columns.root == root))
+
+    def end_host_edits(self, edits: Sequence[str]) -> None:
+        self._database.change(
+            lambda connection: connection.execute(delete(_HOST_EDIT).where(_HOST_EDIT.columns.id.in_(edits)))
+        )
 
     def undoings(self, ids: Sequence[str]) -> list[tuple[str, str]]:
         """Pairs of an edit and one that undid it, of these and, in turn, of those that undid them."""

@@ -11,7 +11,7 @@ import msgspec
 
 from serena_central.core.masking import is_secret_file, masked, masked_value
 
-SCHEMA_VERSION = "0014"
+SCHEMA_VERSION = "0015"
 """Alembic's newest revision."""
 
 WITHHELD = "(not kept: the file may hold secrets)"
@@ -170,6 +170,28 @@ class SharedCallRow(Row, kw_only=True):
     edit: str = ""
     node: str = ""
     files: list[list[str | None]] = []
+
+
+class HostedRootRow(Row, kw_only=True):
+    """Which project host of a cluster holds a root: it alone may write there. `epoch` counts the root's hosts."""
+
+    table = "hosted_root"
+    key = ("root",)
+    root: str
+    epoch: int
+    node: str
+    host: str
+
+
+class HostEditRow(Row, kw_only=True):
+    """An edit that a project host has begun and whose end it has not reported: the root's next host brings it to an
+    end. `entry` is that of its journal."""
+
+    table = "host_edit"
+    indexes = (("root",),)
+    id: str
+    root: str
+    entry: bytes
 
 
 class EventRow(Row, kw_only=True):
@@ -351,6 +373,8 @@ TABLES: tuple[type[Row], ...] = (
     CallDetailRow,
     EditRow,
     SharedCallRow,
+    HostedRootRow,
+    HostEditRow,
     EventRow,
     ProjectRow,
     ServerRunRow,

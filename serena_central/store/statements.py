@@ -16,6 +16,7 @@ from serena_central.store.rows import (
     CallStepRow,
     CallTotalRow,
     Change,
+    HostedRootRow,
     MemoryTotalRow,
     Notice,
     Removal,
@@ -89,6 +90,16 @@ def insert_if_new(connection: Connection, row: Row) -> bool:
     """Writes a row unless one with its key is there; waits for a transaction that is just writing that."""
     statement = _dialects_insert(connection.dialect.name, type(row)).on_conflict_do_nothing()
     return connection.execute(statement, _plain(row)).rowcount > 0
+
+
+def place_root(connection: Connection, row: HostedRootRow) -> int:
+    """Writes which host holds a root, under the epoch after the one before, or under `row.epoch` if there was none;
+    returns it. Waits for those who are just relying on the host before."""
+    statement = _dialects_insert(connection.dialect.name, HostedRootRow)
+    epoch = METADATA.tables[HostedRootRow.table].columns["epoch"]
+    changes = {"epoch": epoch + 1, "node": row.node, "host": row.host}
+    placed = statement.on_conflict_do_update(index_elements=["root"], set_=changes).returning(epoch)
+    return connection.execute(placed, _plain(row)).scalar_one()
 
 
 def _dialects_insert(dialect: str, kind: type[Row]) -> Any:

@@ -16,6 +16,7 @@ import msgspec
 from serena_central.core.errors import (
     CallCancelled,
     DeadlineExceeded,
+    HostFenced,
     LanguageServerError,
     NotReady,
     OutcomeUnknown,
@@ -33,7 +34,7 @@ ALREADY = "This edit was already made as {}, before the server restarted. It was
 
 CUT_OFF = "This edit was already made as {}; its call was interrupted before the answer. It was not repeated."
 
-_PASSING = (CallCancelled, DeadlineExceeded, LanguageServerError, NotReady)
+_PASSING = (CallCancelled, DeadlineExceeded, HostFenced, LanguageServerError, NotReady)
 
 
 class SharedCalls(Protocol):

@@ -1,18 +1,21 @@
-"""Two fronts, two nodes and PostgreSQL, of which one after the other is killed while clients read and edit.
+"""Two fronts behind HAProxy, two nodes and PostgreSQL, of which two at once are killed while clients read and edit.
 
 No answer may be of another project or older than the call, no edit lost or made twice, and nothing lives on of what was
-killed. SERENA_TORTURE_ROUNDS is how often everything is killed, once by default.
+killed. By default everything is killed once; SERENA_TORTURE_PAIRS is how many pairs are killed after that, by chance.
 """
 
 import itertools
+import json
+import logging
 import os
-import signal
-import socket
-from collections.abc import AsyncGenerator, Callable
-from contextlib import AsyncExitStack, asynccontextmanager, suppress
+import random
+from collections.abc import AsyncGenerator, Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import anyio
 import anyio.to_thread
@@ -21,14 +24,17 @@ import psutil
 import pytest
 
 from tests.cluster.conftest import RunningCluster, running_cluster
+from tests.support.child import free_port
+from tests.support.fronts import TOKEN, answers, balancing
 from tests.support.mcp import RawClient, messages_in, text_of
 from tests.support.postgresql import Cluster
 
-pytestmark = [pytest.mark.cluster, pytest.mark.slow, pytest.mark.anyio]
+pytestmark = [pytest.mark.cluster, pytest.mark.anyio, pytest.mark.timeout(1200)]
 
-ROUNDS = int(os.environ.get("SERENA_TORTURE_ROUNDS", "1"))
-PATIENCE_S = 120
-TOKEN = "a-token-that-both-fronts-have-0123456789"
+logger = logging.getLogger(__name__)
+
+PAIRS = int(os.environ.get("SERENA_TORTURE_PAIRS", "0"))
+PATIENCE_S = 300
 FRONTS = ("f1", "f2")
 
 PASSING = ("Retry", "Call again", "is not available now", "has no project host", "took longer", "was lost")
@@ -40,34 +46,64 @@ UNKNOWN = ("It is unknown whether",)
 
 @dataclass
 class Team:
-    """The machine, with the ports of both fronts."""
+    """The machine, with the ports of both fronts and of HAProxy."""
 
     cluster: RunningCluster
     database: Cluster
-    url: str
+    database_url: str
     ports: dict[str, int]
     killed: list[psutil.Process] = field(default_factory=list)
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.ports['haproxy']}"
 
     def start_front(self, name: str) -> None:
         home = self.cluster.folder / name / "home"
         self.cluster.env(name)
         (home / "token").write_text(f"{TOKEN}\n")
         (home / "token").chmod(0o600)
-        env = {"SERENA_CENTRAL_DATABASE_URL": self.url, "SERENA_CENTRAL_FRONT_NAME": name}
+        env = {"SERENA_CENTRAL_FRONT_NAME": name, "SERENA_CENTRAL_SERVER_NAMES": self.url.removeprefix("http://")}
         address = f"127.0.0.1:{self.cluster.port}"
         port = str(self.ports[name])
         self.cluster.start(name, "Stop: Ctrl-C", "serve", "--port", port, "--cluster", address, env=env)
 
-    def kill(self, name: str) -> None:
-        """A front or a node, with what it started left to end by itself."""
-        process = self.cluster.processes.pop(name)
-        self.killed += psutil.Process(process.pid).children(recursive=True)
-        process.kill()
-        process.wait(30)
+    def start_node(self, name: str) -> None:
+        self.cluster.node(name, f"{self.cluster.folder}/src/*", head=name == "a")
 
-    def get(self, path: str) -> Any:
-        headers = {"authorization": f"Bearer {TOKEN}"}
-        return httpx.get(f"http://127.0.0.1:{self.ports['f1']}{path}", headers=headers, timeout=PATIENCE_S).json()
+    def start(self) -> None:
+        self.start_node("a")
+        with ThreadPoolExecutor() as threads:
+            starting = [
+                threads.submit(self.start_node, "b"),
+                *(threads.submit(self.start_front, one) for one in FRONTS),
+            ]
+        for one in starting:
+            one.result()
+
+    def kill(self, process: psutil.Process) -> None:
+        """With what it started left to end by itself."""
+        with suppress(psutil.NoSuchProcess):
+            self.killed += [process, *process.children(recursive=True)]
+            process.kill()
+
+    def kill_started(self, name: str) -> None:
+        process = self.cluster.processes.pop(name)
+        self.kill(psutil.Process(process.pid))
+        process.wait(PATIENCE_S)
+
+    def kill_hosts(self) -> None:
+        """All that hold a root; each node's spare one lives."""
+        for holder in self.cluster.folder.glob("*/home/hosts/*/host.json"):
+            said = json.loads(holder.read_bytes())
+            with suppress(psutil.NoSuchProcess):
+                process = psutil.Process(said["pid"])
+                if process.create_time() == said["created"]:
+                    self.kill(process)
+
+    def kill_directory(self) -> None:
+        (process,) = [one for one in self.cluster.below() if "DirectoryActor" in "".join(one.cmdline()[:1])]
+        self.kill(process)
 
 
 @asynccontextmanager
@@ -76,41 +112,34 @@ async def team(folder: Path) -> AsyncGenerator[Team]:
     try:
         database.start()
         with running_cluster(folder) as cluster:
-            serving = Team(cluster, database, database.database("team"), {name: free_port() for name in FRONTS})
-
-            def start() -> None:
-                cluster.node("a", f"{folder}/src/*", head=True)
-                cluster.node("b", f"{folder}/src/*")
-                for name in FRONTS:
-                    serving.start_front(name)
-
-            await anyio.to_thread.run_sync(start)
-            yield serving
+            ports = {name: free_port() for name in (*FRONTS, "haproxy")}
+            serving = Team(cluster, database, database.database("team"), ports)
+            cluster.given["SERENA_CENTRAL_DATABASE_URL"] = serving.database_url
+            await anyio.to_thread.run_sync(serving.start)
+            with balancing(ports["haproxy"], *(f"http://127.0.0.1:{ports[name]}" for name in FRONTS)):
+                with anyio.fail_after(PATIENCE_S):
+                    while not await answers(serving.url):
+                        await anyio.sleep(0.05)
+                yield serving
         _, left = psutil.wait_procs(serving.killed, 15)
         assert left == []
     finally:
         database.remove()
 
 
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        return listener.getsockname()[1]
-
-
 class Agent:
-    """A client that sends a call again, to the other front, when there was no answer."""
+    """A client that sends a call again when there was no answer."""
 
-    def __init__(self, https: list[httpx.AsyncClient], root: Path, name: str) -> None:
+    def __init__(self, http: httpx.AsyncClient, root: Path, name: str) -> None:
         self.root = root
         self.name = name
         self.done = 0
-        self._clients = [RawClient(http, "modern", name=name) for http in https]
-        self._turn = itertools.cycle(self._clients)
-        self._client = next(self._turn)
+        self._client = RawClient(http, "modern", name=name)
 
     async def call(self, number: str, tool: str, **arguments: Any) -> tuple[bool, str]:
         """Whether it succeeded, and what it said."""
-        with anyio.fail_after(PATIENCE_S):
+        text = "no answer"
+        with anyio.move_on_after(PATIENCE_S):
             while True:
                 request = self._client.request(
                     "tools/call", {"name": tool, "arguments": {**arguments, "project": str(self.root)}}
@@ -119,14 +148,15 @@ class Agent:
                 request.headers["x-serena-session"] = f"{self.root.name}-{self.name}"
                 with suppress(httpx.HTTPError):
                     answer = await self._client.http.send(request)
+                    text = answer.text
                     if answer.status_code == 200:
                         result = messages_in(answer.text)[-1]["result"]
                         text = text_of(result)
                         failed = bool(result.get("isError"))
                         if not failed or any(one in text for one in UNKNOWN) or not _passes(text):
                             return not failed, text
-                self._client = next(self._turn)
                 await anyio.sleep(0.1)
+        raise AssertionError(f"{self.name} of {self.root.name}, {tool}, {number}: {text}")
 
 
 def _passes(text: str) -> bool:
@@ -151,8 +181,8 @@ class Reader(Agent):
 class Editor(Agent):
     """Makes edits each of which would be seen if it were there twice, or not at all."""
 
-    def __init__(self, https: list[httpx.AsyncClient], root: Path, name: str) -> None:
-        super().__init__(https, root, name)
+    def __init__(self, http: httpx.AsyncClient, root: Path, name: str) -> None:
+        super().__init__(http, root, name)
         self.file = root / "theirs.py"
         self.file.write_text("def anchor() -> int:\n    return 1\n")
         self.made: list[int] = []
@@ -176,20 +206,17 @@ class Editor(Agent):
         assert [number for number in self.unknown if text.count(f"def added_{number}()") > 1] == []
 
 
-async def test_nothing_is_wrong_lost_or_doubled_while_everything_is_killed(tmp_path: Path) -> None:
+async def test_nothing_is_wrong_lost_or_doubled_while_everything_is_killed_two_at_a_time(tmp_path: Path) -> None:
     for name in ("red", "blue"):
         (tmp_path / "src" / name / ".git").mkdir(parents=True)  # before the nodes look for projects
-    async with team(tmp_path) as serving, AsyncExitStack() as stack:
+    async with (
+        team(tmp_path) as serving,
+        httpx.AsyncClient(
+            base_url=serving.url, headers={"authorization": f"Bearer {TOKEN}"}, timeout=PATIENCE_S
+        ) as http,
+    ):
         roots = [serving.cluster.project(name) for name in ("red", "blue")]
-        https: list[httpx.AsyncClient] = []
-        for name in FRONTS:
-            client = httpx.AsyncClient(
-                base_url=f"http://127.0.0.1:{serving.ports[name]}",
-                headers={"authorization": f"Bearer {TOKEN}"},
-                timeout=PATIENCE_S,
-            )
-            https.append(await stack.enter_async_context(client))
-        agents = [kind(https, root, kind.__name__) for root in roots for kind in (Reader, Editor)]
+        agents = [kind(http, root, kind.__name__) for root in roots for kind in (Reader, Editor)]
         over = anyio.Event()
 
         async def further() -> None:
@@ -202,9 +229,12 @@ async def test_nothing_is_wrong_lost_or_doubled_while_everything_is_killed(tmp_p
             for agent in agents:
                 tasks.start_soon(agent.work, over)
             await further()
-            for _, (lose, back) in itertools.product(range(ROUNDS), faults(serving)):
-                await anyio.to_thread.run_sync(lose)
-                await anyio.to_thread.run_sync(back)
+            for pair in pairs(faults(serving)):
+                for fault in pair:
+                    await anyio.to_thread.run_sync(fault.lose)
+                async with anyio.create_task_group() as starting:
+                    for fault in pair:
+                        starting.start_soon(anyio.to_thread.run_sync, fault.back)
                 await further()
             over.set()
         for agent in agents:
@@ -212,22 +242,34 @@ async def test_nothing_is_wrong_lost_or_doubled_while_everything_is_killed(tmp_p
                 agent.check()
 
 
-def faults(serving: Team) -> list[tuple[Callable[[], None], Callable[[], None]]]:
+class Fault(NamedTuple):
     """What kills, and what starts it again."""
 
-    def kill_hosts() -> None:
-        for host in serving.get("/api/v1/cluster")["hosts"]:
-            if (state := host["state"]) is not None:
-                os.kill(state["pid"], signal.SIGKILL)
+    lose: Callable[[], None]
+    back: Callable[[], None]
 
+
+def faults(serving: Team) -> dict[str, Fault]:
     def nothing() -> None:
-        pass
+        """Ray or a front starts it again."""
 
-    folder = serving.cluster.folder
-    return [
-        (kill_hosts, nothing),
-        (lambda: serving.kill("f1"), lambda: serving.start_front("f1")),
-        (serving.database.kill, serving.database.start),
-        (lambda: serving.kill("b"), lambda: serving.cluster.node("b", f"{folder}/src/*")),
-        (lambda: serving.kill("f2"), lambda: serving.start_front("f2")),
-    ]
+    return {
+        "hosts": Fault(serving.kill_hosts, nothing),
+        "f1": Fault(partial(serving.kill_started, "f1"), partial(serving.start_front, "f1")),
+        "database": Fault(serving.database.kill, serving.database.start),
+        "directory": Fault(serving.kill_directory, nothing),
+        "node": Fault(partial(serving.kill_started, "b"), partial(serving.start_node, "b")),
+        "f2": Fault(partial(serving.kill_started, "f2"), partial(serving.start_front, "f2")),
+    }
+
+
+def pairs(all_of_them: dict[str, Fault]) -> Iterator[tuple[Fault, ...]]:
+    """Everything once, the hosts with what their replacement needs; then any two."""
+    first = [("database", "hosts"), ("directory", "f1"), ("node", "f2")]
+    any_two = list(itertools.combinations(all_of_them, 2))
+    seed = random.randrange(1 << 32)
+    logger.warning("seed %d", seed)
+    chance = random.Random(seed)
+    for names in [*first, *(chance.choice(any_two) for _ in range(PAIRS))]:
+        logger.warning("killing %s", " and ".join(names))
+        yield tuple(all_of_them[name] for name in names)

@@ -13,7 +13,8 @@ import sqlite3
 import subprocess
 import tempfile
 import time
-from contextlib import closing, suppress
+from collections.abc import Callable, Generator
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -129,15 +130,24 @@ class Cluster:
 
     def execute(self, statement: str, database: str = "postgres") -> list[Any]:
         """Runs one statement outside of a transaction; its rows."""
-        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as sock:
-            sock.connect(f"{self.folder}/.s.PGSQL.5432")
-            connection = pg8000.dbapi.connect("serena", sock=sock, database=database, ssl_context=False)
+        with self._connection(database) as connection:
             connection.autocommit = True
             cursor = connection.cursor()
             cursor.execute(statement)
-            rows = list(cursor.fetchall()) if cursor.description else []
-            connection.close()
-        return rows
+            return list(cursor.fetchall()) if cursor.description else []
+
+    @contextmanager
+    def transaction(self, database: str) -> Generator[Callable[[str], Any]]:
+        """Runs statements in one transaction, which COMMIT or the end of the block ends."""
+        with self._connection(database) as connection:
+            yield connection.cursor().execute
+
+    @contextmanager
+    def _connection(self, database: str) -> Generator[Any]:
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as sock:
+            sock.connect(f"{self.folder}/.s.PGSQL.5432")
+            with closing(pg8000.dbapi.connect("serena", sock=sock, database=database, ssl_context=False)) as connection:
+                yield connection
 
     def _answers(self) -> bool:
         try:

@@ -49,6 +49,7 @@ the package.
     │   ├── EditNotInTime        others edited the file until the call's time was over: which place in the queue it had
     │   ├── FileChanged          a file changed between the plan of an edit and its writing
     │   ├── WriteFailed          the disk refused; says that nothing changed, or which files did
+    │   ├── EditTakenOver        another host of the project brings the edit to its end; it is unknown to which
     │   └── OutcomeUnknown       a repeated call; it is unknown whether it was made before the server died
     ├── UserNotFound             of a team: no such name, or revoked
     ├── SessionError
@@ -116,6 +117,7 @@ from serena_central.core.errors.edit_errors import (
     EditNotFound,
     EditNotInTime,
     EditRefused,
+    EditTakenOver,
     FileChanged,
     JointEditRefused,
     OutcomeUnknown,
@@ -196,6 +198,7 @@ __all__ = [
     "EditNotFound",
     "EditNotInTime",
     "EditRefused",
+    "EditTakenOver",
     "FileChanged",
     "HookBlocked",
     "HostFenced",

@@ -34,10 +34,11 @@ class HostLost(ClusterError):
 
 class HostFenced(ClusterError):
     """Another host holds the project by now, or it can't be known: this one must not write. `current` is the newest
-    epoch, None where the directory does not answer."""
+    epoch, None where it can't be asked for."""
 
-    def __init__(self, root: str, epoch: int, current: int | None = None) -> None:
-        why = "may have been replaced: the directory does not answer" if current is None else "was replaced"
+    def __init__(self, root: str, epoch: int, current: int | None = None, problem: str = "") -> None:
+        unknown = f"may have been replaced: {problem or 'the directory does not answer'}"
+        why = unknown if current is None else "was replaced"
         super().__init__(f"Nothing was written: this host of {quoted(root)} (epoch {epoch}) {why}. Call again.")
         self.root = root
         self.epoch = epoch

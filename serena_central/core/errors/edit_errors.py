@@ -93,6 +93,18 @@ class WriteFailed(EditError):
         self.changed = list(changed)
 
 
+class EditTakenOver(EditError):
+    """Another process writes the project since this edit was begun, and brings it to an end."""
+
+    def __init__(self, edit: str, files: Sequence[str]) -> None:
+        super().__init__(
+            f"Another host took the project over while {edit} was being made, and completes or undoes it. It is "
+            f"unknown whether it was written; check {listed(files)} before you send it again."
+        )
+        self.edit = edit
+        self.files = list(files)
+
+
 class OutcomeUnknown(EditError):
     """A repeated call: the server was killed while its edit was made, and it is unknown whether it was written.
     `front`: the server that made it, if that is another one."""

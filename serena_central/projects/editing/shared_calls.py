@@ -59,10 +59,14 @@ class SharedCalls:
         if other is not None:
             raise _unknown(other)
 
-    def rolled_back(self, entry: Entry) -> None:
-        """Somebody may make the call of an operation after all."""
+    def still_holds(self, _entry: Entry) -> bool:
+        """No other server ends an operation of this one."""
+        return True
+
+    def ended(self, entry: Entry, *, applied: bool | None) -> None:
+        """Of one that was rolled back, somebody may make the call after all."""
         repeat = entry.repeat
-        if repeat is None:
+        if repeat is None or applied is not False:
             return
         try:
             self._store.ask_here(lambda queries: queries.release_call(repeat, entry.id))
@@ -71,8 +75,9 @@ class SharedCalls:
 
     # --- edits of project hosts --------------------------------------------------------------------------------------
 
-    async def sent_to(self, repeat: str, node: str) -> str:
-        """The node whose journal knows a call: the given one unless it was sent to another one before.
+    async def sent_to(self, repeat: str, node: str) -> str | None:
+        """The node that a call was sent to before, whose journal knows it; None if it is sent for the first time, to
+        the given one.
 
         Raises:
             NotReady: the database can't be asked.
@@ -82,7 +87,14 @@ class SharedCalls:
             other = await self._store.ask(lambda queries: queries.reserve_call(row))
         except StoreError as error:
             raise NotReady(str(error)) from error
-        return node if other is None else other.node
+        return None if other is None else other.node
+
+    async def not_made(self, repeat: str) -> None:
+        """A call that was sent for the first time was not run: any node may."""
+        try:
+            await self._store.ask(lambda queries: queries.release_call(repeat, ""))
+        except StoreError as error:
+            logger.warning("a call stays reserved: %s", error)
 
     def made_by_host(self, repeat: str, node: str, edit: str) -> None:
         """A host has made a call, whose answer is in the history of edits. Never waits."""

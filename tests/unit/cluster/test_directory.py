@@ -1,12 +1,16 @@
 """The directory: who holds a root, under which epoch, and what becomes of it when nodes go."""
 
+import itertools
 from pathlib import Path
 
 import anyio
 import pytest
 
 from serena_central.cluster.directory import SILENT_S, STALE_S, Directory, Node, Placement
-from serena_central.core.errors import ClusterError, HostUnavailable
+from serena_central.core.errors import ClusterError, HostFenced, HostUnavailable
+from serena_central.core.events import EventBus
+from serena_central.store.store import Store
+from tests.support.postgresql import url_for
 
 pytestmark = pytest.mark.anyio
 
@@ -21,6 +25,9 @@ class Recorded:
         self.log: list[str] = []
         self.failing = False
         self.dead: set[str] = set()
+        self.begun: list[bytes] = []
+        self.left: set[str] = set()
+        self._numbers = itertools.count(1)
 
     async def is_alive(self, node: str) -> bool:
         return node not in self.dead
@@ -31,25 +38,35 @@ class Recorded:
     def prepare(self, node: str) -> None:
         self.log.append(f"prepare {node}")
 
-    async def start(self, root: str, epoch: int, node: str, home: str) -> str:
-        await anyio.lowlevel.checkpoint()
-        if self.failing:
-            raise HostUnavailable(root, "the disk is full")
-        self.running[f"{root}@{epoch}"] = node
-        self.log.append(f"start {root} {epoch} {node}")
-        return f"{root}@{epoch}"
+    def new(self, node: str) -> str:
+        return f"host-{next(self._numbers)}-{node}"
 
-    async def stop(self, placement: Placement) -> None:
-        self.running.pop(placement.host, None)
-        self.log.append(f"stop {placement.root} {placement.epoch}")
+    async def start(self, placement: Placement, home: str, begun: list[bytes]) -> None:
+        await anyio.lowlevel.checkpoint()
+        self.begun = begun
+        if self.failing:
+            raise HostUnavailable(placement.root, "the disk is full")
+        self.running[placement.host] = placement.node
+        self.log.append(f"start {placement.root} {placement.epoch} {placement.node}")
+
+    async def stop(self, host: str) -> None:
+        self.log.append(f"stop {self.running.pop(host, 'what never ran')}")
+
+    def end_others(self, placed: set[str]) -> None:
+        self.left = placed
 
 
 class Cluster:
     def __init__(self, folder: Path) -> None:
         self.hosts = Recorded()
         self.now = 100.0
-        self.file = folder / "cluster.json"
-        self.directory = Directory(self.hosts, self.file, clock=lambda: self.now)
+        self.folder = folder
+        self.directory = self.another()
+
+    def another(self) -> Directory:
+        """One with the same store."""
+        file = self.folder / "db"
+        return Directory(self.hosts, Store(file, EventBus(), url=url_for(file)), clock=lambda: self.now)
 
     def announce(self, name: str, *roots: str, free: int = 8 * GB) -> None:
         self.directory.announce(
@@ -90,7 +107,7 @@ async def test_a_lost_host_is_replaced_once_under_the_next_epoch(cluster: Cluste
     cluster.announce("a", "/src/shop")
     first = await cluster.directory.place("/src/shop")
     second = await cluster.directory.place("/src/shop", first.epoch)
-    assert second.epoch == first.epoch + 1 == cluster.directory.epoch("/src/shop")
+    assert second.epoch == first.epoch + 1
     assert await cluster.directory.place("/src/shop", first.epoch) == second  # another front, which lost the same one
     assert list(cluster.hosts.running.values()) == ["a"]
 
@@ -108,27 +125,81 @@ async def test_a_lost_host_comes_back_on_its_node_whose_journal_tells_what_it_di
     assert (await cluster.directory.place("/src/shop", second.epoch)).node == "b"
 
 
-async def test_the_epoch_is_over_before_the_next_host_starts_also_if_that_fails(cluster: Cluster) -> None:
+async def begins(directory: Directory, placement: Placement, edit: str) -> bool:
+    try:
+        await directory.begin_edit(placement, edit, edit.encode())
+    except HostFenced:
+        return False
+    return True
+
+
+async def test_a_host_that_was_replaced_begins_no_edit_and_what_it_has_begun_is_the_next_ones(cluster: Cluster) -> None:
     cluster.announce("a", "/src/shop")
     first = await cluster.directory.place("/src/shop")
+    assert await begins(cluster.directory, first, "e-1")
+    assert await begins(cluster.directory, first, "e-2")
+    assert await cluster.directory.holds(first)
+    await cluster.directory.end_edit("e-2")
+    second = await cluster.directory.place("/src/shop", first.epoch)
+    assert cluster.hosts.begun == [b"e-1"]
+    with pytest.raises(HostFenced, match="was replaced") as fenced:
+        await cluster.directory.begin_edit(first, "e-3", b"")
+    assert fenced.value.current == second.epoch
+    assert not await cluster.directory.holds(first)
+    assert await begins(cluster.directory, second, "e-4")
+    await cluster.directory.place("/src/shop", second.epoch)
+    assert cluster.hosts.begun == [b"e-4"]  # the second has ended the first's
+
+
+async def test_a_host_begins_no_edit_from_the_moment_on_at_which_another_is_chosen(cluster: Cluster) -> None:
+    cluster.announce("a", "/src/shop")
+    first = await cluster.directory.place("/src/shop")
+    assert await begins(cluster.directory, first, "e-1")
     cluster.hosts.failing = True
     with pytest.raises(HostUnavailable, match="disk"):
         await cluster.directory.place("/src/shop", first.epoch)
-    assert cluster.directory.epoch("/src/shop") == 2
+    assert not await begins(cluster.directory, first, "e-2")
+    cluster.hosts.failing = False
+    await cluster.directory.place("/src/shop", first.epoch)
+    assert cluster.hosts.begun == [b"e-1"]
 
 
 async def test_epochs_and_placements_outlive_the_directory(cluster: Cluster) -> None:
     cluster.announce("a", "/src/shop")
     placed = await cluster.directory.place("/src/shop")
-    again = Directory(cluster.hosts, cluster.file)
+    again = cluster.another()
     assert await again.place("/src/shop") == placed
-    assert again.epoch("/src/shop") == 1
+    assert cluster.hosts.left == {placed.host}
+    assert await begins(again, placed, "e-1")
 
 
-def test_a_damaged_file_is_refused_since_old_epochs_would_be_handed_out_again(tmp_path: Path) -> None:
-    (tmp_path / "cluster.json").write_text("{")
-    with pytest.raises(ClusterError, match="can't be read"):
-        Directory(Recorded(), tmp_path / "cluster.json")
+async def test_of_two_directories_with_one_store_the_hosts_of_the_one_that_placed_last_may_write(
+    cluster: Cluster,
+) -> None:
+    cluster.announce("a", "/src/shop")
+    first = await cluster.directory.place("/src/shop")
+    another, cluster.directory = cluster.directory, cluster.another()
+    cluster.announce("a", "/src/shop")
+    second = await cluster.directory.place("/src/shop", first.epoch)
+    assert not await begins(another, first, "e-1")
+    assert await begins(another, second, "e-2")
+    cluster.directory = another
+    cluster.announce("a", "/src/shop")
+    assert (await another.place("/src/shop")).epoch > second.epoch  # it forgot the host that may not write
+
+
+async def test_nothing_is_placed_or_written_while_the_database_can_not_be_asked(cluster: Cluster) -> None:
+    cluster.announce("a", "/src/shop")
+    placed = await cluster.directory.place("/src/shop")
+    broken = Directory(cluster.hosts, Store(cluster.folder / "no" / "folder", EventBus()), clock=lambda: cluster.now)
+    cluster.directory = broken
+    cluster.announce("a", "/src/shop")
+    with pytest.raises(HostUnavailable, match="not usable"):
+        await broken.place("/src/shop")
+    with pytest.raises(HostFenced, match="not usable") as fenced:
+        await broken.begin_edit(placed, "e-1", b"")
+    assert fenced.value.current is None
+    assert not await broken.holds(placed)
 
 
 async def test_a_node_that_fell_silent_gets_no_root_that_another_one_has(cluster: Cluster) -> None:
@@ -164,7 +235,7 @@ async def test_a_root_moves_to_the_named_node_alone_if_that_has_it(cluster: Clus
     assert (await cluster.directory.move("/src/shop")).node == "b"
     with pytest.raises(HostUnavailable, match="'c' does not offer it"):
         await cluster.directory.move("/src/shop", "c")
-    assert cluster.hosts.log[-2:] == ["stop /src/shop 1", "start /src/shop 2 b"]
+    assert cluster.hosts.log[-2:] == ["stop a", "start /src/shop 2 b"]
 
 
 def test_roots_below_others_belong_to_those(cluster: Cluster) -> None:

@@ -7,12 +7,20 @@ import signal
 import stat
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import anyio
 import pytest
 
-from serena_central.core.errors import FileChanged, InvalidArguments, PathRefused, StoreError, WriteFailed
+from serena_central.core.errors import (
+    EditTakenOver,
+    FileChanged,
+    InvalidArguments,
+    PathRefused,
+    StoreError,
+    WriteFailed,
+)
 from serena_central.editing import journal
 from serena_central.editing.change import FileChange, Operation
 from serena_central.editing.journal import Entry, Journal, Past
@@ -456,3 +464,72 @@ async def test_a_file_that_changes_right_before_its_rename_is_left_alone(root: P
         await applier.apply(operation(replacing(root / "a", "x"), replacing(root / "b", "x")))
 
     assert contents(root) == {"a": "old a\n", "b": "somebody's\n", "c": "old c\n"}
+
+
+class Grants:
+    """A fence that lets an operation begin, and then has something happen before its first rename."""
+
+    def __init__(self, then: Callable[[Entry], None]) -> None:
+        self._then = then
+        self.holds = True
+        self.ends: list[bool | None] = []
+
+    def check(self, entry: Entry) -> None:
+        self._then(entry)
+
+    def still_holds(self, _entry: Entry) -> bool:
+        return self.holds
+
+    def ended(self, _entry: Entry, *, applied: bool | None) -> None:
+        self.ends.append(applied)
+
+
+@pytest.mark.parametrize("several", [False, True])
+async def test_a_host_that_was_stopped_after_it_was_let_write_writes_nothing_once_another_has_taken_over(
+    root: Path, tmp_path: Path, several: bool
+) -> None:
+    (tmp_path / "other").mkdir()
+    (tmp_path / "home").mkdir()
+
+    def taken_over(entry: Entry) -> None:
+        other = Applier(Journal(tmp_path / "other/journal"), inherited=[entry])
+        (past,) = other.open()
+        assert past.applied is False  # it was not begun: nothing was renamed
+        other.close()
+        fence.holds = False
+
+    fence = Grants(taken_over)
+    stopped = Applier(Journal(tmp_path / "home/journal"), fence=fence)
+    stopped.open()
+    changes = [replacing(root / "a", "late\n"), *([FileChange(root / "made", None, "late\n")] if several else [])]
+    with pytest.raises(EditTakenOver, match="unknown"):
+        await stopped.apply(operation(*changes))
+    stopped.close()
+    assert fence.ends == []
+    assert contents(root) == {name: f"old {name}\n" for name in "abc"}
+
+
+async def test_the_one_that_takes_over_completes_what_was_begun_and_the_other_undoes_none_of_it(
+    root: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "other").mkdir()
+    (tmp_path / "home").mkdir()
+    begun: list[Entry] = []
+    fence = Grants(begun.append)
+
+    def fault(method: str, path: Path) -> None:
+        if method == "replace" and path.name == "b" and fence.holds:  # stopped between two renames
+            fence.holds = False
+            other = Applier(Journal(tmp_path / "other/journal"), inherited=begun)
+            (past,) = other.open()
+            assert past.applied is True
+            other.close()
+
+    stopped = Applier(Journal(tmp_path / "home/journal"), disk=FailingDisk(fault), fence=fence)
+    stopped.open()
+    made = FileChange(root / "made", None, "new\n")
+    with pytest.raises(EditTakenOver):
+        await stopped.apply(operation(made, replacing(root / "a", "new\n"), replacing(root / "b", "new\n")))
+    stopped.close()
+    assert contents(root) == {"a": "new\n", "b": "new\n", "c": "old c\n", "made": "new\n"}
+    assert Applier(Journal(tmp_path / "home/journal")).open()[0].applied is True  # as its own next start finds it

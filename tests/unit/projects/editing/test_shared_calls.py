@@ -72,10 +72,10 @@ async def test_a_call_that_was_rolled_back_may_be_made_by_any_and_again_by_its_o
     one, other, file = SharedCalls(store, "f1"), SharedCalls(store, "f2"), tmp_path / "a.py"
     await checked(one, entry(file))
     await checked(one, entry(file, "e-2"))  # planned once more: files changed meanwhile
-    await anyio.to_thread.run_sync(one.rolled_back, entry(file))  # late: e-2 stands
+    await anyio.to_thread.run_sync(lambda: one.ended(entry(file), applied=False))  # late: e-2 stands
     with pytest.raises(OutcomeUnknown):
         await checked(other, entry(file, "e-3"))
-    await anyio.to_thread.run_sync(one.rolled_back, entry(file, "e-2"))
+    await anyio.to_thread.run_sync(lambda: one.ended(entry(file, "e-2"), applied=False))
     assert await other.earlier("k") is None
     await checked(other, entry(file, "e-3"))
     with pytest.raises(OutcomeUnknown, match="f2"):
@@ -84,7 +84,7 @@ async def test_a_call_that_was_rolled_back_may_be_made_by_any_and_again_by_its_o
 
 async def test_what_was_sent_to_a_node_is_known_there_alone(store: Store, tmp_path: Path) -> None:
     one, other = SharedCalls(store, "f1"), SharedCalls(store, "f2")
-    assert await one.sent_to("k", "a") == "a"
+    assert await one.sent_to("k", "a") is None
     assert await other.earlier("k") is None  # its host's journal answers
     assert await other.sent_to("k", "b") == "a"
     with pytest.raises(OutcomeUnknown):
