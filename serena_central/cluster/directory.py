@@ -30,6 +30,9 @@ SILENT_S = 2.5
 STALE_S = 20.0
 """… and after so long none."""
 
+ALIVE_S = 1.5
+"""How long a node has to show that it lives, when a host on it was lost."""
+
 LEAST_FREE_BYTES = 256 * 1024 * 1024
 """A node with less memory than that gets no more roots."""
 
@@ -70,7 +73,7 @@ class Hosts(Protocol):
         ...
 
     async def is_alive(self, node: str) -> bool:
-        """Whether anything on a node answers."""
+        """Whether anything on a node answers; may take as long as it likes."""
         ...
 
     def agent(self, node: str) -> str | None:
@@ -103,6 +106,8 @@ class Directory:
         self._store = store
         self._clock = clock
         self._nodes: dict[str, Node] = {}
+        self._heard: dict[str, anyio.Event] = {}
+        """Set when a node announces itself the next time."""
         self._locks: dict[str, anyio.Lock] = {}
         self._placements: dict[str, Placement] = {}
         self._reading = anyio.Lock()
@@ -117,6 +122,7 @@ class Directory:
         node.draining = known.draining if known is not None else False
         node.heard_at = self._clock()
         self._nodes[node.name] = node
+        self._heard.pop(node.name, anyio.Event()).set()
         if known is None:
             self._hosts.prepare(node.name)
 
@@ -155,7 +161,21 @@ class Directory:
 
     async def _still_alive(self, placed: Placement) -> str | None:
         """The node of a lost host, if it lives: its journal tells what the host has done. Else others go first."""
-        if await self._hosts.is_alive(placed.node):
+        alive = False
+        with anyio.move_on_after(ALIVE_S):
+            async with anyio.create_task_group() as tasks:
+
+                async def asked() -> None:
+                    nonlocal alive
+                    if await self._hosts.is_alive(placed.node):
+                        alive = True
+                        tasks.cancel_scope.cancel()
+
+                tasks.start_soon(asked)
+                await self._heard.setdefault(placed.node, anyio.Event()).wait()
+                alive = True
+                tasks.cancel_scope.cancel()
+        if alive:
             return placed.node
         node = self._nodes.get(placed.node)
         if node is not None:

@@ -23,9 +23,6 @@ from serena_central.core.places import Places
 from serena_central.core.tracing import new_call_id
 from serena_central.store.store import Store
 
-ALIVE_S = 1.5
-"""How long a node has to show that it lives, when a host on it was lost."""
-
 HOST_PREFIX = "host-"
 
 
@@ -90,7 +87,7 @@ class _RayHosts:
         actor = self._alive(name) if name is not None else None
         if actor is None:
             return False
-        with anyio.move_on_after(ALIVE_S), suppress(RayActorError):
+        with suppress(RayActorError):
             await actor.ping.remote()
             return True
         return False

@@ -32,8 +32,7 @@ class RunningCluster:
     folder: Path
     port: int
     token: str
-    urls: dict[str, str] = field(default_factory=dict)
-    """Of fronts, by their homes."""
+    url: str = ""
     processes: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
     given: dict[str, str] = field(default_factory=dict)
     """Environment variables of all processes."""
@@ -70,13 +69,9 @@ class RunningCluster:
         globs = [part for root in roots for part in ("--root", root)]
         self.start(name, "Stop: Ctrl-C", "node", *begin, "--name", name, *globs)
 
-    @property
-    def url(self) -> str:
-        return self.urls["front"]
-
-    def front(self, address: str | None = None, *arguments: str, home: str = "front") -> None:
+    def front(self, address: str | None = None, *arguments: str) -> None:
         self.start(
-            home,
+            "front",
             "Stop: Ctrl-C",
             "serve",
             "--port",
@@ -85,14 +80,13 @@ class RunningCluster:
             address or f"127.0.0.1:{self.port}",
             *arguments,
         )
-        server = json.loads((self.folder / home / "home/server.json").read_text())
-        self.urls[home] = server["url"].removesuffix("/mcp")
+        self.url = json.loads((self.folder / "front/home/server.json").read_text())["url"].removesuffix("/mcp")
 
-    def post(self, tool: str, session: str = "one", *, front: str = "front", **arguments: Any) -> httpx.Response:
-        token = (self.folder / front / "home/token").read_text().strip()
+    def post(self, tool: str, session: str = "one", **arguments: Any) -> httpx.Response:
+        token = (self.folder / "front/home/token").read_text().strip()
         headers = {"authorization": f"Bearer {token}"}
         body = {"arguments": arguments, "session": session}
-        return httpx.post(f"{self.urls[front]}/api/v1/tools/{tool}", json=body, headers=headers, timeout=PATIENCE_S)
+        return httpx.post(f"{self.url}/api/v1/tools/{tool}", json=body, headers=headers, timeout=PATIENCE_S)
 
     def call(self, tool: str, session: str = "one", **arguments: Any) -> str:
         response = self.post(tool, session, **arguments)

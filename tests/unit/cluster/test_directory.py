@@ -151,6 +151,30 @@ async def test_a_host_that_was_replaced_begins_no_edit_and_what_it_has_begun_is_
     assert cluster.hosts.begun == [b"e-4"]  # the second has ended the first's
 
 
+async def test_a_node_that_announces_itself_lives_though_nothing_on_it_answers(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cluster.announce("a", "/src/shop", free=9 * GB)
+    first = await cluster.directory.place("/src/shop")
+    cluster.announce("b", "/src/shop", free=12 * GB)
+    monkeypatch.setattr(cluster.hosts, "is_alive", never)
+    async with anyio.create_task_group() as tasks:
+        placed: list[Placement] = []
+
+        async def place() -> None:
+            placed.append(await cluster.directory.place("/src/shop", first.epoch))
+
+        tasks.start_soon(place)
+        await anyio.wait_all_tasks_blocked()
+        cluster.announce("a", "/src/shop", free=9 * GB)
+    assert placed[0].node == "a"
+
+
+async def never(_node: str) -> bool:
+    await anyio.sleep_forever()
+    return False
+
+
 async def test_a_host_begins_no_edit_from_the_moment_on_at_which_another_is_chosen(cluster: Cluster) -> None:
     cluster.announce("a", "/src/shop")
     first = await cluster.directory.place("/src/shop")

@@ -116,9 +116,11 @@ def test_a_corrupt_file_is_set_aside_and_a_new_one_begun(path: Path, content: by
 def corrupt_within(path: Path, told: list[str]) -> Database:
     """An open database whose first pages are sound: the schema, and the first page of every table."""
     with opened(path) as database:
+        database.open()
+    intact = path.stat().st_size
+    with opened(path) as database:
         database.write([EventRow(seq=n, at=1.0, kind="a.b", message="x" * 500) for n in range(500)])
     content = bytearray(path.read_bytes())
-    intact = 56 * 4096
     content[intact:] = os.urandom(len(content) - intact)
     path.write_bytes(content)
     database = Database(path, tell=told.append)
