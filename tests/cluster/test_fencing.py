@@ -88,6 +88,9 @@ def test_a_host_that_was_let_write_and_stopped_writes_nothing_after_its_project_
                 log = tmp_path / "b/home/hosts" / f"{home_of(str(root), tmp_path).name}/logs/server.log"
                 until(lambda: "EditTakenOver" in log.read_text() or "HostFenced" in log.read_text())
                 assert (file.read_text(), other.read_text()) == (text, SHOP)
+                for process in [node, *node.children(recursive=True)]:  # where the next host is not to be
+                    process.kill()
+        cluster.processes.pop("b").wait(30)
         assert sorted(path.name for path in root.iterdir()) == [".git", "cart.py", "late.py"]
         assert database.execute(BEGUN, "team") == [[0]]
 
