@@ -164,7 +164,7 @@ soak: setup
 	$(BIN)/python -m tests.soak $(ARGS)
 
 # The tests of the store, sessions and dashboard with a PostgreSQL of their own instead of SQLite, and what is its own.
-POSTGRESQL = tests/unit/store tests/unit/sessions tests/integration/test_postgresql.py tests/integration/test_api.py \
+POSTGRESQL = tests/unit/store tests/unit/sessions tests/unit/cluster/test_directory.py tests/integration/test_postgresql.py tests/integration/test_api.py \
 	tests/integration/test_two_fronts.py tests/integration/test_history.py \
 	tests/integration/test_idempotency.py $(wildcard tests/integration/test_dashboard_[ace]*.py)
 NOT_HERE = not slow and not browser and not clients and not upstreams
