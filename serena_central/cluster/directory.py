@@ -101,10 +101,15 @@ class Hosts(Protocol):
 class Directory:
     """Belongs to one event loop."""
 
-    def __init__(self, hosts: Hosts, store: Store, *, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self, hosts: Hosts, store: Store, *, settling_s: float = 0.0, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        """`settling_s`: how long nodes may take to announce themselves to a new directory, which does not say before
+        what there is."""
         self._hosts = hosts
         self._store = store
         self._clock = clock
+        self._settled_at = clock() + settling_s
         self._nodes: dict[str, Node] = {}
         self._heard: dict[str, anyio.Event] = {}
         """Set when a node announces itself the next time."""
@@ -130,8 +135,9 @@ class Directory:
         """A node ends."""
         self._nodes.pop(name, None)
 
-    def roots(self) -> list[str]:
+    async def roots(self) -> list[str]:
         """All roots that living nodes offer; one below another belongs to that."""
+        await self._settle()
         offered = sorted({root for node in self._living() for root in node.roots})
         kept: list[str] = []
         for root in offered:
@@ -310,8 +316,12 @@ class Directory:
         self._placements[root] = placement
         return placement
 
+    async def _settle(self) -> None:
+        await anyio.sleep(max(0.0, self._settled_at - self._clock()))
+
     async def _know_placements(self, root: str) -> None:
-        """Reads what the directory before has placed, once."""
+        """Reads what the directory before has placed, once, when the nodes are known."""
+        await self._settle()
         async with self._reading:
             if self._read:
                 return

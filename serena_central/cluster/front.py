@@ -107,7 +107,12 @@ class ClusterFront:
     async def _offered(self) -> list[str]:
         now = anyio.current_time()
         if now >= self._roots_until:
-            self._roots = await self._directory.roots()
+            try:
+                self._roots = await self._directory.roots()
+            except ClusterError:
+                if not self._roots:
+                    raise
+                return self._roots  # while the directory is started again, hosts answer as before
             for root in self._roots:
                 self._services.projects.remember(KnownProject(Path(root).name, root))
             self._roots_until = now + ROOTS_KEPT_S

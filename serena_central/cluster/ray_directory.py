@@ -12,7 +12,7 @@ import msgspec
 import ray
 from ray.exceptions import RayActorError, RayTaskError
 
-from serena_central.cluster.directory import Directory, Node, Placement
+from serena_central.cluster.directory import SILENT_S, Directory, Node, Placement
 from serena_central.cluster.ray_cluster import NAMESPACE, outcome_of, resource_of, value_of
 from serena_central.cluster.ray_host import HostActor
 from serena_central.config.load import load_server_config
@@ -33,7 +33,8 @@ class DirectoryActor:
 
     def __init__(self, home: str) -> None:
         url = load_server_config({}).value.database_url
-        self._directory = Directory(_RayHosts(), Store(Places(Path(home)).database, EventBus(), url=url))
+        store = Store(Places(Path(home)).database, EventBus(), url=url)
+        self._directory = Directory(_RayHosts(), store, settling_s=SILENT_S)
 
     async def announce(self, node: bytes) -> None:
         self._directory.announce(from_msgpack(node, Node))
@@ -42,7 +43,7 @@ class DirectoryActor:
         self._directory.leave(name)
 
     async def roots(self) -> list[str]:
-        return self._directory.roots()
+        return await self._directory.roots()
 
     async def place(self, root: str, lost_epoch: int) -> bytes:
         return await outcome_of(self._directory.place(root, lost_epoch))

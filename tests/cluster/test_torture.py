@@ -29,7 +29,7 @@ from tests.support.fronts import TOKEN, answers, balancing
 from tests.support.mcp import RawClient, messages_in, text_of
 from tests.support.postgresql import Cluster
 
-pytestmark = [pytest.mark.cluster, pytest.mark.anyio, pytest.mark.timeout(1200)]
+pytestmark = [pytest.mark.cluster, pytest.mark.slow, pytest.mark.anyio, pytest.mark.timeout(1200)]
 
 logger = logging.getLogger(__name__)
 

@@ -197,6 +197,21 @@ async def test_epochs_and_placements_outlive_the_directory(cluster: Cluster) -> 
     assert await begins(again, placed, "e-1")
 
 
+async def test_a_directory_that_just_began_waits_until_nodes_have_announced_themselves(cluster: Cluster) -> None:
+    file = cluster.folder / "db"
+    new = cluster.directory = Directory(cluster.hosts, Store(file, EventBus(), url=url_for(file)), settling_s=0.5)
+    offered: list[str] = []
+
+    async def ask() -> None:
+        offered.extend(await new.roots())
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(ask)
+        await anyio.wait_all_tasks_blocked()
+        cluster.announce("a", "/src/shop")
+    assert offered == ["/src/shop"]
+
+
 async def test_of_two_directories_with_one_store_the_hosts_of_the_one_that_placed_last_may_write(
     cluster: Cluster,
 ) -> None:
@@ -234,7 +249,7 @@ async def test_a_node_that_fell_silent_gets_no_root_that_another_one_has(cluster
     cluster.now += STALE_S
     with pytest.raises(HostUnavailable):
         await cluster.directory.place("/src/shop", 1)
-    assert cluster.directory.roots() == []
+    assert await cluster.directory.roots() == []
 
 
 async def test_a_node_that_drains_loses_its_roots_and_gets_none(cluster: Cluster) -> None:
@@ -262,6 +277,6 @@ async def test_a_root_moves_to_the_named_node_alone_if_that_has_it(cluster: Clus
     assert cluster.hosts.log[-2:] == ["stop a", "start /src/shop 2 b"]
 
 
-def test_roots_below_others_belong_to_those(cluster: Cluster) -> None:
+async def test_roots_below_others_belong_to_those(cluster: Cluster) -> None:
     cluster.announce("a", "/src/shop", "/src/shop/module", "/src/shopping")
-    assert cluster.directory.roots() == ["/src/shop", "/src/shopping"]
+    assert await cluster.directory.roots() == ["/src/shop", "/src/shopping"]
