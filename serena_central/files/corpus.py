@@ -1,21 +1,22 @@
 """Keeps the texts of searched files in memory, so that the next search reads only the files that changed since.
 
-The texts stand in a few large chunks: one `find` over a chunk tells which of its hundreds of files hold what a pattern
-needs, in a tenth of the time that opening them takes. A text counts for the stamp that its file had when it was read,
-and only for that: whoever asks brings the stamps of now, from behind the tree's barrier. Some writes are heard of late
-or never, through a memory map or another name of the file: so the stamps are compared with the disk's once a second.
+The texts stand in a few large chunks, each of which is searched as one text: a `find` over a chunk tells where in its
+hundreds of files something stands, in a tenth of the time that opening them takes. A text counts for the stamp that its
+file had when it was read, and only for that: whoever asks brings the stamps of now, from behind the tree's barrier.
+Some writes are heard of late or never, through a memory map or another name of the file: so the stamps are compared
+with the disk's once a second.
 What is too large, was changed a moment ago, has several names on the disk or a wide encoding is not kept: each search
 reads it.
 
 A `Corpora` bounds all of them together, and drops those that nobody has searched for a while.
 """
 
+import codecs
 import os
 import stat
 import threading
 import time
-from bisect import bisect_right
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -48,14 +49,56 @@ IDLE_S = 600.0
 WIDE_MARKS = (b"\xff\xfe", b"\xfe\xff", b"\0\0\xfe\xff")
 """How files in UTF-16 and UTF-32 begin: a text's UTF-8 does not stand in them."""
 
-_GAP = b"\n"
-"""Between two texts: no needle holds a line break."""
+LEAST_WANTED = 0.5
+"""Of a chunk's bytes have to be asked for, else those texts alone are searched."""
+
+
+class Block(NamedTuple):
+    """Texts one after the other, as `lines_of` makes them. `ends` are without the line feed that a text doesn't have
+    itself. `wanted`: the numbers of those that are searched; None: all."""
+
+    data: bytes
+    starts: Sequence[int]
+    ends: Sequence[int]
+    paths: Sequence[str]
+    wanted: Collection[int] | None = None
+
+    @classmethod
+    def of(cls, path: str, text: bytes) -> "Block":
+        """One text, with or without a line feed at its end."""
+        return cls(text if not text or text.endswith(b"\n") else text + b"\n", [0], [len(text)], [path])
+
+    def singly(self, needed: Sequence[Sequence[bytes]] = ()) -> "Iterator[Block]":
+        """Each text that is searched in a block of its own; with `needed` (see `holds_needed`) those that hold it."""
+        if not holds_needed(self.data, needed):
+            return
+        for number in range(len(self.paths)) if self.wanted is None else sorted(self.wanted):
+            start, end = self.starts[number], self.ends[number]
+            if start < end and holds_needed(self.data, needed, start, end):
+                yield Block.of(self.paths[number], self.data[start:end])
+
+    @property
+    def text_count(self) -> int:
+        """How many texts are searched."""
+        return len(self.paths) if self.wanted is None else len(self.wanted)
+
+
+def holds_needed(data: bytes, needed: Sequence[Sequence[bytes]], start: int = 0, end: int | None = None) -> bool:
+    """Whether all texts of one of these alternatives stand in a stretch of bytes; with none it can't be told."""
+    return not needed or any(all(data.find(one, start, end) >= 0 for one in texts) for texts in needed)
+
+
+def lines_of(data: bytes) -> bytes:
+    """What stands in a file in UTF-8, without a byte-order mark, with plain line ends."""
+    data = data.removeprefix(codecs.BOM_UTF8)
+    return data.replace(b"\r\n", b"\n").replace(b"\r", b"\n") if b"\r" in data else data
 
 
 class _Chunk:
     def __init__(self) -> None:
         self.data = b""
         self.starts: list[int] = []
+        self.ends: list[int] = []
         self.paths: list[str] = []
         self.unused = 0
         """Bytes of texts that are not kept any more."""
@@ -64,8 +107,21 @@ class _Chunk:
 class _Kept(NamedTuple):
     stamp: Stamp
     chunk: _Chunk
-    start: int
-    end: int
+    place: int
+    """Its number among the chunk's texts."""
+
+    @property
+    def size(self) -> int:
+        return self.chunk.ends[self.place] - self.chunk.starts[self.place] + 1
+
+
+class _Planned(NamedTuple):
+    """The blocks of a search, for the next one that asks for the same files when nothing has changed."""
+
+    paths: Sequence[str]
+    stamps: Mapping[str, Stamp]
+    blocks: list[Block]
+    missing: list[str]
 
 
 class Corpus:
@@ -82,6 +138,32 @@ class Corpus:
         self.last_used = time.monotonic()
         self._checked_at = self.last_used
         self._unheard: set[str] = set()
+        self._planned: _Planned | None = None
+
+    def blocks(
+        self, paths: Sequence[str], stamps: Mapping[str, Stamp], go_on: Callable[[int], bool]
+    ) -> tuple[list[Block], list[str]]:
+        """The texts of the files that are kept, after those that are missing were read as `read` does, and the files
+        that are not kept."""
+        self._check_now_and_then()
+        planned = self._planned
+        if planned is not None and planned.paths == paths and planned.stamps == stamps:
+            self.last_used = time.monotonic()
+            return planned.blocks, planned.missing
+        self.read(paths, stamps, go_on)
+        places: dict[int, list[int]] = {}
+        missing = list[str]()
+        with self._lock:
+            for path in paths:
+                one = self._kept.get(path)
+                if one is not None and one.stamp == stamps.get(path):
+                    places.setdefault(id(one.chunk), []).append(one.place)
+                else:
+                    missing.append(path)
+            blocks = [block for one in self._chunks if id(one) in places for block in _blocks(one, places[id(one)])]
+            if blocks:
+                self._planned = _Planned(paths, stamps, blocks, missing)
+        return blocks, missing
 
     def read(self, paths: Iterable[str], stamps: Mapping[str, Stamp], go_on: Callable[[int], bool]) -> set[str]:
         """Reads and keeps those of the files that are not kept as of their stamps, as far as there is room; returns
@@ -90,8 +172,7 @@ class Corpus:
         `stamps` are those of all files of the root. `go_on` is told how many were read, and says whether to continue.
         """
         self.last_used = time.monotonic()
-        if self.last_used - self._checked_at >= CHECK_S:
-            self._check()
+        self._check_now_and_then()
         kept = self._kept.get
         found, missing = set[str](), dict[str, Stamp]()
         for path in paths:
@@ -107,27 +188,6 @@ class Corpus:
         self._add(missing, stamps, go_on)
         return {path for path in (*found, *missing) if (one := kept(path)) is not None and one.stamp == stamps[path]}
 
-    def without(self, needles: Collection[bytes]) -> set[str]:
-        """The kept files in which none of the needles stands. No needle holds a line break."""
-        self.last_used = time.monotonic()
-        with self._lock:
-            kept = set(self._kept)
-            chunks = [(chunk.data, chunk.starts.copy(), chunk.paths.copy()) for chunk in self._chunks]
-        for data, starts, paths in chunks:
-            for needle in needles:
-                position = data.find(needle)
-                while position >= 0:
-                    place = bisect_right(starts, position)
-                    kept.discard(paths[place - 1])
-                    position = data.find(needle, starts[place]) if place < len(starts) else -1
-        return kept
-
-    def text(self, path: str, stamp: Stamp | None) -> bytes | None:
-        """The bytes of a file with this stamp; empty for a binary file. None: not kept."""
-        with self._lock:
-            kept = self._kept.get(path)
-            return kept.chunk.data[kept.start : kept.end] if kept is not None and kept.stamp == stamp else None
-
     def unheard(self) -> set[str]:
         """Files that were found changed although nobody had heard of it; each is told once."""
         with self._lock:
@@ -136,13 +196,19 @@ class Corpus:
 
     def clear(self) -> None:
         with self._lock:
-            self._kept, self._chunks, self.size_bytes = {}, [], 0
+            self._kept, self._chunks, self.size_bytes, self._planned = {}, [], 0, None
+
+    def _check_now_and_then(self) -> None:
+        if time.monotonic() - self._checked_at >= CHECK_S:
+            self._check()
 
     def _check(self) -> None:
         """Forgets the files that are not as they were when they were read."""
         self._checked_at = time.monotonic()
         with self._lock:
             kept = list(self._kept.items())
+            if self._planned is not None and self._planned.missing:
+                self._planned = None  # some may have been too new to be kept, and are not any more
         changed: list[str] = []
         for path, one in kept:
             try:
@@ -186,7 +252,7 @@ class Corpus:
             if data is None:
                 continue
             parts.append((path, stamp, data))
-            size += len(data) + len(_GAP)
+            size += len(data) + 1
             if size >= CHUNK_BYTES:
                 self._keep(parts)
                 room -= size
@@ -197,6 +263,7 @@ class Corpus:
         if not parts:
             return
         with self._lock:
+            self._planned = None
             for path, _, _ in parts:
                 self._forget(path)
             # A small chunk grows until it is a full one: a file that is edited and searched in turn makes no new ones.
@@ -205,11 +272,15 @@ class Corpus:
             chunk = self._chunks[-1]
             start, pieces = len(chunk.data), [chunk.data]
             for path, stamp, data in parts:
-                self._kept[path] = _Kept(stamp, chunk, start, start + len(data))
+                self._kept[path] = _Kept(stamp, chunk, len(chunk.paths))
                 chunk.paths.append(path)
                 chunk.starts.append(start)
-                pieces += (data, _GAP)
-                start += len(data) + len(_GAP)
+                chunk.ends.append(start + len(data))
+                pieces.append(data)
+                start += len(data)
+                if data and not data.endswith(b"\n"):
+                    pieces.append(b"\n")
+                    start += 1
             self.size_bytes += start - len(chunk.data)
             chunk.data = b"".join(pieces)
 
@@ -218,8 +289,9 @@ class Corpus:
         gone = self._kept.pop(path, None)
         if gone is None:
             return
+        self._planned = None
         chunk = gone.chunk
-        chunk.unused += gone.end - gone.start + len(_GAP)
+        chunk.unused += gone.size
         if chunk.unused * 2 > len(chunk.data):
             self._chunks.remove(chunk)
             self.size_bytes -= len(chunk.data)
@@ -287,7 +359,7 @@ class _SeveralNames(Exception):
 
 
 def _read(path: str, stamp: Stamp) -> bytes | None:
-    """The bytes of a file, which had this stamp before and after; None for one that is not kept.
+    """The text of a file, which had this stamp before and after; empty for a binary one, None for one that is not kept.
 
     Raises:
         _SeveralNames
@@ -312,4 +384,14 @@ def _read(path: str, stamp: Stamp) -> bytes | None:
         os.close(descriptor)
     if data.startswith(WIDE_MARKS):
         return None
-    return b"" if b"\0" in data else data
+    return b"" if b"\0" in data else lines_of(data)
+
+
+def _blocks(chunk: _Chunk, places: Sequence[int]) -> list[Block]:
+    """Those texts of a chunk, of which others are searched with them where they are few."""
+    starts, ends, paths = chunk.starts.copy(), chunk.ends.copy(), chunk.paths.copy()
+    wanted = None if len(places) == len(paths) else frozenset(places)
+    block = Block(chunk.data, starts, ends, paths, wanted)
+    if wanted is None or sum(ends[place] - starts[place] for place in places) >= LEAST_WANTED * len(chunk.data):
+        return [block]
+    return list(block.singly())

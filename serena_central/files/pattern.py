@@ -25,6 +25,9 @@ _SEES_BEYOND = re.compile(r"\(\?(?:<?!|[>(|&R0-9]|[a-zA-Z]*-)|\\[AZzGK]|[+*?}]\+
 """What may keep a pattern that matches in a line alone from matching at the same place in the whole text: negative
 look-arounds, atomic and possessive parts, conditions, ends of the text, flags that are turned off."""
 
+_LOOKS_AROUND = re.compile(r"\(\?<?=")
+"""What may let a pattern match in the whole text where it does not in the line alone, although the match lies in it."""
+
 _PIECE = re.compile(
     r"(?P<quantifier>[*?+]|\{(?:\d+(?:,\d*)?|,\d*)\})|\[\^?\]?(?:\\.|[^]\\])*\]|(?P<open>\((?:\?:)?)|(?P<close>\))"
     r"|\\(?P<escaped>[!-/:-@\[-`{-~])|\\.|(?P<literal>[^.^$\x00-\x1f\x7f-\U0010ffff])|.",
@@ -38,10 +41,11 @@ _UNTOLD = re.compile(r"\(\?[^:]|\[\^?\[|\[:|\\[^\W_wWdDsSbBnrt]")
 
 
 class Pattern:
-    """A compiled pattern with a deadline. `sees_beyond`: lines have to be matched one by one to find all that match.
+    """A compiled pattern with a deadline. `sees_beyond`: lines have to be matched one by one to find all that match;
+    `looks_around`: a match that is found in the whole text may be none in its line alone.
 
-    `needed`: alternatives, the texts of one of which all stand in each match; none if that can't be told. `literal`:
-    the text that the pattern matches, if that is a single one.
+    `needed`: alternatives, the texts of one of which all stand in each match; none if that can't be told. They are
+    ASCII. `literal`: the text that the pattern matches, if that is a single one.
     """
 
     def __init__(self, source: str, *, dot_matches_newline: bool, deadline: float) -> None:
@@ -66,7 +70,9 @@ class Pattern:
             ) from error
         self._deadline = deadline
         self.sees_beyond = _SEES_BEYOND.search(source) is not None
+        self.looks_around = _LOOKS_AROUND.search(source) is not None
         self.needed = _needed(source)
+        self.needed_bytes = tuple(tuple(one.encode() for one in texts) for texts in self.needed)
         literal = _ESCAPED.sub(r"\1", source)
         self.literal = literal if self.needed == ((literal,),) else None
 
@@ -79,13 +85,13 @@ class Pattern:
         found = self._compiled.search(text, start, end, timeout=self._time_left(), concurrent=True)
         return found.span() if found else None
 
-    def find_all(self, text: str) -> Iterator[tuple[int, int]]:
-        """Start and end of every match, none overlapping another.
+    def find_all(self, text: str, start: int = 0) -> Iterator[tuple[int, int]]:
+        """Start and end of every match from `start` on, none overlapping another.
 
         Raises:
             TimeoutError
         """
-        for found in self._compiled.finditer(text, timeout=self._time_left(), concurrent=True):
+        for found in self._compiled.finditer(text, start, timeout=self._time_left(), concurrent=True):
             yield found.span()
 
     def matches(self, text: str) -> Iterator["regex.Match[str]"]:

@@ -8,11 +8,11 @@ and are passed over. Which files are asked is the caller's choice.
 import re
 import threading
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from itertools import chain
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, cast, overload
 
 import anyio
 import anyio.to_thread
@@ -21,8 +21,9 @@ from anyio.lowlevel import RunVar
 
 from serena_central.core.errors import InvalidArguments, PathError, PathNotFound
 from serena_central.core.progress import waiting_for
-from serena_central.files.corpus import WIDE_MARKS, Corpus
+from serena_central.files.corpus import WIDE_MARKS, Block, Corpus, holds_needed, lines_of
 from serena_central.files.glob import BadGlob, expand_braces, translate_part, translate_path
+from serena_central.files.matching_lines import first_matches
 from serena_central.files.pattern import Pattern
 from serena_central.files.stamp import Stamp
 from serena_central.files.text import DEFAULT_ENCODING, decode, encodings_of, read_bytes, read_each, read_quickly
@@ -50,8 +51,8 @@ READ_AT_ONCE = 500
 WAITING = 2.0
 """A reader that takes so many times its CPU time waits for the disk, or for other programs."""
 
-TELLING_CHARS = 3
-"""A text this long stands in few lines that do not match; for a shorter one the whole text is matched."""
+MARK_CHARS = 8
+"""Before each line: whether it is a match, and its number."""
 
 _LEAD_CHARS = 200
 """How much of a long line is shown before its match."""
@@ -80,7 +81,7 @@ class SearchRequest(msgspec.Struct, frozen=True):
 class SearchResult(msgspec.Struct):
     """`hits`: path → lines as `  >   1:text` (part of a match) or `...   2:text` (context), 0-based line numbers."""
 
-    hits: dict[str, list[str]] = {}
+    hits: dict[str, Sequence[str]] = {}
     matches: int = 0
     notes: list[str] = []
 
@@ -228,192 +229,185 @@ def _search(
     pattern = Pattern(literal, dot_matches_newline=request.multiline, deadline=deadline)
     wanted, unwanted = glob_filter(request.include), glob_filter(request.exclude)
     chosen = [p for p in paths if (wanted is None or wanted(p)) and (unwanted is None or not unwanted(p))]
-    result = SearchResult()
-    room = MAX_CHARS
-    in_utf8 = request.encoding in (None, DEFAULT_ENCODING)
-    needed = [[one.encode() for one in texts] for texts in pattern.needed] if in_utf8 else []
+    found = _Found(pattern, request)
+    result = found.result
 
     def go_on(number: int) -> bool:
         read[0] = number
         return not stopped() and time.monotonic() < deadline
 
-    texts = _Texts(root, needed, source if in_utf8 else None, result)
-    lacking = texts.look(chosen, go_on)
-    for number, path in enumerate(chosen):
-        if path in lacking:
-            continue
+    for block in _blocks(root, chosen, found, source, read, go_on):
         if stopped():
             break
-        read[0] = number
-        data = texts.read(path)
-        if data is None:
-            continue
         try:
-            room -= _search_data(path, data, pattern, request, result, room)
+            found.look(block)
         except TimeoutError:
+            where = (
+                block.paths[0] if block.text_count == 1 else f"one of {block.text_count} files from {block.paths[0]} on"
+            )
             result.notes.append(
-                f"incomplete: the search was stopped after {deadline_s:g} s in {path}; {number} of {len(chosen)} "
+                f"incomplete: the search was stopped after {deadline_s:g} s in {where}; {read[0]} of {len(chosen)} "
                 "files were searched. Simplify the pattern or name fewer files."
             )
             break
-        if room <= 0:
+        if found.room <= 0:
             result.notes.append(
-                f"truncated: the matches exceed {MAX_CHARS / 1e6:g} MB; {number + 1} of {len(chosen)} files were "
-                "searched. Narrow the search."
+                f"truncated: the matches exceed {MAX_CHARS / 1e6:g} MB; {read[0] + block.text_count} of {len(chosen)} "
+                "files were searched. Narrow the search."
             )
             break
+    result.hits = {path: result.hits[path] for path in chosen if path in result.hits}
     return result
 
 
-class _Texts:
-    """How a search gets at the bytes of files. `needed`: alternatives, the bytes of one of which all stand in each file
-    that matches; none if that isn't known."""
-
-    def __init__(
-        self, root: Path, needed: Sequence[Sequence[bytes]], source: Source | None, result: SearchResult
-    ) -> None:
-        self._folder = f"{root}/"
-        self._needed = needed
-        self._source = source
-        self._result = result
-        self._kept: Collection[str] = ()
-
-    def look(self, paths: Collection[str], go_on: Callable[[int], bool]) -> Collection[str]:
-        """The files that certainly have no match, as far as that can be told of all of them at once."""
-        if self._source is None:
-            return ()
-        corpus = self._source.corpus
-        self._kept = kept = corpus.read(paths, self._source.stamps, go_on)
-        return kept & corpus.without([rarest for rarest, *_ in self._needed]) if self._needed else ()
-
-    def read(self, path: str) -> bytes | None:
-        """None: no match can be in it, which may be for a reason that is noted."""
-        if path in self._kept and self._source is not None:
-            stamp = self._source.stamps[path]
-            data = self._source.corpus.text(path, stamp)
-            if data is not None:
-                binary = not data and stamp.size
-                return data if not binary and self._may_match(data) else None
-        if self._needed:
-            data = read_quickly(self._folder + path)  # empty for a pipe, too, of which is to be told
-            if data and not self._may_match(data) and not data.startswith(WIDE_MARKS):
-                return None
+def _blocks(
+    root: Path,
+    paths: Sequence[str],
+    found: "_Found",
+    source: Source | None,
+    read: list[int],
+    go_on: Callable[[int], bool],
+) -> Iterator[Block]:
+    """The texts of files: what is kept of them, then the others, one by one; without some that certainly have no match.
+    `read[0]`: how many files come before a block. What can't be read is noted."""
+    in_utf8 = found.request.encoding in (None, DEFAULT_ENCODING)
+    needed = found.pattern.needed_bytes if in_utf8 else ()
+    missing, behind = paths, 0
+    if source is not None and in_utf8:
+        blocks, missing = source.corpus.blocks(paths, source.stamps, go_on)
+        for block in blocks:
+            read[0], behind = behind, behind + block.text_count
+            yield from block.singly(needed) if found.one_by_one else (block,)
+    for number, path in enumerate(missing, behind):
+        read[0] = number
+        if needed:
+            data = read_quickly(f"{root}/{path}")  # empty for a pipe, too, of which is to be told
+            if data and not data.startswith(WIDE_MARKS) and not holds_needed(data, needed):
+                continue
         try:
-            return read_bytes(self._folder + path)[0]
+            text = _text(read_bytes(f"{root}/{path}")[0], path, found.request.encoding)
         except PathNotFound:  # gone since it was listed
-            return None
+            continue
         except PathError as error:
-            self._result.notes.append(f"incomplete: {error}")
-            return None
+            found.result.notes.append(f"incomplete: {error}")
+            continue
+        if text is not None:
+            yield Block.of(path, text)
 
-    def _may_match(self, data: bytes) -> bool:
-        return not self._needed or any(all(one in data for one in texts) for texts in self._needed)
 
-
-def _search_data(
-    path: str, data: bytes, pattern: Pattern, request: SearchRequest, result: SearchResult, room: int
-) -> int:
-    """Adds what is found in one file; returns how many characters that are, `room` or more when it was cut short."""
+def _text(data: bytes, path: str, encoding: str | None) -> bytes | None:
+    """What stands in a file, as the corpus would keep it; None if that is no text."""
     try:
-        text = decode(data, path, request.encoding).content
+        decoded = decode(data, path, encoding)
     except PathError:
-        return 0
-    if "\r" in text:
-        text = text.replace("\r\n", "\n").replace("\r", "\n")
-    used, shown = 0, list[str]()
-    for line in _shown(pattern, text, request, result):
-        shown.append(line)
-        used += len(line)
-        if used >= room:
-            break
-    if shown:
-        result.hits[path] = shown
-    return used
+        return None
+    in_utf8 = decoded.encoding == DEFAULT_ENCODING
+    return lines_of(data if in_utf8 else decoded.content.encode("utf-8", "surrogateescape"))
 
 
-def _shown(pattern: Pattern, text: str, request: SearchRequest, result: SearchResult) -> Iterator[str]:
-    """Lines for an answer; the matches are counted in `result`."""
-    if not (request.multiline or request.before or request.after):
-        for line0, column, line in _in_lines(pattern, text):
-            result.matches += 1
-            yield f"  >{line0:>4}:{line if len(line) <= MAX_LINE_CHARS else _cut(line, column)}"
-        return
-    columns: dict[int, int] = {}
-    if request.multiline:
-        for first, last, column in _in_text(pattern, text):
-            result.matches += 1
-            columns.setdefault(first, column)
-            for line0 in range(first + 1, last + 1):
-                columns.setdefault(line0, 0)
-    else:
-        columns = {line0: column for line0, column, _ in _in_lines(pattern, text)}
-        result.matches += len(columns)
-    if columns:
-        yield from _with_context(text.split("\n"), columns, request.before, request.after)
+class _Found:
+    """Collects what matches. `room`: characters that the answer may still have; `one_by_one`: whether each text has to
+    be looked at by itself."""
 
+    def __init__(self, pattern: Pattern, request: SearchRequest) -> None:
+        self.pattern = pattern
+        self.request = request
+        self.result = SearchResult()
+        self.room = MAX_CHARS
+        self.one_by_one = bool(request.multiline or request.before or request.after)
 
-def _in_lines(pattern: Pattern, text: str) -> Iterator[tuple[int, int, str]]:
-    """Number, column of the first match, and text of each line that matches by itself.
+    def look(self, block: Block) -> None:
+        """Adds what is found in some texts.
 
-    Lines are asked only where one may match: where what the pattern needs stands, or where it matches the whole text,
-    which is quicker than asking each line. What it finds there may reach over the line's end.
-    """
-    if not text:
-        return
-    text = text.removesuffix("\n")
-    if pattern.needed and min(len(rarest) for rarest, *_ in pattern.needed) >= TELLING_CHARS:
-        some, *more = [_lines_holding(text, texts) for texts in pattern.needed]
-        lines = sorted({*some, *chain(*more)}) if more else some
-    elif pattern.sees_beyond:
-        lines = _all_lines(text)
-    else:
-        lines = _lines_matching(text, pattern)
-    counted = line0 = 0
-    for begin, end in lines:
-        line = text[begin:end]
-        column = line.find(pattern.literal) if pattern.literal else _first(pattern.search(line))
-        if column >= 0:
-            line0 += text.count("\n", counted, begin)
-            counted = begin
-            yield line0, column, line
-
-
-def _first(found: tuple[int, int] | None) -> int:
-    return -1 if found is None else found[0]
-
-
-def _lines_holding(text: str, texts: Sequence[str]) -> Iterator[tuple[int, int]]:
-    """Begin and end of the lines in which all of these texts stand."""
-    rarest, *others = texts
-    found = text.find(rarest)
-    while found >= 0:
-        begin, end = text.rfind("\n", 0, found) + 1, text.find("\n", found)
-        if end < 0:
-            end = len(text)
-        for other in others:
-            if text.find(other, begin, end) < 0:
-                break
+        Raises:
+            TimeoutError
+        """
+        if self.one_by_one:
+            self._add_with_context(block)
         else:
-            yield begin, end
-        found = text.find(rarest, end + 1)
+            self._add(block, first_matches(block.data, self.pattern))
 
+    def _add(self, block: Block, places: Iterable[int]) -> None:
+        """The lines of matches; `places` are in order."""
+        data, starts, result = block.data, block.starts, self.result
+        behind, lines, is_wanted = 0, list[int](), True
+        for place in places:
+            if place >= behind:
+                number = bisect_right(starts, place) - 1
+                behind = starts[number + 1] if number + 1 < len(starts) else len(data)
+                lines = list[int]()
+                is_wanted = block.wanted is None or number in block.wanted
+                if is_wanted:
+                    result.hits[block.paths[number]] = MatchingLines(data, starts[number], lines)
+            if not is_wanted:
+                continue
+            lines.append(place)
+            result.matches += 1
+            self.room -= min(data.find(b"\n", place) - data.rfind(b"\n", 0, place), MAX_LINE_CHARS) + MARK_CHARS
+            if self.room <= 0:
+                break
 
-def _all_lines(text: str) -> Iterator[tuple[int, int]]:
-    begin = 0
-    while (end := text.find("\n", begin)) >= 0:
-        yield begin, end
-        begin = end + 1
-    yield begin, len(text)
-
-
-def _lines_matching(text: str, pattern: Pattern) -> Iterator[tuple[int, int]]:
-    start = 0
-    while (found := pattern.search(text, start)) is not None:
-        end = text.find("\n", found[0])
-        yield text.rfind("\n", 0, found[0]) + 1, end if end >= 0 else len(text)
-        if end < 0:
+    def _add_with_context(self, block: Block) -> None:
+        """The lines of matches in one text, and those around them."""
+        text = block.data[: block.ends[0]].decode("utf-8", "surrogateescape")
+        columns: dict[int, int] = {}
+        if self.request.multiline:
+            for first, last, column in _in_text(self.pattern, text) if text else ():
+                self.result.matches += 1
+                columns.setdefault(first, column)
+                for line0 in range(first + 1, last + 1):
+                    columns.setdefault(line0, 0)
+        else:
+            places = first_matches(block.data, self.pattern)
+            columns = {line0: column for line0, column, _ in _lines_at(block.data, 0, places)}
+            self.result.matches += len(columns)
+        if not columns:
             return
-        start = end + 1
+        shown = self.result.hits[block.paths[0]] = list[str]()
+        for line in _with_context(text.split("\n"), columns, self.request.before, self.request.after):
+            shown.append(line)
+            self.room -= len(line)
+            if self.room <= 0:
+                break
+
+
+class MatchingLines(Sequence[str]):  # noqa: PLW1641 - equal to any sequence of the same lines, and in no set
+    """Lines of a text in which something matches, as an answer shows them: made when somebody looks at one."""
+
+    def __init__(self, data: bytes, start: int, places: Sequence[int]) -> None:
+        """`places`, in order, are where the first match of each begins in the block `data`; the text begins at
+        `start`."""
+        self._data = data
+        self._start = start
+        self._places = places
+        self._shown: list[str] | None = None
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+    @overload
+    def __getitem__(self, index: int) -> str: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[str]: ...
+    def __getitem__(self, index: int | slice) -> str | list[str]:
+        if self._shown is None:
+            found = _lines_at(self._data, self._start, self._places)
+            self._shown = [f"  >{line0:>4}:{_cut(line, column)}" for line0, column, line in found]
+        return self._shown[index]
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Sequence) and list(self) == list(cast("Sequence[object]", other))
+
+
+def _lines_at(data: bytes, start: int, places: Iterable[int]) -> Iterator[tuple[int, int, str]]:
+    """Number, column of the place, and text of each line in which a place lies, of the text that begins at `start`."""
+    counted, line0 = start, 0
+    for place in places:
+        begin, end = data.rfind(b"\n", start, place) + 1 or start, data.find(b"\n", place)
+        line0 += data.count(b"\n", counted, begin)
+        counted = begin
+        line = data[begin:end].decode("utf-8", "surrogateescape")
+        yield line0, len(data[begin:place].decode("utf-8", "surrogateescape")), line
 
 
 def _in_text(pattern: Pattern, text: str) -> Iterator[tuple[int, int, int]]:

@@ -3,7 +3,7 @@
 import fnmatch
 import re
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Annotated
 
@@ -238,17 +238,33 @@ async def search_for_pattern(
         selects = _selecting(paths_include_glob, paths_exclude_glob)
         if not [path async for path in paced(paths) if selects(path)]:
             call.note(f"Nothing was searched: of {counted(len(paths), 'file')} the globs select none.")
-    lines = [(path, line) async for path, some in paced(hits.items()) for line in some]
+    total = sum(map(len, hits.values()))
+    window = call.page.window(total, NAME_CHARS)
+    lines = await anyio.to_thread.run_sync(lambda: list(_between(hits, window.start, window.stop)))
+
+    def within(first: int, last: int) -> list[tuple[str, str]]:
+        return lines[first - window.start : last - window.start]
+
     return Listing(
         page=call.page,
-        total=len(lines),
-        window=call.page.window(len(lines), NAME_CHARS),
+        total=total,
+        window=window,
         noun="line",
-        build=lambda first, last: per_file(lines[first:last]),
-        brief=lambda first, last: per_file((path, line[:BRIEF_CHARS]) for path, line in lines[first:last]),
+        build=lambda first, last: per_file(within(first, last)),
+        brief=lambda first, last: per_file((path, line[:BRIEF_CHARS]) for path, line in within(first, last)),
         narrow="Pass relative_path, paths_include_glob or a stricter pattern.",
         per_file={path: len(some) for path, some in hits.items()},
     )
+
+
+def _between(hits: Mapping[str, Sequence[str]], first: int, last: int) -> Iterator[tuple[str, str]]:
+    """Path and text of the lines from one number up to another."""
+    for path, lines in hits.items():
+        if last <= 0:
+            return
+        if first < len(lines):
+            yield from ((path, line) for line in lines[max(first, 0) : last])
+        first, last = first - len(lines), last - len(lines)
 
 
 async def _paths_to_search(call: ToolCall, target: Project, relative_path: str, *, ignored: bool) -> list[str]:

@@ -101,7 +101,7 @@ async def _read_by_turns(world: World, readings: int) -> None:
         for _ in range(readings // 10 + 1):
             texts += await anyio.to_thread.run_sync(_look, world)
             found = await search(world.root, ["dir/a.py", f"dir/{CANARY}.py", "dir/deep/c.py"], request)
-            texts += [json.dumps(found.hits)]
+            texts += [json.dumps(found.hits, default=list)]
     assert not [text for text in texts if CANARY in text]
     assert any("inside" in text for text in texts)
     assert "" in texts  # it was flipped while it was looked at

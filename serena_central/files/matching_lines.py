@@ -1,0 +1,119 @@
+"""Finds the lines of a text that match a pattern, each by itself.
+
+Lines are asked only where one may match: where what the pattern needs stands, or where it matches the whole text, which
+is quicker than asking each line. It knows no files: a text is bytes as `files/corpus.lines_of` makes them.
+"""
+
+from collections.abc import Generator, Iterator, Sequence
+from itertools import accumulate
+
+from serena_central.files.pattern import Pattern
+
+TELLING_BYTES = 500
+"""Per line with what a pattern needs: in a text with more of such lines the whole text is matched, which takes less."""
+
+_ERRORS = "surrogateescape"
+
+
+def first_matches(data: bytes, pattern: Pattern) -> Iterator[int]:
+    """Where the first match begins in each line that matches, in order. Each line of `data` ends with a line feed.
+
+    Raises:
+        TimeoutError
+    """
+    if pattern.literal:
+        return _holding(data, pattern.literal.encode())
+    spans = _may_match(data, pattern)
+    return _in_all(data, pattern) if spans is None else _in_lines(data, spans, pattern)
+
+
+def _in_all(data: bytes, pattern: Pattern) -> Iterator[int]:
+    text = data.decode("utf-8", _ERRORS)
+    if len(text) == len(data):
+        yield from _matching(text, pattern)
+        return
+    place = counted = 0
+    for at in _matching(text, pattern):
+        place += len(text[counted:at].encode("utf-8", _ERRORS))
+        counted = at
+        yield place
+
+
+def _holding(data: bytes, needle: bytes) -> Iterator[int]:
+    found = data.find(needle)
+    while found >= 0:
+        yield found
+        found = data.find(needle, data.find(b"\n", found))
+
+
+def _may_match(data: bytes, pattern: Pattern) -> list[tuple[int, int]] | None:
+    """Begin and end of the lines in which all stands that an alternative of the pattern needs; None where these are not
+    known, or too many."""
+    if not pattern.needed:
+        return None
+    most = max(len(data) // TELLING_BYTES, 1)
+    spans: list[tuple[int, int]] = []
+    for rarest, *others in pattern.needed_bytes:
+        found = data.find(rarest)
+        while found >= 0:
+            begin, end = data.rfind(b"\n", 0, found) + 1, data.find(b"\n", found)
+            for other in others:
+                if data.find(other, begin, end) < 0:
+                    break
+            else:
+                spans.append((begin, end))
+                if len(spans) > most:
+                    return None
+            found = data.find(rarest, end)
+    return sorted(set(spans)) if len(pattern.needed) > 1 else spans
+
+
+def _in_lines(data: bytes, spans: Sequence[tuple[int, int]], pattern: Pattern) -> Iterator[int]:
+    """Matches in some lines, which are put together to one text."""
+    if not spans:
+        return
+    some = b"\n".join([data[begin:end] for begin, end in spans]) + b"\n"
+    behind = list(accumulate(end - begin + 1 for begin, end in spans))
+    number = 0
+    for place in _in_all(some, pattern):
+        while behind[number] <= place:
+            number += 1
+        begin, end = spans[number]
+        yield begin + place - (behind[number] - (end - begin + 1))
+
+
+def _matching(text: str, pattern: Pattern) -> Iterator[int]:
+    """Where lines have their first matches."""
+    if pattern.sees_beyond:
+        begin = 0
+        for line in text[:-1].split("\n") if text else ():
+            if (alone := pattern.search(line)) is not None:
+                yield begin + alone[0]
+            begin += len(line) + 1
+        return
+    start: int | None = 0
+    while start is not None:
+        start = yield from _matching_from(text, start, pattern)
+
+
+def _matching_from(text: str, start: int, pattern: Pattern) -> Generator[int, None, int | None]:
+    """As far as the matches of the whole text tell it; returns where to go on, with a line of which they don't.
+
+    What is found in the whole text may reach over a line's end, or depend on what stands there: then the line is asked
+    alone.
+    """
+    for first, last in pattern.find_all(text, start):
+        if first == len(text):
+            return None
+        if first >= start:
+            end = text.index("\n", first)
+            if last <= end and not pattern.looks_around:
+                yield first
+            else:
+                begin = text.rfind("\n", 0, first) + 1
+                if (alone := pattern.search(text[begin:end])) is not None:
+                    yield begin + alone[0]
+            start = end + 1
+        if last > start:
+            return start
+    return None

@@ -1,0 +1,43 @@
+"""What is found in a text of many lines is what each line by itself would tell."""
+
+import time
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from serena_central.core.errors import InvalidArguments
+from serena_central.files.matching_lines import first_matches
+from serena_central.files.pattern import Pattern
+
+LINES = st.lists(st.text(alphabet="ab (é\udcff", max_size=6), max_size=8)
+
+PIECES = r"""
+a b ab aa bb é \( \s \s+ [^a] [^b]* . a* b? \w+ \b ^ $ | \n \n?$ \A \Z (?i:A) (?:a|b) (?>a+) (?=b) (?!b) (?<=a) (?<!a)
+"""
+SOURCES = st.lists(st.sampled_from(PIECES.split()), min_size=1, max_size=5).map("".join)
+
+
+def pattern(source: str) -> Pattern:
+    return Pattern(source, dot_matches_newline=False, deadline=time.monotonic() + 60)
+
+
+@given(LINES, SOURCES)
+def test_a_line_is_found_if_it_matches_alone_and_where_it_does(lines: list[str], source: str) -> None:
+    try:
+        asked = pattern(source)
+    except InvalidArguments:
+        return
+    expected: list[int] = []
+    begin = 0
+    for line in lines:
+        if (found := asked.search(line)) is not None:
+            expected.append(begin + len(line[: found[0]].encode("utf-8", "surrogateescape")))
+        begin += len(line.encode("utf-8", "surrogateescape")) + 1
+    data = "".join(f"{line}\n" for line in lines).encode("utf-8", "surrogateescape")
+    assert list(first_matches(data, asked)) == expected
+
+
+def test_what_a_pattern_needs_may_stand_in_most_lines() -> None:
+    data = b"a = 1\nb = x\n" * 2000
+    assert list(first_matches(data, pattern(r"\w = \d"))) == [12 * number for number in range(2000)]
+    assert len(list(first_matches(data, pattern(r" = 1|b = \w")))) == 4000
