@@ -296,7 +296,7 @@ def _blocks(
 
 
 def _text(data: bytes, path: str, encoding: str | None) -> bytes | None:
-    """What stands in a file, as the corpus would keep it; None if that is no text."""
+    """What stands in a file, as the corpus would keep it; None if that is not text."""
     try:
         decoded = decode(data, path, encoding)
     except PathError:
