@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from benchmarks.bench import Bench
 from benchmarks.beside import indexing_beside, indexing_giant_beside
 from benchmarks.certainty import assuring
+from benchmarks.compare import comparing
 from benchmarks.dashboard import viewing
 from benchmarks.edits import guarding, replacing
 from benchmarks.faults import faulting
@@ -83,10 +84,22 @@ ROWS: dict[str, Callable[[Bench], Iterator[Row]]] = {
     "faults": faulting,
     "usage": using,
     "cluster": clustering,
+    "compare": comparing,
 }
 """Selectable on the command line; run in this order."""
 
-ONLY_BY_NAME = {"beside-giant", "cluster", "pages", "usage", "giant", "recall", "certainty", "faults", "giants"}
+ONLY_BY_NAME = {
+    "beside-giant",
+    "cluster",
+    "compare",
+    "pages",
+    "usage",
+    "giant",
+    "recall",
+    "certainty",
+    "faults",
+    "giants",
+}
 """These take minutes, and giants some GB of disk."""
 
 
