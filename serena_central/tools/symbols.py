@@ -5,7 +5,7 @@ import time
 from bisect import bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from itertools import accumulate, islice
+from itertools import accumulate
 from typing import Annotated, Any
 
 import anyio
@@ -20,6 +20,7 @@ from serena_central.core.errors import (
     TooManyMatches,
     Unsupported,
 )
+from serena_central.core.pacing import paced
 from serena_central.core.quoting import quoted
 from serena_central.files.pattern import Pattern
 from serena_central.projects.project import Project
@@ -377,24 +378,27 @@ async def find_all_symbols(
     if not counts and not target.named_file(relative_path):
         await note_data(call, target, relative_path)
 
-    def build(first: int, last: int) -> dict[str, list[str]]:
-        at = bisect_right(ends, first)  # the file of the first one
-        names = (
-            (path, files[path].name_path(place))
-            for path in paths[at:]
-            for place, symbol in enumerate(files[path].symbols)
-            if wanted(symbol.kind)
-        )
-        before = ends[at - 1] if at else 0
-        return per_file(islice(names, first - before, last - before))
-
     total = ends[-1] if ends else 0
+    window = call.page.window(total, NAME_CHARS)
+    at = bisect_right(ends, window.start)  # the file of the first one
+    start = ends[at - 1] if at else 0
+    named: list[tuple[str, str]] = []
+    skipped, chars = window.start - start, 0
+    async for path in paced(paths[at:]):  # each is decoded; more than an answer can hold are not
+        file = files[path]
+        names = [file.name_path(place) for place, symbol in enumerate(file.symbols) if wanted(symbol.kind)]
+        named += ((path, name) for name in names)
+        chars += sum(map(len, names[skipped:]))
+        skipped = 0
+        if chars > call.page.chars or start + len(named) >= window.stop:
+            break
+
     return Listing(
         page=call.page,
         total=total,
-        window=call.page.window(total, NAME_CHARS),
+        window=window,
         noun="symbol",
-        build=build,
+        build=lambda first, last: per_file(named[first - start : last - start]),
         narrow="Pass a smaller folder, one file or include_kinds.",
         per_file=counts,
     )
