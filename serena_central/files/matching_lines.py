@@ -12,6 +12,9 @@ from serena_central.files.pattern import Pattern
 TELLING_BYTES = 500
 """Per line with what a pattern needs: in a text with more of such lines the whole text is matched, which takes less."""
 
+PIECE_BYTES = 16_384
+"""Of a text with other letters than ASCII's that is decoded at once."""
+
 _ERRORS = "surrogateescape"
 
 
@@ -28,15 +31,29 @@ def first_matches(data: bytes, pattern: Pattern) -> Iterator[int]:
 
 
 def _in_all(data: bytes, pattern: Pattern) -> Iterator[int]:
-    text = data.decode("utf-8", _ERRORS)
-    if len(text) == len(data):
-        yield from _matching(text, pattern)
+    for start, piece in _pieces(data):
+        text = piece.decode("utf-8", _ERRORS)
+        if len(text) == len(piece):
+            for at in _matching(text, pattern):
+                yield start + at
+            continue
+        place = counted = 0
+        for at in _matching(text, pattern):
+            place += len(text[counted:at].encode("utf-8", _ERRORS))
+            counted = at
+            yield start + place
+
+
+def _pieces(data: bytes) -> Iterator[tuple[int, bytes]]:
+    """Where each begins: whole lines. One letter makes the whole text that holds it two to four times as wide."""
+    if data.isascii():
+        yield 0, data
         return
-    place = counted = 0
-    for at in _matching(text, pattern):
-        place += len(text[counted:at].encode("utf-8", _ERRORS))
-        counted = at
-        yield place
+    start = 0
+    while start < len(data):
+        end = data.find(b"\n", start + PIECE_BYTES) + 1 or len(data)
+        yield start, data[start:end]
+        start = end
 
 
 def _holding(data: bytes, needle: bytes) -> Iterator[int]:

@@ -1,11 +1,13 @@
 """What is found in a text of many lines is what each line by itself would tell."""
 
 import time
+from unittest.mock import patch
 
 from hypothesis import given
 from hypothesis import strategies as st
 
 from serena_central.core.errors import InvalidArguments
+from serena_central.files import matching_lines
 from serena_central.files.matching_lines import first_matches
 from serena_central.files.pattern import Pattern
 
@@ -21,8 +23,8 @@ def pattern(source: str) -> Pattern:
     return Pattern(source, dot_matches_newline=False, deadline=time.monotonic() + 60)
 
 
-@given(LINES, SOURCES)
-def test_a_line_is_found_if_it_matches_alone_and_where_it_does(lines: list[str], source: str) -> None:
+@given(LINES, SOURCES, st.integers(0, 20))
+def test_a_line_is_found_if_it_matches_alone_and_where_it_does(lines: list[str], source: str, piece: int) -> None:
     try:
         asked = pattern(source)
     except InvalidArguments:
@@ -34,7 +36,8 @@ def test_a_line_is_found_if_it_matches_alone_and_where_it_does(lines: list[str],
             expected.append(begin + len(line[: found[0]].encode("utf-8", "surrogateescape")))
         begin += len(line.encode("utf-8", "surrogateescape")) + 1
     data = "".join(f"{line}\n" for line in lines).encode("utf-8", "surrogateescape")
-    assert list(first_matches(data, asked)) == expected
+    with patch.object(matching_lines, "PIECE_BYTES", piece):
+        assert list(first_matches(data, asked)) == expected
 
 
 def test_what_a_pattern_needs_may_stand_in_most_lines() -> None:
