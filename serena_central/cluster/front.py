@@ -17,10 +17,11 @@ from serena_central.cluster.ray_cluster import DirectoryClient, HostGone, HostWi
 from serena_central.cluster.remote_host import RemoteHost
 from serena_central.core import progress
 from serena_central.core.errors import (
-    ClusterError,
     DeadlineExceeded,
+    DirectoryUnavailable,
     HostFenced,
     HostLost,
+    HostUnavailable,
     SerenaCentralError,
     SeveralHosts,
     UnknownProject,
@@ -105,17 +106,16 @@ class ClusterFront:
         raise UnknownProject(None, offered)
 
     async def _offered(self) -> list[str]:
-        now = anyio.current_time()
-        if now >= self._roots_until:
+        if anyio.current_time() >= self._roots_until:
             try:
                 self._roots = await self._directory.roots()
-            except ClusterError:
+            except DirectoryUnavailable:
                 if not self._roots:
-                    raise
-                return self._roots  # while the directory is started again, hosts answer as before
-            for root in self._roots:
-                self._services.projects.remember(KnownProject(Path(root).name, root))
-            self._roots_until = now + ROOTS_KEPT_S
+                    raise  # else hosts answer as before, while the directory is started again
+            else:
+                for root in self._roots:
+                    self._services.projects.remember(KnownProject(Path(root).name, root))
+            self._roots_until = anyio.current_time() + ROOTS_KEPT_S
         return self._roots
 
     async def _visible(self, session: Session) -> list[str]:
@@ -159,7 +159,12 @@ class ClusterFront:
         with anyio.move_on_at(run.began + limit_s):
             lost_epoch = 0
             while True:
-                placement = await self._placed(root, lost_epoch)
+                try:
+                    placement = await self._placed(root, lost_epoch)
+                except HostUnavailable as error:
+                    if begun_at is None or tool.read_only:
+                        raise
+                    raise HostLost(root, tool.name) from error
                 known_there = tool.read_only or (tool.journaled and placement.node == begun_at)
                 if begun_at is not None and not known_there:
                     raise HostLost(root, tool.name)
@@ -174,6 +179,8 @@ class ClusterFront:
                         raise
                     logger.warning("%s", fenced)  # the directory knows the newer one
                 self._wires.pop(root, None)
+        if begun_at is not None and not tool.read_only:
+            raise HostLost(root, tool.name)
         raise DeadlineExceeded(tool.name, limit_s, f"the host of {root} was lost")
 
     async def _at(
@@ -209,10 +216,8 @@ class ClusterFront:
             while True:
                 try:
                     return await self._directory.place(root, lost_epoch)
-                except ClusterError as error:
-                    if type(error) is not ClusterError:
-                        raise
-                    await anyio.sleep(RETRY_S)  # the directory itself is being started again
+                except DirectoryUnavailable:
+                    await anyio.sleep(RETRY_S)
 
     def _wire(self, placement: Placement) -> HostWire:
         wire = self._wires.get(placement.root)

@@ -23,13 +23,29 @@ from serena_central.cluster.directory import Node, Placement
 from serena_central.cluster.error_data import ErrorData, error_data, error_of
 from serena_central.cluster.ray_loopback import keep_loopback
 from serena_central.core.decoding import converted, from_msgpack
-from serena_central.core.errors import ClusterError, ConfigError, HostUnavailable, SerenaCentralError
+from serena_central.core.errors import (
+    ClusterError,
+    ConfigError,
+    DirectoryUnavailable,
+    HostUnavailable,
+    SerenaCentralError,
+)
 from serena_central.core.progress import Listener
 from serena_central.web.cluster_view import HostState
 
 NAMESPACE = "serena-central"
 
 DIRECTORY = "directory"
+
+ASKED_S = 10.0
+"""A call that Ray has lost is never answered. The directory answers from memory; to place a root takes longer where a
+host is to be started, and may be asked for again meanwhile."""
+
+MOVED_S = 90.0
+"""The new host is started meanwhile, for which the directory takes START_S at most."""
+
+DRAINED_S = 600.0
+"""It moves one host after the other."""
 
 PING_AFTER_S = 1.0
 """A host that left a call unanswered for so long is asked whether it lives …"""
@@ -152,19 +168,22 @@ class DirectoryClient:
         return converted(value_of(await self._asked(self._actor.place.remote(root, lost_epoch))), Placement)
 
     async def move(self, root: str, node: str | None) -> Placement:
-        return converted(value_of(await self._asked(self._actor.move.remote(root, node))), Placement)
+        return converted(value_of(await self._asked(self._actor.move.remote(root, node), MOVED_S)), Placement)
 
     async def drain(self, name: str, *, draining: bool) -> dict[str, str]:
-        return value_of(await self._asked(self._actor.drain.remote(name, draining)))
+        return value_of(await self._asked(self._actor.drain.remote(name, draining), DRAINED_S))
 
     async def status(self) -> dict[str, Any]:
         return await self._asked(self._actor.status.remote())
 
-    async def _asked(self, reference: Any) -> Any:
+    async def _asked(self, reference: Any, within_s: float = ASKED_S) -> Any:
         try:
-            return await reference
+            with anyio.fail_after(within_s):
+                return await reference
         except (RayActorError, RayTaskError) as error:
-            raise ClusterError(f"The cluster's directory is not available now: {error}") from error
+            raise DirectoryUnavailable(str(error).partition("\n")[0].rstrip(". ")) from error
+        except TimeoutError as error:
+            raise DirectoryUnavailable(f"it has not answered within {within_s:g} s") from error
 
 
 class HostGone(Exception):

@@ -16,7 +16,9 @@ import msgspec
 from serena_central.core.errors import (
     CallCancelled,
     DeadlineExceeded,
+    DirectoryUnavailable,
     HostFenced,
+    HostUnavailable,
     LanguageServerError,
     NotReady,
     OutcomeUnknown,
@@ -34,7 +36,10 @@ ALREADY = "This edit was already made as {}, before the server restarted. It was
 
 CUT_OFF = "This edit was already made as {}; its call was interrupted before the answer. It was not repeated."
 
-_PASSING = (CallCancelled, DeadlineExceeded, HostFenced, LanguageServerError, NotReady)
+_PASSING = (
+    *(CallCancelled, DeadlineExceeded, LanguageServerError, NotReady),
+    *(DirectoryUnavailable, HostFenced, HostUnavailable),
+)
 
 
 class SharedCalls(Protocol):

@@ -75,6 +75,7 @@ the package.
     ├── DeadlineExceeded         the call's deadline passed
     │   └── ReferencesUnknown    of a language server's answer; places of the name that are known without it
     ├── ClusterError             of project hosts on other machines
+    │   ├── DirectoryUnavailable it is being started again, or does not answer
     │   ├── HostUnavailable      no node can hold a project's host; why
     │   ├── HostLost             it ended while it carried out a call that may have changed something
     │   ├── HostFenced           another host holds the project by now; nothing was written
@@ -106,6 +107,7 @@ from serena_central.core.errors.call_errors import (
 )
 from serena_central.core.errors.cluster_errors import (
     ClusterError,
+    DirectoryUnavailable,
     HostFenced,
     HostLost,
     HostUnavailable,
@@ -193,6 +195,7 @@ __all__ = [
     "ClusterError",
     "ConfigError",
     "DeadlineExceeded",
+    "DirectoryUnavailable",
     "EditConflict",
     "EditError",
     "EditNotFound",

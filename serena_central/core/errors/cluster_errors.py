@@ -10,6 +10,13 @@ class ClusterError(SerenaCentralError):
     """The cluster can't be used as asked; the message says why."""
 
 
+class DirectoryUnavailable(ClusterError):
+    """The directory is being started again, or does not answer. Nothing was begun."""
+
+    def __init__(self, why: str) -> None:
+        super().__init__(f"The cluster's directory is not available now: {why}. Call again.")
+
+
 class HostUnavailable(ClusterError):
     """No node can hold the project's host now, or none could be started in time."""
 

@@ -3,7 +3,16 @@
 import anyio
 import pytest
 
-from serena_central.core.errors import CallCancelled, EditConflict, NotReady, OutcomeUnknown
+from serena_central.core.errors import (
+    CallCancelled,
+    ClusterError,
+    DirectoryUnavailable,
+    EditConflict,
+    HostUnavailable,
+    NotReady,
+    OutcomeUnknown,
+    SerenaCentralError,
+)
 from serena_central.tools import idempotency as once_module
 from serena_central.tools.answer import Answer
 from serena_central.tools.idempotency import MOST_KEPT, Idempotency, idempotency_key
@@ -97,6 +106,14 @@ async def test_a_repetition_takes_the_place_of_a_call_that_was_cancelled() -> No
             first.cancel()
 
     assert answers == ["made by the second"]
+
+
+@pytest.mark.parametrize("error", [DirectoryUnavailable("it restarts"), HostUnavailable("/src/app", "no node has it")])
+async def test_a_cluster_that_can_not_place_a_project_now_may_later(error: SerenaCentralError) -> None:
+    calls = Calls()
+    with pytest.raises(ClusterError):
+        await calls.make(error=error)
+    assert await calls.make() == "answer 2"
 
 
 async def test_a_refusal_is_an_answer_and_a_passing_failure_is_none() -> None:
