@@ -304,4 +304,4 @@ async def test_a_catastrophic_regex_ends_and_holds_nobody_up(
     assert answered > 2
     assert said["find_declaration"]["isError"]
     notes = " ".join(block["text"] for block in said["search_for_pattern"]["content"])
-    assert said["search_for_pattern"]["isError"] or "evil.py" in notes, notes
+    assert said["search_for_pattern"]["isError"] or "evil.py" in notes or "in one of 3 files" in notes, notes
