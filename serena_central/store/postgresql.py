@@ -206,12 +206,25 @@ def _opener(url: URL, lock_timeout_s: float) -> Callable[[], tuple[Any, socket.s
             cursor.execute(f"SET statement_timeout = '{longest_s}s'")
             cursor.execute(f"SET lock_timeout = '{lock_timeout_s}s'")
             connection.commit()
-        except BaseException:
+        except BaseException as error:
             sock.close()
+            if (said := _said_before(error)) is not None:
+                raise said from None
             raise
         return connection, connection._usock  # noqa: SLF001 - TLS puts another object around ours
 
     return create
+
+
+def _said_before(error: BaseException) -> BaseException | None:
+    """The server's own error, if `error` arose while that was handled.
+
+    A server that refuses a connection hangs up. The driver, which closes the session, then reports a broken pipe.
+    """
+    seen = error.__cause__ or error.__context__
+    while seen is not None and not _fields(seen):
+        seen = seen.__cause__ or seen.__context__
+    return seen
 
 
 def _parameters(url: URL) -> dict[str, str]:

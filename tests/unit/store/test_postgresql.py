@@ -1,8 +1,10 @@
 """What is PostgreSQL's own: URLs, values, loss of the server. All else is shown by the store's tests, run on it."""
 
 import signal
+import socket
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Generator
 from contextlib import closing
@@ -67,6 +69,28 @@ def test_a_url_that_leads_nowhere_is_an_error_without_its_password(url: str, say
     with closing(Database(NOWHERE, url)) as database, pytest.raises(StoreError, match=says) as caught:
         database.open()
     assert "hunter2" not in f"{caught.value}{caught.value.__context__}{caught.value.__cause__}"
+
+
+def test_what_a_server_said_is_told_though_it_hung_up_before_we_did(tmp_path: Path) -> None:
+    said = b"SFATAL\0C3D000\0Mdatabase does not exist\0\0"
+
+    def refuse(server: socket.socket) -> None:
+        with server.accept()[0] as client:
+            client.recv(1000)
+            client.shutdown(socket.SHUT_RD)  # so that whatever the client writes now fails
+            client.sendall(b"E" + (len(said) + 4).to_bytes(4, "big") + said)
+
+    with socket.socket(socket.AF_UNIX) as server:
+        server.settimeout(20)
+        server.bind(f"{tmp_path}/.s.PGSQL.5432")
+        server.listen()
+        thread = threading.Thread(target=refuse, args=[server])
+        thread.start()
+        url = f"postgresql://me:hunter2@/db?host={tmp_path}"
+        with closing(Database(NOWHERE, url)) as database, pytest.raises(StoreError, match="does not exist") as caught:
+            database.open()
+        thread.join()
+    assert "hunter2" not in str(caught.value)
 
 
 @pytest.mark.skipif(sys.version_info < (3, 11), reason="as the product")
