@@ -185,8 +185,13 @@ _NUMBERING = re.compile(r"(?<!Str)(?:Enum|Flag)$")
 _OWN_VALUES = "_generate_next_value_"
 """The function by which an enum gives `auto()` other values than numbers."""
 
-_MARKS = {"go": "iota", "python": "auto"}
-"""Languages in which a word tells that constants are numbered."""
+_MARKS = {
+    "go": re.compile(r"iota(?<!\wiota)(?!\w)"),
+    "python": re.compile(r"auto(?<!\wauto)(?:[\s\\]|[#][^\n]*+)*+\("),
+    **dict.fromkeys(_WITH_ENUMS, re.compile(r"enum(?<!\wenum)(?!\w)")),
+}
+"""Language → what stands in each of its texts that numbers constants. To look for it in 2,700 lines, beginning with a
+literal, takes a twentieth of a millisecond; to split them into statements takes five."""
 
 _KEYS = frozenset({"class", "struct"})
 _BRACKETS, _END_BRACKETS = frozenset("([{"), frozenset(")]}")
@@ -224,9 +229,8 @@ def counted(language: str, text: str) -> dict[str, Counted]:
 
 def may_count(language: str, text: str) -> bool:
     """Whether a text can have constants that are numbered by their order; looks for a word only."""
-    if language in _MARKS:
-        return _MARKS[language] in text
-    return language in _WITH_ENUMS and "enum" in text
+    mark = _MARKS.get(language)
+    return mark is not None and mark.search(text) is not None
 
 
 def _numbered(language: str, text: str) -> Iterator[tuple[str, Counted]]:

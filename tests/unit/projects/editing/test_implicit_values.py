@@ -2,7 +2,7 @@
 
 import pytest
 
-from serena_central.projects.editing.declaration_changes import Counted, counted, renumbered
+from serena_central.projects.editing.declaration_changes import Counted, counted, may_count, renumbered
 
 GO = """\
 package p
@@ -140,6 +140,24 @@ def test_constants_are_counted_from_the_last_written_value(
 def test_those_with_another_value_are_told(language: str, text: str, old: str, new: str, expected: list[str]) -> None:
     assert old in text
     assert renumbered(language, text, text.replace(old, new)) == expected
+
+
+@pytest.mark.parametrize(
+    ("language", "text", "expected"),
+    [
+        ("python", "class A(Enum):\n    B = auto()", True),
+        ("python", "class A(Enum):\n    B = (enum.auto  # numbered\n        \\\n ())", True),
+        ("python", "auto_now = automatic(1) + semiauto()  # auto", False),
+        ("go", "const A = iota", True),
+        ("go", "const A = kiota + iotas", False),
+        ("rust", "pub enum A { B }", True),
+        ("rust", "fn enumerate() {}", False),
+        ("java", "enum A { B }", False),
+    ],
+)
+def test_a_text_without_a_word_that_numbers_constants_is_not_read(language: str, text: str, expected: bool) -> None:
+    assert may_count(language, text) is expected
+    assert expected or not counted(language, text)
 
 
 def test_text_that_never_closes_is_read_to_its_end() -> None:
