@@ -71,6 +71,9 @@ def postgresql_engine(url: URL, lock_timeout_s: float, **options: Any) -> Engine
     )
     event.listen(engine, "begin", _begin)
     event.listen(engine, "handle_error", _notice_loss)
+    dialect: Any = engine.dialect
+    dialect.do_ping = partial(_ping, dialect.do_ping, dialect.loaded_dbapi.InterfaceError)
+    dialect.do_close = partial(_close, dialect.do_close)
     return engine
 
 
@@ -285,6 +288,19 @@ def _begin(connection: Connection) -> None:
     # Several statements of one query see one state, as they do in SQLite.
     if not connection.get_execution_options().get("writes", False):
         connection.exec_driver_sql("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
+
+
+def _ping(ping: Callable[[Any], bool], broken: type[Exception], connection: Any) -> bool:
+    # The driver passes on what `recv` raises, which SQLAlchemy takes for no loss of a connection that it tries.
+    try:
+        return ping(connection)
+    except OSError as error:
+        raise broken("network error") from error
+
+
+def _close(close: Callable[[Any], None], connection: Any) -> None:
+    with suppress(Exception):  # as in `Listener.read`: a connection that is lost can't be closed, and need not be
+        close(connection)
 
 
 def _notice_loss(context: ExceptionContext) -> None:

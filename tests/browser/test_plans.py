@@ -32,8 +32,10 @@ async def test_the_edits_of_a_wave_are_undone_and_those_of_the_others_stay(tmp_p
         await page.get_by_role("link", name="Plans", exact=True).click()
         await page.get_by_role("link", name="build", exact=True).click()
         wave = page.get_by_role("region", name="Wave 1", exact=True)
-        await wave.get_by_role("columnheader", name="Task").get_by_role("link").click()
-        await wave.get_by_role("columnheader", name="Task").get_by_role("link").click()
+        column = wave.get_by_role("columnheader", name="Task")
+        for order in ("ascending", "descending"):
+            await column.get_by_role("link").click()
+            await expect(column).to_have_attribute("aria-sort", order)
         await expect(wave.locator("tbody th")).to_have_text(["second", "first"])
         await wave.get_by_text("Undo wave 1…").click()
         await wave.get_by_role("button", name="Undo wave 1").click()

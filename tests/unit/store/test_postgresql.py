@@ -1,5 +1,6 @@
 """What is PostgreSQL's own: URLs, values, loss of the server. All else is shown by the store's tests, run on it."""
 
+import os
 import signal
 import socket
 import subprocess
@@ -14,6 +15,7 @@ import pytest
 from sqlalchemy import make_url
 
 from serena_central.core.errors import StoreError
+from serena_central.store import postgresql
 from serena_central.store.database import Database, _engine
 from serena_central.store.queries import Queries
 from serena_central.store.query_results import CallFilter, EventFilter
@@ -205,6 +207,39 @@ def test_connections_that_broke_while_nobody_looked_are_replaced_unnoticed(
     while cluster.execute(f"SELECT count(*) {ours}") != [[0]]:  # what is asked meanwhile would fail
         time.sleep(0.01)
     assert len(Queries(database).calls(CallFilter())) == 2
+
+
+@needs_postgresql
+def test_a_connection_that_is_reset_while_it_is_tried_is_replaced_unnoticed(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened: list[int] = []
+
+    def connected(host: str, port: int) -> socket.socket:
+        sock = postgresql_socket(host, port)
+        opened.append(sock.fileno())
+        return sock
+
+    def reset(peer: socket.socket) -> None:
+        with peer:
+            peer.recv(1, socket.MSG_PEEK)  # what is left unread resets the connection
+
+    postgresql_socket = postgresql._socket
+    monkeypatch.setattr(postgresql, "_socket", connected)
+    database.write([call("c-1")])
+    resets = []
+    for descriptor in opened:
+        ours, peer = socket.socketpair()
+        with ours:
+            os.dup2(ours.fileno(), descriptor)
+        resets.append(threading.Thread(target=reset, args=[peer]))
+        resets[-1].start()
+    assert opened
+    assert len(Queries(database).calls(CallFilter())) == 1
+    database.close()
+    for thread in resets:
+        thread.join(20)
+        assert not thread.is_alive()
 
 
 @needs_postgresql
