@@ -197,6 +197,23 @@ async def test_a_plan_that_was_accepted_is_there_after_a_kill(tmp_path: Path, ro
         assert (await resumed(http, begun))["state"] == "done"
 
 
+async def test_a_plan_whose_row_the_database_never_got_is_gone_on_with(tmp_path: Path, root: Path) -> None:
+    more = environment(tmp_path, {"": [HOLD]})
+    async with serving_child(tmp_path, **more) as child, child.http() as http:
+        begun = await start_plan(http, {"name": "x", "waves": [wave("go")]}, root)
+        await child.end(signal.SIGKILL)
+    for file in (tmp_path / "home").glob("serena-central.db*"):
+        file.unlink()
+    async with serving_child(tmp_path, **more) as child, child.http() as http:
+        found = (await http.get(f"/api/v1/plans/{begun}")).json()
+        assert found["state"] == "interrupted"
+        assert [one["id"] for one in (await http.get("/api/v1/plans")).json()["plans"]] == [begun]
+        (root / "go").touch()
+        assert (await resumed(http, begun))["state"] == "done"
+        for stranger in ("p-000000000000", "..", f"..%2Fplans%2F{begun}"):
+            assert (await http.get(f"/api/v1/plans/{stranger}")).status_code == 404
+
+
 async def test_tasks_are_named_by_their_numbers_too(tmp_path: Path, root: Path) -> None:
     scripts = {"one": ONE, "look (.*)": [{"text": "${instruction}"}]}
     async with running_central(tmp_path, scripted(tmp_path, scripts)) as running, running.http() as http:

@@ -5,6 +5,7 @@ sessions by their ids.
 """
 
 import logging
+import re
 import secrets
 import time
 from collections.abc import Callable
@@ -35,6 +36,10 @@ MOST_RUNNING = 20
 
 WAIT_AGAIN_S = 30.0
 """How long a decision waits for a plan to be where it was when the server ended."""
+
+
+PLAN_ID = re.compile("p-[0-9a-f]{12}")
+"""Names its folder, too."""
 
 
 def new_plan_id() -> str:
@@ -78,7 +83,7 @@ class PlanRuns:
         await self._store.writer.flush()
         row = await self._store.ask(lambda queries: queries.plan(plan_id))
         if row is None:
-            raise PlanNotFound(plan_id)
+            row = await self._put_again(plan_id)
         return self._view(row)
 
     async def listed(self, wanted: TaskFilter) -> list[PlanView]:
@@ -254,6 +259,19 @@ class PlanRuns:
             raise PlanRefused(f"The state of {plan_id} is not in {view.folder} any more; run the plan again.")
         return found
 
+    async def _put_again(self, plan_id: str) -> PlanRow:
+        """The row of a plan that is in its folder alone: the database was too slow for it when the server was killed.
+
+        Raises:
+            PlanNotFound
+        """
+        stored = await anyio.to_thread.run_sync(load, self._folder / plan_id) if PLAN_ID.fullmatch(plan_id) else None
+        if stored is None:
+            raise PlanNotFound(plan_id)
+        row = _row(stored.view)
+        self._store.writer.put(row)
+        return row
+
     async def _wait_again(self, plan_id: str) -> None:
         """Has a plan wait that waited for a person when the server ended, for the same.
 
@@ -366,9 +384,7 @@ class PlanRuns:
         """
         stored = from_json(msgspec.json.encode(Stored(plan, view)), Stored)  # as it is now
         await anyio.to_thread.run_sync(store, Path(view.folder), stored)
-        own = msgspec.to_builtins(stored.view)
-        own["at"] = own.pop("created_at")
-        self._store.writer.put(PlanRow(**own))
+        self._store.writer.put(_row(stored.view))
         await self._store.writer.survives_a_kill()
         return stored.view
 
@@ -379,6 +395,12 @@ class PlanRuns:
             found.state = PlanState.INTERRUPTED
             found.says = "The server ended while it ran; `serena-central waves resume` goes on with what is not done."
         return found
+
+
+def _row(view: PlanView) -> PlanRow:
+    own = msgspec.to_builtins(view)
+    own["at"] = own.pop("created_at")
+    return PlanRow(**own)
 
 
 def _new_wave(plan: Plan, wave: Wave, number: int) -> WaveRun:
