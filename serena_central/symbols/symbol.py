@@ -156,8 +156,10 @@ class FileSymbols(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     def enclosing_each(self, positions: Sequence[Position]) -> Iterator[int | None]:
         """As `enclosing` says of each of many positions, which are in ascending order: one way through the file for all
         of them."""
-        symbols = self.symbols
-        coming = [(symbol.start_line, symbol.start_column, place) for place, symbol in enumerate(symbols)]
+        if not positions:
+            return
+        symbols, met = self.symbols, self.meeting(positions[0], positions[-1])
+        coming = [(symbols[place].start_line, symbols[place].start_column, place) for place in met]
         coming.sort(reverse=True)
         open_ones: list[tuple[int, int, int]] = []  # in ascending order: the innermost is the last
         for position in positions:

@@ -12,7 +12,7 @@ KEPT_S = 600.0
 KEPT_ANSWERS = 64
 
 KEPT_ITEMS = 30_000
-"""Of all answers together: some 30 MB of references with the lines around them. A longer answer is not kept."""
+"""Of all answers together: some 10 MB of references. A longer answer is not kept."""
 
 
 class KeptAnswer(NamedTuple):

@@ -12,7 +12,8 @@ from serena_central.core import progress
 from serena_central.core.errors import ReferencesUnknown, ServerBusy, ServerSilent
 from serena_central.core.running_time import running_time
 from serena_central.core.words import counted
-from serena_central.projects.navigation.project_places import is_below
+from serena_central.projects.navigation.consistency import TRIES, unsteady_note
+from serena_central.projects.navigation.project_places import ReferenceTexts, is_below
 from serena_central.projects.navigation.symbol_views import References, ReferenceView
 from serena_central.projects.project import Project
 from serena_central.projects.registry import real_path
@@ -75,28 +76,37 @@ async def find_referencing_symbols(
         return found
 
     projects = target, *(together.asked if together is not None else ())
-    found = await _continued(call, projects, (name_path, relative_path, below), ask)
-    used = [
-        use
-        for use in found.references
-        if is_wanted(use.holder.kind if use.holder else 1, include, exclude) and is_below(use.path, below or "")
-    ]
+    tries_left = TRIES
+    while True:
+        tries_left -= 1
+        found = await _continued(call, projects, (name_path, relative_path, below), ask)
+        used = [
+            use
+            for use in found.references
+            if is_wanted(use.holder.kind if use.holder else 1, include, exclude) and is_below(use.path, below or "")
+        ]
+        window = call.page.window(len(used), USE_CHARS)
+        texts = await target.navigation.places.texts(used[window.start : window.stop])
+        if not texts.changed or not tries_left:
+            break
+        await target.tree.examine(texts.changed)  # they are no places of these texts
+    if texts.changed:
+        call.note(unsteady_note(texts.changed))
     if found.references and not used:
         narrowed = [name for name, value in zip(_NARROWING, (include, exclude, below), strict=True) if value]
         call.note(f"Of {counted(len(found.references), 'reference')}, none is selected by {' and '.join(narrowed)}.")
-    window = call.page.window(len(used), USE_CHARS)
-    bare = Form("without context", lambda: _references(used, context=False))
+    bare = Form("without context", lambda: _references(used))
     return Listing(
         page=call.page,
         total=len(used),
         window=window,
         noun="reference",
-        build=lambda first, last: _references(used[first:last], context=True),
+        build=lambda first, last: _references(used[first:last], texts),
         narrow="Pass used_in, include_kinds or exclude_kinds to narrow it.",
         per_file=Counter(use.path for use in used),
         shorter=(bare,) if len(window) == len(used) else (),
-        brief=lambda first, last: _references(used[first:last], context=False),
-        shown=lambda first, last: ReadSet(call, target).record_references(used[first:last]),
+        brief=lambda first, last: _references(used[first:last]),
+        shown=lambda first, last: ReadSet(call, target).record_references(used[first:last], texts),
     )
 
 
@@ -166,7 +176,10 @@ def _below(call: ToolCall, target: Project, used_in: str) -> str | None:
     return None if any(one.root in owners for one in asked) else target.locate(used_in)
 
 
-def _references(used: Sequence[ReferenceView], *, context: bool) -> dict[str, dict[str, list[dict[str, Any]]]]:
+def _references(
+    used: Sequence[ReferenceView], texts: ReferenceTexts | None = None
+) -> dict[str, dict[str, list[dict[str, Any]]]]:
+    """Without lines around the references where there are no texts."""
     answer: dict[str, dict[str, list[dict[str, Any]]]] = {}
     for use in used:
         kind = kind_name(use.holder.kind) if use.holder else "File"
@@ -174,7 +187,7 @@ def _references(used: Sequence[ReferenceView], *, context: bool) -> dict[str, di
             "name_path": use.holder.name_path if use.holder else "<file>",
             "body_location": location(use.holder.range if use.holder else use.range),
         }
-        if context:
-            entry["content_around_reference"] = use.context
+        if texts is not None:
+            entry["content_around_reference"] = texts.lines_around(use)
         answer.setdefault(use.path, {}).setdefault(kind, []).append(entry)
     return answer

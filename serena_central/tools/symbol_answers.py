@@ -18,6 +18,7 @@ from serena_central.core.text import Range
 from serena_central.files.text import FileText
 from serena_central.projects.editing.conflicts import WHOLE_FILE
 from serena_central.projects.editing.edits import Edited
+from serena_central.projects.navigation.project_places import ReferenceTexts
 from serena_central.projects.navigation.symbol_views import DiagnosticView, ReferenceView, SymbolView
 from serena_central.projects.project import Project
 from serena_central.sessions.session import SeenPlace, Session
@@ -211,11 +212,12 @@ class ReadSet:
             self._record(path, body_hashes(read.text, symbols), in_full=False)
             self._record_lines_known(path, read.digest)
 
-    def record_references(self, references: Iterable[ReferenceView]) -> None:
+    def record_references(self, references: Iterable[ReferenceView], texts: ReferenceTexts) -> None:
         """The session was shown lines of the symbols that refer to another one."""
-        for one in references:
-            if one.holder is not None and one.holder.hashes:
-                self._record(one.path, one.holder.hashes, in_full=False)
+        holders = {(one.path, one.holder.name_path): one for one in references if one.holder is not None}
+        for (path, name_path), one in holders.items():  # one that uses another often is hashed once
+            if (body := texts.body_hash(one)) is not None:
+                self._record(path, {name_path: body}, in_full=False)
 
     def record_lines(self, path: str, read: FileText, first: int, last: int) -> None:
         """The session was shown lines of a file: symbols that lie in them as a whole, others in part."""

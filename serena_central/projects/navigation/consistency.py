@@ -43,9 +43,9 @@ class Steady:
             with self._tree.noting() as noted:
                 answer, files = await question(hit)
                 await self._tree.fresh()
-            changed = sorted(noted.intersection((hit.path, *files)))
+            changed = noted.intersection((hit.path, *files))
             if not changed or not tries_left:
-                return answer, _note(changed)
+                return answer, unsteady_note(changed) if changed else None
             hit = await self._found_again(hit)
 
     async def _found_again(self, hit: Hit) -> Hit:
@@ -60,8 +60,7 @@ class Steady:
         return Hit(hit.path, file, place)
 
 
-def _note(changed: Collection[str]) -> str | None:
-    if not changed:
-        return None
-    files = ", ".join(list(changed)[:3]) + (", …" if len(changed) > 3 else "")
+def unsteady_note(changed: Collection[str]) -> str:
+    """Says that an answer may lack something, because these files never held still."""
+    files = ", ".join(sorted(changed)[:3]) + (", …" if len(changed) > 3 else "")
     return f"{files} kept changing during the request; the answer may be incomplete. Call again"

@@ -1,16 +1,17 @@
 """Places that language servers report, as files and symbols of one project."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import NamedTuple
 
 import anyio
-import msgspec
 
 from serena_central.core.errors import PathNotFound
 from serena_central.core.pacing import Pace
 from serena_central.core.text import Position, Range
 from serena_central.files.boundary import OPEN, Access
+from serena_central.files.stamp import Stamp
 from serena_central.files.text import FileText
 from serena_central.files.tree import FileTree
 from serena_central.lsp.answers import Location
@@ -20,7 +21,7 @@ from serena_central.projects.navigation.symbol_views import ReferenceView, Symbo
 from serena_central.symbols.index import Hit, SymbolIndex
 from serena_central.symbols.indexing.incompleteness import Incompleteness
 from serena_central.symbols.indexing.indexer import Indexer
-from serena_central.symbols.symbol import FileSymbols, body_hash
+from serena_central.symbols.symbol import FileSymbols, hash_of
 
 CONTEXT_LINES = 1
 """Lines shown before and after a reference."""
@@ -29,6 +30,32 @@ NO_SYMBOLS = FileSymbols(())
 
 HOLDERS_S = 15.0
 """How long the symbols of files with references are waited for: the places are known, and returned without them."""
+
+
+class ReferenceTexts(NamedTuple):
+    """The texts that some references are places in, to show them."""
+
+    texts: Mapping[str, FileText]
+    indexed: Collection[str]
+    """Files whose symbols are known as they stand in these texts."""
+    changed: Collection[str]
+    """Files that are not any more as they were when the references were found; some may be gone."""
+
+    def lines_around(self, reference: ReferenceView) -> str:
+        """A reference's line, marked, and those before and after it."""
+        if reference.path not in self.texts:
+            return ""
+        text, at = self.texts[reference.path].text, reference.range.start.line0
+        return "\n".join(
+            f"{'  >' if line0 == at else '...'}{line0:4}:{text.line(line0)}"
+            for line0 in range(max(at - CONTEXT_LINES, 0), min(at + CONTEXT_LINES, text.line_count - 1) + 1)
+        )
+
+    def body_hash(self, reference: ReferenceView) -> str | None:
+        """Of the symbol that holds a reference, where there is one and its body is known."""
+        if reference.holder is None or reference.path not in self.indexed or reference.path in self.changed:
+            return None
+        return hash_of(self.texts[reference.path].text.slice(reference.holder.range))
 
 
 class ProjectPlaces:
@@ -104,37 +131,43 @@ class ProjectPlaces:
         what symbols lack."""
         spans: dict[str, list[Range]] = {}
         for path, span in places:
-            spans.setdefault(path, []).append(span)
-        texts = await self.readings(spans)
-        gaps = await self._indexer.ensure(texts, most_s=HOLDERS_S)
+            if path in self._tree.files:
+                spans.setdefault(path, []).append(span)
+        gaps = await self._indexer.ensure(spans, most_s=HOLDERS_S)
         pace, views = Pace(), list[ReferenceView]()
-        known = {path for path in texts if path in self._index}
-        for path, read in ((path, texts[path]) for path in spans if path in texts):
+        known = {path for path in spans if path in self._index}
+        for path in spans:
             # Others run between two places; no file may leave the index before its symbols are named.
             if await pace.turn() and path in known and path not in self._index:
                 await self._indexer.ensure([path])
-            for view in self._references_in(path, spans[path], read):
+            if (stamp := self._tree.files.get(path)) is None:
+                continue
+            for view in self._references_in(path, spans[path], stamp):
                 views.append(view)
                 await pace.turn()
         return views, gaps
 
-    def _references_in(self, path: str, spans: Sequence[Range], read: FileText) -> Iterator[ReferenceView]:
+    def _references_in(self, path: str, spans: Sequence[Range], stamp: Stamp) -> Iterator[ReferenceView]:
         """The symbols are those that the index has of the file when the first view is made."""
         file = self._index.file(path) if path in self._index else NO_SYMBOLS
-        is_of_text = self._index.of_text(path, read.stamp) is not None
-        text, holders = read.text, dict[int, SymbolView]()
+        holders = dict[int | None, SymbolView | None]({None: None})
         for span, place in zip(spans, file.enclosing_each([span.start for span in spans]), strict=True):
-            if place is not None and place not in holders:  # one that uses another often is hashed once
-                view = view_of(Hit(path, file, place))
-                hashes = {view.name_path: body_hash(text, file.symbols[place])} if is_of_text else {}
-                holders[place] = msgspec.structs.replace(view, hashes=hashes)
-            at = span.start.line0
-            lines = [
-                f"{'  >' if line0 == at else '...'}{line0:4}:{text.line(line0)}"
-                for line0 in range(max(at - CONTEXT_LINES, 0), min(at + CONTEXT_LINES, text.line_count - 1) + 1)
-            ]
-            holder = None if place is None else holders[place]
-            yield ReferenceView(path=path, holder=holder, range=span, context="\n".join(lines))
+            if place is not None and place not in holders:
+                holders[place] = view_of(Hit(path, file, place))
+            yield ReferenceView(path=path, holder=holders[place], range=span, stamp=stamp)
+
+    async def texts(self, references: Iterable[ReferenceView]) -> ReferenceTexts:
+        """What is needed to show references: these, and no others of an answer.
+
+        Raises:
+            PathError
+        """
+        stamps = {reference.path: reference.stamp for reference in references}
+        texts = await self.readings(stamps)
+        entries = {path: self._index.entry(path) for path in texts}
+        indexed = {path for path, entry in entries.items() if entry is not None and entry.stamp == texts[path].stamp}
+        changed = {path for path, stamp in stamps.items() if path not in texts or texts[path].stamp != stamp}
+        return ReferenceTexts(texts, indexed, changed)
 
     def split(self, locations: Sequence[Location]) -> tuple[list[tuple[str, Range]], list[Location]]:
         """Places in this project's files, by path and position, and those elsewhere."""

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import msgspec
 
 from serena_central.core.text import Range
+from serena_central.files.stamp import Stamp
 from serena_central.lsp.answers import Diagnostic
 from serena_central.symbols.index import Hit
 from serena_central.symbols.indexing.incompleteness import Incompleteness
@@ -36,12 +37,13 @@ class SymbolView(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 
 class ReferenceView(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """One use of a symbol: the innermost symbol that holds it (None: top level of the file), and the place."""
+    """One use of a symbol: the innermost symbol that holds it (None: top level of the file), and the place. `stamp`: of
+    the text that it is a place of."""
 
     path: str
     holder: SymbolView | None
     range: Range
-    context: str
+    stamp: Stamp
 
 
 class PossibleReference(msgspec.Struct, frozen=True):

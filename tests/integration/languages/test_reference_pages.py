@@ -2,12 +2,15 @@
 
 import json
 import re
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Iterable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from serena_central.files.text import FileText
+from serena_central.projects.navigation.consistency import TRIES
+from serena_central.projects.navigation.project_places import ProjectPlaces
 from serena_central.projects.navigation.symbol_references import SymbolReferences
 from tests.support.languages import Asker, asker
 
@@ -83,3 +86,28 @@ async def test_the_first_page_is_never_an_old_one_nor_another_sessions(asked: As
         _, _, notes = await page(asked, cursor=cursor)
     assert "not kept any more" in notes
     assert questions == ["price"] * 3
+
+
+@pytest.mark.parametrize("times", [1, 100])
+async def test_a_file_that_changes_before_its_lines_are_read_is_asked_about_again(
+    asked: Asker, questions: list[str], monkeypatch: pytest.MonkeyPatch, times: int
+) -> None:
+    readings, left = ProjectPlaces.readings, times
+
+    async def changing(self: ProjectPlaces, paths: Iterable[str]) -> dict[str, FileText]:
+        nonlocal left
+        if left:
+            left -= 1
+            file = asked.root / "uses.py"
+            file.write_text("first = 1\n" + file.read_text())
+        return await readings(self, paths)
+
+    monkeypatch.setattr(ProjectPlaces, "readings", changing)
+    lines, _, notes = await page(asked)
+    if times == 1:
+        assert lines == [1, 3, 5, 7, 9]
+        assert "kept changing" not in notes
+        assert questions == ["price"] * 2
+    else:
+        assert "uses.py kept changing" in notes
+        assert questions == ["price"] * TRIES
