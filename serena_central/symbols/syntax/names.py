@@ -10,6 +10,9 @@ _WORD = re.compile(r"\w+")
 _ARGUMENTS = re.compile(r"<[^<>]*>")
 _CLOSING_HASHES = re.compile(r"\s+#+\s*$")
 
+_NAME_AND_KIND = 2
+"""Captures of nearly all definitions; where they are all, the node has the whole name."""
+
 
 class Name(NamedTuple):
     """A definition's own name, where it begins (byte), and its containers, outermost first."""
@@ -24,6 +27,8 @@ def name_of(captures: Mapping[str, list[Node]], source: bytes) -> Name:
     composed = _COMPOSED.get(name.type)
     if composed is not None:
         return composed(name)
+    if len(captures) == _NAME_AND_KIND:
+        return Name(" ".join(source[name.start_byte : name.end_byte].decode().split()), name.start_byte)
     start = captures["from"][0].start_byte if "from" in captures else name.start_byte
     left_out = captures["without"][0] if "without" in captures else None
     first, then = (left_out.start_byte, left_out.end_byte) if left_out else (start, start)

@@ -5,7 +5,9 @@ Runs in the worker's process, for C code that hostile text can hold up or break.
 
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cache
 from itertools import accumulate
+from operator import itemgetter
 from typing import NamedTuple
 
 from tree_sitter import Node, QueryCursor
@@ -20,7 +22,7 @@ from serena_central.symbols.syntax.jsdoc import declared_types
 from serena_central.symbols.syntax.macros import without_macros
 from serena_central.symbols.syntax.messages import PARSED_BYTES
 from serena_central.symbols.syntax.names import Name, name_of
-from serena_central.symbols.syntax.skimming import is_too_long, skimmed
+from serena_central.symbols.syntax.skimming import Skim, is_too_long, skimmed
 from serena_central.symbols.syntax.trees import parsed, settings_of, tools, tree_of
 
 KINDS: Mapping[str, SymbolKind] = {
@@ -49,6 +51,9 @@ KINDS: Mapping[str, SymbolKind] = {
 }
 
 _TYPES = {SymbolKind.CLASS, SymbolKind.INTERFACE, SymbolKind.STRUCT, SymbolKind.ENUM, SymbolKind.OBJECT}
+_FUNCTION, _NAMESPACE = SymbolKind.FUNCTION, SymbolKind.NAMESPACE
+"""Asked for by the ten thousand: to look up a member of an enumeration takes longer than to compare it."""
+
 _MEMBERS = {SymbolKind.FUNCTION: SymbolKind.METHOD, SymbolKind.VARIABLE: SymbolKind.FIELD}
 """What is called otherwise right inside a type."""
 
@@ -63,6 +68,24 @@ OF_CLASSES = frozenset({"cpp", "cuda-cpp"})
 """Languages whose methods may be defined outside of their class, and whose constructors have its name."""
 
 
+class _Pattern(NamedTuple):
+    """What a pattern of a query sets for the definitions that it meets."""
+
+    name: str | None = None
+    """In place of one in the text."""
+    level: int = 0
+    """Of a heading: its section reaches to the next one of this level or above."""
+    is_outside: bool = False
+    """It belongs to what holds the function in which it stands."""
+    is_once: bool = False
+    """Only its first definition in a container counts."""
+    is_static: bool = False
+    """It stays a function in a type, too."""
+
+
+_NOTHING_SET = _Pattern()
+
+
 class _Mark(NamedTuple):
     """A definition, or a scope (`kind` None). In bytes; ordered as in the document, containers first."""
 
@@ -73,29 +96,36 @@ class _Mark(NamedTuple):
     kind: SymbolKind | None
     scope: tuple[str, ...] = ()
     """Containers that are written before the name, outermost first."""
-    level: int = 0
-    """Of a heading: its section reaches to the next one of this level or above."""
-    is_outside: bool = False
-    """It belongs to what holds the function in which it stands."""
-    is_once: bool = False
-    """Only its first definition in a container counts."""
-    is_static: bool = False
-    """It stays a function in a type, too."""
+    pattern: _Pattern = _NOTHING_SET
 
     @property
     def end(self) -> int:
         return -self.inverse_end
 
 
+_in_document = itemgetter(0, 1, 2)
+"""A mark's place in the order of the document."""
+
+
+@cache
+def _patterns(identifier: str) -> Sequence[_Pattern]:
+    """By their numbers in the query for a language's definitions."""
+    return [
+        _Pattern(one.get("name"), int(one.get("level") or 0), "outside" in one, "once" in one, "static" in one)
+        for one in settings_of(identifier)
+    ]
+
+
 def outline(identifier: str, source: bytes, *, is_asked_again: bool = True) -> tuple[list[DocumentSymbol], bool]:
     """The symbols of a text (valid UTF-8) in the language of an LSP identifier that `GRAMMARS` holds; and whether there
     is more in it than is looked at, because it nests too deeply. `is_asked_again`: its tree is worth keeping."""
-    skim = without_attributes(identifier, skimmed(identifier, source))
-    if is_too_long(skim):
+    skim = skimmed(identifier, source)
+    plain = without_attributes(identifier, skim.text)
+    if is_too_long(plain):
         raise ValueError(f"it has more than {PARSED_BYTES / 1e6:g} MB even without macros and bodies of functions")
-    root = (tree_of if is_asked_again and skim is source else parsed)(identifier, skim).root_node
-    root = without_macros(identifier, skim, root)
-    return _symbols(identifier, root, source), _is_deeper(root, DEEPEST)
+    root = (tree_of if is_asked_again and plain is source else parsed)(identifier, plain).root_node
+    root = without_macros(identifier, plain, root)
+    return _symbols(identifier, root, source, skim), _is_deeper(root, DEEPEST)
 
 
 def outline_around(identifier: str, source: bytes, start: int, end: int) -> list[DocumentSymbol]:
@@ -103,20 +133,21 @@ def outline_around(identifier: str, source: bytes, start: int, end: int) -> list
     leads a symbol counts to it only as far as that lies in the stretch."""
     plain = without_attributes(identifier, source)
     root = without_macros(identifier, plain, tree_of(identifier, plain).root_node)
-    return _symbols(identifier, root, source, within=(start, end))
+    return _symbols(identifier, root, source, Skim(source), within=(start, end))
 
 
 def _symbols(
-    identifier: str, root: Node, source: bytes, *, within: tuple[int, int] | None = None
+    identifier: str, root: Node, source: bytes, skim: Skim, *, within: tuple[int, int] | None = None
 ) -> list[DocumentSymbol]:
+    """`root` is the tree of what is left of `source`."""
     _, query = tools(identifier)
     cursor = QueryCursor(query)
     cursor.set_max_start_depth(DEEPEST)
     if within is not None and identifier not in OF_SECTIONS:
         cursor.set_byte_range(*within)
     may_be_lost = root.has_error and identifier in unparsed_variables.LANGUAGES
-    marks = _marks(cursor.matches(root), settings_of(identifier), source, may_be_lost=may_be_lost)
-    return named(_nested(marks, _Places(source, marks), _namespaces(marks) if identifier in OF_CLASSES else None))
+    marks = _marks(cursor.matches(root), _patterns(identifier), skim.text, may_be_lost=may_be_lost)
+    return named(_nested(marks, _Places(source, skim, marks), _namespaces(marks) if identifier in OF_CLASSES else None))
 
 
 def _is_deeper(root: Node, levels: int) -> bool:
@@ -133,63 +164,48 @@ def _is_deeper(root: Node, levels: int) -> bool:
 
 def _marks(
     matches: Iterable[tuple[int, dict[str, list[Node]]]],
-    patterns: Sequence[Mapping[str, str | None]],
+    patterns: Sequence[_Pattern],
     source: bytes,
     *,
     may_be_lost: bool,
 ) -> list[_Mark]:
-    """In document order; of two patterns that met one name, the mark of the first. `patterns`: what each of them sets.
-    `may_be_lost`: functions may be, so that their variables seem to be the file's."""
+    """In document order; of two patterns that met one name, the mark of the first. `may_be_lost`: functions may be, so
+    that their variables seem to be the file's."""
     best: dict[int, tuple[int, _Mark]] = {}
     scopes: list[_Mark] = []
     hidden: list[Node] = []
     leading: dict[int, int] = {}
     for pattern, captures in matches:
-        if "hidden" in captures:
-            hidden += captures["hidden"]
-            continue
-        if "documented" in captures:
-            best.update((mark.name_start, (pattern, mark)) for mark in _documented(captures["documented"][0]))
-            continue
-        if "scope" in captures:
-            (node,) = captures["scope"]
-            scopes.append(_Mark(node.start_byte, -node.end_byte, node.start_byte, ANONYMOUS, None))
-            continue
-        if "leading" in captures:
-            (node,) = captures["leading"]
-            leading[_blank_before(source, node.end_byte)] = node.start_byte
+        if "name" not in captures:
+            if "hidden" in captures:
+                hidden += captures["hidden"]
+            elif "documented" in captures:
+                best.update((mark.name_start, (pattern, mark)) for mark in _documented(captures["documented"][0]))
+            elif "scope" in captures:
+                (node,) = captures["scope"]
+                scopes.append(_Mark(node.start_byte, -node.end_byte, node.start_byte, ANONYMOUS, None))
+            else:
+                (node,) = captures["leading"]
+                leading[_blank_before(source, node.end_byte)] = node.start_byte
             continue
         name = captures["name"][0]
-        known = best.get(name.start_byte)
+        name_start = name.start_byte
+        known = best.get(name_start)
         if known is None or pattern < known[0]:
-            kind = _kind_named(captures)
-            node = captures[kind][0]
-            if may_be_lost and KINDS[kind] in _VALUES:
+            kind_name = _kind_named(captures)
+            kind, node = KINDS[kind_name], captures[kind_name][0]
+            if may_be_lost and kind in _VALUES:
                 if unparsed_variables.is_of_lost_body(node, source) or unparsed_variables.is_invented(node):
                     continue
                 captures = {**captures, "name": [unparsed_variables.variable_name(node, name, source)]}  # noqa: PLW2901 - the same match
-            settings = patterns[pattern]
-            given = settings.get("name")
-            text, at, scope = Name(given, name.start_byte) if given else name_of(captures, source)
-            level = int(settings.get("level") or 0)
+            sets = patterns[pattern]
+            text, at, scope = Name(sets.name, name_start) if sets.name else name_of(captures, source)
             end = _blank_before(source, node.end_byte)
-            mark = _Mark(
-                node.start_byte,
-                -end,
-                at,
-                text,
-                KINDS[kind],
-                scope,
-                level,
-                "outside" in settings,
-                "once" in settings,
-                "static" in settings,
-            )
-            best[name.start_byte] = pattern, mark
+            best[name_start] = pattern, _Mark(node.start_byte, -end, at, text, kind, scope, sets)
     marks = [mark for _, mark in best.values()]
     if leading:
         marks = [mark._replace(start=_led(mark.start, leading, source)) for mark in marks]
-    return _as_sections(sorted(_shown([*scopes, *marks], hidden), key=lambda mark: mark[:3]), source)
+    return _as_sections(sorted(_shown([*scopes, *marks], hidden), key=_in_document), source)
 
 
 def _kind_named(captures: Mapping[str, object]) -> str:
@@ -210,10 +226,10 @@ def _as_sections(marks: list[_Mark], source: bytes) -> list[_Mark]:
     """Level → where the nearest section of it, or of one above, begins."""
     for place in range(len(marks) - 1, -1, -1):
         mark = marks[place]
-        if mark.level:
-            end = ends.get(mark.level, len(source))
+        if mark.pattern.level:
+            end = ends.get(mark.pattern.level, len(source))
             marks[place] = mark._replace(inverse_end=-_blank_before(source, end))
-            ends.update(dict.fromkeys(range(mark.level, DEEPEST_HEADING + 1), mark.start))
+            ends.update(dict.fromkeys(range(mark.pattern.level, DEEPEST_HEADING + 1), mark.start))
     return marks
 
 
@@ -243,24 +259,25 @@ def _blank_before(source: bytes, offset: int) -> int:
 
 
 class _Places:
-    """Positions in code points of the byte offsets that marks name."""
+    """Positions, in code points of a text, of the byte offsets that marks name in what is left of it."""
 
-    def __init__(self, source: bytes, marks: Iterable[_Mark]) -> None:
+    def __init__(self, source: bytes, skim: Skim, marks: Iterable[_Mark]) -> None:
         if b"\r" in source:
             source = source.replace(b"\r\n", b" \n").replace(b"\r", b"\n")  # other line ends at the same offsets
         self._known: dict[int, Position] = {}
+        places = {place for mark in marks for place in (mark.start, -mark.inverse_end, mark.name_start)}
         is_ascii = source.isascii()
         line0 = column = before = 0
-        for byte in sorted({byte for mark in marks for byte in (mark.start, mark.end, mark.name_start)}):
+        for place, byte in skim.traced(sorted(places)):
             if lines := source.count(b"\n", before, byte):
                 line0, column = line0 + lines, 0
                 before = source.rfind(b"\n", before, byte) + 1
             column += byte - before if is_ascii else len(source[before:byte].decode())
-            self._known[byte] = Position(line0, column)
+            self._known[place] = Position(line0, column)
             before = byte
 
-    def at(self, byte: int) -> Position:
-        return self._known[byte]
+    def at(self, place: int) -> Position:
+        return self._known[place]
 
 
 def _namespaces(marks: Iterable[_Mark]) -> frozenset[str]:
@@ -270,7 +287,7 @@ def _namespaces(marks: Iterable[_Mark]) -> frozenset[str]:
 def _nested(marks: Sequence[_Mark], places: _Places, namespaces: frozenset[str] | None) -> list[DocumentSymbol]:
     """`namespaces`: of the text, where a function's name may have a class before it."""
     roots: list[DocumentSymbol] = []
-    some_once = any(mark.is_once for mark in marks)
+    some_once = any(mark.pattern.is_once for mark in marks)
     known: set[tuple[str, SymbolKind | None, int]] = set()
     """Name, kind and beginning of the code that holds it."""
     around: list[tuple[_Mark, DocumentSymbol | None]] = []
@@ -279,7 +296,7 @@ def _nested(marks: Sequence[_Mark], places: _Places, namespaces: frozenset[str] 
             around.pop()
         if some_once:
             code = next((outer.start for outer, _ in reversed(around) if outer.kind is None or outer.kind in CODE), -1)
-            if mark.is_once and (mark.name, mark.kind, code) in known:
+            if mark.pattern.is_once and (mark.name, mark.kind, code) in known:
                 continue
             known.add((mark.name, mark.kind, code))
         kind = _kind(mark, around[-1][0] if around else None, namespaces)
@@ -295,14 +312,14 @@ def _nested(marks: Sequence[_Mark], places: _Places, namespaces: frozenset[str] 
 
 def _kind(mark: _Mark, holder: _Mark | None, namespaces: frozenset[str] | None) -> SymbolKind:
     """What a definition is called where it stands."""
-    kind = SymbolKind.FUNCTION if mark.kind is None else mark.kind
-    type_name = holder.name if holder is not None and holder.kind in _TYPES and not mark.is_static else None
+    kind = _FUNCTION if mark.kind is None else mark.kind
+    type_name = holder.name if holder is not None and holder.kind in _TYPES and not mark.pattern.is_static else None
     if namespaces is not None:
         if mark.scope and mark.scope[-1] not in namespaces:
             type_name = mark.scope[-1]
             if kind is SymbolKind.VARIABLE:
                 return SymbolKind.PROPERTY
-        if kind is SymbolKind.FUNCTION and type_name and mark.name.removeprefix("~") == type_name.partition("<")[0]:
+        if kind is _FUNCTION and type_name and mark.name.removeprefix("~") == type_name.partition("<")[0]:
             return SymbolKind.CONSTRUCTOR
     return kind if type_name is None else _MEMBERS.get(kind, kind)
 
@@ -310,11 +327,11 @@ def _kind(mark: _Mark, holder: _Mark | None, namespaces: frozenset[str] | None) 
 def _holds(outer: _Mark, inner: _Mark) -> bool:
     """Whether a mark lies in one that begins no later. Equal ranges are siblings (`a, b = 1, 2` defines two), but for
     namespaces (`namespace a::b`); and so are variables that end together (`a = b = 1`)."""
-    if outer[:2] == inner[:2]:
-        return outer.kind is inner.kind is SymbolKind.NAMESPACE
-    if outer.end == inner.end and outer.kind in _VALUES and inner.kind in _VALUES:
-        return False
-    return outer.end >= inner.end
+    if outer.inverse_end != inner.inverse_end:
+        return outer.inverse_end < inner.inverse_end
+    if outer.start == inner.start:
+        return outer.kind is inner.kind is _NAMESPACE
+    return outer.kind not in _VALUES or inner.kind not in _VALUES
 
 
 def _put(
@@ -330,7 +347,7 @@ def _put(
         if holder is None:
             continue
         siblings = holder.children
-        if mark.is_outside and outer.kind in CODE:
+        if mark.pattern.is_outside and outer.kind in CODE:
             continue
         if mark.end > outer.name_start:
             break

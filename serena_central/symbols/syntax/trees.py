@@ -3,26 +3,18 @@
 Runs in the worker's process, like `outline`.
 """
 
-import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib import import_module
 
-from tree_sitter import Language, Parser, Point, Query, Range, Tree
+from tree_sitter import Language, Parser, Point, Query, Tree
 
 from serena_central.core.lru import Lru
 from serena_central.symbols.syntax.grammars import GRAMMARS, QUERIES
-from serena_central.symbols.syntax.messages import SKIMMED
 
 KEPT = 4
 KEPT_BYTES = 500_000
 """Of the longest text whose tree is kept: a tree takes 60 times its text at the worst, ten times as a rule."""
-
-_GAP = b" " * 64
-"""Blanks that are worth passing over: a parser looks at each, and most of a text of C whose bodies and macros are left
-out is blank."""
-
-_BLANKS = re.compile(rb" +")
 
 _kept: Lru[tuple[str, bytes], Tree] = Lru(KEPT)
 
@@ -82,29 +74,7 @@ def tree_after(identifier: str, source: bytes, start: int, end: int, new: bytes)
 def parsed(identifier: str, source: bytes) -> Tree:
     """As `tree_of`, for a text that is not asked about again."""
     parser, _ = tools(identifier)
-    if identifier not in SKIMMED or _GAP not in source:  # elsewhere blanks may have a meaning
-        return parser.parse(source)
-    parser.included_ranges = list(_between_gaps(source))
-    try:
-        return parser.parse(source)
-    finally:
-        parser.included_ranges = []
-
-
-def _between_gaps(source: bytes) -> Iterator[Range]:
-    """What lies between long rows of blanks, each with one blank of the rows around it."""
-    start, at = 0, Point(0, 0)
-    while (gap := source.find(_GAP, start)) >= 0 and (blanks := _BLANKS.match(source, gap)):
-        yield Range(at, _point_behind(source, start, at, gap + 1), start, gap + 1)
-        at, start = _point_behind(source, start, at, blanks.end() - 1), blanks.end() - 1
-    yield Range(at, _point_behind(source, start, at, len(source)), start, len(source))
-
-
-def _point_behind(source: bytes, start: int, at: Point, offset: int) -> Point:
-    """The place of an offset behind a known place."""
-    rows = source.count(b"\n", start, offset)
-    column = offset - source.rfind(b"\n", start, offset) - 1 if rows else at.column + offset - start
-    return Point(at.row + rows, column)
+    return parser.parse(source)
 
 
 def _keep(identifier: str, source: bytes, tree: Tree) -> None:

@@ -10,7 +10,7 @@ from tree_sitter import Tree
 
 from serena_central.symbols.syntax import trees
 from serena_central.symbols.syntax.grammars import GRAMMARS
-from serena_central.symbols.syntax.trees import KEPT, parsed, tools, tree_after, tree_of
+from serena_central.symbols.syntax.trees import KEPT, tools, tree_after, tree_of
 
 SAMPLES = {sample.stem: sample for sample in sorted((Path(__file__).parent / "samples").glob("*.txt"))}
 
@@ -124,22 +124,3 @@ def test_a_tree_is_parsed_where_the_text_has_errors_before_or_after_the_edit() -
     for source, edit in ((broken, (6, 6, b")")), (whole, (6, 7, b""))):
         after = source[: edit[0]] + edit[2] + source[edit[1] :]
         assert list(nodes(tree_after("python", source, *edit))) == list(nodes(tools("python")[0].parse(after)))
-
-
-GAP = b" " * 100
-
-
-@pytest.mark.parametrize(
-    "source",
-    [
-        b"int f(void)\n{" + GAP + b"}\n\nint g;\n",
-        GAP + b"int f(void)\n{" + GAP + b"\n}" + GAP,
-        b"#ifdef A" + GAP + b"\nint a;\n#endif" + GAP + b"\n\n\n\tint b;",
-        b'char *s = "in' + GAP + b'a string"; /* in' + GAP + b"a comment */ int c;\n",
-        "/* ä */ int é;".encode() + GAP + b"}}} int d" + GAP + b"( ;\n",
-        GAP,
-    ],
-)
-def test_a_tree_is_the_same_where_the_parser_passes_over_long_gaps(source: bytes) -> None:
-    assert list(nodes(parsed("c", source))) == list(nodes(tree_of("c", source)))
-    assert list(nodes(parsed("c", b"int e;"))) == list(nodes(tree_of("c", b"int e;")))  # what was set is gone
