@@ -54,12 +54,15 @@ _HANDSHAKE_VERSIONS = frozenset(version.encode("ascii") for version in HANDSHAKE
 
 
 def sender_in(scope: Scope) -> Sender:
-    """The sender of one HTTP request. Folders may hold any bytes, so undecodable ones survive."""
+    """The sender of one HTTP request. Folders may hold any bytes, so undecodable ones survive in them; of all else they
+    become escapes, since it goes into keys and records."""
     said: dict[bytes, str] = {}
     trace: dict[str, str] = {}
     for name, value in scope["headers"]:
-        if name in _OURS and (text := value.decode("utf-8", "surrogateescape").strip()):
-            said[name] = text
+        if name in _OURS:
+            undecodable = "surrogateescape" if name == FOLDER_HEADER else "backslashreplace"
+            if text := value.decode("utf-8", undecodable).strip():
+                said[name] = text
         elif name in _TRACE:
             trace[name.decode("latin-1")] = value.decode("latin-1")
     return Sender(

@@ -62,6 +62,19 @@ async def test_the_id_of_a_proxy_counts_in_both_eras(tmp_path: Path, file: Path)
     assert file.read_text().count("def added") == 2
 
 
+async def test_an_id_of_any_bytes_counts_as_one(tmp_path: Path, file: Path) -> None:
+    async with running_central(tmp_path, SETTINGS) as running, running.raw("modern", x_serena_session="s") as client:
+        for key in (b"\xff\xfe", b"\xff\xff", "\u00e9".encode(), b"x" * 5000):
+            request = insertion(client, file)
+            request.headers = httpx.Headers(
+                [*request.headers.raw, (b"x-serena-call", key), (b"x-serena-context", b"\xff")]
+            )
+            for _ in range(2):
+                assert "e-" in answer_in(await client.http.send(request))
+
+    assert file.read_text().count("def added") == 4
+
+
 async def test_modern_requests_without_a_proxy_are_never_taken_for_repetitions(tmp_path: Path, file: Path) -> None:
     async with running_central(tmp_path, SETTINGS) as running, running.raw("modern", x_serena_session="s") as client:
         request = insertion(client, file)
