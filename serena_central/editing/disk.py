@@ -197,6 +197,8 @@ class StepFiles:
     def __init__(self, disk: Disk, folders: Folders) -> None:
         self._disk = disk
         self._folders = folders
+        self.other_names: dict[str, int] = {}
+        """Of the files that were checked and have several (hard links): how many beside the path."""
 
     def check(self, step: Step) -> Stamp | None:
         """The stamp of the file as it is now, None for one that is to be made.
@@ -218,6 +220,8 @@ class StepFiles:
         if digest_of(data) != step.old:
             raise FileChanged(step.path)
         place.check_writable()
+        if status.st_nlink > 1:
+            self.other_names[step.path] = status.st_nlink - 1
         return stamp
 
     def check_unchanged(self, step: Step, stamp: Stamp | None) -> None:

@@ -43,6 +43,8 @@ class Written(NamedTuple):
 
     stamp: Stamp
     digest: str
+    detached: int = 0
+    """Other names of the file (hard links), which keep the old text."""
 
 
 class Fence(Protocol):
@@ -284,7 +286,8 @@ class _Transaction:
         for step in self._steps:
             place = self._folders.place(step.path)
             if step.new is not None and (stamp := place.stamp()) is not None:
-                written[Path(place.path)] = Written(stamp, step.new)
+                detached = self._files.other_names.get(step.path, 0)
+                written[Path(place.path)] = Written(stamp, step.new, detached)
         folders = (self._folders.place(step.path).folder for step in self._steps)
         for folder in {id(folder): folder for folder in folders}.values():
             self._disk.sync_folder(folder)

@@ -49,6 +49,9 @@ SYMBOLS_S = 1.0
 RENUMBERED_LISTED = 10
 """Constants with other values that are named of one file."""
 
+DETACHED_LISTED = 5
+"""Files that are named as having had other hard links."""
+
 REMEMBERED_FILES = 256
 """Files whose errors are remembered for the next edit."""
 
@@ -87,8 +90,9 @@ class Effect(NamedTuple):
     before: dict[str, Before]
     code: int
     redeclared: dict[str, Redeclared]
-    renumbered: list[str]
-    """Sentences about constants that have other values because of their order."""
+    notes: list[str]
+    """Sentences about constants that have other values because of their order, and about files that were detached from
+    their other names."""
 
 
 NO_EFFECT = Effect([], [], {}, {}, 0, {}, [])
@@ -182,9 +186,10 @@ class EditEffects:
                     new = Text(change.after or "")
                     names[self._inside(change.path)] = redeclared(change.before.text, known.symbols, new, symbols)
         numbered = {path: written[path] for path in of_code if self._has_numbers(path, written[path])}
-        renumbered = await anyio.to_thread.run_sync(self._renumbered, numbered) if numbered else []
+        notes = await anyio.to_thread.run_sync(self._renumbered, numbered) if numbered else []
+        notes += _detached([path for path in written if outcome[self._root / path].detached])
         files = {path: written[path] for path in followed}
-        return Effect(bodies, unknown, files, before, len(of_code), names, renumbered)
+        return Effect(bodies, unknown, files, before, len(of_code), names, notes)
 
     def _has_numbers(self, path: str, change: FileChange) -> bool:
         """Whether a text may have held constants whose values follow from their order."""
@@ -210,7 +215,7 @@ class EditEffects:
     async def consequences(self, effect: Effect, edited_again: Callable[[str], bool]) -> Consequences:
         """The errors that an edit brought, within the bound. Those of a file that is `edited_again` meanwhile would not
         be this edit's alone, and are left out."""
-        news = _News({}, list(effect.renumbered))
+        news = _News({}, list(effect.notes))
         if self._diagnostics_s:
             news.notes.extend(self._uncompared(effect))
             with anyio.move_on_after(self._diagnostics_s) as scope:
@@ -319,6 +324,18 @@ class _News(NamedTuple):
                 new.append(view)
         if new:
             self.errors[path] = new
+
+
+def _detached(files: Sequence[str]) -> list[str]:
+    """A sentence about files that had other names; none where there are none."""
+    if not files:
+        return []
+    shown = ", ".join(files[:DETACHED_LISTED])
+    more = f" and {len(files) - DETACHED_LISTED} more" if len(files) > DETACHED_LISTED else ""
+    return [
+        f"Other hard links to {shown}{more} keep the old text: an edit puts a new file in the place of the one "
+        "that it names."
+    ]
 
 
 def _known_errors(before: Mapping[str, Before], path: str) -> "Counter[_Key] | None":

@@ -126,7 +126,8 @@ class FollowingChanges:
         recorded = Recorded.of(self._root, changes)
         edit = msgspec.structs.replace(made.edit, files=recorded.files(), patches=recorded.patches())
         await done(edit)
-        written = {**made.written, **{one.path: Written(now.stamp, now.digest) for one, now in later}}
+        newer = {one.path: made.written[one.path]._replace(stamp=now.stamp, digest=now.digest) for one, now in later}
+        written = {**made.written, **newer}
         effect = await self._effects.effect(changes, made.before, written)
         self._guard.note(edit.author, edit.at, effect.bodies)
         return Made(edit, effect, changes, made.before, written)

@@ -90,6 +90,18 @@ async def test_mode_owner_and_attributes_stay(root: Path, tmp_path: Path) -> Non
     assert after.st_ino != before.st_ino
 
 
+async def test_other_names_of_a_file_keep_its_text_and_are_counted(root: Path, tmp_path: Path) -> None:
+    for name in ("x", "y"):
+        (tmp_path / name).hardlink_to(root / "a")
+    with applier_in(tmp_path / "home") as applier:
+        first = await applier.apply(operation(replacing(root / "a", "new\n"), replacing(root / "b", "new\n")))
+        second = await applier.apply(operation(replacing(root / "a", "newer\n")))
+
+    assert [(path.name, one.detached) for path, one in first.items()] == [("a", 2), ("b", 0)]
+    assert [one.detached for one in second.values()] == [0]
+    assert {(tmp_path / name).read_text() for name in ("x", "y")} == {"old a\n"}
+
+
 async def test_a_read_only_file_is_refused(root: Path, tmp_path: Path) -> None:
     (root / "b").chmod(0o444)
     with applier_in(tmp_path / "home") as applier, pytest.raises(PathRefused, match="read-only"):

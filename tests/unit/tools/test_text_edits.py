@@ -62,6 +62,18 @@ async def test_a_session_knows_what_it_wrote_itself(desk: Desk) -> None:
     assert desk.file.read_text() == "three\n"
 
 
+async def test_an_edit_says_which_other_names_of_a_file_keep_the_old_text(desk: Desk) -> None:
+    (desk.root / "b.txt").hardlink_to(desk.file)
+    session = session_of(desk.central)
+    asked = {"project": str(desk.root), "relative_path": "a.txt", "content": "new\n"}
+    first = await desk.central.caller.call(session, "create_text_file", asked)
+    second = await desk.central.caller.call(session, "create_text_file", {**asked, "content": "newer\n"})
+
+    assert (desk.root / "b.txt").read_text() == "one\ntwo\nthree\n"
+    assert "Other hard links to a.txt keep the old text" in str(first.blocks)
+    assert "hard link" not in str(second.blocks)
+
+
 async def test_a_file_that_somebody_rewrote_is_not_overwritten(desk: Desk) -> None:
     await desk.call("one", "read_file")
     desk.file.write_text("from an editor\n")
