@@ -86,13 +86,13 @@ def pin(folder: Path, session: str, *, on: bool = True) -> None:
 
 
 def archive(roots: Iterable[Root], folder: Path, now: datetime) -> list[Path]:
-    """Compresses clients' transcripts that will soon be deleted by their client into `folder`; returns the new files.
-    The originals stay."""
+    """Compresses clients' transcripts that will soon be deleted by their client into `folder`, where each keeps its
+    whole path: a client may have several folders. Returns the new files; the originals stay."""
     limit = (now - timedelta(days=ARCHIVED_DAYS)).timestamp()
     made: list[Path] = []
     for found in transcripts_in(roots):
         source = Path(found.path)
-        goal = folder / found.root.form.client / f"{source.relative_to(found.root.folder)}.gz"
+        goal = folder / found.root.form.client / f"{source.relative_to(source.anchor)}.gz"
         if found.mtime_ns / 1e9 >= limit or (goal.exists() and goal.stat().st_mtime_ns >= found.mtime_ns):
             continue
         goal.parent.mkdir(parents=True, exist_ok=True, mode=0o700)

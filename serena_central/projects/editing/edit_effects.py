@@ -332,10 +332,8 @@ def _detached(files: Sequence[str]) -> list[str]:
         return []
     shown = ", ".join(files[:DETACHED_LISTED])
     more = f" and {len(files) - DETACHED_LISTED} more" if len(files) > DETACHED_LISTED else ""
-    return [
-        f"Other hard links to {shown}{more} keep the old text: an edit puts a new file in the place of the one "
-        "that it names."
-    ]
+    kept = f"Other hard links to {shown}{more} keep the old text: an edit puts a new file in the place of the one it names."
+    return [kept]
 
 
 def _known_errors(before: Mapping[str, Before], path: str) -> "Counter[_Key] | None":

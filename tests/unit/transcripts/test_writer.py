@@ -330,6 +330,19 @@ def test_clients_transcripts_are_archived_and_stay(tmp_path: Path) -> None:
     assert cleanup.archive(roots, tmp_path / "archive", later) == []
 
 
+def test_transcripts_of_one_name_in_several_folders_of_a_client_are_all_archived(tmp_path: Path) -> None:
+    import gzip
+
+    places = [tmp_path / name / "projects" / "p" / "s.jsonl" for name in ("work", "private")]
+    files = [written(place, claude(place.parts[-4])) for place in places]
+    roots = roots_of(tmp_path, {"CLAUDE_CONFIG_DIR": f"{tmp_path}/work,{tmp_path}/private"})
+    later = datetime.now(UTC) + timedelta(days=21)
+    made = cleanup.archive(roots, tmp_path / "archive", later)
+
+    assert sorted(map(gzip.decompress, map(Path.read_bytes, made))) == sorted(map(Path.read_bytes, files))
+    assert cleanup.archive(roots, tmp_path / "archive", later) == []
+
+
 @pytest.mark.slow
 def test_a_file_of_any_size_is_read_in_little_memory(tmp_path: Path) -> None:
     """A fifth of a gigabyte, in a process of its own that may not use more than 50 MB above its start."""
