@@ -3,6 +3,7 @@
 import json
 import time
 from collections.abc import Sequence
+from subprocess import TimeoutExpired
 from typing import NamedTuple
 
 import click
@@ -11,11 +12,17 @@ from serena_central.cli.exits import ChildFailed
 from serena_central.cli.output import print_json
 from serena_central.cli.remote import NoServer, Refused, Remote
 from serena_central.core.places import Places
-from serena_central.proxy.starting import START_S, last_line, spawn_server
+from serena_central.proxy.starting import START_S, spawn_server
 from serena_central.standalone.exit_codes import FAILED
 from serena_central.standalone.home import Home
 
 POLL_S = 0.05
+
+ANSWER_S = 5.0
+"""How long one question, whether the server answers, may take."""
+
+STOP_S = 15.0
+"""How long a server that never answered may take to stop."""
 
 
 class NotStarted(ChildFailed):
@@ -37,19 +44,24 @@ def start(places: Places, arguments: Sequence[str]) -> Started:
         NotStarted
     """
     home = Home(str(places.home))
-    child = spawn_server(home, arguments)
     deadline = time.monotonic() + START_S
-    while time.monotonic() < deadline:
-        if url := _answering(places, child.pid):
-            return Started(url, child.pid, str(places.log_file))
-        if child.poll() is not None:
-            said = last_line(home.start_log).removeprefix("serena-central: ")
-            raise NotStarted(
-                f"{said or 'The server printed nothing.'} (log: {home.start_log})", max(child.returncode, FAILED)
-            )
-        time.sleep(POLL_S)
-    child.terminate()
-    child.wait()
+    with spawn_server(home, arguments) as spawned:
+        child = spawned.process
+        while time.monotonic() < deadline:
+            if url := _answering(places, child.pid):
+                return Started(url, child.pid, str(places.log_file))
+            if child.poll() is not None:
+                said = spawned.last_line().removeprefix("serena-central: ")
+                raise NotStarted(
+                    f"{said or 'The server printed nothing.'} (log: {home.start_log})", max(child.returncode, FAILED)
+                )
+            time.sleep(POLL_S)
+        child.terminate()
+        try:
+            child.wait(STOP_S)
+        except TimeoutExpired:
+            child.kill()  # which it survives as it survives a power cut
+            child.wait()
     raise NotStarted(f"The server did not answer within {START_S:g} s and was stopped. Log: {home.start_log}", FAILED)
 
 
@@ -68,7 +80,7 @@ def _answering(places: Places, pid: int) -> str | None:
     try:
         if json.loads(places.server_file.read_text(encoding="utf-8"))["pid"] != pid:
             return None
-        remote = Remote(places)
+        remote = Remote(places, answer_timeout_s=ANSWER_S)
         remote.get("/health")
     except (OSError, ValueError, KeyError, TypeError, NoServer, Refused):
         return None

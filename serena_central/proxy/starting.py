@@ -8,7 +8,7 @@ import select
 import sys
 import time
 from collections.abc import Awaitable, Callable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 from serena_central.proxy.event_loop import Event, Loop
 from serena_central.standalone.home import Home
@@ -85,14 +85,18 @@ class Starter:
             reader, writer = os.pipe()
             try:
                 try:
-                    self._child = _spawn(self._home, [*_python(), "-S", "-c", LEAVE, *_serve()], (writer,))
+                    spawned = _spawn(self._home, [*_python(), "-S", "-c", LEAVE, *_serve()], (writer,))
                 finally:
                     os.close(writer)
-                return await self._await_answer(reader, answers, deadline)
+                self._child = spawned.process
+                with spawned:
+                    return await self._await_answer(reader, answers, deadline, spawned)
             finally:
                 os.close(reader)
 
-    async def _await_answer(self, server: int, answers: Callable[[], Awaitable[bool]], deadline: float) -> str | None:
+    async def _await_answer(
+        self, server: int, answers: Callable[[], Awaitable[bool]], deadline: float, spawned: "Spawned"
+    ) -> str | None:
         """`server` is the end of a pipe whose other end closes with the server."""
         ended_at: float | None = None
         while time.monotonic() < deadline:
@@ -104,7 +108,7 @@ class Starter:
                 if time.monotonic() - ended_at > 1 and not self._another_starts():
                     break
             await self._loop.sleep(POLL_S)
-        said = last_line(self._home.start_log)
+        said = spawned.last_line()
         return f"The server could not be started: {said or 'no output'} (log: {self._home.start_log})"
 
     def _another_starts(self) -> bool:
@@ -118,7 +122,26 @@ def _is_at_end(pipe: int) -> bool:
     return bool(select.select([pipe], [], [], 0)[0])
 
 
-def spawn_server(home: Home, arguments: Sequence[str] = ()) -> "subprocess.Popen[bytes]":
+class Spawned:
+    """A server that was started. While the block is open, what it printed can be read, also after another start."""
+
+    def __init__(self, process: "subprocess.Popen[bytes]", log: int) -> None:
+        self.process = process
+        self._log = log
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        os.close(self._log)
+
+    def last_line(self) -> str:
+        """What it printed last, shortened."""
+        lines = os.pread(self._log, 64 * 1024, 0).decode("utf-8", "replace").split("\n")
+        return next((line.strip()[:500] for line in reversed(lines) if line.strip()), "")
+
+
+def spawn_server(home: Home, arguments: Sequence[str] = ()) -> Spawned:
     """A server of its own session, in no project's folder, that outlives us. Its output goes to the start log.
 
     `arguments` are for `serve`.
@@ -134,15 +157,18 @@ def _serve() -> list[str]:
     return [*_python(), "-m", "serena_central.cli", "serve"]
 
 
-def _spawn(home: Home, command: Sequence[str], pass_fds: tuple[int, ...] = ()) -> "subprocess.Popen[bytes]":
+def _spawn(home: Home, command: Sequence[str], pass_fds: tuple[int, ...] = ()) -> Spawned:
     import subprocess  # most proxies find a server that runs
 
     home.create()
     environment = {name: value for name, value in os.environ.items() if name not in NOT_FOR_SERVERS}
     environment["SERENA_CENTRAL_HOME"] = home.folder
-    log = os.open(home.start_log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    # Whoever starts another server meanwhile gets a file of its own in place of this one.
+    fresh = f"{home.start_log}.{os.getpid()}"
+    log = os.open(fresh, os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND, 0o600)
     try:
-        return subprocess.Popen(
+        os.replace(fresh, home.start_log)
+        process = subprocess.Popen(
             command,
             pass_fds=pass_fds,
             stdin=subprocess.DEVNULL,
@@ -153,15 +179,7 @@ def _spawn(home: Home, command: Sequence[str], pass_fds: tuple[int, ...] = ()) -
             start_new_session=True,
             umask=user_umask(),  # the server takes ours for the user's own
         )
-    finally:
+    except BaseException:
         os.close(log)
-
-
-def last_line(file: str) -> str:
-    """What a failed start said last, shortened."""
-    try:
-        with open(file, encoding="utf-8", errors="replace") as stream:
-            lines = stream.read(64 * 1024).split("\n")
-    except OSError:
-        return ""
-    return next((line.strip()[:500] for line in reversed(lines) if line.strip()), "")
+        raise
+    return Spawned(process, log)

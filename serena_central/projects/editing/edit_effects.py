@@ -332,8 +332,7 @@ def _detached(files: Sequence[str]) -> list[str]:
         return []
     shown = ", ".join(files[:DETACHED_LISTED])
     more = f" and {len(files) - DETACHED_LISTED} more" if len(files) > DETACHED_LISTED else ""
-    kept = f"Other hard links to {shown}{more} keep the old text: an edit puts a new file in the place of the one it names."
-    return [kept]
+    return [f"Other hard links to {shown}{more} keep the old text: an edit puts a new file in place of the old one."]
 
 
 def _known_errors(before: Mapping[str, Before], path: str) -> "Counter[_Key] | None":
