@@ -35,6 +35,7 @@ from serena_central.config.layers import Loaded
 from serena_central.config.load import serena_home
 from serena_central.config.profiles import Profiles, load_profiles
 from serena_central.config.settings import ServerSettings
+from serena_central.core.clock import Uptime
 from serena_central.core.descriptors import Descriptors, limit
 from serena_central.core.errors import ProjectRefused
 from serena_central.core.event_kinds import ProjectSettingsProblem, ServerSettingsProblem
@@ -334,6 +335,7 @@ def _services(runs: list[Run], base: _Base, built: _Projects, catalogue: Catalog
     return Services(
         version=metadata.version("serena-central"),
         started_at=time.time(),
+        uptime=Uptime(),
         places=base.places,
         bus=bus,
         store=base.store,

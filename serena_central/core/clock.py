@@ -15,6 +15,17 @@ def _since_boot() -> float:
     return time.clock_gettime(time.CLOCK_BOOTTIME) if sys.platform == "linux" else time.monotonic()
 
 
+class Uptime:
+    """Seconds since it was made, however the clock on the wall is set meanwhile."""
+
+    def __init__(self, steady: Callable[[], float] = _since_boot) -> None:
+        self._steady = steady
+        self._began = steady()
+
+    def __call__(self) -> float:
+        return self._steady() - self._began
+
+
 class UnhurriedClock:
     """Unix time that is never ahead of what has passed since it was made: by a clock that was set forward, all that is
     kept for some days would be too old at once."""

@@ -137,7 +137,8 @@ class Spawned:
 
     def last_line(self) -> str:
         """What it printed last, shortened."""
-        lines = os.pread(self._log, 64 * 1024, 0).decode("utf-8", "replace").split("\n")
+        os.lseek(self._log, 0, os.SEEK_SET)  # what the server writes is appended wherever this is
+        lines = os.read(self._log, 64 * 1024).decode("utf-8", "replace").split("\n")
         return next((line.strip()[:500] for line in reversed(lines) if line.strip()), "")
 
 

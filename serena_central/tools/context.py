@@ -11,6 +11,7 @@ from serena_central.analysis.collector import Collections
 from serena_central.analysis.validation import Validation
 from serena_central.config.layers import Loaded
 from serena_central.config.settings import ServerSettings
+from serena_central.core.clock import Uptime
 from serena_central.core.events import EventBus
 from serena_central.core.places import Places
 from serena_central.core.quoting import escaped
@@ -46,6 +47,7 @@ class Services:
 
     version: str
     started_at: float
+    uptime: Uptime
     places: Places
     bus: EventBus
     store: Store

@@ -111,7 +111,7 @@ class Api:
         said = {
             "status": "ok",
             "version": self.parts.version,
-            "uptime_s": round(time.time() - self.parts.started_at, 3),
+            "uptime_s": round(self.parts.uptime(), 3),
         }
         nonce = request.query_params.get("nonce")
         if nonce is None:
@@ -323,7 +323,7 @@ class Api:
         sessions = self.parts.sessions.sessions()
         servers = self.parts.pool.snapshot()
         return {
-            "uptime_s": round(time.time() - self.parts.started_at, 3),
+            "uptime_s": round(self.parts.uptime(), 3),
             "sessions": Counter(one.state for one in self.parts.sessions.snapshots()),
             "servers": Counter(one.state for one in servers),
             "server_memory_bytes": sum(one.memory_bytes for one in servers),

@@ -4,7 +4,6 @@ The library is imported by the first scrape: a server that nobody scrapes does n
 grows with sessions, projects or callers.
 """
 
-import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -51,7 +50,7 @@ class Metrics:
 
     def collect(self) -> Iterator["Metric"]:
         yield _gauge("info", "Running version.", ["version"], {(self.parts.version,): 1})
-        yield _gauge("uptime_seconds", "Since the start of the server.", [], {(): time.time() - self.parts.started_at})
+        yield _gauge("uptime_seconds", "Since the start of the server.", [], {(): self.parts.uptime()})
         yield from self._calls()
         yield from self._sessions()
         yield from self._servers(self.parts.pool.snapshot())

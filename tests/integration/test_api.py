@@ -29,6 +29,21 @@ async def test_health_needs_no_token_and_tells_nothing_secret(central: RunningCe
     assert set(response.json()) == {"status", "version", "uptime_s"}
 
 
+async def test_a_clock_that_is_set_back_makes_no_server_older_or_younger(
+    central: RunningCentral, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = central.central.dashboard.parts.uptime()
+    async with central.http() as http:
+        for now in (0.0, 2e9):
+            monkeypatch.setattr("time.time", lambda now=now: now)
+            said = [(await http.get(path)).json()["uptime_s"] for path in ("/health", "/api/v1/stats")]
+            lines = (await http.get("/metrics")).text.splitlines()
+            said += [float(line.split()[1]) for line in lines if line.startswith("serena_central_uptime_seconds ")]
+            assert len(said) == 3
+            assert all(before <= one + 0.001 < 1e6 for one in said)
+            monkeypatch.undo()
+
+
 @pytest.mark.parametrize("path", ["/api/v1/sessions", "/api/v1/tools", "/api/v1/shutdown", "/mcp", "/nowhere", "/"])
 async def test_every_other_route_needs_the_token(central: RunningCentral, path: str) -> None:
     async with httpx.AsyncClient(base_url=central.url) as stranger:
