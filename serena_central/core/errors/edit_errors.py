@@ -18,10 +18,11 @@ class EditConflict(EditError):
 
     def __init__(self, symbol: str, path: str, changed_by: str, at: str | None, current: str | None) -> None:
         when = f" at {at}" if at else ""
+        what = "file" if current is None else "symbol"
         shown = f" Its current text:\n{current}" if current is not None else " read_file shows its current text."
         super().__init__(
             f"{escaped(symbol)} in {escaped(path)} was changed by {escaped(changed_by)}{when}, after this session last "
-            f"read it. Nothing was written. Re-read the symbol and retry the edit.{shown}"
+            f"read it. Nothing was written. Re-read the {what} and retry the edit.{shown}"
         )
         self.symbol = symbol
         self.path = path
