@@ -54,6 +54,12 @@ SWITCH_S = 0.0001
 converts, and a thread that asks the database less for calls: it has to wait at every row."""
 
 
+OTHER_S = 15.0
+"""How long another server may take to start or stop before this one gives up."""
+
+OTHER_POLL_S = 0.05
+
+
 class _Start(NamedTuple):
     """What to do once the server answers; `arguments` restart it at the same address."""
 
@@ -144,15 +150,18 @@ def _arguments(
 
 @contextmanager
 def _only_one(places: Places) -> Generator[None]:
-    """Holds the lock of this user's one server.
+    """Holds the lock of this user's one server. One that starts or stops is waited for: soon it runs, or is gone.
 
     Raises:
         AlreadyRunning
     """
     with places.lock_file.open("a") as lock:
-        if not lock_at_once(lock.fileno()):
+        deadline = time.monotonic() + OTHER_S
+        while not lock_at_once(lock.fileno()):
             running = _read_announcement(places)
-            raise AlreadyRunning(str(running.get("url", "starting")), int(running.get("pid", 0)))
+            if running or time.monotonic() > deadline:
+                raise AlreadyRunning(str(running.get("url", "")), int(running.get("pid", 0)))
+            time.sleep(OTHER_POLL_S)
         yield
 
 

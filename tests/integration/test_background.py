@@ -1,7 +1,9 @@
 """A server in the background: started, followed, restarted, and run by the system."""
 
+import fcntl
 import json
 import os
+import subprocess
 import sys
 from collections.abc import AsyncGenerator, Generator
 from contextlib import contextmanager
@@ -63,6 +65,29 @@ async def test_a_server_that_can_not_start_says_why(folder: Path) -> None:
     assert ended.code == 2
     assert "allowed_roots" in ended.err
     assert "start.log" in ended.err
+
+
+async def test_a_server_waits_for_one_that_starts_or_stops_and_not_for_one_that_runs(folder: Path) -> None:
+    home = folder / "home"
+    home.mkdir(mode=0o700)
+    with (home / "lock").open("a") as other:
+        fcntl.flock(other, fcntl.LOCK_EX)
+        (home / "server.json").write_text('{"url": "http://127.0.0.1:1/mcp", "pid": 1}')
+        refused = await run_command(folder, "serve", "--port", "0")
+        assert (refused.code, "already running: http://127.0.0.1:1/mcp (pid 1)" in refused.err) == (1, True)
+
+        (home / "server.json").unlink()
+        command = [str(PROGRAM), "serve", "--port", "0"]
+        async with await anyio.open_process(command, env=environment(folder), stdout=subprocess.DEVNULL) as serving:
+            with anyio.fail_after(PATIENCE_S):
+                while str(home / "lock") not in [one.path for one in psutil.Process(serving.pid).open_files()]:
+                    await anyio.sleep(0.02)
+                other.close()
+                while not (home / "server.json").exists():
+                    assert serving.returncode is None
+                    await anyio.sleep(0.02)
+            assert announced(folder)["pid"] == serving.pid
+            serving.terminate()
 
 
 async def test_a_restart_keeps_address_and_sessions(folder: Path) -> None:

@@ -40,11 +40,13 @@ class StoreError(SerenaCentralError):
 
 
 class AlreadyRunning(SerenaCentralError):
-    """Another server of this user runs already."""
+    """Another server of this user runs already; without `url`, it does not answer yet, or no longer."""
 
     def __init__(self, url: str, pid: int) -> None:
         super().__init__(
             f"A serena-central server is already running: {url} (pid {pid}). `serena-central stop` stops it."
+            if url
+            else "Another serena-central server is starting or stopping. Try again when it has."
         )
         self.url = url
         self.pid = pid

@@ -77,7 +77,7 @@ async def test_an_edit_says_which_other_names_of_a_file_keep_the_old_text(desk: 
 async def test_a_file_that_somebody_rewrote_is_not_overwritten(desk: Desk) -> None:
     await desk.call("one", "read_file")
     desk.file.write_text("from an editor\n")
-    with pytest.raises(EditConflict, match="outside this server.*Re-read the file"):
+    with pytest.raises(EditConflict, match=r"outside this server.*Re-read the file"):
         await desk.call("one", "create_text_file", content="mine\n")
     assert desk.file.read_text() == "from an editor\n"
     await desk.call("two", "create_text_file", content="mine\n")
