@@ -84,8 +84,6 @@ class Finder:
 
     async def find(self, pattern: Pattern, within: str | None) -> Found:
         """Symbols that fit in the whole root, or `within` a file or folder (root-relative; None: everywhere)."""
-        if pattern.substring:
-            await self._indexer.map_names()
         looked_at: set[str] = set()
         asked = {within} if within is not None and within in self._tree.files else set[str]()
         until = anyio.current_time() + PATIENT_S

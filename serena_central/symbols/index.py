@@ -26,6 +26,9 @@ from serena_central.symbols.syntax.messages import Packed
 DECODED_SYMBOLS = 30_000
 """Of files that stay decoded: what agents ask again and again; some 10 MB. Others take 0.1 ms each."""
 
+FILES_KEPT = 500
+"""Of one find whose files stay decoded: those of a larger one would push out all others, and each other."""
+
 LEAST_HALF = 3
 """Letters; a shorter part is in too many names."""
 
@@ -320,13 +323,15 @@ class SymbolIndex:
         entries = {path: entry async for path in paced(paths) if (entry := self._entries.get(path)) is not None}
         return IndexedFiles(self, entries)
 
-    def decoded(self, path: str, entry: Entry) -> FileSymbols:
+    def decoded(self, path: str, entry: Entry, *, keep: bool = True) -> FileSymbols:
         """The symbols that a file has, or had in an entry of before."""
         if self._entries.get(path) is not entry:
             return _decoder.decode(entry.blob)
         known = self._decoded.get(path)
         if known is None:
-            known = self._decoded[path] = _decoder.decode(entry.blob)
+            known = _decoder.decode(entry.blob)
+            if keep:
+                self._decoded[path] = known
         return known
 
     def is_cut(self, path: str) -> bool:
@@ -360,27 +365,44 @@ class SymbolIndex:
 
     def _search(self, hits: Hits, reading: Reading, within: str | None) -> Iterator[None]:
         """Adds what fits, in steps."""
-        names = reading.names
-        if reading.substring and within is not None and within in self._entries:
-            names = {symbol.name for symbol in self.file(within).symbols if reading.last.name in symbol.name}
-        elif reading.substring:
-            names = set[str]()
-            for name in self._name_text.containing(reading.last.name):
-                if name in self._names:
-                    names.add(name)
+        names, paths = reading.names, set[str]()
+        if not reading.substring:
+            for found in self._files_of(names, within):
+                paths |= found
                 yield
-        paths = set[str]()
-        for found in self._files_of(names, within):
-            paths |= found
-            yield
+        elif within is not None and within in self._entries:
+            names = {symbol.name for symbol in self.file(within).symbols if reading.last.name in symbol.name}
+            paths = {within}
+        else:
+            names = set[str]()
+            yield from self._add_with_part(names, paths, reading.last.name, "" if within is None else within + "/")
         yield from self._drop_without_containers(paths, reading, within)
         for path in sorted(paths):
             entry = self._entries.get(path)
             if entry is not None:
-                file = self.file(path)
+                file = self.decoded(path, entry, keep=len(paths) <= FILES_KEPT)
                 for place, symbol in enumerate(file.symbols):
                     if symbol.name in names and reading.fits(file.path(place), path):
                         hits.add(path, entry, place, symbol.kind)
+            yield
+
+    def _add_with_part(self, names: set[str], paths: set[str], part: str, folder: str) -> Iterator[None]:
+        """Adds the names that hold a part, and the files of a folder that define one, in steps."""
+        needle = part.encode("utf-8", "surrogatepass")
+        # These first: what is mapped meanwhile is found below.
+        for path, held in list(self._unmapped.items()):
+            if needle in held and path.startswith(folder):
+                found = [name for name in unpacked(held[1:-1]) if part in name]
+                names.update(found)
+                if found:
+                    paths.add(path)
+            yield
+        for name in self._name_text.containing(part):
+            if name in self._names:
+                names.add(name)
+            yield
+        for name in names:
+            paths.update(path for path in self._names.files(name) if path.startswith(folder))
             yield
 
     def _drop_without_containers(self, paths: set[str], reading: Reading, within: str | None) -> Iterator[None]:

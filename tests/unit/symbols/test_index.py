@@ -98,6 +98,15 @@ def test_more_symbols_than_stay_decoded_are_all_answered(monkeypatch: pytest.Mon
     assert len(found(index, "/Shop")) == 10
 
 
+def test_a_find_in_many_files_pushes_out_none_that_is_asked_for_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(index_module, "DECODED_SYMBOLS", 3 * len(FILE.symbols))
+    monkeypatch.setattr(index_module, "FILES_KEPT", 5)
+    index = filled(**{f"f{number}.py": FILE for number in range(10)})
+    known = index.file("f0.py")
+    assert len(index.find(parse_pattern("/Shop"))) == 10
+    assert index.file("f0.py") is known
+
+
 def test_entries_survive_the_cache() -> None:
     index = filled(**{"x.py": FILE})
     entry = index.entry("x.py")
@@ -117,7 +126,11 @@ def test_what_the_cache_brought_is_found_before_its_names_are_mapped_while_they_
         index.restore(path, entry, packed(names_in(entry)))
     assert found(index, "Till") == ["x.py:Shop/Till", "y.py:Shop/Till", "z.py:Shop/Till"]
     assert found(index, "Til") == []
+    assert found(index, "Til", substring=True) == ["x.py:Shop/Till", "y.py:Shop/Till", "z.py:Shop/Till"]
+    assert found(index, "p\0T", substring=True) == []
+    assert found(index, "Til", "a", substring=True) == []
     assert index.map_names(1)
+    assert found(index, "Til", substring=True) == ["x.py:Shop/Till", "y.py:Shop/Till", "z.py:Shop/Till"]
     assert found(index, "Till") == ["x.py:Shop/Till", "y.py:Shop/Till", "z.py:Shop/Till"]
     index.put("x.py", flatten([symbol("New", 0, 1)]), stamp=STAMP, indexed_at_ns=1, source="fake 1")
     assert found(index, "Till") == ["y.py:Shop/Till", "z.py:Shop/Till"]
