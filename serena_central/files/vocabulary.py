@@ -35,6 +35,9 @@ GONE_KEPT = 1000
 BATCH = 200
 """Files read in one turn of a thread: a tenth of a second, after which a cancelled call ends."""
 
+_SIZES = range(5, 32)
+"""Filters have 2 to the power of one of these bytes."""
+
 AT_ONCE = 2000
 """Files that are asked before others have their turn: a millisecond."""
 
@@ -118,15 +121,22 @@ def _with_word(filters: Mapping[str, tuple[Stamp, bytes]], paths: Iterable[str],
     """Those of `paths` whose filters let a word's hash through, or that have none: they changed meanwhile, or can't be
     read, which whoever looks closer will see."""
     kept: list[str] = []
+    places = {1 << power: _bits_of(word, 1 << power) for power in _SIZES}
     for path in paths:
         if (known := filters.get(path)) is not None:
             bits = known[1]
-            mask = (len(bits) << 3) - 1
-            first, second = word & mask, (word >> 24) & mask
-            if not (bits[first >> 3] >> (first & 7) & 1 and bits[second >> 3] >> (second & 7) & 1):
+            first, one, second, other = places[len(bits)]
+            if not (bits[first] & one and bits[second] & other):
                 continue
         kept.append(path)
     return kept
+
+
+def _bits_of(word: int, size: int) -> tuple[int, int, int, int]:
+    """The two bits of a word in a filter of `size` bytes: byte and mask of the first, byte and mask of the second."""
+    mask = (size << 3) - 1
+    first, second = word & mask, (word >> 24) & mask
+    return first >> 3, 1 << (first & 7), second >> 3, 1 << (second & 7)
 
 
 def _filters_of(root: Path, paths: Iterable[str]) -> dict[str, bytes]:

@@ -3,6 +3,7 @@
 import os
 from collections import Counter
 from collections.abc import Awaitable, Callable, Hashable, Sequence
+from functools import cache
 from typing import Annotated, Any
 
 import anyio
@@ -13,7 +14,7 @@ from serena_central.core.errors import ReferencesUnknown, ServerBusy, ServerSile
 from serena_central.core.running_time import running_time
 from serena_central.core.words import counted
 from serena_central.projects.navigation.consistency import TRIES, unsteady_note
-from serena_central.projects.navigation.project_places import ReferenceTexts, is_below
+from serena_central.projects.navigation.project_places import is_below
 from serena_central.projects.navigation.symbol_views import References, ReferenceView
 from serena_central.projects.project import Project
 from serena_central.projects.registry import real_path
@@ -95,17 +96,22 @@ async def find_referencing_symbols(
     if found.references and not used:
         narrowed = [name for name, value in zip(_NARROWING, (include, exclude, below), strict=True) if value]
         call.note(f"Of {counted(len(found.references), 'reference')}, none is selected by {' and '.join(narrowed)}.")
-    bare = Form("without context", lambda: _references(used))
+
+    @cache  # how many fit is found out by building the list several times
+    def lines_of(at: int) -> str:
+        return texts.lines_around(used[at])
+
+    bare = Form("without context", lambda: _references(used, 0, len(used)))
     return Listing(
         page=call.page,
         total=len(used),
         window=window,
         noun="reference",
-        build=lambda first, last: _references(used[first:last], texts),
+        build=lambda first, last: _references(used, first, last, lines_of),
         narrow="Pass used_in, include_kinds or exclude_kinds to narrow it.",
         per_file=Counter(use.path for use in used),
         shorter=(bare,) if len(window) == len(used) else (),
-        brief=lambda first, last: _references(used[first:last]),
+        brief=lambda first, last: _references(used, first, last),
         shown=lambda first, last: ReadSet(call, target).record_references(used[first:last], texts),
     )
 
@@ -177,17 +183,18 @@ def _below(call: ToolCall, target: Project, used_in: str) -> str | None:
 
 
 def _references(
-    used: Sequence[ReferenceView], texts: ReferenceTexts | None = None
+    used: Sequence[ReferenceView], first: int, last: int, lines_of: Callable[[int], str] | None = None
 ) -> dict[str, dict[str, list[dict[str, Any]]]]:
-    """Without lines around the references where there are no texts."""
+    """Those from one index up to another, with the lines around each if those are given."""
     answer: dict[str, dict[str, list[dict[str, Any]]]] = {}
-    for use in used:
+    for at in range(first, last):
+        use = used[at]
         kind = kind_name(use.holder.kind) if use.holder else "File"
         entry: dict[str, Any] = {
             "name_path": use.holder.name_path if use.holder else "<file>",
             "body_location": location(use.holder.range if use.holder else use.range),
         }
-        if texts is not None:
-            entry["content_around_reference"] = texts.lines_around(use)
+        if lines_of is not None:
+            entry["content_around_reference"] = lines_of(at)
         answer.setdefault(use.path, {}).setdefault(kind, []).append(entry)
     return answer

@@ -124,11 +124,14 @@ def is_by_position(text: Text, end: int, language: str, *, is_type: bool) -> boo
 
 def _head(content: str) -> Iterator[str]:
     """What stands in the first parentheses behind a name, separated by commas."""
-    words = [match[0] for match in TOKEN.finditer(content) if match.lastgroup not in ("newline", "space", "comment")]
-    words = words[1 + _generic(words[1:]) :]
+    left_out = ("newline", "space", "comment")
+    words = (match[0] for match in TOKEN.finditer(content) if match.lastgroup not in left_out)
+    next(words, None)  # the name
+    if _behind_generic(words) != "(":
+        return
     item: list[str] = []
     depth = 0
-    for word in words[1:] if words[:1] == ["("] else ():
+    for word in words:
         depth += (word in _OPENING) - (word in _CLOSING)
         if depth < 0:
             break
@@ -141,14 +144,14 @@ def _head(content: str) -> Iterator[str]:
         yield _without_default(item)
 
 
-def _generic(words: Sequence[str]) -> int:
-    """How many words at the beginning are parameters of types."""
+def _behind_generic(words: Iterator[str]) -> str | None:
+    """The first word behind the parameters of types, of which there may be none."""
     depth = 0
-    for count, word in enumerate(words):
+    for word in words:
         if depth == 0 and word not in ("<", "["):
-            return count
+            return word
         depth += (word in _OPENING) - (word in _CLOSING)
-    return 0
+    return None
 
 
 def _without_default(item: Sequence[str]) -> str:
