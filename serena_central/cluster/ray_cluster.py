@@ -10,14 +10,14 @@ for the cluster's state are to start quickly.
 # pyright: basic, reportMissingImports=false, reportAttributeAccessIssue=false
 
 import os
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable
 from pathlib import Path
 from typing import Any
 
 import anyio
 import msgspec
 import ray
-from ray.exceptions import ActorDiedError, ActorUnavailableError, RayActorError, RayTaskError
+from ray.exceptions import RayActorError, RayTaskError
 
 from serena_central.cluster.directory import Node, Placement
 from serena_central.cluster.error_data import ErrorData, error_data, error_of
@@ -202,7 +202,7 @@ class HostWire:
         self.placement = placement
         self._actor: Any = None
 
-    async def send(self, message: bytes, on_progress: Listener | None) -> bytes:
+    async def send(self, call: str, message: bytes, on_progress: Listener | None) -> bytes:
         """The reply to a run.
 
         Raises:
@@ -211,9 +211,7 @@ class HostWire:
         try:
             if self._actor is None:
                 self._actor = ray.get_actor(self.placement.host, namespace=NAMESPACE)
-            reference = (
-                self._actor.run.remote(message) if on_progress is None else self._actor.run_reporting.remote(message)
-            )
+            reference = self._actor.run.remote(message, call)
         except (ValueError, RayActorError) as error:
             raise HostGone(str(error), begun=False) from error
         reply: list[bytes] = []
@@ -223,13 +221,13 @@ class HostWire:
 
                 async def answer() -> None:
                     try:
-                        reply.append(await (reference if on_progress is None else _last(reference, on_progress)))
-                    except (ActorDiedError, ActorUnavailableError, RayActorError) as error:
+                        reply.append(await reference)
+                    except RayActorError as error:
                         gone.append(error)
                     tasks.cancel_scope.cancel()
 
                 tasks.start_soon(answer)
-                gone += await self._until_silent()
+                gone += await self._until_silent(call, on_progress)
                 tasks.cancel_scope.cancel()
         except BaseException:
             ray.cancel(reference)
@@ -241,15 +239,19 @@ class HostWire:
                 raise HostGone(str(error), begun=False) from error
         raise HostGone(str(gone[0]) if gone else "it does not answer")
 
-    async def _until_silent(self) -> list[Exception]:
-        """Returns when the host does not answer a ping."""
+    async def _until_silent(self, call: str, on_progress: Listener | None) -> list[Exception]:
+        """Returns when the host does not answer a ping. Progress comes with the answers: calls that take less than a
+        second report none, and cost one message."""
         while True:
             await anyio.sleep(PING_AFTER_S)
             try:
                 with anyio.fail_after(PING_S):
-                    await self._actor.ping.remote()
+                    news = await self._actor.ping.remote(call)
             except (TimeoutError, RayActorError) as error:
                 return [error]
+            if on_progress is not None:
+                for text, part in news:
+                    on_progress(text, part)
 
     async def status(self) -> HostState | None:
         """What the host says of itself; None if it does not answer."""
@@ -261,12 +263,3 @@ class HostWire:
             return None if said is None else from_msgpack(said, HostState)
         except (ValueError, TimeoutError, RayActorError, RayTaskError):
             return None
-
-
-async def _last(generator: Any, on_progress: Callable[[str, float | None], None]) -> bytes:
-    async for reference in generator:
-        said = await reference
-        if isinstance(said, bytes):
-            return said
-        on_progress(*said)
-    raise ClusterError("The project host sent no reply.")

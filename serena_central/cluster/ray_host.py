@@ -6,7 +6,8 @@
 import asyncio
 import logging
 import os
-from collections.abc import AsyncGenerator, Callable
+from collections import deque
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -34,6 +35,8 @@ logger = logging.getLogger(__name__)
 FENCE_S = 5.0
 """How long a host asks whether it may write; without an answer it does not."""
 
+NEWS_KEPT = 100
+"""Reports of a call's progress between two pings; older ones are dropped."""
 
 NOT_SERVING = "its host is starting or ending"
 
@@ -52,6 +55,8 @@ class HostActor:
         self._placement = Placement(root="", epoch=0, node="", host="")
         self._host: ProjectHost | None = None
         self._ended = anyio.Event()
+        self._news: dict[str, deque[tuple[str, float | None]]] = {}
+        """Call → its progress that its front has not asked for yet."""
 
     async def start(self, placement: bytes, home: str, begun: list[bytes]) -> bytes:
         """Returns once it answers. Its parts belong to a task of their own, which lasts as long as the actor. `begun`:
@@ -87,37 +92,28 @@ class HostActor:
         logger.error("the host of %s failed and ends", self._placement.root)
         os._exit(1)
 
-    async def run(self, message: bytes) -> bytes:
+    async def run(self, message: bytes, call: str) -> bytes:
         """The outcome, whose value is the reply."""
-        return await outcome_of(self._run(message, _nobody))
+        news: deque[tuple[str, float | None]] = deque(maxlen=NEWS_KEPT)
+        self._news[call] = news
+        try:
+            return await outcome_of(self._run(message, lambda text, part: news.append((text, part))))
+        finally:
+            self._news.pop(call, None)
 
     async def _run(self, message: bytes, report: Listener) -> bytes:
         if self._host is None:
             raise HostUnavailable(self._placement.root, NOT_SERVING)
         return await self._host.run(message, report)
 
-    async def run_reporting(self, message: bytes) -> AsyncGenerator[bytes | tuple[str, float | None]]:
-        """Progress, and the reply as the last."""
-        send, receive = anyio.create_memory_object_stream[tuple[str, float | None]](100)
-        outcome: list[bytes] = []
-
-        def report(text: str, part: float | None) -> None:
-            with suppress(anyio.WouldBlock):  # somebody reports more than anybody reads
-                send.send_nowait((text, part))
-
-        async def work() -> None:
-            with send:
-                outcome.append(await outcome_of(self._run(message, report)))
-
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(work)
-            with receive:
-                async for said in receive:
-                    yield said
-        yield outcome[0]
-
-    async def ping(self) -> int:
-        return self._placement.epoch
+    async def ping(self, call: str = "") -> list[tuple[str, float | None]]:
+        """The progress of a call since it was last asked for."""
+        news = self._news.get(call)
+        if news is None:
+            return []
+        said = list(news)
+        news.clear()
+        return said
 
     async def status(self) -> bytes | None:
         """The host's state; None where it is a spare."""
@@ -136,10 +132,6 @@ class HostActor:
         self._ended.set()
         with anyio.move_on_after(10):
             await self._task
-
-
-def _nobody(_text: str, _part: float | None) -> None:
-    """Progress that nobody asked for."""
 
 
 class EpochFence:

@@ -20,8 +20,8 @@ from serena_central.tools.tool_run import ToolReply, ToolRun
 class Wire(Protocol):
     """The way to one project host."""
 
-    async def send(self, message: bytes, on_progress: progress.Listener | None) -> bytes:
-        """The reply to a message. A cancelled wait cancels the run at the host."""
+    async def send(self, call: str, message: bytes, on_progress: progress.Listener | None) -> bytes:
+        """The reply to a call's message. A cancelled wait cancels the run at the host."""
         ...
 
 
@@ -45,7 +45,7 @@ class RemoteHost:
             await services.views.load(run.session)
         user = services.users.restricted(run.session.credential) if services.users.present else None
         message = encode_run(tool, run, anyio.current_time(), user)
-        said = decode_reply(await self._wire.send(message, progress.listener()))
+        said = decode_reply(await self._wire.send(run.id, message, progress.listener()))
         fill(reply, said)
         apply_changes(run.session, said.changes, services.views)
         if (halt := said.changes.halt) is not None:

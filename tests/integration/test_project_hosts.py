@@ -29,7 +29,7 @@ class Memory:
 
     server: RunServer
 
-    async def send(self, message: bytes, on_progress: progress.Listener | None) -> bytes:
+    async def send(self, call: str, message: bytes, on_progress: progress.Listener | None) -> bytes:
         return await self.server.run(message, on_progress or (lambda _text, _part: None))
 
 

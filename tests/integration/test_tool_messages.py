@@ -120,7 +120,7 @@ class Memory:
     server: RunServer
     heard: list[str]
 
-    async def send(self, message: bytes, on_progress: progress.Listener | None) -> bytes:
+    async def send(self, call: str, message: bytes, on_progress: progress.Listener | None) -> bytes:
         def hear(text: str, part: float | None) -> None:
             self.heard.append(text)
             if on_progress is not None:
@@ -275,7 +275,7 @@ async def test_the_deadline_counts_from_when_the_call_came(both: Both, tmp_path:
     arguments = found.parse({"project": str(laid_out(tmp_path / "shop")), "name_path_pattern": "Cart"})
     now = anyio.current_time()
     run = ToolRun(id="c-1", tool=found.name, arguments=arguments, session=session, began=now - 10_000)
-    said = decode_reply(await both.wire.send(encode_run(found, run, now), None))
+    said = decode_reply(await both.wire.send(run.id, encode_run(found, run, now), None))
     assert isinstance(failure_of(said), errors.DeadlineExceeded)
 
 
