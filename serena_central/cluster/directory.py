@@ -89,8 +89,8 @@ class Hosts(Protocol):
         answers. One that does not start is not left behind."""
         ...
 
-    async def stop(self, host: str) -> None:
-        """Ends a host; one that is gone is no error."""
+    async def stop(self, host: str, *, lost: bool) -> None:
+        """Ends a host; one that is gone is no error. `lost`: it does not answer, and is not asked to end."""
         ...
 
     def end_others(self, placed: set[str]) -> None:
@@ -163,7 +163,7 @@ class Directory:
             if placed is not None and placed.epoch > lost_epoch:
                 return placed
             preferred = await self._still_alive(placed) if placed is not None else None
-            return await self._start(root, self._choose(root, preferred=preferred))
+            return await self._start(root, self._choose(root, preferred=preferred), lost=True)
 
     async def _still_alive(self, placed: Placement) -> str | None:
         """The node of a lost host, if it lives: its journal tells what the host has done. Else others go first."""
@@ -292,18 +292,18 @@ class Directory:
             raise HostUnavailable(root, f"no node that offers it has {LEAST_FREE_BYTES >> 20} MB of memory left")
         return best
 
-    async def _start(self, root: str, node: Node) -> Placement:
-        """Ends the host before, and starts one of the next epoch."""
+    async def _start(self, root: str, node: Node, *, lost: bool = False) -> Placement:
+        """Ends the host before, and starts one of the next epoch. `lost`: the one before does not answer."""
         host = self._hosts.new(node.name)
         try:
             epoch = await self._stored(root, lambda queries: queries.place_root(root, node.name, host))
         except HostUnavailable:
-            await self._hosts.stop(host)
+            await self._hosts.stop(host, lost=False)
             raise
         # From here on the host before begins no edit. What it has begun is known, and ends here, or there before that.
         before = self._placements.pop(root, None)
         if before is not None:
-            await self._hosts.stop(before.host)
+            await self._hosts.stop(before.host, lost=lost)
         begun = await self._stored(root, lambda queries: queries.host_edits(root))
         placement = Placement(root=root, epoch=epoch, node=node.name, host=host)
         try:

@@ -54,6 +54,15 @@ PING_S = 5.0
 """… and has this long to answer: a machine may be busy, and a host that ended is known by its connection at once."""
 
 
+SETTINGS = {
+    "RAY_USAGE_STATS_ENABLED": "0",
+    "RAY_timeout_ms_task_wait_for_death_info": "100",
+    "RAY_core_worker_internal_heartbeat_ms": "250",
+}
+"""Ray's, of all processes that call actors. A call of one that can't be reached fails at once: Ray would wait a second
+for the reason, and look only every second whether it is over."""
+
+
 def check_environment() -> None:
     """Raises ConfigError unless Ray authenticates by token: the environment must say so before Ray starts."""
     if os.environ.get("RAY_AUTH_MODE") != "token":
@@ -77,7 +86,7 @@ def connect(address: str, folder: str | None = None) -> None:
         ClusterError: no cluster answers there.
     """
     check_environment()
-    os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
+    os.environ.update(SETTINGS)
     keep_loopback()
     try:
         ray.init(address=address, namespace=NAMESPACE, log_to_driver=False, logging_level="error", _temp_dir=folder)

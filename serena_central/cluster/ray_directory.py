@@ -25,6 +25,9 @@ from serena_central.store.store import Store
 
 HOST_PREFIX = "host-"
 
+SPARES = 2
+"""Of each node. One takes longer to start than a lost host to be replaced: the next loss would wait for it."""
+
 
 @ray.remote(num_cpus=0, max_restarts=-1, max_task_retries=0)
 class DirectoryActor:
@@ -68,23 +71,24 @@ class DirectoryActor:
 
 
 class _RayHosts:
-    """Starts and ends hosts for the directory. Each node has a spare one, which has loaded its code and has no root:
+    """Starts and ends hosts for the directory. Each node has spare ones, which have loaded their code and have no root:
     a lost host is replaced without a second of imports."""
 
     def __init__(self) -> None:
-        self._spares: dict[str, str] = {}
+        self._spares: dict[str, list[str]] = {}
+        """Node → its spare hosts, the oldest first."""
         self._earlier = {name for name in ray.util.list_named_actors() if name.startswith(HOST_PREFIX)}
 
     def prepare(self, node: str) -> None:
-        self._spares[node] = self._created(node)
+        self._spares[node] = [self._created(node) for _ in range(SPARES)]
 
     def agent(self, node: str) -> str | None:
-        """Its spare host."""
-        return self._spares.get(node)
+        """Its oldest spare host."""
+        spares = self._spares.get(node)
+        return spares[0] if spares else None
 
     async def is_alive(self, node: str) -> bool:
-        """By its spare host."""
-        name = self._spares.get(node)
+        name = self.agent(node)
         actor = self._alive(name) if name is not None else None
         if actor is None:
             return False
@@ -94,10 +98,9 @@ class _RayHosts:
         return False
 
     def new(self, node: str) -> str:
-        name = self._spares.pop(node, None)
-        if name is None or self._alive(name) is None:
-            name = self._created(node)
-        self.prepare(node)
+        living = [name for name in self._spares.get(node, []) if self._alive(name) is not None]
+        living += [self._created(node) for _ in range(SPARES + 1 - len(living))]
+        name, *self._spares[node] = living
         return name
 
     async def start(self, placement: Placement, home: str, begun: list[bytes]) -> None:
@@ -123,12 +126,12 @@ class _RayHosts:
             return ray.get_actor(name, namespace=NAMESPACE)
         return None
 
-    async def stop(self, host: str) -> None:
+    async def stop(self, host: str, *, lost: bool) -> None:
         actor = self._alive(host)
         if actor is None:
             return
-        with anyio.move_on_after(2.0):
-            with suppress(RayActorError, RayTaskError):
+        if not lost:
+            with anyio.move_on_after(2.0), suppress(RayActorError, RayTaskError):
                 await actor.end.remote()
         ray.kill(actor)
 

@@ -57,7 +57,7 @@ _SINGLE_PORTS = (
 )
 
 LEAST_PORTS = len(_SINGLE_PORTS) + 10
-"""Each project host needs one, too, and so do its spare and every program that asks the cluster."""
+"""Each project host needs one, too, and so do its spares and every program that asks the cluster."""
 
 
 @dataclass(frozen=True)
@@ -207,7 +207,7 @@ def _command(node: RayNode, folder: Path) -> list[str]:
 
 def _environment() -> dict[str, str]:
     return {
-        "RAY_USAGE_STATS_ENABLED": "0",
+        **ray_cluster.SETTINGS,
         "RAY_AUTH_MODE": "token",
         "RAY_worker_niceness": "0",  # by default they are nice, and would wait for whatever else the machine does
         "PYTHONUNBUFFERED": "1",

@@ -49,8 +49,8 @@ class Recorded:
         self.running[placement.host] = placement.node
         self.log.append(f"start {placement.root} {placement.epoch} {placement.node}")
 
-    async def stop(self, host: str) -> None:
-        self.log.append(f"stop {self.running.pop(host, 'what never ran')}")
+    async def stop(self, host: str, *, lost: bool) -> None:
+        self.log.append(f"{'kill' if lost else 'stop'} {self.running.pop(host, 'what never ran')}")
 
     def end_others(self, placed: set[str]) -> None:
         self.left = placed
@@ -110,6 +110,7 @@ async def test_a_lost_host_is_replaced_once_under_the_next_epoch(cluster: Cluste
     assert second.epoch == first.epoch + 1
     assert await cluster.directory.place("/src/shop", first.epoch) == second  # another front, which lost the same one
     assert list(cluster.hosts.running.values()) == ["a"]
+    assert cluster.hosts.log.count("kill a") == 1  # it would not answer if it were asked to end
 
 
 async def test_a_lost_host_comes_back_on_its_node_whose_journal_tells_what_it_did_unless_that_is_dead(
