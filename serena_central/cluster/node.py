@@ -28,7 +28,7 @@ logger = logging.getLogger(__name__)
 ANNOUNCED_EVERY_S = 1.0
 
 JOIN_S = 60.0
-"""How long the directory may take to be there."""
+"""How long the directory may take to be there and to answer."""
 
 
 async def serve_node(name: str, ray: RayNode, patterns: Sequence[str]) -> None:
@@ -56,9 +56,8 @@ async def running_node(
 ) -> AsyncGenerator[DirectoryClient]:
     """A node that is part of its cluster while the block is open."""
     async with connected(replace(ray, resource=resource_of(name))):
-        directory = await _directory(ray.address, name, places, begins=ray.head_port is not None)
+        directory = await _joined(ray.address, name, places, patterns, begins=ray.head_port is not None)
         try:
-            await _announce(directory, name, places, patterns)
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(_announcing, directory, name, places, patterns)
                 yield directory
@@ -68,13 +67,15 @@ async def running_node(
                 await directory.leave(name)
 
 
-async def _directory(address: str, name: str, places: Places, *, begins: bool) -> DirectoryClient:
-    """Waits until the directory is there: the head may still be starting it."""
+async def _joined(address: str, name: str, places: Places, patterns: Sequence[str], *, begins: bool) -> DirectoryClient:
+    """Waits until the directory knows the node: the head may still be starting it."""
     problem = ClusterError(f"No Ray cluster answers at {address}.")
     with anyio.move_on_after(JOIN_S):
         while True:
             try:
-                return DirectoryClient.made(places.home, name) if begins else DirectoryClient.found()
+                directory = DirectoryClient.made(places.home, name) if begins else DirectoryClient.found()
+                await _announce(directory, name, places, patterns)
+                return directory
             except ClusterError as error:
                 problem = error
                 await anyio.sleep(0.5)
