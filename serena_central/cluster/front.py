@@ -141,7 +141,7 @@ class ClusterFront:
             unit = _around(name, offered)
             if unit is not None:
                 return unit
-        fitting = [root for root in offered if Path(root).name == name]
+        fitting = [root for root in offered if root.rpartition("/")[2] == name]
         if len(fitting) != 1:
             raise UnknownProject(name, fitting or offered)
         return fitting[0]
@@ -258,7 +258,8 @@ class ClusterFront:
 
 def _around(place: str, offered: list[str]) -> str | None:
     path = Path(os.path.expanduser(place))  # noqa: PTH111 - no file is looked at but the password file
-    return next((root for root in offered if path.is_relative_to(root)), None)
+    around = {str(path), *map(str, path.parents)}
+    return next((root for root in offered if root in around), None)
 
 
 def _for(run: ToolRun, named: list[str] | None) -> ToolRun:
