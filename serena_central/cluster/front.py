@@ -57,7 +57,7 @@ class ClusterFront:
         self._local = local
         self._directory = directory
         store, name = services.store, services.settings.front_name
-        self._shared = SharedCalls(store, name) if store.shared else None
+        self._shared = SharedCalls(store, name)
         self._wires: dict[str, HostWire] = {}
         self._roots: list[str] = []
         self._roots_until = 0.0
@@ -65,7 +65,7 @@ class ClusterFront:
     async def run(self, tool: Tool, run: ToolRun, reply: ToolReply) -> Answer:
         """
         Raises:
-            NotReady: another front may have sent the call, and the database can't be asked.
+            NotReady: the call may have been sent before, and the database can't be asked.
             SeveralHosts: an edit means projects of several hosts.
             HostUnavailable: no node can hold the project.
             HostLost: a host was lost, and it is unknown what its run did.
@@ -186,8 +186,8 @@ class ClusterFront:
     async def _at(
         self, placement: Placement, tool: Tool, run: ToolRun, reply: ToolReply, shared: SharedCalls | None
     ) -> Answer:
-        """Runs it on the host of a placement. A call that other fronts may be sent, too (`shared`), is run
-        on one node alone, whose journal knows it.
+        """Runs it on the host of a placement. A call that clients may send again, to other fronts, too (`shared`), is
+        run on one node alone, whose journal knows it.
 
         Raises:
             HostGone

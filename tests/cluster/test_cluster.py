@@ -3,12 +3,18 @@
 import json
 import os
 import signal
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import asynccontextmanager
 from pathlib import Path
 
+import anyio
+import anyio.to_thread
+import httpx
 import psutil
 import pytest
 
-from tests.cluster.conftest import RunningCluster, until
+from tests.cluster.conftest import PATIENCE_S, SHOP, RunningCluster, until
+from tests.support.mcp import RawClient, messages_in, text_of
 
 pytestmark = pytest.mark.cluster
 
@@ -132,18 +138,54 @@ def test_what_no_node_has_is_an_error_and_not_a_wait(cluster: RunningCluster, tm
     assert "no project" in refused.text
 
 
-def test_a_killed_node_is_replaced_by_another_that_has_the_folder(cluster: RunningCluster) -> None:
+@asynccontextmanager
+async def sending(cluster: RunningCluster) -> AsyncGenerator[Callable[[], Awaitable[str]]]:
+    """Sends one and the same edit, and returns what it was answered."""
+    token = (cluster.folder / "front/home/token").read_text().strip()
+    edit = {"name_path": "helper", "relative_path": "cart.py", "body": "def added() -> int:\n    return 2\n"}
+    async with httpx.AsyncClient(
+        base_url=cluster.url, headers={"authorization": f"Bearer {token}"}, timeout=PATIENCE_S
+    ) as http:
+
+        async def send() -> str:
+            call = {"name": "insert_after_symbol", "arguments": {**edit, "project": "shop"}}
+            request = RawClient(http, "modern").request("tools/call", call)
+            request.headers.update({"x-serena-call": "c-1", "x-serena-session": "of-an-agent"})
+            return text_of(messages_in((await http.send(request)).text)[-1]["result"])
+
+        yield send
+
+
+def running(cluster: RunningCluster) -> int:
+    return cluster.get("/api/v1/stats").json()["running"]
+
+
+@pytest.mark.anyio
+async def test_a_killed_node_is_replaced_by_another_that_has_the_folder_and_makes_no_edit_that_was_sent_to_the_first(
+    cluster: RunningCluster,
+) -> None:
     """The last test: node b is gone after it."""
     root = cluster.project("shop")
     address = f"127.0.0.1:{cluster.port}"
     moved = cluster.command("cluster", "move", str(root), "--to", "b", "--cluster", address, "--json")
     assert moved.returncode == 0, moved.stderr
     assert json.loads(moved.stdout)["node"] == "b"
+    cluster.call("find_symbol", name_path_pattern="Cart", project="shop")
+    host = psutil.Process(cluster.host(root)["state"]["pid"])
     node = cluster.processes.pop("b")
     below = psutil.Process(node.pid).children(recursive=True)
-    os.kill(node.pid, signal.SIGKILL)
-    assert names(cluster.call("find_symbol", name_path_pattern="Cart", project="shop")) == ["Cart"]
-    assert cluster.host(root)["node"] == "a"
+    async with sending(cluster) as send:
+        host.suspend()  # so that nobody can know whether it has made the edit
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(send)
+            await anyio.to_thread.run_sync(until, lambda: running(cluster) == 1)
+            tasks.cancel_scope.cancel()
+        until(lambda: running(cluster) == 0)
+        os.kill(node.pid, signal.SIGKILL)
+        assert names(cluster.call("find_symbol", name_path_pattern="Cart", project="shop")) == ["Cart"]
+        assert cluster.host(root)["node"] == "a"
+        assert "It is unknown whether" in await send()
+        assert (root / "cart.py").read_text() == SHOP
     _, left = psutil.wait_procs(below, 15)
     assert left == []  # nothing of the node lives on
     node.wait(5)
