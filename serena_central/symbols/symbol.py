@@ -205,13 +205,15 @@ def flatten(tree: Sequence[DocumentSymbol], *, cut: bool = False) -> FileSymbols
 def _flatten(siblings: Sequence[DocumentSymbol], container: int, symbols: list[Symbol]) -> None:
     siblings = _brought_home(siblings)
     count = Counter((sibling.scope, sibling.name) for sibling in siblings)
-    seen: Counter[tuple[tuple[str, ...], str]] = Counter()
+    seen: dict[tuple[tuple[str, ...], str], int] = {}
     for sibling in siblings:
         if len(symbols) >= MOST_SYMBOLS:
             return
         key = sibling.scope, sibling.name
-        overload = seen[key] if count[key] > 1 else None
-        seen[key] += 1
+        overload = None
+        if count[key] > 1:
+            overload = seen.get(key, 0)
+            seen[key] = overload + 1
         place = len(symbols)
         symbols.append(
             Symbol(

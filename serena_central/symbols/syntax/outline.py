@@ -147,7 +147,8 @@ def _symbols(
         cursor.set_byte_range(*within)
     may_be_lost = root.has_error and identifier in unparsed_variables.LANGUAGES
     marks = _marks(cursor.matches(root), _patterns(identifier), skim.text, may_be_lost=may_be_lost)
-    return named(_nested(marks, _Places(source, skim, marks), _namespaces(marks) if identifier in OF_CLASSES else None))
+    positions = _positions(source, skim, marks)
+    return named(_nested(marks, positions, _namespaces(marks) if identifier in OF_CLASSES else None))
 
 
 def _is_deeper(root: Node, levels: int) -> bool:
@@ -258,33 +259,31 @@ def _blank_before(source: bytes, offset: int) -> int:
     return offset
 
 
-class _Places:
-    """Positions, in code points of a text, of the byte offsets that marks name in what is left of it."""
-
-    def __init__(self, source: bytes, skim: Skim, marks: Iterable[_Mark]) -> None:
-        if b"\r" in source:
-            source = source.replace(b"\r\n", b" \n").replace(b"\r", b"\n")  # other line ends at the same offsets
-        self._known: dict[int, Position] = {}
-        places = {place for mark in marks for place in (mark.start, -mark.inverse_end, mark.name_start)}
-        is_ascii = source.isascii()
-        line0 = column = before = 0
-        for place, byte in skim.traced(sorted(places)):
-            if lines := source.count(b"\n", before, byte):
-                line0, column = line0 + lines, 0
-                before = source.rfind(b"\n", before, byte) + 1
-            column += byte - before if is_ascii else len(source[before:byte].decode())
-            self._known[place] = Position(line0, column)
-            before = byte
-
-    def at(self, place: int) -> Position:
-        return self._known[place]
+def _positions(source: bytes, skim: Skim, marks: Iterable[_Mark]) -> dict[int, Position]:
+    """The byte offsets that marks name in what is left of a text → their positions, in code points of the text."""
+    if b"\r" in source:
+        source = source.replace(b"\r\n", b" \n").replace(b"\r", b"\n")  # other line ends at the same offsets
+    positions: dict[int, Position] = {}
+    places = {place for mark in marks for place in (mark.start, -mark.inverse_end, mark.name_start)}
+    is_ascii = source.isascii()
+    line0 = column = before = 0
+    for place, byte in skim.traced(sorted(places)):
+        if lines := source.count(b"\n", before, byte):
+            line0, column = line0 + lines, 0
+            before = source.rfind(b"\n", before, byte) + 1
+        column += byte - before if is_ascii else len(source[before:byte].decode())
+        positions[place] = Position(line0, column)
+        before = byte
+    return positions
 
 
 def _namespaces(marks: Iterable[_Mark]) -> frozenset[str]:
     return frozenset(mark.name for mark in marks if mark.kind is SymbolKind.NAMESPACE)
 
 
-def _nested(marks: Sequence[_Mark], places: _Places, namespaces: frozenset[str] | None) -> list[DocumentSymbol]:
+def _nested(
+    marks: Sequence[_Mark], positions: Mapping[int, Position], namespaces: frozenset[str] | None
+) -> list[DocumentSymbol]:
     """`namespaces`: of the text, where a function's name may have a class before it."""
     roots: list[DocumentSymbol] = []
     some_once = any(mark.pattern.is_once for mark in marks)
@@ -300,11 +299,10 @@ def _nested(marks: Sequence[_Mark], places: _Places, namespaces: frozenset[str] 
                 continue
             known.add((mark.name, mark.kind, code))
         kind = _kind(mark, around[-1][0] if around else None, namespaces)
-        name = places.at(mark.name_start)
+        name = positions[mark.name_start]
         selection = Range(name, Position(name.line0, name.column + len(mark.name)))
-        symbol = DocumentSymbol(
-            mark.name, kind, Range(places.at(mark.start), places.at(mark.end)), selection, "", [], mark.scope
-        )
+        whole = Range(positions[mark.start], positions[-mark.inverse_end])
+        symbol = DocumentSymbol(mark.name, kind, whole, selection, "", [], mark.scope)
         _put(symbol, mark, around, roots)
         around.append((mark if mark.kind is None or mark.kind is kind else mark._replace(kind=kind), symbol))
     return roots
