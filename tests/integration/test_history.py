@@ -1,6 +1,7 @@
 """The history of edits over real HTTP: events, /api/v1/edits, undo, and what a session is told of its own changes."""
 
 import json
+import time
 from collections.abc import AsyncGenerator
 from pathlib import Path
 from typing import Any
@@ -137,3 +138,17 @@ async def test_a_session_is_told_what_it_changed_and_nothing_else(http: httpx.As
     assert [one["edit"] for one in summed["edits"]] == [kept]
     assert f"{undone} was undone by ada" in notes
     assert (await summary("nobody"))[0] == "This session has made no changes."
+
+
+async def test_a_sessions_edits_are_undone_also_if_the_clock_was_set_back_between_them(
+    http: httpx.AsyncClient, file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before, real = file.read_bytes(), time.time
+    edits = [await edit(http, file, "first", "def first():\n    return 10", session="before-and-after")]
+    with monkeypatch.context() as clock:
+        clock.setattr("time.time", lambda: real() - 600)
+        edits.append(await edit(http, file, "first", "def first():\n    return 11", session="before-and-after"))
+    answer = (await http.post("/api/v1/sessions/before-and-after/undo")).json()
+
+    assert (answer["undone"], answer["refused"]) == (edits[::-1], {})
+    assert file.read_bytes() == before

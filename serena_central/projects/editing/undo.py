@@ -79,6 +79,17 @@ async def undo_session(
     undone: list[str] = []
     refused: dict[str, SerenaCentralError] = {}
     behind: tuple[float, str] | None = None
+
+    async def succeeds(operation: str) -> bool:
+        try:
+            await undo(operation, history, projects, by=by)
+        except SerenaCentralError as error:
+            refused[operation] = error
+            return False
+        refused.pop(operation, None)
+        undone.append(operation)
+        return True
+
     while True:
         rows = await history.edits(EditFilter(session=session, since=since, behind=behind, limit=MOST_OF_SESSION))
         earlier = await history.undone([row.id for row in rows])
@@ -87,14 +98,14 @@ async def undo_session(
                 continue
             if len(undone) == MOST_OF_SESSION:
                 return UndoneEdits(undone, refused, more=True)
-            try:
-                await undo(operation, history, projects, by=by)
-                undone.append(operation)
-            except SerenaCentralError as error:
-                refused[operation] = error
+            await succeeds(operation)
         if len(rows) < MOST_OF_SESSION:
-            return UndoneEdits(undone, refused, more=False)
+            break
         behind = (rows[-1].at, rows[-1].id)
+    # Where the clock was set back, an edit is later than its time says, and those below it were refused before it.
+    while undone and any([await succeeds(operation) for operation in list(refused)]):
+        pass
+    return UndoneEdits(undone, refused, more=False)
 
 
 async def _undo(row: EditRow, history: EditHistory, projects: ProjectRegistry, author: Author) -> Edited:
