@@ -122,13 +122,13 @@ test-upstreams: setup build/upstreams/node_modules build/upstreams/python
 	$(BIN)/python -m pytest -n 2 -m upstreams tests/upstreams $(ARGS)
 
 # Real Ray on loopback, in an environment of its own: nodes and hosts are killed, stopped and moved; some minutes. A file
-# system in user space, which root can mount, stands for a shared one. With ARGS="-m slow" two fronts, HAProxy and
-# PostgreSQL, of which two at once are killed; SERENA_TORTURE_PAIRS=20 kills that many more pairs, by chance.
+# system in user space, which root can mount, stands for a shared one. Of two fronts, HAProxy, two nodes and PostgreSQL
+# two at once are killed; SERENA_TORTURE_PAIRS=20 kills that many more pairs, by chance.
 test-cluster: build/cluster/python/.ready servers
 	scripts/get-postgresql
 	scripts/get-haproxy
 	scripts/get-bindfs
-	build/cluster/python/bin/python -m pytest -m "cluster and not slow" tests/cluster $(ARGS)
+	build/cluster/python/bin/python -m pytest -m cluster tests/cluster $(ARGS)
 
 build/cluster/python/.ready: pyproject.toml uv.lock | $(UV)
 	VIRTUAL_ENV= UV_PROJECT_ENVIRONMENT=build/cluster/python $(UV) sync --frozen --quiet --inexact --extra cluster

@@ -73,6 +73,9 @@ TEST_S = 240
 """The bound of a test that awaits: it fails and names itself, and the fixtures that it shares live on. What this cannot
 end (a loop that never awaits, a fixture that hangs) ends by pytest-timeout, and its worker with it."""
 
+ENDING_S = 30
+"""What remains to a test with a bound of its own (the marker `timeout`), to end before pytest-timeout comes."""
+
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
@@ -81,13 +84,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if item.get_closest_marker("slow"):
             item.add_marker(pytest.mark.timeout(3600))
         elif isinstance(item, pytest.Function) and inspect.iscoroutinefunction(item.obj):
-            item.obj = _bounded(item.obj)
+            own = item.get_closest_marker("timeout")
+            item.obj = _bounded(item.obj, TEST_S if own is None else own.args[0] - ENDING_S)
 
 
-def _bounded(test: Callable[..., Awaitable[None]]) -> Callable[..., Awaitable[None]]:
+def _bounded(test: Callable[..., Awaitable[None]], within_s: float) -> Callable[..., Awaitable[None]]:
     @functools.wraps(test)
     async def bounded(*arguments: Any, **named: Any) -> None:
-        with anyio.fail_after(TEST_S):
+        with anyio.fail_after(within_s):
             await test(*arguments, **named)
 
     return bounded
