@@ -23,13 +23,18 @@ async def life(tmp_path_factory: pytest.TempPathFactory) -> AsyncGenerator[Life]
         yield busy
 
 
+PARTS = 4
+"""In which all pages are looked at: together they take more than one test's time on a busy machine."""
+
+
+@pytest.mark.parametrize("part", range(PARTS))
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 async def test_every_page_is_readable_by_everybody_and_nothing_is_cut_off(
-    life: Life, person: OpenPage, scheme: str
+    life: Life, person: OpenPage, scheme: str, part: int
 ) -> None:
     found: dict[str, list[str]] = {}
     async with person(life.central, color_scheme=scheme, viewport=DESK, bypass_csp=True) as page:
-        for name, url in _pages(life).items():
+        for name, url in list(_pages(life).items())[part::PARTS]:
             await page.goto(url)
             found |= await unreadable(page, f"{name}-{scheme}")
     assert found == {}
