@@ -75,9 +75,9 @@ class Turns:
     def spied(self, monkeypatch: pytest.MonkeyPatch, part: Any, name: str) -> None:
         asked = getattr(part, name)
 
-        def ask(path: str, *more: Any) -> Any:
+        def ask(path: str, *more: Any, **named: Any) -> Any:
             self.at.setdefault(name, []).append(self.count)
-            return asked(path, *more)
+            return asked(path, *more, **named)
 
         monkeypatch.setattr(part, name, ask)
 
@@ -130,11 +130,10 @@ async def test_others_run_while_symbols_of_many_files_are_decoded(
         project = await central.projects.open(alike)
         await project.find("same")
         async with Turns() as turns:
-            turns.spied(monkeypatch, project.index, "file")
-            assert len((await project.find("same")).hits) == FILES
-            assert turns.apart == {"file": FILES}
-            turns.at.clear()
             turns.spied(monkeypatch, project.index, "decoded")
+            assert len((await project.find("same")).hits) == FILES
+            assert turns.apart == {"decoded": FILES}
+            turns.at.clear()
             overview, _ = await project.overview(".")
             assert len(overview) == FILES + 1
             assert turns.at == {}  # until they are shown
@@ -187,11 +186,11 @@ async def test_a_symbol_that_moves_while_others_have_their_turn_is_found(
         project = await central.projects.open(alike)
         await project.find("same")
         seen: list[str] = []
-        asked = project.index.file
+        asked = project.index.decoded
 
-        def file(path: str) -> Any:
+        def decoded(path: str, *more: Any, **named: Any) -> Any:
             seen.append(path)
-            return asked(path)
+            return asked(path, *more, **named)
 
         async def move() -> None:
             while not seen:
@@ -202,7 +201,7 @@ async def test_a_symbol_that_moves_while_others_have_their_turn_is_found(
             await project.tree.fresh()
             assert seen[-1] < last.name  # it was not looked at yet
 
-        monkeypatch.setattr(project.index, "file", file)
+        monkeypatch.setattr(project.index, "decoded", decoded)
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(move)
             found = await project.find("same")

@@ -116,7 +116,8 @@ async def test_a_server_deletes_old_transcripts_of_its_own_and_archives_those_of
     own = writer.folder / "2026-01-01.jsonl"
     for file in (client, own):
         os.utime(file, (at.timestamp(), at.timestamp()))
-    archive = tmp_path / "home" / "home" / "transcript-archive" / "claude-code" / "p" / "s-1.jsonl.gz"
+    archived = tmp_path / "home" / "home" / "transcript-archive" / "claude-code" / client.relative_to("/")
+    archive = archived.with_name("s-1.jsonl.gz")
     async with running_parts(tmp_path / "home", {"archive_transcripts": archives}):
         with anyio.fail_after(20):
             while own.exists() or archive.exists() != archives:
