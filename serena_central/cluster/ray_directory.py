@@ -70,56 +70,73 @@ class DirectoryActor:
         return self._directory.status()
 
 
+class _Spare:
+    """A host without a root. Its first answer says that it has loaded its code, and opens the way to it, for which Ray
+    takes up to half a second: where a host was lost, nobody is to wait for either."""
+
+    def __init__(self, node: str) -> None:
+        self.name = f"{HOST_PREFIX}{new_call_id()}"
+        options = {"name": self.name, "namespace": NAMESPACE, "lifetime": "detached"}
+        self.actor = HostActor.options(**options, resources={resource_of(node): 0.0001}).remote()
+        self._first_answer = self.actor.ping.remote().future()
+
+    @property
+    def ready(self) -> bool:
+        """Whether it has answered."""
+        return self._first_answer.done() and self._first_answer.exception() is None
+
+
 class _RayHosts:
     """Starts and ends hosts for the directory. Each node has spare ones, which have loaded their code and have no root:
     a lost host is replaced without a second of imports."""
 
     def __init__(self) -> None:
-        self._spares: dict[str, list[str]] = {}
+        self._spares: dict[str, list[_Spare]] = {}
         """Node → its spare hosts, the oldest first."""
         self._earlier = {name for name in ray.util.list_named_actors() if name.startswith(HOST_PREFIX)}
 
     def prepare(self, node: str) -> None:
-        self._spares[node] = [self._created(node) for _ in range(SPARES)]
+        self._spares[node] = [_Spare(node) for _ in range(SPARES)]
 
     def agent(self, node: str) -> str | None:
-        """Its oldest spare host."""
-        spares = self._spares.get(node)
-        return spares[0] if spares else None
+        """Its oldest spare host that is ready, else the oldest."""
+        spares = self._ordered(node)
+        return spares[0].name if spares else None
 
     async def is_alive(self, node: str) -> bool:
-        name = self.agent(node)
-        actor = self._alive(name) if name is not None else None
-        if actor is None:
+        spares = self._ordered(node)
+        if not spares:
             return False
         with suppress(RayActorError):
-            await actor.ping.remote()
+            await spares[0].actor.ping.remote()
             return True
         return False
 
     def new(self, node: str) -> str:
-        living = [name for name in self._spares.get(node, []) if self._alive(name) is not None]
-        living += [self._created(node) for _ in range(SPARES + 1 - len(living))]
-        name, *self._spares[node] = living
-        return name
+        living = [spare for spare in self._ordered(node) if self._alive(spare.name) is not None]
+        first, *self._spares[node] = living or [_Spare(node)]
+        return first.name
+
+    def _ordered(self, node: str) -> list[_Spare]:
+        return sorted(self._spares.get(node, []), key=lambda spare: not spare.ready)
+
+    def _refill(self, node: str) -> None:
+        spares = self._spares.setdefault(node, [])
+        spares += [_Spare(node) for _ in range(SPARES - len(spares))]
 
     async def start(self, placement: Placement, home: str, begun: list[bytes]) -> None:
         actor = self._alive(placement.host)
-        if actor is None:
-            raise HostUnavailable(placement.root, "its host ended before it started")
         try:
+            if actor is None:
+                raise HostUnavailable(placement.root, "its host ended before it started")
             value_of(await actor.start.remote(msgspec.msgpack.encode(placement), home, begun))
         except (RayActorError, RayTaskError) as error:
             raise HostUnavailable(placement.root, f"its host ended while it started: {error}") from error
         except BaseException:
             ray.kill(actor)
             raise
-
-    def _created(self, node: str) -> str:
-        name = f"{HOST_PREFIX}{new_call_id()}"
-        options = {"name": name, "namespace": NAMESPACE, "lifetime": "detached"}
-        HostActor.options(**options, resources={resource_of(node): 0.0001}).remote()
-        return name
+        finally:
+            self._refill(placement.node)  # not before: to load its code it would take the CPU from the one that starts
 
     def _alive(self, name: str) -> Any:
         with suppress(ValueError):
