@@ -39,9 +39,10 @@ WRITERS = 4
 
 
 class Written(NamedTuple):
-    """A file as it was written: its stamp, and the digest of its content."""
+    """A file as it was written: its stamp, None if it was deleted at once by another program; and the digest of its
+    content."""
 
-    stamp: Stamp
+    stamp: Stamp | None
     digest: str
     detached: int = 0
     """Other names of the file (hard links), which keep the old text."""
@@ -285,9 +286,9 @@ class _Transaction:
         written: dict[Path, Written] = {}
         for step in self._steps:
             place = self._folders.place(step.path)
-            if step.new is not None and (stamp := place.stamp()) is not None:
+            if step.new is not None:
                 detached = self._files.other_names.get(step.path, 0)
-                written[Path(place.path)] = Written(stamp, step.new, detached)
+                written[Path(place.path)] = Written(place.stamp(), step.new, detached)
         folders = (self._folders.place(step.path).folder for step in self._steps)
         for folder in {id(folder): folder for folder in folders}.values():
             self._disk.sync_folder(folder)

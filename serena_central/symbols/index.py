@@ -338,7 +338,7 @@ class SymbolIndex:
         """Whether symbols of an indexed file are left out: they are too many, or nested too deeply."""
         return self._entries[path].cut
 
-    def of_text(self, path: str, stamp: Stamp) -> FileSymbols | None:
+    def of_text(self, path: str, stamp: Stamp | None) -> FileSymbols | None:
         """The symbols of a file, if they are known and belong to the text that has this stamp."""
         entry = self._entries.get(path)
         return self.file(path) if entry is not None and entry.stamp == stamp else None

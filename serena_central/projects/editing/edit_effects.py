@@ -177,7 +177,7 @@ class EditEffects:
         for path in followed:
             change = written[path]
             symbols = self._index.of_text(path, outcome[self._root / path].stamp)
-            if symbols is None:  # the server is slow, or somebody has written the file again
+            if symbols is None:  # the server is slow, or somebody has written or deleted the file again
                 unknown.append(path)
             else:
                 known = before.get(self._inside(change.path))

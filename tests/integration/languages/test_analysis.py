@@ -135,11 +135,24 @@ CPP = Seeded(
 )
 
 
+ATTEMPTS = 4
+
+
 async def parsed(client: Asker, tool: str, **arguments: Any) -> Any:
     """The answer of a call that must succeed; data files that no server answers for may be noted."""
     result = await client.result(tool, **arguments)
     assert not result["isError"], result
     return json.loads(result["content"][0]["text"])
+
+
+async def whole(client: Asker, tool: str, **arguments: Any) -> Any:
+    """The answer as it is once it lacks nothing: on a busy machine, a server may still read the project at first, and
+    the answer says so."""
+    for _ in range(ATTEMPTS):
+        answer = await parsed(client, tool, seconds=200, **arguments)
+        if not any("possibly incomplete" in note or "Out of time" in note for note in answer.get("notes", ())):
+            break
+    return answer
 
 
 @pytest.mark.parametrize("seeded", [PYTHON, TYPESCRIPT, GO, RUST, CPP], ids=lambda seeded: seeded.language)
@@ -152,9 +165,9 @@ async def test_what_was_put_in_is_found_and_nothing_else(seeded: Seeded, tmp_pat
         file = root / seeded.appended[0]
         file.write_text(file.read_text() + seeded.appended[1])
     async with asker(tmp_path, root) as client:
-        graph = await parsed(client, "dependency_graph", format="json")
-        assert [cycle["name"] for cycle in graph["analysis"]["cycles"]] == list(seeded.cycles)
-        unused = (await parsed(client, "find_unused_symbols"))["unused"]
+        graph = await whole(client, "dependency_graph", format="json")
+        assert [cycle["name"] for cycle in graph["analysis"]["cycles"]] == list(seeded.cycles), graph["notes"]
+        unused = (await whole(client, "find_unused_symbols"))["unused"]
         assert [f"{one['relative_path']}: {one['name_path']} {one['confidence']}" for one in unused] == list(
             seeded.unused
         )

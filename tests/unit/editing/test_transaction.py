@@ -25,7 +25,7 @@ from serena_central.editing import journal
 from serena_central.editing.change import FileChange, Operation
 from serena_central.editing.journal import Entry, Journal, Past
 from serena_central.editing.transaction import Applier
-from serena_central.files.text import read_text
+from serena_central.files.text import digest_of, read_text
 from tests.support.editing import FailingDisk, applier_in, contents, operation, replacing
 
 pytestmark = pytest.mark.anyio
@@ -476,6 +476,23 @@ async def test_a_file_that_changes_right_before_its_rename_is_left_alone(root: P
         await applier.apply(operation(replacing(root / "a", "x"), replacing(root / "b", "x")))
 
     assert contents(root) == {"a": "old a\n", "b": "somebody's\n", "c": "old c\n"}
+
+
+async def test_a_file_that_is_deleted_right_after_its_rename_was_written_all_the_same(
+    root: Path, tmp_path: Path
+) -> None:
+    def fault(what: str, path: Path) -> None:
+        if (what, path.name) == ("replace", "b"):
+            (root / "a").unlink()
+
+    with applier_in(tmp_path / "home", FailingDisk(fault)) as applier:
+        written = await applier.apply(operation(replacing(root / "a", "x"), replacing(root / "b", "x")))
+
+    assert contents(root) == {"b": "x", "c": "old c\n"}
+    assert {path.name: (one.stamp is None, one.digest) for path, one in written.items()} == {
+        "a": (True, digest_of(b"x")),
+        "b": (False, digest_of(b"x")),
+    }
 
 
 class Grants:
