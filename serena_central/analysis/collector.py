@@ -90,7 +90,7 @@ class Collector:
         """
         async with self._one:
             report("reading symbols")
-            files, gaps = await self._project.overview(path)
+            files, gaps = await self._project.overview(path, patient=True)
             question = f"{self._project.locate(path)}\0{sorted(kinds)}\0{within}"
             state = await state_of(self._project)
             collected = await self._as_before(question, state)

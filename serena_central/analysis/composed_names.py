@@ -18,7 +18,7 @@ async def put_together(project: Project, hit: Hit) -> str | None:
     files = [path for path in project.tree.files if project.languages.language_of(path) == language]
     for beginning in reversed(beginnings):
         maybe = await project.navigation.possible.holding(files, beginning)
-        found = await find_containing(project.root, maybe, beginning, encoding=project.languages.encoding)
+        found = (await find_containing(project.root, maybe, beginning, encoding=project.languages.encoding)).files
         for path in sorted(found):
             if (line0 := await _string_with(project, path, beginning)) is not None:
                 return f"a string in {path}:{line0} holds the beginning of its name, {beginning}"

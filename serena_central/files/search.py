@@ -5,6 +5,7 @@ in time and size whatever the pattern is, and its notes say what is missing from
 and are passed over. Which files are asked is the caller's choice.
 """
 
+import math
 import re
 import threading
 import time
@@ -46,7 +47,10 @@ that were not in memory took 3.8 s (one thread: 10.2; eight: 3.3). Those that ar
 only compete for the interpreter: 55,000 took 1.6 s, with four threads 2.6."""
 
 READ_AT_ONCE = 500
-"""Files that one reader takes."""
+"""Files that one reader takes …"""
+
+COUNTED_AT_ONCE = 50
+"""… and of which it says at once that they are read."""
 
 WAITING = 2.0
 """A reader that takes so many times its CPU time waits for the disk, or for other programs."""
@@ -125,30 +129,63 @@ async def search(
         stop.set()
 
 
-async def find_containing(
-    root: Path, paths: Iterable[str], word: str, *, whole: bool = True, encoding: str | None = None
-) -> list[str]:
-    """`files_containing` in the order of `paths`; reads in a thread, in several where it waits for the disk."""
-    asked = list(paths)
-    parts = iter([asked[start : start + READ_AT_ONCE] for start in range(0, len(asked), READ_AT_ONCE)])
-    readers = 1
-    found: set[str] = set()
+class Containing(NamedTuple):
+    """Files that hold a word, and those that could not be read in time, both in the order asked."""
 
-    def look(some: Sequence[str]) -> bool:
+    files: list[str]
+    unread: list[str]
+
+
+async def find_containing(
+    root: Path,
+    paths: Iterable[str],
+    word: str,
+    *,
+    whole: bool = True,
+    encoding: str | None = None,
+    most_s: float = math.inf,
+) -> Containing:
+    """`files_containing`, as far as files can be read in `most_s`; in a thread, in several where it waits for the disk.
+
+    What a disk has not delivered by then is not waited for.
+    """
+    asked = list(paths)
+    parts = iter(_slices(asked, READ_AT_ONCE))
+    readers = 1
+    stop = threading.Event()
+    found: set[str] = set()
+    read: set[str] = set()
+    """What is in it is in `found`, too, if it belongs there."""
+
+    def look(part: Sequence[str]) -> bool:
         began, cpu_before = time.perf_counter(), time.thread_time()
-        found.update(files_containing(root, some, word, whole=whole, encoding=encoding))
+        for some in _slices(part, COUNTED_AT_ONCE):
+            if stop.is_set():
+                break
+            found.update(files_containing(root, some, word, whole=whole, encoding=encoding))
+            read.update(some)
         return time.perf_counter() - began > WAITING * (time.thread_time() - cpu_before)
 
-    async def read() -> None:
+    async def keep_looking() -> None:
         nonlocal readers
-        for some in parts:
-            if await anyio.to_thread.run_sync(look, some) and readers < READERS:
+        for part in parts:
+            if await anyio.to_thread.run_sync(look, part, abandon_on_cancel=True) and readers < READERS:
                 readers += 1
-                tasks.start_soon(read)
+                tasks.start_soon(keep_looking)
 
-    async with anyio.create_task_group() as tasks:
-        tasks.start_soon(read)
-    return [path for path in asked if path in found]
+    try:
+        with anyio.move_on_after(most_s):
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(keep_looking)
+    finally:
+        stop.set()
+    seen = set(read)  # a thread that still waits for the disk may add to `read`
+    holding = [path for path in asked if path in seen and path in found]
+    return Containing(holding, [path for path in asked if path not in seen] if len(seen) < len(asked) else [])
+
+
+def _slices(paths: Sequence[str], size: int) -> list[Sequence[str]]:
+    return [paths[start : start + size] for start in range(0, len(paths), size)]
 
 
 def files_containing(
@@ -236,28 +273,38 @@ def _search(
         read[0] = number
         return not stopped() and time.monotonic() < deadline
 
-    for block in _blocks(root, chosen, found, source, read, go_on):
-        if stopped():
-            break
-        try:
-            found.look(block)
-        except TimeoutError:
-            where = (
-                block.paths[0] if block.text_count == 1 else f"one of {block.text_count} files from {block.paths[0]} on"
-            )
-            result.notes.append(
-                f"incomplete: the search was stopped after {deadline_s:g} s in {where}; {read[0]} of {len(chosen)} "
-                "files were searched. Simplify the pattern or name fewer files."
-            )
-            break
-        if found.room <= 0:
-            result.notes.append(
-                f"truncated: the matches exceed {MAX_CHARS / 1e6:g} MB; {read[0] + block.text_count} of {len(chosen)} "
-                "files were searched. Narrow the search."
-            )
-            break
+    try:
+        for block in _blocks(root, chosen, found, source, read, go_on):
+            try:
+                found.look(block)
+            except TimeoutError:
+                where = (
+                    block.paths[0]
+                    if block.text_count == 1
+                    else f"one of {block.text_count} files from {block.paths[0]} on"
+                )
+                result.notes.append(
+                    f"incomplete: the search was stopped after {deadline_s:g} s in {where}; {read[0]} of {len(chosen)} "
+                    "files were searched. Simplify the pattern or name fewer files."
+                )
+                break
+            if found.room <= 0:
+                result.notes.append(
+                    f"truncated: the matches exceed {MAX_CHARS / 1e6:g} MB; {read[0] + block.text_count} of "
+                    f"{len(chosen)} files were searched. Narrow the search."
+                )
+                break
+    except _TimeIsUp:
+        result.notes.append(
+            f"incomplete: the search was stopped after {deadline_s:g} s; {read[0]} of {len(chosen)} files were "
+            "searched. Name fewer files, or search again: files that were read before are read sooner."
+        )
     result.hits = {path: result.hits[path] for path in chosen if path in result.hits}
     return result
+
+
+class _TimeIsUp(Exception):
+    """A search has to end before all its files are read."""
 
 
 def _blocks(
@@ -269,30 +316,42 @@ def _blocks(
     go_on: Callable[[int], bool],
 ) -> Iterator[Block]:
     """The texts of files: what is kept of them, then the others, one by one; without some that certainly have no match.
-    `read[0]`: how many files come before a block. What can't be read is noted."""
+    `read[0]`: how many files come before a block. What can't be read is noted.
+
+    Raises:
+        _TimeIsUp
+    """
     in_utf8 = found.request.encoding in (None, DEFAULT_ENCODING)
     needed = found.pattern.needed_bytes if in_utf8 else ()
     missing, behind = paths, 0
     if source is not None and in_utf8:
         blocks, missing = source.corpus.blocks(paths, source.stamps, go_on)
         for block in blocks:
-            read[0], behind = behind, behind + block.text_count
+            if not go_on(behind):
+                raise _TimeIsUp
+            behind += block.text_count
             yield from block.singly(needed) if found.one_by_one else (block,)
     for number, path in enumerate(missing, behind):
-        read[0] = number
-        if needed:
-            data = read_quickly(f"{root}/{path}")  # empty for a pipe, too, of which is to be told
-            if data and not data.startswith(WIDE_MARKS) and not holds_needed(data, needed):
-                continue
-        try:
-            text = _text(read_bytes(f"{root}/{path}")[0], path, found.request.encoding)
-        except PathNotFound:  # gone since it was listed
-            continue
-        except PathError as error:
-            found.result.notes.append(f"incomplete: {error}")
-            continue
+        if not go_on(number):
+            raise _TimeIsUp
+        text = _text_that_may_match(root, path, found, needed)
         if text is not None:
             yield Block.of(path, text)
+
+
+def _text_that_may_match(root: Path, path: str, found: "_Found", needed: Sequence[Sequence[bytes]]) -> bytes | None:
+    """What stands in a file; None if that is not text, or certainly has no match. What can't be read is noted."""
+    if needed:
+        data = read_quickly(f"{root}/{path}")  # empty for a pipe, too, of which is to be told
+        if data and not data.startswith(WIDE_MARKS) and not holds_needed(data, needed):
+            return None
+    try:
+        return _text(read_bytes(f"{root}/{path}")[0], path, found.request.encoding)
+    except PathNotFound:  # gone since it was listed
+        return None
+    except PathError as error:
+        found.result.notes.append(f"incomplete: {error}")
+        return None
 
 
 def _text(data: bytes, path: str, encoding: str | None) -> bytes | None:

@@ -67,7 +67,7 @@ class Vocabulary:
         async for some in paced(_pieces(asked)):
             unread |= self._unread(files, some)
         if sum(stamp.size for stamp in unread.values()) > READ_BYTES:
-            return await find_containing(self._root, asked, name, encoding=self._encoding)
+            return (await find_containing(self._root, asked, name, encoding=self._encoding)).files
         await self._read(unread)
         forms = [[hash(word) for word in _WORD.findall(form)] for form in encodings_of(name, self._encoding)]
         found = [await self._with(asked, words) for words in forms]

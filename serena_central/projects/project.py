@@ -5,7 +5,6 @@ than the call that asked for it; then the index or a language server answers. It
 """
 
 import logging
-import math
 import os
 import time
 from collections import Counter
@@ -48,7 +47,7 @@ from serena_central.projects.warming.project_warm_up import Warmed, warm
 from serena_central.store.index_cache import IndexCache
 from serena_central.symbols.finder import Finder, Found
 from serena_central.symbols.index import Hit, IndexedFiles, SymbolIndex
-from serena_central.symbols.indexing.incompleteness import PATIENT_S, Incompleteness
+from serena_central.symbols.indexing.incompleteness import Incompleteness
 from serena_central.symbols.indexing.indexer import Indexer
 from serena_central.symbols.indexing.policy import IndexingPolicy
 from serena_central.symbols.namepath import parse_pattern
@@ -370,13 +369,17 @@ class Project:
     # --- symbols -------------------------------------------------------------------------------------------------
 
     async def symbols_of(
-        self, paths: Sequence[str], *, most_s: float = math.inf
+        self, paths: Sequence[str], *, patient: bool = True
     ) -> tuple[IndexedFiles, list[Incompleteness]]:
-        """Symbols per root-relative file, for those that could be had in time; and what could not."""
-        until = anyio.current_time() + most_s
+        """Symbols per root-relative file, for those that could be had, unless `patient` those that are known soon; and
+        what could not."""
+        began = anyio.current_time()
         attempts_left = ATTEMPTS
         while True:
-            gaps = await self.indexer.ensure(paths, most_s=until - anyio.current_time())
+            if patient:
+                gaps = await self.indexer.ensure(paths)
+            else:
+                gaps = await self.indexer.ensure_in_time(paths, began=began)
             known = [path for path in paths if path in self.index]
             files = await self.index.files(known)
             if len(files) == len(known):
@@ -386,8 +389,8 @@ class Project:
             if not attempts_left:
                 return files, self.indexer.gaps(paths)
 
-    async def overview(self, path: str) -> tuple[IndexedFiles, list[Incompleteness]]:
-        """Symbols of a file, or of every file below a folder.
+    async def overview(self, path: str, *, patient: bool = False) -> tuple[IndexedFiles, list[Incompleteness]]:
+        """Symbols of a file, or of every file below a folder: what is known soon, or, if `patient`, of all files.
 
         Raises:
             PathError: the path can't be used, or it is a file that no language server knows.
@@ -396,14 +399,15 @@ class Project:
         inside = self.locate(path)
         if (self.root / inside).is_file():
             self._check_indexable(inside)
-            files, gaps = await self.symbols_of([inside], most_s=PATIENT_S)
+            files, gaps = await self.symbols_of([inside], patient=patient)
             if not files and not gaps:
                 raise PathNotFound(path)  # gone since it was located
             if not files:
                 raise PathRefused(f"{path!r} has no symbols available: {gaps[0].reason}")
             return files, gaps
         below = self.tree.below(inside)
-        return await self.symbols_of([file async for file in paced(below) if self.languages.is_searched(file)])
+        searched = [file async for file in paced(below) if self.languages.is_searched(file)]
+        return await self.symbols_of(searched, patient=patient)
 
     def _check_indexable(self, path: str) -> None:
         if not is_utf8(path):

@@ -5,7 +5,7 @@ text are the only ones that could define it, and they are asked first.
 """
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
@@ -17,11 +17,11 @@ from serena_central.core.errors import AmbiguousSymbol, SymbolNotFound
 from serena_central.core.lru import Lru
 from serena_central.core.pacing import paced
 from serena_central.core.quoting import escaped, quoted
-from serena_central.files.search import find_containing
+from serena_central.files.search import Containing, find_containing
 from serena_central.files.tree import Change, FileTree
 from serena_central.symbols.go_packages import of_package
 from serena_central.symbols.index import Hit, Hits, SymbolIndex, lies_within
-from serena_central.symbols.indexing.incompleteness import PATIENT_S, Incompleteness
+from serena_central.symbols.indexing.incompleteness import Incompleteness, not_read_yet
 from serena_central.symbols.indexing.indexer import Indexer
 from serena_central.symbols.namepath import Pattern, bare
 from serena_central.symbols.similar_names import FEW, nearest
@@ -48,6 +48,14 @@ FILES_WAITED_FOR = 500
 
 FILES_SHOWN = 2
 """Of one close name."""
+
+
+class _Late:
+    """Files that a find could not look at in time, of how many that were not indexed when it began."""
+
+    def __init__(self) -> None:
+        self.paths: set[str] = set()
+        self.of = 0
 
 
 class Found(NamedTuple):
@@ -82,33 +90,48 @@ class Finder:
         """Word (as a whole or a part) → files that were read without finding it, and have not changed since."""
         self._batches = 0
 
-    async def find(self, pattern: Pattern, within: str | None) -> Found:
-        """Symbols that fit in the whole root, or `within` a file or folder (root-relative; None: everywhere)."""
+    async def find(self, pattern: Pattern, within: str | None, *, patient: bool = False) -> Found:
+        """Symbols that fit in the whole root, or `within` a file or folder (root-relative; None: everywhere).
+
+        What is known soon, by the deadlines of the indexing policy; if `patient`, files are read for as long as a
+        caller may wait.
+        """
+        policy, began = self._indexer.policy, anyio.current_time()
+        until = began + policy.patient_s
+        look_until = until if patient else began + policy.look_s
         looked_at: set[str] = set()
+        late = _Late()
         asked = {within} if within is not None and within in self._tree.files else set[str]()
-        until = anyio.current_time() + PATIENT_S
-        await self._indexer.ensure(asked, most_s=PATIENT_S)
+        await self._ensure(asked, began, patient=patient)
         for _ in range(ROUNDS):
             await self._indexer.settle()
             # A file that was indexed may change while another is asked about, and is then pending like any other.
             pending = [path for path in self._pending(within) if path not in looked_at]
+            late.of = late.of or len(pending)
             if not pending:
                 hits = await self._matches(pattern, within)
                 if hits is not None:
-                    return self._found(hits or await self._in_go_package(pattern, within), within, asked)
+                    hits = hits or await self._in_go_package(pattern, within)
+                    return self._found(hits, within, asked, late)
                 continue
-            candidates = await self._candidates(pattern, pending)
+            candidates, unread = await self._candidates(pattern, pending, look_until - anyio.current_time())
+            late.paths.update(unread)
             looked_at.update(set(pending).difference(candidates))
             asked.update(candidates)
-            left_s = until - anyio.current_time()
-            await self._indexer.ensure(candidates, most_s=left_s)
+            await self._ensure(candidates, began, patient=patient)
             if anyio.current_time() >= until:
                 break
             looked_at.update(path for path in candidates if self._indexer.gave_up(path))
         else:
             asked.update(path for path in self._pending(within) if path not in looked_at)
         hits = await self._matches(pattern, within)
-        return self._found(self._index.find(pattern, within) if hits is None else hits, within, asked)
+        return self._found(self._index.find(pattern, within) if hits is None else hits, within, asked, late)
+
+    async def _ensure(self, paths: Collection[str], began: float, *, patient: bool) -> None:
+        if patient:
+            await self._indexer.ensure(paths, most_s=began + self._indexer.policy.patient_s - anyio.current_time())
+        else:
+            await self._indexer.ensure_in_time(paths, began=began)
 
     async def _matches(self, pattern: Pattern, within: str | None) -> Hits | None:
         """What the index has, with turns for others; None if files changed meanwhile, between which a symbol may have
@@ -126,9 +149,14 @@ class Finder:
         files = await anyio.to_thread.run_sync(of_package, self._root, set(hits.per_file), package)
         return hits.in_files(files.__contains__)
 
-    def _found(self, hits: Hits, within: str | None, asked: set[str]) -> Found:
+    def _found(self, hits: Hits, within: str | None, asked: set[str], late: _Late) -> Found:
         reached = hits.in_files(lambda path: self._reaches(within, path))
-        return Found(reached, self._indexer.gaps_within(within, asked))
+        gaps = self._indexer.gaps_within(within, asked)
+        # Those that hold the name, and those of which even that is not known: one figure.
+        unread = sum(gap.files for gap in gaps if gap.of)
+        if late.paths:
+            unread += len(late.paths.intersection(self._pending(within)))
+        return Found(reached, [*(gap for gap in gaps if not gap.of), *not_read_yet(unread, max(late.of, len(asked)))])
 
     def _reaches(self, within: str | None, path: str) -> bool:
         """Files that are read on demand alone are found when they are named."""
@@ -151,7 +179,7 @@ class Finder:
             SymbolNotFound: none matches; lists close matches, and files that could not be searched.
             AmbiguousSymbol: several match; lists them.
         """
-        hits, gaps = await self.find(pattern, within)
+        hits, gaps = await self.find(pattern, within, patient=True)  # another one may fit, too
         if len(hits) > 1:
             exact = [hit async for hit in paced(hits) if pattern.is_whole(hit.file.path(hit.place))]
             hits = exact if len(exact) == 1 else hits
@@ -179,12 +207,12 @@ class Finder:
         for lacking in self._lacking.values():
             lacking.difference_update(change.path for change in changes)
 
-    async def _candidates(self, pattern: Pattern, pending: list[str]) -> list[str]:
-        """Those pending files that could define what is asked for."""
+    async def _candidates(self, pattern: Pattern, pending: list[str], most_s: float) -> Containing:
+        """Those pending files that could define what is asked for, as far as they can be read in time."""
         # A name that is no single word (`<lambda>`, `operator ==`) is searched by its longest word.
         word = max(_WORD.findall(pattern.last.name), key=len, default="")
         if not word or len(pending) == 1:
-            return pending
+            return Containing(pending, [])
         whole = not pattern.substring and word == pattern.last.name
         lacking = self._lacking.get((word, whole)) or set()
         unread = [path for path in pending if path not in lacking]
@@ -194,12 +222,14 @@ class Finder:
         else:
             failed = []
         if not unread:
-            return failed
+            return Containing(failed, [])
         before = self._batches
-        found = await find_containing(self._root, unread, word, whole=whole, encoding=self._encoding)
-        if unread and self._batches == before:  # else a file may have changed after it was read
-            self._lacking[word, whole] = lacking.union(unread).difference(found)
-        return [*found, *failed]
+        found, late = await find_containing(
+            self._root, unread, word, whole=whole, encoding=self._encoding, most_s=max(most_s, 0.0)
+        )
+        if self._batches == before:  # else a file may have changed after it was read
+            self._lacking[word, whole] = lacking.union(unread).difference(found, late)
+        return Containing([*found, *failed], late)
 
     def _size(self, paths: Iterable[str]) -> int:
         stamps = map(self._tree.files.get, paths)

@@ -91,7 +91,7 @@ class SyntaxAccess:
             LanguageServerError: none of them could be read.
         """
         assert self._reader is not None, "grammar() found none"
-        texts = await anyio.to_thread.run_sync(self._contents, paths)
+        texts = await anyio.to_thread.run_sync(self._contents, paths, abandon_on_cancel=True)
         asked = [(one.identifier, one.source) for one in texts.values() if isinstance(one, _Content)]
         answers = iter(await self._reader.packed(asked))
         found: list[Read | LanguageServerError | PathError] = []

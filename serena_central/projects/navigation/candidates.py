@@ -70,7 +70,9 @@ class CandidateSearch:
         """Files that another language server, or none, reads, and that hold the name of `hit` as a word."""
         _, others = await self._files_by_server(hit.path)
         maybe = await self._vocabulary.holding(self._tree.files, others, hit.symbol.name)
-        return sorted(await find_containing(self._root, maybe, hit.symbol.name, encoding=self._languages.encoding))
+        return sorted(
+            (await find_containing(self._root, maybe, hit.symbol.name, encoding=self._languages.encoding)).files
+        )
 
     async def holding(self, paths: Collection[str], name: str) -> list[str]:
         """Those of some files that may hold a name as a word."""

@@ -55,7 +55,7 @@ class ServerQuestions:
             return [], None
         files = list(self._tree.files)
         paths = [other async for other in paced(files) if self._languages.spec_for(other) is spec]
-        found = await find_containing(self._root, paths, name, encoding=self._languages.encoding)
+        found = (await find_containing(self._root, paths, name, encoding=self._languages.encoding)).files
         return self.to_show(path, name, found)
 
     def to_show(self, path: str, name: str, found: Sequence[str]) -> tuple[list[Path], str | None]:

@@ -23,7 +23,13 @@ from serena_central.files.tree import FileTree
 from serena_central.symbols.index import SymbolIndex, lies_within
 from serena_central.symbols.indexing import source_identity
 from serena_central.symbols.indexing.cache_sync import CacheSync
-from serena_central.symbols.indexing.incompleteness import KEEPS_CHANGING, NOT_READ_YET, Incompleteness, in_part
+from serena_central.symbols.indexing.incompleteness import (
+    KEEPS_CHANGING,
+    NOT_READ_YET,
+    Incompleteness,
+    in_part,
+    not_read_yet,
+)
 from serena_central.symbols.indexing.policy import IndexingPolicy
 from serena_central.symbols.indexing.symbol_source import SymbolSource
 
@@ -351,8 +357,11 @@ class FileStates:
 
     def _not_known(self, paths: Iterable[str]) -> list[Incompleteness]:
         standing: dict[Hashable, str] = {}
-        reasons = Counter(self._reason(path, standing) for path in paths if path in self.pending)
-        return [Incompleteness(reason, files) for reason, files in reasons.items()]
+        asked = list(paths)
+        reasons = Counter(self._reason(path, standing) for path in asked if path in self.pending)
+        unread = reasons.pop(NOT_READ_YET, 0)
+        others = [Incompleteness(reason, files) for reason, files in reasons.items()]
+        return [*others, *not_read_yet(unread, len(asked))]
 
     def _reason(self, path: str, standing: dict[Hashable, str]) -> str:
         """Why the symbols of a pending file are not known. `standing`: what was said of servers in this answer."""

@@ -6,11 +6,7 @@ from typing import NamedTuple
 from serena_central.core.quoting import quoted
 from serena_central.lsp.answers import MOST_SYMBOLS
 
-PATIENT_S = 45.0
-"""How long a caller waits at most, also where there is no grammar: less than a call may take, so that what is known is
-told."""
-
-NOT_READ_YET = "its language server did not reach it in time. Call again, or name a file or folder."
+NOT_READ_YET = "not read yet. Reading goes on in the background: call again for the rest, or name a file or folder."
 
 DEEPEST = 256
 """Levels of a syntax tree that are looked at: sources nest 100 deep, hostile ones 200,000, in quadratic time."""
@@ -26,13 +22,22 @@ class Incompleteness(NamedTuple):
     language: str | None = None
     partly: bool = False
     """Some symbols of the files are known."""
+    of: int = 0
+    """Of so many files that were asked about these are not read yet."""
 
     def __str__(self) -> str:
         files = "file" if self.files == 1 else "files"
         if self.language:
             return f"By syntax only (tree-sitter): {self.files} {self.language} {files}. Reason: {self.reason}"
+        if self.of:
+            return f"Incomplete: {self.files:,} of {self.of:,} files {self.reason}"
         indexed = "indexed only in part" if self.partly else "could not be indexed"
         return f"Incomplete: {self.files} {files} {indexed}: {self.reason}"
+
+
+def not_read_yet(files: int, of: int) -> list[Incompleteness]:
+    """One for files that could not be read in time, if there are any, of those that were asked about."""
+    return [Incompleteness(NOT_READ_YET, files, of=of)] if files else []
 
 
 def in_part(paths: Iterable[str]) -> list[Incompleteness]:

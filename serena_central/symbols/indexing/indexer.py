@@ -187,6 +187,19 @@ class Indexer:
             self._states.waited_in_vain(wanted)
         return self.gaps(wanted)
 
+    async def ensure_in_time(self, paths: Iterable[str], *, began: float) -> list[Incompleteness]:
+        """As `ensure`, for a caller that waits since `began`, and rather has what is known than all of it late."""
+        wanted = list(paths)
+        by_syntax: list[str] = []
+        by_servers: list[str] = []
+        async for path in paced(wanted):
+            (by_servers if self._source.grammar(path) is None else by_syntax).append(path)
+        async with anyio.create_task_group() as tasks:
+            for some, most_s in ((by_syntax, self.policy.deadline_s), (by_servers, self.policy.patient_s)):
+                if some:
+                    tasks.start_soon(partial(self.ensure, some, most_s=began + most_s - anyio.current_time()))
+        return self.gaps(wanted)
+
     async def complete(self, paths: Iterable[str]) -> list[Incompleteness]:
         """The same with time: asks servers at once, and as long as they take, about files known by syntax, too."""
         wanted = list(paths)

@@ -15,6 +15,17 @@ class IndexingPolicy:
     answer_s: float = 5.0
     """How long a caller waits for all that servers can say of its files, where symbols can be had by syntax."""
 
+    look_s: float = 4.0
+    """How long a find reads files that are not indexed, to see which hold its name: the 56,000 of the Linux kernel take
+    1.6 s in memory, and a minute on a slow disk."""
+
+    deadline_s: float = 10.0
+    """How long a caller waits for files whose symbols can be had by syntax: for their server, and for the syntax."""
+
+    patient_s: float = 45.0
+    """How long a caller waits for files that only a server can read, and for an answer that must be complete: less than
+    a call may take, so that what is known is returned."""
+
     many_files: int = 1000
     """So many files the background reads by syntax, too, where their server does not answer for them in the time that a
     caller would wait: all are known in a minute, and the server says more afterwards."""

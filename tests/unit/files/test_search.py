@@ -2,7 +2,9 @@
 
 import math
 import os
+import threading
 from pathlib import Path
+from typing import Any
 
 import anyio
 import pytest
@@ -70,7 +72,29 @@ async def test_many_files_are_named_in_the_order_asked(
     for name in names:
         (tmp_path / name).write_text("word" if int(name) % 3 else "words")
     holding = await find_containing(tmp_path, reversed(names), "word")
-    assert holding == [name for name in reversed(names) if int(name) % 3]
+    assert holding == ([name for name in reversed(names) if int(name) % 3], [])
+
+
+async def test_files_that_the_disk_does_not_deliver_in_time_are_named_and_not_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    disk = threading.Event()
+
+    def reading(root: Path, paths: list[str], word: str, **how: Any) -> list[str]:
+        if "60" in paths:
+            disk.wait()
+        return files_containing(root, paths, word, **how)
+
+    monkeypatch.setattr(search_module, "files_containing", reading)
+    names = [f"{number}" for number in range(2 * READ_AT_ONCE)]
+    for name in names:
+        (tmp_path / name).write_text("word" if int(name) % 3 else "words")
+    try:
+        files, unread = await find_containing(tmp_path, names, "word", most_s=0.05)
+    finally:
+        disk.set()
+    assert {"50", "60", "99"} <= set(unread)
+    assert files == [name for name in names if int(name) % 3 and name not in unread]
 
 
 @pytest.mark.parametrize(
@@ -88,6 +112,14 @@ async def test_many_files_are_named_in_the_order_asked(
 async def test_each_line_is_matched_as_if_it_stood_alone(tmp_path: Path, pattern: str, lines: list[int]) -> None:
     shown = await find(tmp_path, "a\nb\na\n", pattern)
     assert [int(line[3:7]) for line in shown] == lines
+
+
+async def test_a_search_whose_files_can_not_be_read_in_time_says_how_many_were(tmp_path: Path) -> None:
+    (tmp_path / "a").write_text("nothing here")
+    found = await search(tmp_path, ["a"] * 3, SearchRequest("wanted"), deadline_s=0)
+    assert [note.partition(". ")[0] for note in found.notes] == [
+        "incomplete: the search was stopped after 0 s; 0 of 3 files were searched"
+    ]
 
 
 async def test_empty_lines_are_lines_and_the_end_of_the_text_is_none(tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """A find is complete although the index is not; the one symbol that is meant is found, or the error says what to do."""
 
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -7,8 +8,10 @@ import anyio
 import pytest
 
 from serena_central.core.errors import AmbiguousSymbol, SymbolNotFound
-from serena_central.files.search import files_containing
+from serena_central.files.search import COUNTED_AT_ONCE, files_containing
 from serena_central.symbols.finder import Finder
+from serena_central.symbols.indexing.incompleteness import NOT_READ_YET, Incompleteness
+from serena_central.symbols.indexing.policy import IndexingPolicy
 from serena_central.symbols.namepath import parse_pattern
 from tests.unit.symbols.indexing.test_indexer import World, world
 
@@ -131,6 +134,41 @@ async def test_files_that_stay_unknown_are_read_once_for_a_name_until_they_chang
         found = await find.find(wanted, None)
         assert [gap.files for gap in found.gaps] == [1]
         assert sorted(read) == ["a.txt", "b.txt", "b.txt"]
+
+
+async def test_a_find_answers_by_its_deadline_what_it_knows_and_the_next_one_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names = [f"{number:03}.txt" for number in range(3 * COUNTED_AT_ONCE)]
+    for name in names:
+        (tmp_path / name).write_text("wanted" if name in ("000.txt", "149.txt") else "nothing here")
+    disk = threading.Event()
+    read: list[str] = []
+
+    def reading(root: Path, paths: list[str], word: str, **how: Any) -> list[str]:
+        if "149.txt" in paths:
+            disk.wait()
+        read.extend(paths)
+        return files_containing(root, paths, word, **how)
+
+    monkeypatch.setattr("serena_central.files.search.files_containing", reading)
+    wanted = parse_pattern("wanted")
+    async with world(tmp_path, policy=IndexingPolicy(look_s=1)) as w:
+        find = finder(w)
+        w.tree.subscribe(find.changed)
+        try:
+            found = await find.find(wanted, None)
+            looked_at = set(read)
+        finally:
+            disk.set()
+        (gap,) = found.gaps
+        assert gap == Incompleteness(NOT_READ_YET, len(names) - len(looked_at), of=len(names))
+        assert str(gap).startswith(f"Incomplete: {gap.files} of 150 files not read yet. Reading goes on")
+        assert [hit.path for hit in found.hits] == [path for path in ("000.txt",) if path in looked_at]
+        w.indexer.policy.look_s = 60
+        found = await find.find(wanted, None)
+        assert ([hit.path for hit in found.hits], found.gaps) == (["000.txt", "149.txt"], [])
+        assert len([path for path in read if path in looked_at]) == len(looked_at)
 
 
 async def test_files_that_can_not_be_indexed_are_named_instead_of_read_where_they_are_large(

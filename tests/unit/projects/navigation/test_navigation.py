@@ -27,7 +27,7 @@ async def test_places_are_told_although_the_symbols_around_them_are_not_known_in
             found = await project.navigation.references.of(await project.find_one("shared", "a.py"))
         assert [(use.path, use.range.start.line0) for use in found.references] == [("b.py", 0), ("b.py", 4)]
         assert [use.holder for use in found.references] == [None, None]
-        assert [(gap.files, "in time" in gap.reason) for gap in found.gaps] == [(1, True)]
+        assert [(gap.files, "not read yet" in gap.reason) for gap in found.gaps] == [(1, True)]
         monkeypatch.undo()
         found = await project.navigation.references.of(await project.find_one("shared", "a.py"))
         assert [use.holder.name_path if use.holder else None for use in found.references] == [None, "user"]

@@ -28,7 +28,7 @@ from serena_central.store.index_cache import IndexCache
 from serena_central.symbols.index import SymbolIndex
 from serena_central.symbols.indexing import file_states
 from serena_central.symbols.indexing.file_states import IndexProgress, Rate
-from serena_central.symbols.indexing.incompleteness import NOT_READ_YET, Incompleteness
+from serena_central.symbols.indexing.incompleteness import Incompleteness, not_read_yet
 from serena_central.symbols.indexing.indexer import MANY_READ, Indexer
 from serena_central.symbols.indexing.policy import IndexingPolicy
 from serena_central.symbols.indexing.symbol_source import Outline, Read
@@ -66,6 +66,8 @@ class Words:
         self.left_alone: set[str] = set()
         self.parsed: list[str] = []
         self.parses = False
+        self.parser = anyio.Event()
+        self.parser.set()
         self.gate = anyio.Event()
         self.gate.set()
 
@@ -84,6 +86,7 @@ class Words:
         return Grammar("Word", "words", "words") if self.parses and path.endswith(".txt") else None
 
     async def read_by_syntax(self, paths: Sequence[str]) -> list[Read | LanguageServerError | PathError]:
+        await self.parser.wait()
         return [self._parsed(path) for path in paths]
 
     def _parsed(self, path: str) -> Read | LanguageServerError | PathError:
@@ -718,11 +721,25 @@ async def test_what_nobody_could_read_in_time_is_said_and_read_by_the_next_calle
         assert await w.indexer.ensure(["00.txt", "01.txt", "02.txt"]) == []
         w.source.hangs = {f"{number:02}.txt" for number in range(3, 20)}
         gaps = await w.indexer.ensure(sorted(w.tree.files), most_s=0.05)
-        assert gaps == [Incompleteness(NOT_READ_YET, 17)]
+        assert gaps == not_read_yet(17, of=20)
         assert w.find("word2") == ["02.txt"]
         w.source.hangs = set()
         assert await w.indexer.ensure(sorted(w.tree.files), most_s=20) == []
         assert w.find("word19") == ["19.txt"]
+
+
+async def test_who_wants_an_answer_soon_waits_for_no_parser_beyond_the_deadline(tmp_path: Path) -> None:
+    for name in "abc":
+        (tmp_path / f"{name}.txt").write_text(f"word{name}")
+    async with world(tmp_path, policy=IndexingPolicy(deadline_s=0.05)) as w:
+        w.source.parses, w.source.missing = True, "not installed"
+        assert len(await w.indexer.ensure_in_time(["a.txt"], began=anyio.current_time())) == 1
+        w.source.parser = anyio.Event()
+        gaps = await w.indexer.ensure_in_time(["a.txt", "b.txt", "c.txt"], began=anyio.current_time())
+        assert [(gap.files, gap.language) for gap in gaps] == [(2, None), (1, "Word")]
+        w.source.parser.set()
+        gaps = await w.indexer.ensure(["a.txt", "b.txt", "c.txt"])
+        assert [(gap.files, gap.language) for gap in gaps] == [(3, "Word")]
 
 
 async def test_what_was_read_by_syntax_instead_of_a_server_stays_so_until_the_server_can_know_the_file(
