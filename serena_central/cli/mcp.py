@@ -31,6 +31,9 @@ POLL_S = 0.3
 
 LOGIN_S = 300.0
 
+START_S = 60.0
+"""`npx` and `uvx` may fetch a server's program first."""
+
 UPSTREAMS = "/api/v1/upstreams"
 
 LOST = ("starting", "paused", "failed")
@@ -105,11 +108,16 @@ def _lost(root: Path) -> dict[str, str]:
 
 
 def _list_tools(root: Path, *, as_json: bool) -> None:
-    remote = Remote(folder=root)
-    names = sorted({one["name"] for one in remote.get(UPSTREAMS, project=str(root))["upstreams"]})
-    found = [remote.get(f"{UPSTREAMS}/{quote(name, safe='')}", project=str(root)) for name in names]
+    found = _with_tools(Remote(folder=root), root)
+    lacking = {one["name"]: _states(one["runs"]) for one in found if not one["tools"]}
     if as_json:
-        print_json({"servers": [{"name": one["name"], "tools": one["tools"]} for one in found]})
+        print_json(
+            {
+                "servers": [
+                    {"name": one["name"], "tools": one["tools"], "why": lacking.get(one["name"], "")} for one in found
+                ]
+            }
+        )
         return
     rows = [
         (one["name"], tool["name"], tool["description"].strip().partition("\n")[0])
@@ -119,13 +127,29 @@ def _list_tools(root: Path, *, as_json: bool) -> None:
     print_table(
         ["SERVER", "TOOL", "DESCRIPTION"],
         rows,
-        empty="No tools are known." if names else "No tools: no MCP server of this project can be used.",
+        empty="No tools are known." if found else "No tools: no MCP server of this project can be used.",
     )
-    if not rows and any(run["state"] == "starting" for one in found for run in one["runs"]):
-        say("serena-central: the tools are known once a server has started: repeat the command then.", err=True)
-    for one in found:
-        if not one["tools"]:
-            say(f"serena-central: {one['name']}: {_states(one['runs'])}", err=True)
+    for name, why in lacking.items():
+        say(f"serena-central: {name}: {why}", err=True)
+
+
+def _with_tools(remote: Remote, root: Path) -> list[dict[str, Any]]:
+    """The servers with their tools. Those that start now are waited for, since only a running server tells them."""
+    names = sorted({one["name"] for one in remote.get(UPSTREAMS, project=str(root))["upstreams"]})
+    until, told = time.monotonic() + START_S, False
+    while True:
+        found = [remote.get(f"{UPSTREAMS}/{quote(name, safe='')}", project=str(root)) for name in names]
+        starting = [one["name"] for one in found if not one["tools"] and _starts(one["runs"])]
+        if not starting or time.monotonic() >= until:
+            return found
+        if not told:
+            told = True
+            say(f"serena-central: waiting for {', '.join(starting)} to start (at most {START_S:.0f} s)", err=True)
+        time.sleep(POLL_S)
+
+
+def _starts(runs: Sequence[Mapping[str, Any]]) -> bool:
+    return any(run["state"] == "starting" for run in runs)
 
 
 def _states(runs: Sequence[Mapping[str, Any]]) -> str:

@@ -10,7 +10,7 @@ import pytest
 from serena_central.hub.snapshots import UpstreamState
 from serena_central.tools import offer
 from tests.support.central import running_central
-from tests.support.child import run_command, serving_child
+from tests.support.child import PATIENCE_S, PROGRAM, environment, run_command, serving_child
 from tests.support.mcp import Era, text_of
 from tests.support.upstreams import QUICK, events_in, scripted, settings_of_user
 
@@ -115,3 +115,25 @@ async def test_the_command_line_says_why(tmp_path: Path, user: Path) -> None:
         assert "Nothing was sent to it" in said
         assert f"paused: it ended with {ENDS}" in await output("list")
         assert ENDS in await output("list", "--tools")
+
+
+async def test_the_command_line_waits_for_the_tools_of_a_server_that_starts(tmp_path: Path, user: Path) -> None:
+    go = tmp_path / "go"
+    entry = scripted()
+    wait = f"import os, sys, time\nwhile not os.path.exists({str(go)!r}): time.sleep(0.02)\n"
+    entry["args"] = ["-I", "-S", "-c", f"{wait}os.execv(sys.executable, [sys.executable, *{entry['args']!r}])"]
+    settings_of_user(user, {"late": entry})
+    root = tmp_path / "shop"
+    (root / ".git").mkdir(parents=True)
+    async with serving_child(tmp_path, CLAUDE_CONFIG_DIR=str(user)):
+        variables = environment(tmp_path, CLAUDE_CONFIG_DIR=str(user))
+        asking = [str(PROGRAM), "mcp", "list", "--tools"]
+        async with await anyio.open_process(asking, cwd=root, env=variables) as process:
+            assert process.stdout
+            assert process.stderr
+            with anyio.fail_after(PATIENCE_S):
+                assert b"waiting for late to start" in await process.stderr.receive()
+                go.touch()
+                listed = b"".join([part async for part in process.stdout]).decode()
+        assert "echo" in listed
+        assert process.returncode == 0
