@@ -20,6 +20,7 @@ import anyio.to_thread
 import msgspec
 from anyio.lowlevel import RunVar
 
+from serena_central.core.allocator import read_shortly
 from serena_central.core.errors import InvalidArguments, PathError, PathNotFound
 from serena_central.core.progress import waiting_for
 from serena_central.files.corpus import WIDE_MARKS, Block, Corpus, holds_needed, lines_of
@@ -343,15 +344,18 @@ def _text_that_may_match(root: Path, path: str, found: "_Found", needed: Sequenc
     """What stands in a file; None if that is not text, or certainly has no match. What can't be read is noted."""
     if needed:
         data = read_quickly(f"{root}/{path}")  # empty for a pipe, too, of which is to be told
+        read_shortly(len(data or b""))
         if data and not data.startswith(WIDE_MARKS) and not holds_needed(data, needed):
             return None
     try:
-        return _text(read_bytes(f"{root}/{path}")[0], path, found.request.encoding)
+        data, _ = read_bytes(f"{root}/{path}")
     except PathNotFound:  # gone since it was listed
         return None
     except PathError as error:
         found.result.notes.append(f"incomplete: {error}")
         return None
+    read_shortly(len(data))
+    return _text(data, path, found.request.encoding)
 
 
 def _text(data: bytes, path: str, encoding: str | None) -> bytes | None:
@@ -405,6 +409,9 @@ class _Found:
             self.room -= min(data.find(b"\n", place) - data.rfind(b"\n", 0, place), MAX_LINE_CHARS) + MARK_CHARS
             if self.room <= 0:
                 break
+        if lines and len(block.paths) == 1:
+            # Nothing but the answer would keep this text: the lines of a large one lie in 100 MB of them.
+            result.hits[block.paths[0]] = list(result.hits[block.paths[0]])
 
     def _add_with_context(self, block: Block) -> None:
         """The lines of matches in one text, and those around them."""

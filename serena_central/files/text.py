@@ -22,6 +22,7 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Literal, NamedTuple
 
+from serena_central.core.allocator import read_shortly
 from serena_central.core.errors import ConfigError, PathNotFound, PathRefused
 from serena_central.core.lru import Lru
 from serena_central.core.nofollow import Opener, open_file
@@ -159,7 +160,7 @@ def read_quickly(path: str, *, max_bytes: int = MAX_BYTES) -> bytes | None:
         status = os.fstat(descriptor)
         if not stat.S_ISREG(status.st_mode) or status.st_size > max_bytes:
             return None
-        return data + os.read(descriptor, status.st_size)
+        return os.pread(descriptor, status.st_size, 0)  # again from the start: nothing large is copied
     except OSError:
         return None
     finally:
@@ -167,10 +168,12 @@ def read_quickly(path: str, *, max_bytes: int = MAX_BYTES) -> bytes | None:
 
 
 def read_each(root: Path, paths: Iterable[str]) -> Iterator[tuple[str, bytes]]:
-    """Path → bytes of files below `root`, as `read_quickly` reads them; without those for which that has none."""
+    """Path → bytes of files below `root`, as `read_quickly` reads them; without those for which that has none. For
+    worker threads."""
     for path in paths:
         data = read_quickly(f"{root}/{path}")
         if data is not None:
+            read_shortly(len(data))
             yield path, data
 
 

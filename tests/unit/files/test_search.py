@@ -3,6 +3,7 @@
 import math
 import os
 import threading
+import tracemalloc
 from pathlib import Path
 from typing import Any
 
@@ -218,6 +219,19 @@ async def test_the_answer_is_bounded_and_says_so(tmp_path: Path, monkeypatch: py
     result = await found(tmp_path, "line")
     assert sum(len(line) for lines in result.hits.values() for line in lines) < 1100
     assert "2 of 3 files were searched" in result.notes[0]
+
+
+async def test_what_is_found_keeps_no_text_that_was_read_for_it_alone(tmp_path: Path) -> None:
+    for number in range(40):
+        (tmp_path / f"{number}.c").write_text("other\n" * 10_000 + "needle\n")
+    tracemalloc.start()
+    try:
+        result = await found(tmp_path, "needle")
+        kept, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert result.matches == 40
+    assert kept < 40 * 60_000 / 4
 
 
 async def test_files_that_can_not_be_read_are_told_and_pipes_never_block(tmp_path: Path) -> None:
