@@ -125,18 +125,22 @@ class _RayHosts:
         spares += [_Spare(node) for _ in range(SPARES - len(spares))]
 
     async def start(self, placement: Placement, home: str, begun: list[bytes]) -> None:
-        actor = self._alive(placement.host)
         try:
-            if actor is None:
-                raise HostUnavailable(placement.root, "its host ended before it started")
+            await self._start(placement, home, begun)
+        finally:
+            self._refill(placement.node)  # not before: to load its code it would take the CPU from the one that starts
+
+    async def _start(self, placement: Placement, home: str, begun: list[bytes]) -> None:
+        actor = self._alive(placement.host)
+        if actor is None:
+            raise HostUnavailable(placement.root, "its host ended before it started")
+        try:
             value_of(await actor.start.remote(msgspec.msgpack.encode(placement), home, begun))
         except (RayActorError, RayTaskError) as error:
             raise HostUnavailable(placement.root, f"its host ended while it started: {error}") from error
         except BaseException:
             ray.kill(actor)
             raise
-        finally:
-            self._refill(placement.node)  # not before: to load its code it would take the CPU from the one that starts
 
     def _alive(self, name: str) -> Any:
         with suppress(ValueError):

@@ -61,7 +61,8 @@ class _Beats:
             self._news = anyio.Event()
             with anyio.move_on_after(INTERVAL_S) as silence:
                 await self._news.wait()
-            if silence.cancelled_caught:
+            # On a busy machine news may come between the end of the silence and this: no beat takes their place.
+            if silence.cancelled_caught and not self._news.is_set():
                 message, part = standing(self._run.tool, self._reply, self.waits)
                 last = f"; last: {self._newest}" if self._newest else ""
                 waited = anyio.current_time() - self._run.began

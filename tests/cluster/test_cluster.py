@@ -83,6 +83,19 @@ def test_a_killed_host_is_replaced_within_the_call(cluster: RunningCluster) -> N
     assert after["epoch"] > before["epoch"]
 
 
+def test_a_host_that_is_killed_with_all_spare_ones_is_replaced_too(cluster: RunningCluster) -> None:
+    root = cluster.project("shop")
+    cluster.call("find_symbol", name_path_pattern="Cart", project="shop")
+    before = cluster.host(root)
+    hosts = [one for one in cluster.below() if " ".join(one.cmdline()).startswith("ray::HostActor")]
+    assert before["state"]["pid"] in [one.pid for one in hosts]
+    assert len(hosts) > 1
+    for one in hosts:
+        one.kill()
+    assert names(cluster.call("find_symbol", name_path_pattern="Cart", project="shop")) == ["Cart"]
+    assert cluster.host(root)["epoch"] > before["epoch"]
+
+
 def test_a_stopped_host_is_replaced_and_never_writes_again(cluster: RunningCluster) -> None:
     root = cluster.project("shop")
     cluster.call("find_symbol", name_path_pattern="Cart", project="shop")

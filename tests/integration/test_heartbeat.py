@@ -3,18 +3,21 @@
 import json
 import re
 import threading
+import time
 from collections.abc import AsyncGenerator, Callable
 from pathlib import Path
 
 import anyio
+import anyio.lowlevel
 import pytest
 
 from serena_central.app import Application
+from serena_central.core.progress import Listener
 from serena_central.files import corpus
 from serena_central.symbols.indexing.file_states import IndexProgress
 from serena_central.tools import heartbeat
 from serena_central.tools.heartbeat import standing
-from serena_central.tools.tool_run import ToolReply
+from serena_central.tools.tool_run import ToolReply, ToolRun
 from tests.support.central import RunningCentral, running_central, running_parts, session_of
 from tests.support.mcp import Era, sdk_client
 from tests.support.scripted import REFERENCES, scripted_project, scripted_ty
@@ -165,3 +168,25 @@ async def test_a_call_tells_which_hook_it_waits_for(tmp_path: Path, monkeypatch:
         arguments = {"relative_path": "cart.py", "project": str(root)}
         said = await heard_from(parts, "read_file", arguments, "PreToolUse", go_on.touch)
     assert said.startswith("read_file: 1 PreToolUse hook (")
+
+
+async def test_no_beat_takes_the_place_of_news_that_come_at_the_end_of_the_silence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(heartbeat, "INTERVAL_S", 0.01)
+    heard: list[str] = []
+    async with running_parts(tmp_path) as parts:
+        began = anyio.current_time()
+        run = ToolRun(id="c-1", tool="wait", session=session_of(parts), began=began)
+
+        async def work(report: Listener) -> None:
+            await anyio.sleep(0.001)  # the silence has begun
+            heard.clear()
+            time.sleep(0.05)  # noqa: ASYNC251 (the loop is kept from noticing its end)
+            await anyio.lowlevel.checkpoint()
+            await anyio.lowlevel.checkpoint()  # now it has noticed, and the beat has not come yet
+            report("news", None)
+            await anyio.lowlevel.checkpoint()
+
+        await heartbeat.with_heartbeat(run, ToolReply(), lambda message, _part: heard.append(message), work)
+    assert heard == ["news"]
