@@ -308,6 +308,10 @@ class FileStates:
         """A caller could wait no longer for these."""
         self._unread.update(path for path in paths if path in self.pending)
 
+    def may_be_read(self, path: str) -> bool:
+        """Whether a pending file has neither failed nor been waited for in vain."""
+        return path in self.pending and path not in self._unread and not self.gave_up(path)
+
     # --- who is to be asked --------------------------------------------------------------------------------------
 
     def is_read_by_syntax(self, path: str) -> bool:

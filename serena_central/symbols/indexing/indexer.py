@@ -190,15 +190,23 @@ class Indexer:
     async def ensure_in_time(self, paths: Iterable[str], *, began: float) -> list[Incompleteness]:
         """As `ensure`, for a caller that waits since `began`, and rather has what is known than all of it late."""
         wanted = list(paths)
+        for _ in range(self.policy.attempts):
+            await self._ensure_in_time(wanted, began)
+            # Nothing is waited for from here on: what was done may be changed again in any turn of others.
+            wanting = [path for path in wanted if self._states.may_be_read(path)]
+            if not wanting:
+                break
+        return self.gaps(wanted)
+
+    async def _ensure_in_time(self, paths: Sequence[str], began: float) -> None:
         by_syntax: list[str] = []
         by_servers: list[str] = []
-        async for path in paced(wanted):
+        async for path in paced(paths):
             (by_servers if self._source.grammar(path) is None else by_syntax).append(path)
         async with anyio.create_task_group() as tasks:
             for some, most_s in ((by_syntax, self.policy.deadline_s), (by_servers, self.policy.patient_s)):
                 if some:
                     tasks.start_soon(partial(self.ensure, some, most_s=began + most_s - anyio.current_time()))
-        return self.gaps(wanted)
 
     async def complete(self, paths: Iterable[str]) -> list[Incompleteness]:
         """The same with time: asks servers at once, and as long as they take, about files known by syntax, too."""

@@ -1,7 +1,7 @@
 """The indexer keeps the index true while files change, servers fail and callers leave."""
 
 import os
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -740,6 +740,26 @@ async def test_who_wants_an_answer_soon_waits_for_no_parser_beyond_the_deadline(
         w.source.parser.set()
         gaps = await w.indexer.ensure(["a.txt", "b.txt", "c.txt"])
         assert [(gap.files, gap.language) for gap in gaps] == [(3, "Word")]
+
+
+async def test_who_wants_an_answer_soon_gets_it_though_a_file_changes_right_after_it_was_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "a.txt").write_text("old")
+    async with world(tmp_path) as w:
+        ensure = w.indexer.ensure
+        texts = ["newer", "newest"]
+
+        async def changing(paths: Iterable[str], *, most_s: float) -> list[Incompleteness]:
+            gaps = await ensure(paths, most_s=most_s)
+            if texts:
+                (tmp_path / "a.txt").write_text(texts.pop())
+                await w.tree.fresh()
+            return gaps
+
+        monkeypatch.setattr(w.indexer, "ensure", changing)
+        assert await w.indexer.ensure_in_time(["a.txt"], began=anyio.current_time()) == []
+        assert w.find("newer") == ["a.txt"]
 
 
 async def test_what_was_read_by_syntax_instead_of_a_server_stays_so_until_the_server_can_know_the_file(
