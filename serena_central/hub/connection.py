@@ -9,11 +9,13 @@ are remembered, and the hub calls them in a process of the session's own from th
 import logging
 from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Iterable
 from contextlib import asynccontextmanager, contextmanager
+from functools import partial
 from typing import Any, cast, get_args
 
 import anyio
 import mcp_types as types
 import msgspec
+from anyio.abc import TaskGroup
 from mcp.client.session import ClientRequestContext, ClientSession
 from mcp.shared.exceptions import MCPError
 from mcp.shared.jsonrpc_dispatcher import JSONRPCDispatcher
@@ -50,17 +52,28 @@ _RAW: TypeAdapter[dict[str, Any]] = TypeAdapter(dict[str, Any])
 
 
 class _Dispatcher(JSONRPCDispatcher[Any]):
-    """The SDK's, which says when it has ended."""
+    """The SDK's, which says when it has ended, and tells a slow server of each call that is cancelled."""
 
     def __init__(self, incoming: Any, outgoing: Any) -> None:
         super().__init__(incoming, outgoing)
         self.over = anyio.Event()
+        self._cancellations: TaskGroup | None = None
 
     async def run(self, *args: Any, **options: Any) -> None:
         try:
-            await super().run(*args, **options)
+            async with anyio.create_task_group() as self._cancellations:
+                await super().run(*args, **options)
+                self._cancellations.cancel_scope.cancel()
         finally:
             self.over.set()
+
+    async def notify(self, method: str, *args: Any, **options: Any) -> None:
+        """Whoever cancels a call does not wait until its server has heard of it. The SDK would, and give up after five
+        seconds: messages go out one by one, and one that takes as long would make the server go on for nobody."""
+        if method == "notifications/cancelled" and self._cancellations is not None and not self.over.is_set():
+            self._cancellations.start_soon(partial(super().notify, method, *args, **options))
+        else:
+            await super().notify(method, *args, **options)
 
 
 Heard = Callable[["Connection", types.ServerNotification], Awaitable[None]]

@@ -1,7 +1,7 @@
 """Sixteen sessions at one upstream, all at once: ids, progress, cancellations and questions reach the right caller."""
 
 import json
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -34,6 +34,10 @@ HEARTBEAT = "one__"
 """What the server itself reports of a call that takes long begins so."""
 
 
+LIBRARY_PATIENCE_S = 5.0
+"""After which the MCP SDK gives up to send a cancellation."""
+
+
 SETTINGS = QUICK | {"hub.start_timeout_s": 200}
 """Seventeen processes that start together on a machine that does much else."""
 
@@ -43,8 +47,9 @@ class Name(BaseModel):
 
 
 @asynccontextmanager
-async def remote(cancelled: list[str]) -> AsyncGenerator[str]:
-    """The tools of the scripted server over HTTP; `cancelled` gets the texts of calls of `hold` that were cancelled."""
+async def remote(cancelled: list[str], reached: Callable[[Any], Any] = lambda app: app) -> AsyncGenerator[str]:
+    """The tools of the scripted server over HTTP; `cancelled` gets the texts of calls of `hold` that were cancelled.
+    `reached` wraps its application."""
     server = MCPServer("remote")
 
     @server.tool()
@@ -72,7 +77,7 @@ async def remote(cancelled: list[str]) -> AsyncGenerator[str]:
             raise
         return text
 
-    config = uvicorn.Config(server.streamable_http_app(), log_config=None, timeout_graceful_shutdown=1)
+    config = uvicorn.Config(reached(server.streamable_http_app()), log_config=None, timeout_graceful_shutdown=1)
     async with serving(uvicorn.Server(config)) as url:
         yield f"{url}/mcp"
 
@@ -125,16 +130,18 @@ class Visitor:
 
     async def _cancel(self, client: Client) -> None:
         for text in self.texts("hold"):
-            with anyio.CancelScope() as call:
+            await self.cancel(client, text)
 
-                async def held(
-                    _value: float, _total: float | None, message: str | None, call: Any = call, text: str = text
-                ) -> None:
-                    if message and not message.startswith(HEARTBEAT):
-                        assert message == f"holding {text}"
-                        call.cancel()
+    async def cancel(self, client: Client, text: str) -> None:
+        """Calls `hold`, and cancels it as soon as it is known to have begun."""
+        with anyio.CancelScope() as call:
 
-                pytest.fail(await called(client, "hold", text, progress_callback=held))
+            async def held(_value: float, _total: float | None, message: str | None) -> None:
+                if message and not message.startswith(HEARTBEAT):
+                    assert message == f"holding {text}"
+                    call.cancel()
+
+            pytest.fail(await called(client, "hold", text, progress_callback=held))
 
     async def _question(self, client: Client) -> None:
         for text in self.texts("question"):
@@ -175,6 +182,38 @@ async def test_a_storm_over_one_connection_to_a_remote_server(tmp_path: Path, us
                 while len(cancelled) < len(expected):
                     await anyio.sleep(0.01)
             assert sorted(cancelled) == expected
+
+
+async def test_a_slow_server_hears_of_all_that_is_cancelled(tmp_path: Path, user: Path) -> None:
+    """Messages reach it one by one. Those that wait for the first longer than a library's patience are not lost."""
+    cancelled: list[str] = []
+    slow = anyio.Event()
+
+    def reached(app: Any) -> Any:
+        async def first_is_slow(scope: Any, receive: Any, send: Any) -> None:
+            async def noted() -> Any:
+                message = await receive()
+                if b"notifications/cancelled" in message.get("body", b"") and not slow.is_set():
+                    slow.set()
+                    await anyio.sleep(LIBRARY_PATIENCE_S + 1)
+                return message
+
+            await app(scope, noted, send)
+
+        return first_is_slow
+
+    async with remote(cancelled, reached) as url:
+        settings_of_user(user, {"one": {"type": "http", "url": url}})
+        async with running_central(tmp_path, SETTINGS) as running:
+            visitor = Visitor(0)
+            async with visitor.connected(running) as client, anyio.create_task_group() as tasks:
+                for text in ("a", "b", "c"):
+                    tasks.start_soon(visitor.cancel, client, text)
+            with anyio.fail_after(60):
+                while len(cancelled) < 3:
+                    await anyio.sleep(0.01)
+            assert slow.is_set()
+            assert sorted(cancelled) == ["a", "b", "c"]
 
 
 async def test_a_storm_over_stdio(tmp_path: Path, user: Path) -> None:
