@@ -4,6 +4,10 @@ BIN := .venv/bin
 UV := $(BIN)/uv
 ARGS ?=
 
+# Tests and benchmarks start hundreds of programs: without bytecode on disk each compiles all that it imports, which takes
+# as long again. Container images like to set this.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: types-linux types-macos types-windows docs setup serve test test-all coverage tests-of-ci test-clients test-postgresql test-upstreams test-cluster browser screenshots servers smoke check check-wheel check-sdist check-deploy conformance soak format bench clean
 
 setup: $(BIN)/.ready
