@@ -140,13 +140,13 @@ def paged(
     found: Sequence[Row], visit: Visit, path: str, *, size: int = ROWS, parameter: str = "page"
 ) -> tuple[Sequence[Row], Pager]:
     """The rows of the page that the query's `parameter` (from 1) names, or of the last one that there is; `size` is the
-    number of rows on one page."""
+    number of rows on one page. Links leave out the place in a long list, which may be as long as a path."""
     last_page = max(1, -(-len(found) // size))
     page = min(_number(visit.query.get(parameter, "")), last_page)
     rows = found[(page - 1) * size : page * size]
 
     def to(number: int) -> str:
-        return link(path, **{**visit.query, parameter: number}) if 1 <= number <= last_page else ""
+        return link(path, **{**visit.query, AFTER: "", parameter: number}) if 1 <= number <= last_page else ""
 
     first = (page - 1) * size
     return rows, Pager(min(first + 1, len(found)), first + len(rows), len(found), to(page - 1), to(page + 1))
