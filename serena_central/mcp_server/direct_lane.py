@@ -21,7 +21,7 @@ import msgspec
 from starlette.types import Receive, Scope, Send
 
 from serena_central.core import tracing
-from serena_central.core.decoding import converted, json_decoder
+from serena_central.core.decoding import converted, from_json, json_decoder
 from serena_central.core.errors import SerenaCentralError, UnknownProject
 from serena_central.core.late_imports import import_to_stay
 from serena_central.core.lru import Lru
@@ -173,7 +173,7 @@ class ModernWire:
         return PING
 
     async def event(self, message: Message | None) -> bytes:
-        return b"" if message is None else event_of(message)
+        return b"" if message is None else event_of(encoded(message))
 
 
 class HandshakeWire:
@@ -202,17 +202,18 @@ class HandshakeWire:
 
     async def event(self, message: Message | None) -> bytes:
         if self._transport is None:
-            return b"" if message is None else event_of(message)
+            return b"" if message is None else event_of(encoded(message))
         if message is None:
             await self._transport.end_stream(self._request)
             return b""
-        return event_of(message, await self._transport.deliver(self._request, message))
+        data = encoded(message)
+        return event_of(data, await self._transport.deliver(self._request, json.loads(data)))
 
 
-def event_of(message: Message, event_id: str = "") -> bytes:
-    """A message as an event of a stream."""
+def event_of(data: bytes, event_id: str = "") -> bytes:
+    """An encoded message as an event of a stream."""
     number = b"id: " + event_id.encode("ascii") + b"\r\n" if event_id else b""
-    return number + b"event: message\r\ndata: " + encoded(message) + b"\r\n\r\n"
+    return number + b"event: message\r\ndata: " + data + b"\r\n\r\n"
 
 
 def encoded(message: Message) -> bytes:
@@ -220,7 +221,7 @@ def encoded(message: Message) -> bytes:
     try:
         return msgspec.json.encode(message)
     except UnicodeEncodeError:
-        return json.dumps(message, separators=(",", ":")).encode("ascii")
+        return json.dumps(message, separators=(",", ":"), default=from_json).encode("ascii")
 
 
 class _Params(msgspec.Struct, forbid_unknown_fields=True):
@@ -458,7 +459,7 @@ class DirectLane:
             return _sieved(question, caller)
         except Exception as error:  # noqa: BLE001 (the border of a call: failed_result logs what is not ours)
             return failed_result(error)
-        result = call_result(answer, self._methods.tool(name))
+        result = call_result(answer, self._methods.tool(name), raw=True)
         # What our own tools answer is as the protocol has it; foreign blocks the SDK has to look at.
         return result if answer.content is None else _sieved(result, caller)
 

@@ -179,8 +179,9 @@ def result_of_era(result: dict[str, Any], version: str) -> dict[str, Any]:
     return {key: value for key, value in result.items() if key != "resultType"}
 
 
-def call_result(answer: Answer, tool: Tool | None) -> dict[str, Any]:
-    """The result in wire form. `structuredContent` fits the tool's `output_schema`."""
+def call_result(answer: Answer, tool: Tool | None, *, raw: bool = False) -> dict[str, Any]:
+    """The result in wire form. `structuredContent` fits the tool's `output_schema`; `raw`, for who encodes the result
+    by msgspec, leaves the answer's data in it as the JSON that it is."""
     if answer.passed is not None:
         return _passed_on(answer.passed, answer)
     texts: list[Mapping[str, Any]] = [{"type": "text", "text": block} for block in answer.blocks]
@@ -193,7 +194,8 @@ def call_result(answer: Answer, tool: Tool | None) -> dict[str, Any]:
         if answer.content.structured is not None:
             result["structuredContent"] = answer.content.structured
     elif answer.data is not None:
-        result["structuredContent"] = _structured(from_json(with_escapes_shown(answer.data)), answer.notes)
+        data = with_escapes_shown(answer.data)
+        result["structuredContent"] = _structured(msgspec.Raw(data.encode()) if raw else from_json(data), answer.notes)
     elif (tool is not None and tool.answers is not None) or _passes_for_data(answer.blocks[0]):
         result["structuredContent"] = _structured(answer.blocks[0], answer.notes)
     return wire(result)

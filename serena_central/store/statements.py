@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from functools import cache
 from typing import Any
 
-from sqlalchemy import Connection, Insert, and_, case, delete
+from sqlalchemy import Connection, Delete, Insert, and_, bindparam, case, delete
 from sqlalchemy.dialects import sqlite
 from sqlalchemy.exc import SQLAlchemyError
 
@@ -39,14 +39,17 @@ _GREATEST: dict[type[Row], tuple[str, ...]] = {CallTotalRow: ("longest_ms",), Me
 def execute_all(connection: Connection, rows: Sequence[Change]) -> int:
     """Writes all rows or raises. Returns 0: none was refused."""
     by_kind: dict[type[Row], list[Row]] = {}
+    removed: dict[type[Row], list[tuple[Any, ...]]] = {}
     notices: list[Notice] = []
     for row in [*rows, *_totals(rows)]:
         if isinstance(row, Removal):
-            _remove(connection, row)
+            removed.setdefault(row.kind, []).append(row.key)
         elif isinstance(row, Notice):
             notices.append(row)
         else:
             by_kind.setdefault(type(row), []).append(row)
+    for kind, keys in removed.items():
+        connection.execute(_deletion(kind), [dict(zip(kind.key, key, strict=True)) for key in keys])
     for kind, items in by_kind.items():
         connection.execute(_insert(connection.dialect.name, kind), [_plain(row) for row in items])
     if AccountRow in by_kind:  # also where a command writes them, past all servers
@@ -135,10 +138,11 @@ def _notify(connection: Connection, notices: Iterable[Notice]) -> None:
     notify(connection, notices)
 
 
-def _remove(connection: Connection, removal: Removal) -> None:
-    table = METADATA.tables[removal.kind.table]
-    pairs = zip(removal.kind.key, removal.key, strict=True)
-    connection.execute(delete(table).where(and_(*(table.columns[name] == value for name, value in pairs))))
+@cache
+def _deletion(kind: type[Row]) -> Delete:
+    """Of a row by the columns of its key."""
+    table = METADATA.tables[kind.table]
+    return delete(table).where(and_(*(table.columns[name] == bindparam(name) for name in kind.key)))
 
 
 def _totals(rows: Iterable[Change]) -> list[Row]:

@@ -208,7 +208,7 @@ class Listing:
     brief: Callable[[int, int], Any] | None = None
     """Builds a shorter form of items, for one that is too long for an answer."""
     shown: Callable[[int, int], None] = _nobody
-    """Called with the items that the answer shows in their usual form."""
+    """Called by `Fitted.record` with the items that the answer shows in their usual form."""
 
     @property
     def forms(self) -> list[Form]:
@@ -327,6 +327,13 @@ class Fitted(NamedTuple):
     shortened: bool
     data: str | None
     """The answer alone, if it is JSON."""
+    shown: Sequence[tuple[Listing, range]] = ()
+    """Which items of which lists stand in it in their usual form."""
+
+    def record(self) -> None:
+        """Has what is shown recorded. Call it on the event loop's thread, and once."""
+        for listing, items in self.shown:
+            listing.shown(items.start, items.stop)
 
 
 def fit(results: Mapping[str, Any], limit: int, *, grouped: bool) -> Fitted:
@@ -334,7 +341,8 @@ def fit(results: Mapping[str, Any], limit: int, *, grouped: bool) -> Fitted:
 
     `results` maps project name → what the tool returned there; without `grouped` it has one entry, which stands bare.
     Of several, those that are short enough leave their room to the others. Only the sentence that says what was left
-    out may pass a limit that is shorter than itself.
+    out may pass a limit that is shorter than itself. Safe in any thread: forms and items are built of what the tool has
+    collected before.
     """
     limit = min(limit, MAX_CHARS)
     says, text, fitted = _fit(results, limit, limit, grouped=grouped)
@@ -342,10 +350,12 @@ def fit(results: Mapping[str, Any], limit: int, *, grouped: bool) -> Fitted:
         says, text, fitted = _fit(results, chars, limit, grouped=grouped)
         if size_of("\n".join([*says, text])) <= limit:
             break
-    for name, result in results.items():
-        if isinstance(result, Listing) and fitted[name].shown:
-            result.shown(fitted[name].shown.start, fitted[name].shown.stop)
-    return Fitted("\n".join([*says, text]), bool(says), str(text) if isinstance(text, _Json) else None)
+    shown = [
+        (result, fitted[name].shown)
+        for name, result in results.items()
+        if isinstance(result, Listing) and fitted[name].shown
+    ]
+    return Fitted("\n".join([*says, text]), bool(says), str(text) if isinstance(text, _Json) else None, shown)
 
 
 def _shorter(text: str, limit: int) -> Iterator[int]:

@@ -10,6 +10,7 @@ import logging
 import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from serena_central.core.errors import LanguageServerError, PathError, PathNotFound, StoreError, SymbolNotFound
@@ -214,8 +215,10 @@ class ReadSet:
 
     def record_references(self, references: Iterable[ReferenceView], texts: ReferenceTexts) -> None:
         """The session was shown lines of the symbols that refer to another one."""
+        # One that uses another often is hashed once, and of more than are remembered the last ones.
         holders = {(one.path, one.holder.name_path): one for one in references if one.holder is not None}
-        for (path, name_path), one in holders.items():  # one that uses another often is hashed once
+        forgotten = max(len(holders) - VIEWS_PER_SESSION, 0)
+        for (path, name_path), one in islice(holders.items(), forgotten, None):
             if (body := texts.body_hash(one)) is not None:
                 self._record(path, {name_path: body}, in_full=False)
 

@@ -7,6 +7,7 @@ grants, records.
 """
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
@@ -26,6 +27,9 @@ from serena_central.tools.context import Services, ToolCall
 from serena_central.tools.grouped_call import check_cursor, on_projects
 from serena_central.tools.passed_on import passed_answer
 from serena_central.tools.project_call import on_no_project, on_project, timeout_of, until
+
+LONG_ANSWER = 200_000
+"""Bytes. An answer that may be as long is put together by a thread, since that takes too long for others to wait."""
 
 EMPTY_CHARS = 2000
 """Longer answers are not checked for emptiness."""
@@ -187,7 +191,12 @@ class LocalHost:
             call.note(text)
         room = max(limit - size_of("\n".join(call.notes)), limit // 2)
         with phase("shaping"):
-            fitted = fit(results, room, grouped=scope.grouped)
+            if room < LONG_ANSWER:
+                fitted = fit(results, room, grouped=scope.grouped)
+            else:
+                apart = partial(fit, results, room, grouped=scope.grouped)
+                fitted = await anyio.to_thread.run_sync(apart, abandon_on_cancel=True)
+            fitted.record()
         if fitted.data is not None and len(fitted.data) <= EMPTY_CHARS and _is_empty(results, fitted.data):
             await _help_if_empty(call, tool)
         return Answer(_blocks(fitted.text, call), fitted.shortened, fitted.data)

@@ -1,6 +1,7 @@
 """Every tool on a project that is wide in every way: no answer or error is longer than the default of 30,000 bytes."""
 
 import json
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -9,7 +10,10 @@ import pytest
 
 from serena_central.app import Application
 from serena_central.core.errors import SerenaCentralError
+from serena_central.tools import tool_run
+from serena_central.tools.answer import Fitted, fit
 from serena_central.tools.families import CATALOGUE
+from serena_central.tools.symbol_answers import VIEWS_PER_SESSION
 from tests.support.central import running_parts, session_of
 
 pytestmark = pytest.mark.anyio
@@ -146,3 +150,31 @@ async def test_no_tool_answers_with_more_than_the_default_of_30_000_bytes(tmp_pa
         }
     assert {call: length for call, length in lengths.items() if length > LIMIT} == {}
     assert sum(length > LIMIT / 2 for length in lengths.values()) > 15  # else there was nothing to bound
+
+
+async def test_a_long_answer_is_put_together_while_others_call(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """And of its many symbols the last ones are remembered, as many as a session may have."""
+    root = tmp_path / "many"
+    root.mkdir()
+    uses = VIEWS_PER_SESSION + 300
+    functions = (f"def user_{number}():\n    return shared({number})\n" for number in range(uses))
+    (root / "many.py").write_text("def shared(one):\n    return one\n\n\n" + "\n\n".join(functions))
+    threads: list[int] = []
+
+    def spied(*args: Any, **options: Any) -> Fitted:
+        threads.append(threading.get_ident())
+        return fit(*args, **options)
+
+    monkeypatch.setattr(tool_run, "fit", spied)
+    async with running_parts(tmp_path) as central:
+        session = session_of(central)
+        asked = {"project": str(root), "name_path": "shared", "relative_path": "many.py"}
+        first = await central.caller.call(session, "find_referencing_symbols", asked)
+        seen = {place.name_path for place in session.views}
+        whole = await central.caller.call(session, "find_referencing_symbols", {**asked, "max_answer_chars": 1_000_000})
+    assert "user_5" in first.blocks[0]
+    assert "user_5" in seen
+    assert whole.blocks[0].count("content_around_reference") == uses
+    assert [thread == threading.get_ident() for thread in threads] == [True, False]
+    assert len(session.views) == VIEWS_PER_SESSION
+    assert {f"user_{uses - VIEWS_PER_SESSION + 1}", f"user_{uses - 1}"} <= {place.name_path for place in session.views}

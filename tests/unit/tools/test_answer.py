@@ -24,7 +24,7 @@ def test_what_fits_comes_whole() -> None:
 
 
 def test_a_longer_answer_comes_in_the_first_form_that_fits() -> None:
-    text, shortened, _ = fit({"p": listed()}, 120, grouped=False)
+    text, shortened, *_ = fit({"p": listed()}, 120, grouped=False)
     excuse, answer = text.split("\n")
     assert (shortened, answer) == (True, '{"names":100}')
     assert "120 bytes" in excuse
@@ -49,14 +49,14 @@ def test_the_sentence_alone_keeps_no_form_from_fitting() -> None:
 
 @pytest.mark.parametrize("limit", [0, 1, 2])
 def test_the_sentence_stays_whole_when_nothing_fits(limit: int) -> None:
-    text, shortened, _ = fit({"p": listed()}, limit, grouped=False)
+    text, shortened, *_ = fit({"p": listed()}, limit, grouped=False)
     assert shortened
     assert "3 characters" in text
     assert "Narrow the request." in text
 
 
 def test_text_without_shorter_forms_is_cut() -> None:
-    text, shortened, _ = fit({"p": "x" * 1000}, 300, grouped=False)
+    text, shortened, *_ = fit({"p": "x" * 1000}, 300, grouped=False)
     assert (len(text), shortened) == (300, True)
     assert text.startswith("Even the shortest form")
 
@@ -67,7 +67,7 @@ def test_groups_are_shortened_together_and_errors_stay() -> None:
 
 
 def test_no_caller_gets_more_than_the_bound() -> None:
-    text, shortened, _ = fit({"p": "x" * (MAX_CHARS + 1)}, 10**9, grouped=False)
+    text, shortened, *_ = fit({"p": "x" * (MAX_CHARS + 1)}, 10**9, grouped=False)
     assert (len(text), shortened) == (MAX_CHARS, True)
 
 
@@ -92,7 +92,7 @@ def test_a_limit_counts_bytes(letter: str, limit: int) -> None:
         {"p": [letter, "ascii" * 3000, letter * 3000]},
         {"a": long, "b": letter * 3000},
     ):
-        text, shortened, _ = fit(results, limit, grouped=len(results) > 1)
+        text, shortened, *_ = fit(results, limit, grouped=len(results) > 1)
         assert shortened
         assert len(text.encode()) <= limit
         assert f"{limit} bytes" in text or "truncated to" in text

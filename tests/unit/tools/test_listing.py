@@ -40,7 +40,7 @@ def test_a_list_that_fits_comes_whole_and_bare() -> None:
 
 
 def test_a_longer_one_says_how_many_there_are_where_they_lie_and_how_to_go_on() -> None:
-    text, shortened, _ = fit({"p": listing()}, 1000, grouped=False)
+    text, shortened, *_ = fit({"p": listing()}, 1000, grouped=False)
     says, answer = text.split("\n")
     shown = json.loads(answer)
     assert shortened
@@ -76,7 +76,7 @@ def test_what_came_or_went_between_two_pages_is_said() -> None:
 
 
 def test_a_limit_is_kept_though_more_would_fit() -> None:
-    text, shortened, _ = fit({"p": listing(limit=2)}, 10_000, grouped=False)
+    text, shortened, *_ = fit({"p": listing(limit=2)}, 10_000, grouped=False)
     assert (json.loads(text.split("\n")[1]), shortened) == (PATHS[:2], True)
     assert 'cursor="2/300" continues' in text
 
@@ -119,11 +119,14 @@ def test_only_what_is_shown_in_full_counts_as_seen() -> None:
     def shown(first: int, last: int) -> None:
         seen.append((first, last))
 
-    text, *_ = fit({"p": listing(shown=shown)}, 1000, grouped=False)
+    fitted = fit({"p": listing(shown=shown)}, 1000, grouped=False)
+    assert seen == []
+    fitted.record()
+    text = fitted.text
     assert seen == [(0, len(json.loads(text.split("\n")[1])))]
-    fit({"p": listing(shown=shown, shorter=[Form("as a count", lambda: 300)])}, 1000, grouped=False)
+    fit({"p": listing(shown=shown, shorter=[Form("as a count", lambda: 300)])}, 1000, grouped=False).record()
     assert len(seen) == 1
-    fit({"a": listing(shown=shown, items=PATHS[:2]), "b": 1}, 1000, grouped=True)
+    fit({"a": listing(shown=shown, items=PATHS[:2]), "b": 1}, 1000, grouped=True).record()
     assert seen[1:] == [(0, 2)]
 
 
