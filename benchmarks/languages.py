@@ -6,6 +6,7 @@ and a home of their own.
 
 import json
 import shutil
+import subprocess
 import time
 from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass
@@ -149,6 +150,7 @@ def _write(generated: Generated) -> Path:
     for name, text in files.items():
         (root / name).parent.mkdir(parents=True, exist_ok=True)
         (root / name).write_text(text, encoding="utf-8")
+    subprocess.run(["git", "init", "--quiet", str(root)], check=True)  # no agent may open what is no repository
     return root
 
 
