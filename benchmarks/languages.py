@@ -5,6 +5,7 @@ and a home of their own.
 """
 
 import json
+import re
 import shutil
 import subprocess
 import time
@@ -180,7 +181,10 @@ def _with_server(
 def _references(server: Server, client: Any, generated: Generated) -> None:
     name = "Shared" if generated.language == "go" else "shared"
     answer: bytes = client.call("find_referencing_symbols", name_path=name, relative_path=generated.base)
-    assert answer.count(b"part_") >= FILES, answer[-500:]
+    said = re.search(rb"([\d,]+) references in ([\d,]+) files", answer)  # the answer itself shows the first of them
+    assert said is not None, answer[-500:]
+    assert int(said[1].replace(b",", b"")) >= FILES * METHODS, said[0]
+    assert int(said[2].replace(b",", b"")) >= FILES, said[0]
 
 
 def _index(server: Server, client: Any, generated: Generated) -> None:
