@@ -8,12 +8,14 @@ import logging
 import os
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Protocol
 
 import anyio
 import msgspec
 
 from serena_central.cluster.directory import Placement
-from serena_central.cluster.ray_cluster import DirectoryClient, HostGone, HostWire
+from serena_central.cluster.frames import HostAddress
+from serena_central.cluster.host_wire import HostGone, HostWire
 from serena_central.cluster.remote_host import RemoteHost
 from serena_central.core import progress
 from serena_central.core.errors import (
@@ -49,10 +51,32 @@ ON_HOSTS = ("activate_project",)
 """Tools that name a project and open it."""
 
 
+class Placing(Protocol):
+    """What a front asks the directory."""
+
+    async def roots(self) -> list[str]:
+        """All roots that hosts can hold.
+
+        Raises:
+            DirectoryUnavailable
+        """
+        ...
+
+    async def place(self, root: str, lost_epoch: int = 0) -> tuple[Placement, HostAddress | None]:
+        """The host of a root, and where it takes runs; None where it does not answer. `lost_epoch`: the host of that
+        epoch is lost.
+
+        Raises:
+            HostUnavailable
+            DirectoryUnavailable
+        """
+        ...
+
+
 class ClusterFront:
     """Carries out tool runs by project hosts. Belongs to the event loop's thread."""
 
-    def __init__(self, services: Services, local: ToolHost, directory: DirectoryClient) -> None:
+    def __init__(self, services: Services, local: ToolHost, directory: Placing) -> None:
         self._services = services
         self._local = local
         self._directory = directory
@@ -159,46 +183,61 @@ class ClusterFront:
         with anyio.move_on_at(run.began + limit_s):
             lost_epoch = 0
             while True:
-                try:
-                    placement = await self._placed(root, lost_epoch)
-                except HostUnavailable as error:
-                    if begun_at is None or tool.read_only:
-                        raise
-                    raise HostLost(root, tool.name) from error
-                known_there = tool.read_only or (tool.journaled and placement.node == begun_at)
-                if begun_at is not None and not known_there:
-                    raise HostLost(root, tool.name)
+                wire = await self._able_wire(root, lost_epoch, tool, begun_at)
                 part = msgspec.structs.replace(run, arguments=dict(arguments))
                 try:
-                    return await self._at(placement, tool, part, reply, shared)
+                    return await self._at(wire, tool, part, reply, shared)
                 except HostGone as gone:
-                    logger.warning("the host of %s (epoch %d) is lost: %s", root, placement.epoch, gone)
-                    lost_epoch, begun_at = placement.epoch, placement.node if gone.begun else begun_at
+                    begun_at = wire.placement.node if gone.begun else begun_at
+                    if gone.lives:
+                        logger.warning("the connection to the host of %s was lost: %s", root, gone)
+                        await anyio.sleep(RETRY_S)
+                        continue
+                    logger.warning("the host of %s (epoch %d) is lost: %s", root, wire.placement.epoch, gone)
+                    lost_epoch = wire.placement.epoch
                 except HostFenced as fenced:
                     if fenced.current is None:
                         raise
                     logger.warning("%s", fenced)  # the directory knows the newer one
-                self._wires.pop(root, None)
+                self._forget(wire)
         if begun_at is not None and not tool.read_only:
             raise HostLost(root, tool.name)
         raise DeadlineExceeded(tool.name, limit_s, f"the host of {root} was lost")
 
+    async def _able_wire(self, root: str, lost_epoch: int, tool: Tool, begun_at: str | None) -> HostWire:
+        """The way to a host that may run what was perhaps begun on a node (`begun_at`) already.
+
+        Raises:
+            HostUnavailable: nothing was begun.
+            HostLost: it is unknown what was done.
+        """
+        try:
+            wire = await self._wire(root, lost_epoch)
+        except HostUnavailable as error:
+            if begun_at is None or tool.read_only:
+                raise
+            raise HostLost(root, tool.name) from error
+        known_there = tool.read_only or (tool.journaled and wire.placement.node == begun_at)
+        if begun_at is not None and not known_there:
+            raise HostLost(root, tool.name)
+        return wire
+
     async def _at(
-        self, placement: Placement, tool: Tool, run: ToolRun, reply: ToolReply, shared: SharedCalls | None
+        self, wire: HostWire, tool: Tool, run: ToolRun, reply: ToolReply, shared: SharedCalls | None
     ) -> Answer:
-        """Runs it on the host of a placement. A call that clients may send again, to other fronts, too (`shared`), is
+        """Runs it on the host of a wire. A call that clients may send again, to other fronts, too (`shared`), is
         run on one node alone, whose journal knows it.
 
         Raises:
             HostGone
             HostFenced
         """
-        repeat = run.repeat or ""
+        placement, repeat = wire.placement, run.repeat or ""
         sent_to = await shared.sent_to(repeat, placement.node) if shared is not None else None
         if sent_to not in (None, placement.node):
             raise HostLost(placement.root, tool.name)
         try:
-            answer = await self._remote(self._wire(placement)).run(tool, run, reply)
+            answer = await RemoteHost(wire, services=self._services).run(tool, run, reply)
         except (HostGone, HostFenced) as error:
             begun = isinstance(error, HostGone) and error.begun
             if shared is not None and sent_to is None and not begun:
@@ -208,25 +247,30 @@ class ClusterFront:
             shared.made_by_host(repeat, placement.node, reply.edits[-1])
         return answer
 
-    async def _placed(self, root: str, lost_epoch: int) -> Placement:
+    async def _wire(self, root: str, lost_epoch: int) -> HostWire:
+        """The way to the host of a root, which is placed where it is not known."""
         known = self._wires.get(root)
         if known is not None:
-            return known.placement
+            return known
         with progress.waiting_for(lambda: (f"starting the host of {root}", None)):
             while True:
                 try:
-                    return await self._directory.place(root, lost_epoch)
+                    placement, address = await self._directory.place(root, lost_epoch)
+                    break
                 except DirectoryUnavailable:
                     await anyio.sleep(RETRY_S)
-
-    def _wire(self, placement: Placement) -> HostWire:
-        wire = self._wires.get(placement.root)
-        if wire is None or wire.placement != placement:
-            wire = self._wires[placement.root] = HostWire(placement)
+        wire = self._wires.get(root)  # another call may have been first
+        if wire is None or wire.placement.epoch < placement.epoch:
+            if wire is not None:
+                wire.retire()
+            wire = self._wires[root] = HostWire(placement, address)
         return wire
 
-    def _remote(self, wire: HostWire) -> RemoteHost:
-        return RemoteHost(wire, services=self._services)
+    def _forget(self, wire: HostWire) -> None:
+        """Its host is lost or replaced."""
+        if self._wires.get(wire.placement.root) is wire:
+            del self._wires[wire.placement.root]
+        wire.retire()
 
     async def _on_several(
         self, units: dict[str, list[str] | None], tool: Tool, run: ToolRun, reply: ToolReply

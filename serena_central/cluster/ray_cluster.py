@@ -1,16 +1,15 @@
-"""Ray beneath a cluster: the connection to it, and the ways to the directory and the hosts.
+"""Ray beneath a cluster: the connection to it, and the way to the directory.
 
-Ray places processes, supervises them and carries the messages; what they mean is known to `directory` and
-`project_host`, which `ray_directory` and `ray_host` make actors of. Nobody else imports Ray. Its token is required
-(RAY_AUTH_MODE=token): whoever can call an actor can run code. What runs tools is not imported here: commands that ask
-for the cluster's state are to start quickly.
+Ray places processes and supervises them, and tells where a host takes its runs (`host_wire`). `directory` and
+`project_host` know what is to be done; `ray_directory` and `ray_host` make actors of them. Nobody else imports Ray. Its
+token is required (RAY_AUTH_MODE=token): whoever can call an actor can run code. What runs tools is not imported here:
+commands that ask for the cluster's state are to start quickly.
 """
 
 # Ray has no types for actors, and is not there where the types are checked.
 # pyright: basic, reportMissingImports=false, reportAttributeAccessIssue=false
 
 import os
-from collections.abc import Awaitable
 from pathlib import Path
 from typing import Any
 
@@ -20,18 +19,11 @@ import ray
 from ray.exceptions import RayActorError, RayTaskError
 
 from serena_central.cluster.directory import Node, Placement
-from serena_central.cluster.error_data import ErrorData, error_data, error_of
+from serena_central.cluster.frames import HostAddress
+from serena_central.cluster.outcome import value_of
 from serena_central.cluster.ray_loopback import keep_loopback
-from serena_central.core.decoding import converted, from_msgpack
-from serena_central.core.errors import (
-    ClusterError,
-    ConfigError,
-    DirectoryUnavailable,
-    HostUnavailable,
-    SerenaCentralError,
-)
-from serena_central.core.progress import Listener
-from serena_central.web.cluster_view import HostState
+from serena_central.core.decoding import converted
+from serena_central.core.errors import ClusterError, ConfigError, DirectoryUnavailable
 
 NAMESPACE = "serena-central"
 
@@ -46,13 +38,6 @@ MOVED_S = 90.0
 
 DRAINED_S = 600.0
 """It moves one host after the other."""
-
-PING_AFTER_S = 1.0
-"""A host that left a call unanswered for so long is asked whether it lives …"""
-
-PING_S = 5.0
-"""… and has this long to answer: a machine may be busy, and a host that ended is known by its connection at once."""
-
 
 SETTINGS = {
     "RAY_USAGE_STATS_ENABLED": "0",
@@ -103,31 +88,6 @@ def resource_of(node: str) -> str:
     return f"serena-node:{node}"
 
 
-class Outcome(msgspec.Struct, omit_defaults=True):
-    """What a method of an actor came to. Errors travel as data: pickle can't make them again."""
-
-    value: Any = None
-    error: ErrorData | None = None
-
-
-async def outcome_of(work: Awaitable[Any]) -> bytes:
-    try:
-        return msgspec.msgpack.encode(Outcome(await work))
-    except SerenaCentralError as error:
-        return msgspec.msgpack.encode(Outcome(error=error_data(error)))
-
-
-def value_of(outcome: bytes) -> Any:
-    """
-    Raises:
-        SerenaCentralError: what the method has raised.
-    """
-    said = from_msgpack(outcome, Outcome)
-    if said.error is not None:
-        raise error_of(said.error)
-    return said.value
-
-
 # --- clients -------------------------------------------------------------------------------------------------------
 
 
@@ -173,8 +133,10 @@ class DirectoryClient:
     async def roots(self) -> list[str]:
         return await self._asked(self._actor.roots.remote())
 
-    async def place(self, root: str, lost_epoch: int = 0) -> Placement:
-        return converted(value_of(await self._asked(self._actor.place.remote(root, lost_epoch))), Placement)
+    async def place(self, root: str, lost_epoch: int = 0) -> tuple[Placement, HostAddress | None]:
+        """The host of a root, and where it takes runs; None where it does not answer."""
+        placed = value_of(await self._asked(self._actor.place.remote(root, lost_epoch)))
+        return converted(placed, tuple[Placement, HostAddress | None])
 
     async def move(self, root: str, node: str | None) -> Placement:
         return converted(value_of(await self._asked(self._actor.move.remote(root, node), MOVED_S)), Placement)
@@ -193,82 +155,3 @@ class DirectoryClient:
             raise DirectoryUnavailable(str(error).partition("\n")[0].rstrip(". ")) from error
         except TimeoutError as error:
             raise DirectoryUnavailable(f"it has not answered within {within_s:g} s") from error
-
-
-class HostGone(Exception):
-    """The host of a placement does not answer any more. `begun`: it may have begun what it was
-    sent."""
-
-    def __init__(self, why: str, *, begun: bool = True) -> None:
-        super().__init__(why)
-        self.begun = begun
-
-
-class HostWire:
-    """The way to the host of one placement."""
-
-    def __init__(self, placement: Placement) -> None:
-        self.placement = placement
-        self._actor: Any = None
-
-    async def send(self, call: str, message: bytes, on_progress: Listener | None) -> bytes:
-        """The reply to a run.
-
-        Raises:
-            HostGone: the host ended, or hangs.
-        """
-        try:
-            if self._actor is None:
-                self._actor = ray.get_actor(self.placement.host, namespace=NAMESPACE)
-            reference = self._actor.run.remote(message, call)
-        except (ValueError, RayActorError) as error:
-            raise HostGone(str(error), begun=False) from error
-        reply: list[bytes] = []
-        gone: list[Exception] = []
-        try:
-            async with anyio.create_task_group() as tasks:
-
-                async def answer() -> None:
-                    try:
-                        reply.append(await reference)
-                    except RayActorError as error:
-                        gone.append(error)
-                    tasks.cancel_scope.cancel()
-
-                tasks.start_soon(answer)
-                gone += await self._until_silent(call, on_progress)
-                tasks.cancel_scope.cancel()
-        except BaseException:
-            ray.cancel(reference)
-            raise
-        if reply:
-            try:
-                return value_of(reply[0])
-            except HostUnavailable as error:  # it has no root yet, or not any more
-                raise HostGone(str(error), begun=False) from error
-        raise HostGone(str(gone[0]) if gone else "it does not answer")
-
-    async def _until_silent(self, call: str, on_progress: Listener | None) -> list[Exception]:
-        """Returns when the host does not answer a ping. Progress comes with the answers: calls that take less than a
-        second report none, and cost one message."""
-        while True:
-            await anyio.sleep(PING_AFTER_S)
-            try:
-                with anyio.fail_after(PING_S):
-                    news = await self._actor.ping.remote(call)
-            except (TimeoutError, RayActorError) as error:
-                return [error]
-            if on_progress is not None:
-                for text, part in news:
-                    on_progress(text, part)
-
-    async def status(self) -> HostState | None:
-        """What the host says of itself; None if it does not answer."""
-        try:
-            if self._actor is None:
-                self._actor = ray.get_actor(self.placement.host, namespace=NAMESPACE)
-            with anyio.fail_after(PING_S):
-                said = await self._actor.status.remote()
-            return None if said is None else from_msgpack(said, HostState)
-        except (ValueError, TimeoutError, RayActorError, RayTaskError):
-            return None

@@ -13,10 +13,12 @@ import ray
 from ray.exceptions import RayActorError, RayTaskError
 
 from serena_central.cluster.directory import SILENT_S, Directory, Node, Placement
-from serena_central.cluster.ray_cluster import NAMESPACE, outcome_of, resource_of, value_of
+from serena_central.cluster.frames import HostAddress
+from serena_central.cluster.outcome import outcome_of, value_of
+from serena_central.cluster.ray_cluster import NAMESPACE, resource_of
 from serena_central.cluster.ray_host import HostActor
 from serena_central.config.load import load_server_config
-from serena_central.core.decoding import from_msgpack
+from serena_central.core.decoding import converted, from_msgpack
 from serena_central.core.errors import HostUnavailable
 from serena_central.core.events import EventBus
 from serena_central.core.places import Places
@@ -28,6 +30,9 @@ HOST_PREFIX = "host-"
 SPARES = 2
 """Of each node. One takes longer to start than a lost host to be replaced: the next loss would wait for it."""
 
+ADDRESS_S = 5.0
+"""How long a host of the directory before may take to say where it takes runs."""
+
 
 @ray.remote(num_cpus=0, max_restarts=-1, max_task_retries=0)
 class DirectoryActor:
@@ -37,7 +42,8 @@ class DirectoryActor:
     def __init__(self, home: str) -> None:
         url = load_server_config({}).value.database_url
         store = Store(Places(Path(home)).database, EventBus(), url=url)
-        self._directory = Directory(_RayHosts(), store, settling_s=SILENT_S)
+        self._hosts = _RayHosts()
+        self._directory = Directory(self._hosts, store, settling_s=SILENT_S)
 
     async def announce(self, node: bytes) -> None:
         self._directory.announce(from_msgpack(node, Node))
@@ -49,7 +55,12 @@ class DirectoryActor:
         return await self._directory.roots()
 
     async def place(self, root: str, lost_epoch: int) -> bytes:
-        return await outcome_of(self._directory.place(root, lost_epoch))
+        """The placement and the host's address; None where the host does not answer."""
+        return await outcome_of(self._placed(root, lost_epoch))
+
+    async def _placed(self, root: str, lost_epoch: int) -> tuple[Placement, HostAddress | None]:
+        placement = await self._directory.place(root, lost_epoch)
+        return placement, await self._hosts.address(placement.host)
 
     async def move(self, root: str, node: str | None) -> bytes:
         return await outcome_of(self._directory.move(root, node))
@@ -93,6 +104,8 @@ class _RayHosts:
     def __init__(self) -> None:
         self._spares: dict[str, list[_Spare]] = {}
         """Node → its spare hosts, the oldest first."""
+        self._addresses: dict[str, HostAddress] = {}
+        """Host → where it takes runs."""
         self._earlier = {name for name in ray.util.list_named_actors() if name.startswith(HOST_PREFIX)}
 
     def prepare(self, node: str) -> None:
@@ -135,12 +148,25 @@ class _RayHosts:
         if actor is None:
             raise HostUnavailable(placement.root, "its host ended before it started")
         try:
-            value_of(await actor.start.remote(msgspec.msgpack.encode(placement), home, begun))
+            started = value_of(await actor.start.remote(msgspec.msgpack.encode(placement), home, begun))
+            self._addresses[placement.host] = converted(started, HostAddress)
         except (RayActorError, RayTaskError) as error:
             raise HostUnavailable(placement.root, f"its host ended while it started: {error}") from error
         except BaseException:
             ray.kill(actor)
             raise
+
+    async def address(self, host: str) -> HostAddress | None:
+        """Where a host takes runs, also one that the directory before has started; None where it does not answer."""
+        known = self._addresses.get(host)
+        actor = self._alive(host) if known is None else None
+        if actor is None:
+            return known
+        with anyio.move_on_after(ADDRESS_S), suppress(RayActorError, RayTaskError):
+            said = await actor.address.remote()
+            if said is not None:
+                return self._addresses.setdefault(host, from_msgpack(said, HostAddress))
+        return None
 
     def _alive(self, name: str) -> Any:
         with suppress(ValueError):
@@ -148,6 +174,7 @@ class _RayHosts:
         return None
 
     async def stop(self, host: str, *, lost: bool) -> None:
+        self._addresses.pop(host, None)
         actor = self._alive(host)
         if actor is None:
             return

@@ -6,7 +6,6 @@
 import asyncio
 import logging
 import os
-from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -19,12 +18,15 @@ import ray
 from ray.exceptions import GetTimeoutError, RayActorError, RayTaskError
 
 from serena_central.cluster.directory import Placement
+from serena_central.cluster.frames import HostAddress
 from serena_central.cluster.node_reports import doctor, records_below
-from serena_central.cluster.ray_cluster import DIRECTORY, NAMESPACE, outcome_of, value_of
+from serena_central.cluster.outcome import outcome_of, value_of
+from serena_central.cluster.ray_cluster import DIRECTORY, NAMESPACE
+from serena_central.cluster.ray_processes import HOST_PORTS
+from serena_central.cluster.run_listener import listening, ports_of_hosts
 from serena_central.core.decoding import from_msgpack
 from serena_central.core.errors import HostFenced, HostUnavailable, SerenaCentralError
 from serena_central.core.groups import only_cause
-from serena_central.core.progress import Listener
 from serena_central.editing.journal import Entry
 
 if TYPE_CHECKING:
@@ -34,11 +36,6 @@ logger = logging.getLogger(__name__)
 
 FENCE_S = 5.0
 """How long a host asks whether it may write; without an answer it does not."""
-
-NEWS_KEPT = 100
-"""Reports of a call's progress between two pings; older ones are dropped."""
-
-NOT_SERVING = "its host is starting or ending"
 
 _UNANSWERED = (RayActorError, RayTaskError, GetTimeoutError, ValueError)
 
@@ -55,12 +52,11 @@ class HostActor:
         self._placement = Placement(root="", epoch=0, node="", host="")
         self._host: ProjectHost | None = None
         self._ended = anyio.Event()
-        self._news: dict[str, deque[tuple[str, float | None]]] = {}
-        """Call → its progress that its front has not asked for yet."""
+        self._address: HostAddress | None = None
 
     async def start(self, placement: bytes, home: str, begun: list[bytes]) -> bytes:
-        """Returns once it answers. Its parts belong to a task of their own, which lasts as long as the actor. `begun`:
-        edits (entries of journals) of hosts before it, which it brings to an end first."""
+        """The address where it takes runs, once it does. Its parts belong to a task of their own, which lasts as long
+        as the actor. `begun`: edits (entries of journals) of hosts before it, which it brings to an end first."""
         placed = self._placement = from_msgpack(placement, Placement)
         inherited = [from_msgpack(entry, Entry) for entry in begun]
         ready, failure = anyio.Event(), list[Exception]()
@@ -68,21 +64,23 @@ class HostActor:
         async def hold() -> None:
             try:
                 hosting = self._hosting(placed, Path(home), EpochFence(placed), inherited, self._failed)
-                async with hosting as self._host:
+                own, ports = ray.util.get_node_ip_address(), ports_of_hosts(HOST_PORTS)
+                async with hosting as self._host, listening(self._host.run, own, ports) as self._address:
                     ready.set()
                     await self._ended.wait()
             except Exception as error:
                 logger.exception("the host of %s ended", placed.root)
                 failure.append(error)
             finally:
-                self._host = None
+                self._host = self._address = None
                 ready.set()
 
-        async def started() -> None:
+        async def started() -> HostAddress | None:
             await ready.wait()
             if failure:
                 cause = only_cause(failure[0])
                 raise cause if isinstance(cause, SerenaCentralError) else HostUnavailable(placed.root, str(cause))
+            return self._address
 
         self._task = asyncio.get_running_loop().create_task(hold())  # Ray owns the loop, and no task group
         return await outcome_of(started())
@@ -92,28 +90,12 @@ class HostActor:
         logger.error("the host of %s failed and ends", self._placement.root)
         os._exit(1)
 
-    async def run(self, message: bytes, call: str) -> bytes:
-        """The outcome, whose value is the reply."""
-        news: deque[tuple[str, float | None]] = deque(maxlen=NEWS_KEPT)
-        self._news[call] = news
-        try:
-            return await outcome_of(self._run(message, lambda text, part: news.append((text, part))))
-        finally:
-            self._news.pop(call, None)
+    async def ping(self) -> None:
+        """Answers: it has loaded its code, and its event loop runs."""
 
-    async def _run(self, message: bytes, report: Listener) -> bytes:
-        if self._host is None:
-            raise HostUnavailable(self._placement.root, NOT_SERVING)
-        return await self._host.run(message, report)
-
-    async def ping(self, call: str = "") -> list[tuple[str, float | None]]:
-        """The progress of a call since it was last asked for."""
-        news = self._news.get(call)
-        if news is None:
-            return []
-        said = list(news)
-        news.clear()
-        return said
+    async def address(self) -> bytes | None:
+        """Where it takes runs; None where it has no root yet, or not any more."""
+        return msgspec.msgpack.encode(self._address) if self._address is not None else None
 
     async def status(self) -> bytes | None:
         """The host's state; None where it is a spare."""

@@ -56,8 +56,12 @@ _SINGLE_PORTS = (
     "metrics-export-port",
 )
 
-LEAST_PORTS = len(_SINGLE_PORTS) + 10
-"""Each project host needs one, too, and so do its spares and every program that asks the cluster."""
+LEAST_PORTS = len(_SINGLE_PORTS) + 20
+"""Each project host needs two, one that Ray gives it and one for runs; its spares and every program that asks the
+cluster need one of the former."""
+
+HOST_PORTS = "SERENA_CENTRAL_HOST_PORTS"
+"""The environment variable by which hosts get to know the ports for runs, `FIRST-LAST`; Ray's processes inherit it."""
 
 
 @dataclass(frozen=True)
@@ -128,7 +132,7 @@ async def connected(node: RayNode) -> AsyncGenerator[None]:
 
 @asynccontextmanager
 async def _started(node: RayNode, folder: Path) -> AsyncGenerator[None]:
-    environment = {**os.environ, **_environment()}
+    environment = {**os.environ, **_environment(node)}
     deadline = anyio.current_time() + START_S
     for attempt in range(ATTEMPTS):
         output, started = _Output(), False
@@ -198,15 +202,22 @@ def _command(node: RayNode, folder: Path) -> list[str]:
     else:  # neither its dashboard nor its autoscaler: both listen, and neither is used
         command += ["--head", "--port", str(node.head_port), "--include-dashboard", "false", "--no-monitor"]
     if node.ports is not None:
-        first, last = node.ports
-        for port, option in enumerate(_SINGLE_PORTS, first):
+        for port, option in enumerate((*_SINGLE_PORTS, "min-worker-port"), node.ports[0]):
             command += [f"--{option}", str(port)]
-        command += ["--min-worker-port", str(first + len(_SINGLE_PORTS)), "--max-worker-port", str(last)]
+        command += ["--max-worker-port", str(_of_ray(node.ports))]
     return command
 
 
-def _environment() -> dict[str, str]:
+def _of_ray(ports: tuple[int, int]) -> int:
+    """The last port that Ray may use; those after it are the hosts' own."""
+    first, last = ports
+    return last - (last - first + 1 - len(_SINGLE_PORTS)) // 2
+
+
+def _environment(node: RayNode) -> dict[str, str]:
+    ports = {} if node.ports is None else {HOST_PORTS: f"{_of_ray(node.ports) + 1}-{node.ports[1]}"}
     return {
+        **ports,
         **ray_cluster.SETTINGS,
         "RAY_AUTH_MODE": "token",
         "RAY_worker_niceness": "0",  # by default they are nice, and would wait for whatever else the machine does

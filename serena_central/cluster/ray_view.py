@@ -11,11 +11,12 @@ import ray
 from ray.exceptions import RayActorError, RayTaskError
 
 from serena_central.cluster.directory import Placement
-from serena_central.cluster.ray_cluster import NAMESPACE, DirectoryClient, HostWire
+from serena_central.cluster.ray_cluster import NAMESPACE, DirectoryClient
 from serena_central.core.decoding import converted, from_json, from_msgpack
 from serena_central.core.errors import ClusterError
 from serena_central.web.cluster_view import (
     ClusterStatus,
+    HostState,
     HostView,
     NodeCheck,
     NodeChecks,
@@ -25,6 +26,9 @@ from serena_central.web.cluster_view import (
 )
 
 DIRECTORY_S = 5.0
+
+HOST_S = 5.0
+"""How long a host may take to say what it holds."""
 
 REPORT_S = 60.0
 """How long a node may take to read its logs or to check itself."""
@@ -44,7 +48,7 @@ class RayView:
         hosts: list[HostView] = []
 
         async def ask(placed: Placement) -> None:
-            state = await HostWire(placed).status()
+            state = await _state_of(placed)
             hosts.append(HostView(root=placed.root, epoch=placed.epoch, node=placed.node, state=state))
 
         async with anyio.create_task_group() as tasks:
@@ -107,3 +111,14 @@ class RayView:
                 if node["alive"] and node["agent"] is not None:
                     tasks.start_soon(one, node)
         return answers
+
+
+async def _state_of(placed: Placement) -> HostState | None:
+    """What a host says of itself; None if it does not answer."""
+    try:
+        actor = ray.get_actor(placed.host, namespace=NAMESPACE)
+        with anyio.fail_after(HOST_S):
+            said = await actor.status.remote()
+        return None if said is None else from_msgpack(said, HostState)
+    except (ValueError, TimeoutError, RayActorError, RayTaskError):
+        return None

@@ -1,0 +1,183 @@
+"""The host's end of the connections from fronts: takes runs, and sends their outcomes, progress and signs of life."""
+
+import asyncio
+import logging
+import math
+import os
+import secrets
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable
+from contextlib import asynccontextmanager
+
+import anyio
+import msgspec
+from anyio.streams.memory import MemoryObjectSendStream
+
+from serena_central.cluster.frames import (
+    NONCE_BYTES,
+    PROVING_S,
+    FramedConnection,
+    HostAddress,
+    Kind,
+    nonce,
+    proof,
+    proves,
+)
+from serena_central.cluster.outcome import failed_outcome, outcome_of
+from serena_central.core.errors import ClusterError
+from serena_central.core.progress import Listener
+
+logger = logging.getLogger(__name__)
+
+Run = Callable[[bytes, Listener], Awaitable[bytes]]
+"""Carries out a run, a message, and returns its reply, a message."""
+
+MOST_UNPROVEN = 32
+"""Connections that have not shown the secret; a further one is closed. Each lasts PROVING_S at most."""
+
+MOST_UNSENT_BYTES = 512 * 1024 * 1024
+"""What a front that does not read may leave unsent; then its connection is closed."""
+
+NEWS_UNSENT_BYTES = 64 * 1024
+"""Progress is dropped while more than that is unsent."""
+
+
+@asynccontextmanager
+async def listening(run: Run, host: str, ports: Iterable[int] = (0,)) -> AsyncGenerator[HostAddress]:
+    """Takes runs at an address of this machine, and at it alone, while the block is open; `ports` are tried in turn.
+    Runs that are under way at its end are cancelled.
+
+    Raises:
+        ClusterError: no port is free.
+    """
+    loop, unproven = asyncio.get_running_loop(), set[_FrontConnection]()
+    secret, connections = secrets.token_bytes(32), set[_FrontConnection]()
+    begin, begun = anyio.create_memory_object_stream[_Begun](math.inf)
+
+    def made() -> _FrontConnection:
+        return _FrontConnection(run, secret, begin, connections, unproven)
+
+    async def start_runs() -> None:
+        async for connection, number, message in begun:
+            tasks.start_soon(connection.carry_out, number, message)
+
+    server = await _bound(loop, made, host, ports)
+    async with begin, begun, anyio.create_task_group() as tasks:
+        tasks.start_soon(start_runs)
+        try:
+            await server.start_serving()
+            yield HostAddress(host, server.sockets[0].getsockname()[1], secret)
+        finally:
+            server.close()
+            for connection in list(connections):
+                connection.close()
+            tasks.cancel_scope.cancel()
+
+
+async def _bound(
+    loop: asyncio.AbstractEventLoop, made: "Callable[[], _FrontConnection]", host: str, ports: Iterable[int]
+) -> asyncio.Server:
+    problem: OSError | None = None
+    for port in ports:
+        try:
+            return await loop.create_server(made, host, port, start_serving=False)
+        except OSError as error:
+            problem = error
+    raise ClusterError(f"A project host can't listen on {host}: {problem or 'no port is left for it'}.") from problem
+
+
+_Begun = tuple["_FrontConnection", int, bytes]
+"""A run that arrived. Connections hand them over: they can't start tasks, since outside of tasks anyio does not know
+Ray's event loop."""
+
+
+class _FrontConnection(FramedConnection):
+    """A connection that a front has opened."""
+
+    def __init__(
+        self,
+        run: Run,
+        secret: bytes,
+        begin: "MemoryObjectSendStream[_Begun]",
+        connections: "set[_FrontConnection]",
+        unproven: "set[_FrontConnection]",
+    ) -> None:
+        super().__init__()
+        self._run = run
+        self._secret = secret
+        self._begin = begin
+        self._connections = connections
+        self._unproven = unproven
+        self._nonce = nonce()
+        self._runs: dict[int, anyio.CancelScope | None] = {}
+        """Numbers of runs → by what they are cancelled; None until their task has begun."""
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        super().connection_made(transport)
+        self._connections.add(self)
+        if len(self._unproven) >= MOST_UNPROVEN:
+            self.close("too many connections have not shown the secret yet")
+            return
+        self._unproven.add(self)
+        asyncio.get_running_loop().call_later(PROVING_S, self._end_of_proving)
+        self.send(Kind.CHALLENGE, 0, self._nonce)
+
+    def take(self, kind: int, number: int, body: bytes) -> None:
+        if not self._proven:
+            self._prove(kind, body)
+        elif kind == Kind.RUN:
+            self._runs[number] = None
+            self._begin.send_nowait((self, number, body))
+        elif kind == Kind.CANCEL:
+            self._cancel(number)
+        elif kind == Kind.PING:
+            self.send(Kind.PONG)
+
+    def lost(self, why: str) -> None:
+        self._unproven.discard(self)
+        self._connections.discard(self)
+        if self._runs:
+            logger.warning("the connection of a front with %d runs under way was lost: %s", len(self._runs), why)
+        for number in list(self._runs):
+            self._cancel(number)
+
+    def _cancel(self, number: int) -> None:
+        scope = self._runs.pop(number, None)
+        if scope is not None:
+            scope.cancel()
+
+    def _prove(self, kind: int, body: bytes) -> None:
+        theirs, given = body[:NONCE_BYTES], body[NONCE_BYTES:]
+        if kind != Kind.PROOF or not proves(given, self._secret, b"front", self._nonce, theirs):
+            raise ClusterError("It does not know the secret of this host.")
+        self._proven = True
+        self._unproven.discard(self)
+        self.send(Kind.PROVEN, 0, proof(self._secret, b"host", self._nonce, theirs))
+
+    def _end_of_proving(self) -> None:
+        if not self._proven:
+            self.close("it has not shown the secret in time")
+
+    async def carry_out(self, number: int, message: bytes) -> None:
+        if number not in self._runs:  # cancelled before it began
+            return
+
+        def report(text: str, part: float | None) -> None:
+            if self.unsent_bytes < NEWS_UNSENT_BYTES:
+                self.send(Kind.PROGRESS, number, msgspec.msgpack.encode((text, part)))
+
+        with anyio.CancelScope() as self._runs[number]:
+            try:
+                outcome = await outcome_of(self._run(message, report))
+            except Exception as error:
+                logger.exception("a run failed")
+                outcome = failed_outcome(ClusterError(f"The project host failed: {type(error).__name__}: {error}"))
+            self.send(Kind.REPLY, number, outcome)
+            if self.unsent_bytes > MOST_UNSENT_BYTES:
+                self.close("it does not read")
+        self._runs.pop(number, None)
+
+
+def ports_of_hosts(variable: str) -> Iterable[int]:
+    """The ports that an environment variable, `FIRST-LAST`, leaves to project hosts; any where it is not set."""
+    first, _, last = os.environ.get(variable, "0-0").partition("-")
+    return range(int(first), int(last) + 1)
