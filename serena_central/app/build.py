@@ -317,7 +317,7 @@ def _projects(
 def _held_elsewhere(root: Path) -> Project:
     raise ProjectRefused(
         f"{quoted(root)} is held by a project host of the cluster. Tools work on it; what this server would have to "
-        "open itself does not: undo, warm-ups, the graph and the reports over several calls."
+        "open itself does not: warm-ups, the graph and the reports over several calls."
     )
 
 

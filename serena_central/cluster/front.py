@@ -17,6 +17,7 @@ from serena_central.cluster.directory import Placement
 from serena_central.cluster.frames import HostAddress
 from serena_central.cluster.host_wire import HostGone, HostWire
 from serena_central.cluster.remote_host import RemoteHost
+from serena_central.cluster.undoing import undone_on_hosts
 from serena_central.core import progress
 from serena_central.core.errors import (
     DeadlineExceeded,
@@ -29,10 +30,13 @@ from serena_central.core.errors import (
     UnknownProject,
 )
 from serena_central.core.project_names import listed_names
+from serena_central.editing.change import Author
+from serena_central.projects.editing.edits import Edited
 from serena_central.projects.editing.shared_calls import SharedCalls
 from serena_central.projects.registry import KnownProject
 from serena_central.projects.scope import EVERYTHING
 from serena_central.sessions.session import Session
+from serena_central.store.rows import EditRow
 from serena_central.tools.answer import Answer
 from serena_central.tools.catalogue import PATH_PARAMETERS, Tool
 from serena_central.tools.context import Services
@@ -84,6 +88,7 @@ class ClusterFront:
         self._shared = SharedCalls(store, name)
         self._wires: dict[str, HostWire] = {}
         self._roots: list[str] = []
+        services.history.reversed_elsewhere = self._undo
         self._roots_until = 0.0
 
     async def run(self, tool: Tool, run: ToolRun, reply: ToolReply) -> Answer:
@@ -103,6 +108,10 @@ class ClusterFront:
         if tool.edits or tool.journaled:
             raise SeveralHosts(tool.name, list(units))
         return await self._on_several(units, tool, run, reply)
+
+    async def _undo(self, rows: list[EditRow], author: Author) -> Edited:
+        offered = await self._offered()
+        return await undone_on_hosts(rows, author, self._on, lambda root: self._unit(root, offered))
 
     # --- which ---------------------------------------------------------------------------------------------------
 

@@ -25,6 +25,7 @@ from serena_central.app.lifespan import running_all
 from serena_central.cluster.directory import Placement
 from serena_central.cluster.host import RunServer
 from serena_central.cluster.remote_session import CarriedUsers, RecordedViews
+from serena_central.cluster.undoing import UNDO
 from serena_central.config.load import load_server_config
 from serena_central.core.errors import HostUnavailable
 from serena_central.core.logs import log_to
@@ -108,7 +109,12 @@ async def hosting(
         resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
         applier = Applier(Journal(places.journal), fence=fence, inherited=inherited)
         parts = build_projects(loaded, places, applier)
-        services = replace(parts.services, views=RecordedViews(parts.services.store), users=CarriedUsers())
+        services = replace(
+            parts.services,
+            views=RecordedViews(parts.services.store),
+            users=CarriedUsers(),
+            catalogue=parts.services.catalogue.replacing(UNDO),
+        )
         async with running_all(failed, parts.runs):
             logger.info("host of %s, epoch %d", root, epoch)
             yield ProjectHost(root, epoch, services, RunServer(services, parts.idempotency), time.time())

@@ -97,6 +97,11 @@ class RunningCluster:
         token = (self.folder / "front/home/token").read_text().strip()
         return httpx.get(f"{self.url}{path}", headers={"authorization": f"Bearer {token}"}, timeout=PATIENCE_S)
 
+    def post_to(self, path: str, **body: Any) -> httpx.Response:
+        token = (self.folder / "front/home/token").read_text().strip()
+        headers = {"authorization": f"Bearer {token}"}
+        return httpx.post(f"{self.url}{path}", json=body, headers=headers, timeout=PATIENCE_S)
+
     def status(self) -> dict[str, Any]:
         said = self.get("/api/v1/cluster")
         assert said.status_code == 200, said.text

@@ -65,6 +65,30 @@ def test_an_edit_is_made_where_the_project_is_and_conflicts_are_found_across_the
     assert made["edit"] in history.stdout
 
 
+def test_an_edit_is_undone_once_also_by_a_host_that_did_not_make_it(cluster: RunningCluster) -> None:
+    root = cluster.project("shop")
+    before = (root / "cart.py").read_text()
+    edit = {"relative_path": "cart.py", "needle": "return 1", "repl": "return 8", "mode": "literal", "project": "shop"}
+    for node in (None, "b", "a"):
+        made = json.loads(cluster.call("replace_content", **edit))["edit"]
+        assert "return 8" in (root / "cart.py").read_text()
+        if node is not None:
+            address = f"127.0.0.1:{cluster.port}"
+            moved = cluster.command("cluster", "move", str(root), "--to", node, "--cluster", address)
+            assert moved.returncode == 0, moved.stderr
+        undone = cluster.post_to(f"/api/v1/edits/{made}/undo")
+        assert undone.status_code == 200, undone.text
+        assert [file["path"] for file in undone.json()["files"]] == ["cart.py"]
+        assert (root / "cart.py").read_text() == before
+        again = cluster.post_to(f"/api/v1/edits/{made}/undo")
+        assert "already undone" in again.text
+        assert undone.json()["edit"] in cluster.get("/api/v1/edits").text
+
+
+def test_undo_is_nothing_that_agents_can_call(cluster: RunningCluster) -> None:
+    assert cluster.post("undo_edit", rows=[]).status_code == 404
+
+
 def test_nothing_of_a_cluster_on_loopback_listens_beyond_it(cluster: RunningCluster) -> None:
     cluster.call("find_symbol", name_path_pattern="Cart", project="shop")
     found = cluster.listening()

@@ -8,9 +8,9 @@ import json
 import logging
 import time
 import zlib
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import anyio
 import anyio.to_thread
@@ -27,6 +27,10 @@ from serena_central.projects.editing.edit_records import AppliedEdit, edits_in, 
 from serena_central.store.query_results import EDIT_PATCHES_KEPT_S, EditAnswer, EditBrief, EditFilter
 from serena_central.store.rows import EditRow
 from serena_central.store.store import Store
+
+if TYPE_CHECKING:
+    from serena_central.editing.change import Author
+    from serena_central.projects.editing.edits import Edited
 
 logger = logging.getLogger(__name__)
 
@@ -77,6 +81,8 @@ class EditHistory:
         self._clock = clock
         self._rows: dict[str, list[EditRow]] = {}
         """Edits whose calls are not answered yet."""
+        self.reversed_elsewhere: Callable[[list[EditRow], Author], Awaitable[Edited]] | None = None
+        """Undoes the parts of an edit in the process that holds their projects; None: this one does."""
 
     async def run(self, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
         """Recovers from a crash; started() when files may be edited. Runs until cancelled."""

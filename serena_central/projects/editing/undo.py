@@ -29,6 +29,9 @@ from serena_central.projects.root_policy import PERSON
 from serena_central.store.query_results import EditFilter
 from serena_central.store.rows import EditRow
 
+CLIENT = "serena-central undo"
+"""The client that undoing edits are of."""
+
 MOST_OF_SESSION = 100
 """Edits that are undone together: each may wait for diagnostics."""
 
@@ -45,7 +48,26 @@ async def undo(edit_id: str, history: EditHistory, projects: ProjectRegistry, *,
     if all(row.id != edit_id for row in rows):
         raise EditNotFound(edit_id)
     symbol = next((row.symbol for row in rows if row.id == edit_id), "")
-    author = Author(session=by, client="serena-central undo", tool="undo", call=new_call_id(), symbol=symbol)
+    author = Author(session=by, client=CLIENT, tool="undo", call=new_call_id(), symbol=symbol)
+    if history.reversed_elsewhere is None:
+        try:
+            return await reverse(rows, history, projects, author)
+        finally:
+            history.answered(author.call, None)
+    for row in rows:
+        projects.find(row.project_root, PERSON)
+        await _check_not_undone(row, history)
+        patches_of(row)
+    return await history.reversed_elsewhere(rows, author)
+
+
+async def reverse(rows: Sequence[EditRow], history: EditHistory, projects: ProjectRegistry, author: Author) -> Edited:
+    """Undoes the parts of an edit, one for each project that it changed.
+
+    Raises:
+        UndoRefused: it can no longer be undone, or its lines have changed since.
+        UnknownProject, EditError, PathError: its files can't be changed.
+    """
     works = {Path(row.project_root): partial(_undo, row, history, projects, author) for row in rows}
     try:
         if len(rows) == 1:
@@ -53,8 +75,6 @@ async def undo(edit_id: str, history: EditHistory, projects: ProjectRegistry, *,
         done = await jointly(works)
     except PartFailed as failed:
         raise failed.error from failed
-    finally:
-        history.answered(author.call, None)
     return _as_one(done)
 
 
@@ -116,12 +136,17 @@ async def _undo(row: EditRow, history: EditHistory, projects: ProjectRegistry, a
     paths = [path for patch in patches for path in (patch.path, patch.moved_to) if path]
 
     async def plan() -> Sequence[FileChange]:
-        undoer = await history.undone_by(row.id)
-        if undoer is not None:  # where lines are alike, others would go now
-            raise UndoRefused(row.id, f"it was already undone by {undoer}")
+        await _check_not_undone(row, history)
         return [await _reversed(row.id, project, patch) for patch in patches]
 
     return await project.edits.change_files(paths, plan, author, undoes=row.id)
+
+
+async def _check_not_undone(row: EditRow, history: EditHistory) -> None:
+    """Raises UndoRefused where it was: where lines are alike, others would go now."""
+    undoer = await history.undone_by(row.id)
+    if undoer is not None:
+        raise UndoRefused(row.id, f"it was already undone by {undoer}")
 
 
 def _as_one(done: Mapping[Path, Edited | SerenaCentralError]) -> Edited:
