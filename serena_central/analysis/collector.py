@@ -18,7 +18,7 @@ import msgspec
 from serena_central.analysis.collection import Collected, Definition, Place, chosen
 from serena_central.analysis.reference_queries import Asked, UsesAnswer, uses_of
 from serena_central.analysis.uncertain_places import Doubtful, UncertainPlaces
-from serena_central.analysis.word_index import Surroundings, state_of
+from serena_central.analysis.word_index import Surroundings, imported_as, state_of
 from serena_central.core.decoding import msgpack_decoder
 from serena_central.core.errors import LanguageServerError, ServerNotInstalled
 from serena_central.core.pacing import paced
@@ -119,7 +119,8 @@ class Collector:
     ) -> tuple[Collected, bool]:
         """The uses of `hits`; and whether the answer would be the same as long as nothing changes."""
         report("reading files")
-        around = await Surroundings.of(self._project, {hit.symbol.name for hit in hits})
+        modules = {imported_as(path) for path in {hit.path for hit in hits}}
+        around = await Surroundings.of(self._project, modules.union(hit.symbol.name for hit in hits))
         run = _Run(self._project, self._cache, around, until)
         found = await run.answer(hits, within=within)
         return Collected(found, files, run.asked, run.reused, run.unasked, run.notes()), run.lasting

@@ -1,6 +1,7 @@
 """Names that code composes at run time: a string with the beginning of one, as in `getattr(self, f"visit_{kind}")`."""
 
 from serena_central.core.errors import LanguageServerError, PathError
+from serena_central.core.pacing import paced
 from serena_central.files.search import find_containing
 from serena_central.projects.project import Project
 from serena_central.symbols.index import Hit
@@ -15,7 +16,7 @@ async def put_together(project: Project, hit: Hit) -> str | None:
     beginnings = [name[: at + 1] for at in range(SHORTEST - 1, len(name) - 1) if name[at] == "_" != name[at - 1]]
     if not beginnings:
         return None
-    files = [path for path in project.tree.files if project.languages.language_of(path) == language]
+    files = [path async for path in paced(list(project.tree.files)) if project.languages.language_of(path) == language]
     for beginning in reversed(beginnings):
         maybe = await project.navigation.possible.holding(files, beginning)
         found = (await find_containing(project.root, maybe, beginning, encoding=project.languages.encoding)).files

@@ -42,12 +42,13 @@ async def dependents(project: Project, changed: Collection[str], gone: Collectio
     code = code_below(project, "")
     if any(is_of_build(project, path) for path in changed):
         return code, None
-    around = await Surroundings.of(project, [*gone, *(name for path in changed for name in _names(project, path))])
     reached = {name for path in changed for name in _names(project, path)}
+    around = await Surroundings.of(project, {*gone, *reached}, with_modules=True)
+    of_gone = around.holding(gone)
     packages = {_folder(path) for path in changed if project.languages.language_of(path) in PACKAGES_ARE_FOLDERS}
-    found = {path for path in code if path in changed or _is_in(packages, project, path) or around.holds(path, gone)}
+    found = {path for path in code if path in changed or _is_in(packages, project, path) or path in of_gone}
     while True:
-        more = {path for path in code if around.holds(path, reached)}
+        more = around.holding(reached).intersection(code)
         handed_on = {imported_as(path) for path in more if around.hands_on(path)} - reached
         found |= more
         if not handed_on:

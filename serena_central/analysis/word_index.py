@@ -9,8 +9,9 @@ import hashlib
 import re
 import threading
 import time
-from collections.abc import Collection, Iterable, Sequence
-from functools import partial
+from array import array
+from bisect import bisect_left
+from collections.abc import Iterable, Sequence
 from pathlib import PurePosixPath
 
 import anyio
@@ -19,7 +20,7 @@ import anyio.to_thread
 from serena_central.analysis.python_imports import IMPORTS, Importers
 from serena_central.core.pacing import paced
 from serena_central.files.stamp import RACY_NS
-from serena_central.files.words import FileWords, words_of
+from serena_central.files.words import FileWords, words_of, words_of_each
 from serena_central.projects.project import Project
 from serena_central.symbols.index import Hit
 from serena_central.symbols.name_case import may_ignore_case
@@ -31,61 +32,107 @@ _PACKAGE_FILES = frozenset({"index", "__init__", "mod", "lib", "main"})
 """Files that are imported by their folder's name."""
 
 
+class _Words:
+    """Which words stand in which files, and how often: arrays of numbers, since a dictionary for each of 50,000 files
+    took 200 MB, and every full garbage collection looked at them for 0.3 s."""
+
+    def __init__(self, each: Iterable[tuple[str, FileWords]]) -> None:
+        self.paths: list[str] = []
+        self.digests: list[bytes] = []
+        self.marked = bytearray()
+        """Whether the marker occurs."""
+        self.lines: dict[str, list[bytes]] = {}
+        """Of files that have such lines."""
+        self._holders: dict[str, array[int]] = {}
+        """Word → the numbers of the files that hold it, in ascending order …"""
+        self._counts: dict[str, array[int]] = {}
+        """… and how often it stands in each."""
+        for number, (path, found) in enumerate(each):
+            self.paths.append(path)
+            self.digests.append(found.digest)
+            self.marked.append(found.marked)
+            if found.lines:
+                self.lines[path] = found.lines
+            for word, count in found.counts.items():
+                if word not in self._holders:
+                    self._holders[word], self._counts[word] = array("I"), array("I")
+                self._holders[word].append(number)
+                self._counts[word].append(count)
+        self.numbers = {path: number for number, path in enumerate(self.paths)}
+
+    def holders(self, word: str) -> Sequence[int]:
+        """The numbers of the files that hold a word, in ascending order."""
+        return self._holders.get(word, ())
+
+    def count(self, path: str, word: str) -> int:
+        """How often a word stands in a file."""
+        number, held = self.numbers.get(path), self._holders.get(word)
+        if number is None or held is None:
+            return 0
+        place = bisect_left(held, number)
+        return self._counts[word][place] if place < len(held) and held[place] == number else 0
+
+
 class Surroundings:
     """What the files of one project hold, at one moment."""
 
-    def __init__(self, project: Project, words: dict[str, FileWords], building: dict[str, FileWords]) -> None:
+    def __init__(self, project: Project, words: _Words, building: dict[str, FileWords]) -> None:
         self._project = project
         self._words = words
-        self._holders: dict[tuple[str, str], list[str]] = {}
+        self._held: dict[tuple[str, str], list[str]] = {}
+        """Name of a language server and word → files, of words that were asked for."""
         self._of_name: dict[tuple[str, str], bytes] = {}
-        self._any_case = {path for path in words if _has_names_in_any_case(project, path)}
-        specs: dict[str, str] = {path: self._spec(path) for path in words}
-        for path, found in words.items():
-            for name in found.counts:
-                self._holders.setdefault((specs[path], name), []).append(path)
-        self._importers = Importers({path: found.lines for path, found in words.items() if _is_python(project, path)})
-        everywhere = [*sorted(building.items()), *sorted(words.items())]
-        self._common = _digest([path.encode() + words.digest for path, words in everywhere if words.marked])
+        self._any_case = {path for path in words.paths if _has_names_in_any_case(project, path)}
+        self._specs = [self._spec(path) for path in words.paths]
+        self._importers = Importers(
+            {path: words.lines.get(path, []) for path in words.paths if _is_python(project, path)}
+        )
+        built = [(path, one.digest, one.marked) for path, one in sorted(building.items())]
+        own = sorted(zip(words.paths, words.digests, words.marked, strict=True))
+        everywhere = [(path.encode() + digest, marked) for path, digest, marked in (*built, *own)]
+        self._common = _digest(part for part, marked in everywhere if marked)
         """Of the files that any answer depends on."""
-        self._built = _digest([path.encode() + words.digest for path, words in sorted(building.items())])
-        self.fingerprint = _digest([path.encode() + words.digest for path, words in everywhere])
+        self._built = _digest(path.encode() + digest for path, digest, _ in built)
+        self.fingerprint = _digest(part for part, _ in everywhere)
         """Of all files."""
 
     @classmethod
-    async def of(cls, project: Project, names: Iterable[str]) -> "Surroundings":
-        """Reads all code of the project, in a thread; ends soon when cancelled."""
+    async def of(cls, project: Project, names: Iterable[str], *, with_modules: bool = False) -> "Surroundings":
+        """Reads all code of the project for these words, in a thread; ends soon when cancelled. `with_modules`: also for
+        those by which its files are imported."""
         files, languages = sorted(project.tree.files), project.languages
         paths = [path async for path in paced(files) if languages.is_code(path)]
         building = [path async for path in paced(files) if languages.is_marker(path)]  # of the languages found above
         wanted = set(names)
+        if with_modules:
+            wanted.update(map(imported_as, paths))
         stop = threading.Event()
 
         def read() -> Surroundings:
-            words = words_of(
+            each = words_of_each(
                 project.root,
                 paths,
-                wanted.union(map(imported_as, paths)),
+                wanted,
                 marker=_UNNAMED,
                 lines=lambda path: IMPORTS if _is_python(project, path) else None,
                 any_case=lambda path: _has_names_in_any_case(project, path),
                 stopped=stop.is_set,
             )
-            return cls(project, words, words_of(project.root, building, ()))
+            return cls(project, _Words(each), words_of(project.root, building, ()))
 
         try:
-            return await anyio.to_thread.run_sync(partial(read), abandon_on_cancel=True)
+            return await anyio.to_thread.run_sync(read, abandon_on_cancel=True)
         finally:
             stop.set()
 
     def holders(self, hit: Hit) -> Sequence[str]:
-        """Files that a server could find uses of a symbol in, its own among them."""
+        """Files that a server could find uses of a symbol in, its own among them. The word by which others import its
+        file must have been asked for."""
         spec = self._spec(hit.path)
-        found = self._holders.get((spec, self._word(hit.path, hit.symbol.name)), [])
-        own = self._words.get(hit.path)
-        if own is None or not own.marked:
+        found = self._holding(spec, self._word(hit.path, hit.symbol.name))
+        if not self.hands_on(hit.path):
             return found
-        return sorted({*found, *self._holders.get((spec, self._word(hit.path, imported_as(hit.path))), [])})
+        return sorted({*found, *self._holding(spec, self._word(hit.path, imported_as(hit.path)))})
 
     def may_be_used_elsewhere(self, hit: Hit) -> bool:
         """Whether any other file could use a symbol: one that holds its name, and in Python can get at it."""
@@ -96,24 +143,26 @@ class Surroundings:
         return self._importers.reach(
             hit.path,
             uses=lambda path: self.count_in(path, hit.symbol.name) > 0,
-            hands_on=lambda path: self._words[path].marked or self.names_file(path, hit.path),
+            hands_on=lambda path: self.hands_on(path) or self.names_file(path, hit.path),
         )
 
     def names_file(self, path: str, other: str) -> bool:
-        """Whether a file holds the word by which another is imported."""
+        """Whether a file holds the word by which another is imported, which must have been asked for."""
         return self.count_in(path, imported_as(other)) > 0
 
-    def holds(self, path: str, names: Collection[str]) -> bool:
-        """Whether a file holds one of these words."""
-        found = self._words.get(path)
-        if path in self._any_case:
-            names = {name.lower() for name in names}
-        return found is not None and any(name in names for name in found.counts)
+    def holding(self, names: Iterable[str]) -> set[str]:
+        """The files that hold one of these words."""
+        found: set[str] = set()
+        for name in names:
+            for word in {name, name.lower()} if self._any_case else {name}:
+                held = map(self._words.paths.__getitem__, self._words.holders(word))
+                found.update(path for path in held if word == self._word(path, name))
+        return found
 
     def hands_on(self, path: str) -> bool:
         """Whether a file may hand on what it imports without naming it."""
-        found = self._words.get(path)
-        return found is not None and found.marked
+        number = self._words.numbers.get(path)
+        return number is not None and bool(self._words.marked[number])
 
     def counts(self, hit: Hit) -> dict[str, int]:
         """The files that hold a symbol's name → how many places in each do, its own among them."""
@@ -121,19 +170,30 @@ class Surroundings:
 
     def count_in(self, path: str, name: str) -> int:
         """How often a word stands in a file."""
-        found = self._words.get(path)
-        return found.counts[self._word(path, name)] if found else 0
+        return self._words.count(path, self._word(path, name))
 
     def digest(self, hit: Hit) -> bytes:
         """Of all that an answer about a symbol depends on."""
         key = self._spec(hit.path), self._word(hit.path, hit.symbol.name)
         if key not in self._of_name:
-            held = self._holders.get(key, ())
-            self._of_name[key] = _digest([path.encode() + self._words[path].digest for path in held])
+            self._of_name[key] = _digest(path.encode() + self._digest_of(path) for path in self._holding(*key))
         meaning = self._project.languages.meaning(hit.path) or ""
         place = f"{hit.path}\0{hit.symbol.name_line}:{hit.symbol.name_column}"
-        own = self._words[hit.path].digest if hit.path in self._words else b""
+        own = self._digest_of(hit.path)
         return _digest([meaning.encode(), place.encode(), own, self._common, self._built, self._of_name[key]])
+
+    def _digest_of(self, path: str) -> bytes:
+        number = self._words.numbers.get(path)
+        return b"" if number is None else self._words.digests[number]
+
+    def _holding(self, spec: str, word: str) -> list[str]:
+        """The files of a language server that hold a word, as it is counted there."""
+        known = self._held.get((spec, word))
+        if known is None:
+            words, specs = self._words, self._specs
+            known = [words.paths[number] for number in words.holders(word) if specs[number] == spec]
+            self._held[spec, word] = known
+        return known
 
     def _word(self, path: str, name: str) -> str:
         """As what a file's words are counted."""

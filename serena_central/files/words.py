@@ -7,7 +7,7 @@ character beyond ASCII included.
 import hashlib
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
@@ -37,7 +37,7 @@ class FileWords(NamedTuple):
     """What the pattern of lines that was asked for finds."""
 
 
-def words_of(
+def words_of_each(
     root: Path,
     paths: Iterable[str],
     wanted: Iterable[str],
@@ -46,15 +46,14 @@ def words_of(
     lines: Callable[[str], re.Pattern[bytes] | None] = lambda _: None,
     any_case: Callable[[str], bool] = lambda _: False,
     stopped: Callable[[], bool] = lambda: False,
-) -> dict[str, FileWords]:
-    """Path → its words among `wanted`; files that can't be read are missing. Ends early when `stopped`.
+) -> Iterator[tuple[str, FileWords]]:
+    """Paths, each with its words among `wanted`; files that can't be read are missing. Ends early when `stopped`.
 
     `lines` gives the pattern of what is wanted of a file besides. Words of files for which `any_case` holds are counted
     in any case, under their lower-case form.
     """
     known = {word.encode("utf-8", "surrogateescape"): word for word in wanted}
     lower = {word.lower().encode("utf-8", "surrogateescape"): word.lower() for word in known.values()}
-    found: dict[str, FileWords] = {}
     for path, data in read_each(root, paths):
         if stopped():
             break
@@ -66,13 +65,22 @@ def words_of(
                 continue
         of, text = (lower, _lower(data)) if any_case(path) else (known, data)
         pattern = lines(path)
-        found[path] = FileWords(
-            digest,
-            _counted(text, of),
-            marker is not None and _holds(data, marker),
-            pattern.findall(data) if pattern is not None else [],
+        yield (
+            path,
+            FileWords(
+                digest,
+                _counted(text, of),
+                marker is not None and _holds(data, marker),
+                pattern.findall(data) if pattern is not None else [],
+            ),
         )
-    return found
+
+
+def words_of(
+    root: Path, paths: Iterable[str], wanted: Iterable[str], *, marker: re.Pattern[bytes] | None = None
+) -> dict[str, FileWords]:
+    """Path → its words among `wanted`, of few files, or of few words: see `words_of_each`."""
+    return dict(words_of_each(root, paths, wanted, marker=marker))
 
 
 def _counted(text: bytes, known: Mapping[bytes, str]) -> Counter[str]:

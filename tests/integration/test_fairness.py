@@ -103,7 +103,7 @@ async def test_others_run_while_the_files_of_a_project_are_looked_through(
             turns.spied(monkeypatch, project.languages, "is_code")
             turns.spied(monkeypatch, project.languages, "is_marker")
             around = await Surroundings.of(project, {"dispatch"})
-        assert around.holds("middleware/base.py", {"dispatch"})
+        assert "middleware/base.py" in around.holding({"dispatch"})
         known = len(project.tree.files)
         assert turns.apart == {"is_code": known, "is_marker": known}
 
