@@ -98,8 +98,8 @@ class Surroundings:
 
     @classmethod
     async def of(cls, project: Project, names: Iterable[str], *, with_modules: bool = False) -> "Surroundings":
-        """Reads all code of the project for these words, in a thread; ends soon when cancelled. `with_modules`: also for
-        those by which its files are imported."""
+        """Reads all code of the project for these words, in a thread; ends soon when cancelled. `with_modules`: for
+        those by which its files are imported, too."""
         files, languages = sorted(project.tree.files), project.languages
         paths = [path async for path in paced(files) if languages.is_code(path)]
         building = [path async for path in paced(files) if languages.is_marker(path)]  # of the languages found above

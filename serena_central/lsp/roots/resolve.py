@@ -3,6 +3,7 @@
 The project's root is the last resort. Looks at folders on disk: some stats per ancestor.
 """
 
+import os
 from pathlib import Path
 
 from serena_central.lsp.catalogue import ServerSpec
@@ -46,7 +47,7 @@ def has_marker(folder: Path, markers: tuple[str, ...]) -> bool:
     """Whether a folder holds a file of one of these names or patterns."""
     for marker in markers:
         if _GLOB.isdisjoint(marker):
-            if (folder / marker).exists():
+            if os.path.exists(f"{folder}/{marker}"):  # noqa: PTH110 - thousands of folders, in a third of Path's time
                 return True
         elif next(folder.glob(marker), None) is not None:
             return True
