@@ -15,6 +15,8 @@ import h11
 from starlette.types import Scope
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
+from serena_central.access.coalescing import CoalescingTransport
+
 HEAD_BYTES = 64 * 1024
 """A request's head, from its method to the empty line; as much may a body have in trailers or chunk lines at a time."""
 
@@ -266,8 +268,9 @@ class _Bounded(asyncio.Protocol):
     cycle: Any
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        super().connection_made(transport)
-        self.connection = Connection(self.all_connections, cast("Transport", transport))
+        coalescing = CoalescingTransport(cast("asyncio.Transport", transport))
+        super().connection_made(cast("asyncio.Transport", coalescing))
+        self.connection = Connection(self.all_connections, coalescing)
         self.app_state = state_with(self.app_state, self.connection)
 
     def connection_lost(self, exc: Exception | None) -> None:

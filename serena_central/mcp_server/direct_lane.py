@@ -9,6 +9,7 @@ one on which nothing comes for a minute, and only a client that has had an event
 are through before either matters, so a stream begins, before the first byte of anything else, after `STREAM_AFTER_S`.
 """
 
+import asyncio
 import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import nullcontext
@@ -42,6 +43,9 @@ from serena_central.mcp_server.protocol import (
 from serena_central.mcp_server.request_bodies import Body
 from serena_central.mcp_server.sender import IN_SCOPE, ClientInfo, Sender
 from serena_central.mcp_server.tool_methods import ToolMethods, call_result, result_of_era
+
+ATTENDED_AFTER_S = 0.02
+"""From then on the connection is looked after. Most answers are sent before, and spare the task that does it."""
 
 STREAM_AFTER_S = 5.0
 """An answer after this many seconds comes by an event stream: early enough for clients that wait 10 s for the head of a
@@ -113,10 +117,21 @@ class DirectReply:
         """Sends what `answering` makes. What a closed connection means is up to the wire."""
         message: Message | None = None
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(self._attend)
-            with self.scope:
-                message = await answering()
-            tasks.cancel_scope.cancel()
+            attended = False
+
+            def attend() -> None:
+                nonlocal attended
+                attended = True
+                tasks.start_soon(self._attend)
+
+            later = asyncio.get_running_loop().call_later(ATTENDED_AFTER_S, attend)
+            try:
+                with self.scope:
+                    message = await answering()
+            finally:
+                later.cancel()
+            if attended:  # to cancel an empty group takes as long as a lookup of a symbol
+                tasks.cancel_scope.cancel()
         if message is None or self._is_stream:
             # A cancelled request ends without an answer (MCP, "Cancellation"), as a stream can.
             await self._begin_stream()
