@@ -76,6 +76,10 @@ class Hosts(Protocol):
         """Whether anything on a node answers; may take as long as it likes."""
         ...
 
+    async def answers(self, host: str) -> bool:
+        """Whether a host answers; may take as long as it likes."""
+        ...
+
     def agent(self, node: str) -> str | None:
         """The name of what answers questions about a node; None if nothing does."""
         ...
@@ -151,8 +155,10 @@ class Directory:
 
     # --- hosts -----------------------------------------------------------------------------------------------------
 
-    async def place(self, root: str, lost_epoch: int = 0) -> Placement:
+    async def place(self, root: str, lost_epoch: int = 0, unreachable: str = "") -> Placement:
         """The host of a root, started if there is none. `lost_epoch`: the caller lost the host of that epoch.
+        `unreachable`: why the caller can't reach it, although it may live; one that answers is not replaced, since it
+        serves others.
 
         Raises:
             HostUnavailable: no node can hold it, or the database can't be asked; says why.
@@ -162,6 +168,12 @@ class Directory:
             placed = self._placements.get(root)
             if placed is not None and placed.epoch > lost_epoch:
                 return placed
+            if placed is not None and unreachable:
+                with anyio.move_on_after(ALIVE_S):
+                    if await self._hosts.answers(placed.host):
+                        raise HostUnavailable(
+                            root, f"its host on {placed.node!r} runs, but this server can't reach it at {unreachable}"
+                        )
             preferred = await self._still_alive(placed) if placed is not None else None
             return await self._start(root, self._choose(root, preferred=preferred), lost=True)
 

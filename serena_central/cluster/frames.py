@@ -2,17 +2,21 @@
 
 A frame is a head and a body. The head is, in network byte order, the length of the body (4 bytes), its kind (1) and the
 number of the call that it is about (4; 0 for none). The host's address carries a secret, which travels through Ray, so
-that Ray's token guards this connection, too: the host sends a nonce, the front a MAC over it and a nonce of its own,
-and the host a MAC over both. Nothing is encrypted, as in Ray.
+that Ray's token guards this connection, too: the host sends the frames' version and a nonce, the front a MAC over that
+and a nonce of its own, and the host a MAC over both. Nothing is encrypted, as in Ray.
+
+Each RUN has one REPLY, also when it is cancelled, and each REPLY that the front has taken one TAKEN: what a host was
+not told of it tells again.
 """
 
 import asyncio
 import hashlib
 import hmac
 import os
+import socket
 import struct
 from enum import IntEnum
-from typing import cast
+from typing import Any, cast
 
 import msgspec
 
@@ -20,10 +24,15 @@ from serena_central.core.errors import ClusterError
 
 HEAD = struct.Struct(">IBI")
 
+VERSION = 2
+
 NONCE_BYTES = 32
 PROOF_BYTES = 32
 
-PROVING_BYTES = NONCE_BYTES + PROOF_BYTES
+CHALLENGE_BYTES = 1 + NONCE_BYTES
+"""The version, and the nonce."""
+
+PROVING_BYTES = CHALLENGE_BYTES + PROOF_BYTES
 """The limit of a body before the peer is proven."""
 
 MOST_BYTES = 256 * 1024 * 1024
@@ -32,7 +41,10 @@ MOST_BYTES = 256 * 1024 * 1024
 PROVING_S = 5.0
 """How long the proof may take: a machine may be busy."""
 
-_LABEL = b"serena-central project host, version 1"
+KEPT_ALIVE = ((socket.SO_KEEPALIVE, 1), (socket.TCP_KEEPIDLE, 30), (socket.TCP_KEEPINTVL, 10), (socket.TCP_KEEPCNT, 3))
+"""A side that vanishes without a word, with its machine, is noticed after a minute where nobody asks it."""
+
+_LABEL = b"serena-central project host"
 
 
 class Kind(IntEnum):
@@ -47,6 +59,7 @@ class Kind(IntEnum):
     CANCEL = 7
     PING = 8
     PONG = 9
+    TAKEN = 10
 
 
 class HostAddress(msgspec.Struct, frozen=True):
@@ -58,6 +71,9 @@ class HostAddress(msgspec.Struct, frozen=True):
 
     def __repr__(self) -> str:
         return f"HostAddress({self.host}:{self.port})"
+
+    def __rich_repr__(self) -> list[tuple[str, Any]]:
+        return [("host", self.host), ("port", self.port)]
 
 
 def nonce() -> bytes:
@@ -114,6 +130,10 @@ class FramedConnection(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast("asyncio.Transport", transport)  # uvloop's are of no class of asyncio
+        connected: socket.socket = transport.get_extra_info("socket")
+        for option, value in KEPT_ALIVE:
+            level = socket.SOL_SOCKET if option == socket.SO_KEEPALIVE else socket.IPPROTO_TCP
+            connected.setsockopt(level, option, value)
 
     def connection_lost(self, exc: Exception | None) -> None:
         self.close(str(exc) if exc is not None else "the other side closed it")

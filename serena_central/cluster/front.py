@@ -15,7 +15,7 @@ import msgspec
 
 from serena_central.cluster.directory import Placement
 from serena_central.cluster.frames import HostAddress
-from serena_central.cluster.host_wire import HostGone, HostWire
+from serena_central.cluster.host_wire import HostGone, HostWire, Left
 from serena_central.cluster.remote_host import RemoteHost
 from serena_central.cluster.undoing import undone_on_hosts
 from serena_central.core import progress
@@ -51,6 +51,9 @@ ROOTS_KEPT_S = 2.0
 RETRY_S = 0.2
 """The pause before a host is asked for again."""
 
+MOST_LOSSES = 4
+"""Of hosts and connections in one call: what it asks may be the reason."""
+
 ON_HOSTS = ("activate_project",)
 """Tools that name a project and open it."""
 
@@ -66,9 +69,11 @@ class Placing(Protocol):
         """
         ...
 
-    async def place(self, root: str, lost_epoch: int = 0) -> tuple[Placement, HostAddress | None]:
+    async def place(
+        self, root: str, lost_epoch: int = 0, unreachable: str = ""
+    ) -> tuple[Placement, HostAddress | None]:
         """The host of a root, and where it takes runs; None where it does not answer. `lost_epoch`: the host of that
-        epoch is lost.
+        epoch is lost; `unreachable`: it may live, and why it can't be reached from here.
 
         Raises:
             HostUnavailable
@@ -189,21 +194,23 @@ class ClusterFront:
             run.repeat = f"call {run.id}"
         arguments, begun_at = msgspec.to_builtins(run.arguments), None
         limit_s = timeout_of(tool, self._services.settings)
+        lost_epoch, unreachable = 0, ""
+        losses = 0
         with anyio.move_on_at(run.began + limit_s):
-            lost_epoch = 0
-            while True:
-                wire = await self._able_wire(root, lost_epoch, tool, begun_at)
+            while losses < MOST_LOSSES:
+                wire = await self._able_wire(root, lost_epoch, unreachable, tool, begun_at)
                 part = msgspec.structs.replace(run, arguments=dict(arguments))
                 try:
                     return await self._at(wire, tool, part, reply, shared)
                 except HostGone as gone:
+                    losses += 1
                     begun_at = wire.placement.node if gone.begun else begun_at
-                    if gone.lives:
-                        logger.warning("the connection to the host of %s was lost: %s", root, gone)
+                    logger.warning("the host of %s (epoch %d): %s, %s", root, wire.placement.epoch, gone.left, gone)
+                    if gone.left is Left.LIVES:
                         await anyio.sleep(RETRY_S)
                         continue
-                    logger.warning("the host of %s (epoch %d) is lost: %s", root, wire.placement.epoch, gone)
                     lost_epoch = wire.placement.epoch
+                    unreachable = str(gone) if gone.left is Left.UNREACHABLE else ""
                 except HostFenced as fenced:
                     if fenced.current is None:
                         raise
@@ -211,9 +218,14 @@ class ClusterFront:
                 self._forget(wire)
         if begun_at is not None and not tool.read_only:
             raise HostLost(root, tool.name)
-        raise DeadlineExceeded(tool.name, limit_s, f"the host of {root} was lost")
+        if losses == MOST_LOSSES:
+            raise HostUnavailable(root, f"{losses} hosts or connections in a row were lost while {tool.name} ran")
+        because = f"the host of {root} was lost" if losses else f"its project host ran it, or was waited for, in {root}"
+        raise DeadlineExceeded(tool.name, limit_s, because)
 
-    async def _able_wire(self, root: str, lost_epoch: int, tool: Tool, begun_at: str | None) -> HostWire:
+    async def _able_wire(
+        self, root: str, lost_epoch: int, unreachable: str, tool: Tool, begun_at: str | None
+    ) -> HostWire:
         """The way to a host that may run what was perhaps begun on a node (`begun_at`) already.
 
         Raises:
@@ -221,7 +233,7 @@ class ClusterFront:
             HostLost: it is unknown what was done.
         """
         try:
-            wire = await self._wire(root, lost_epoch)
+            wire = await self._wire(root, lost_epoch, unreachable)
         except HostUnavailable as error:
             if begun_at is None or tool.read_only:
                 raise
@@ -256,7 +268,7 @@ class ClusterFront:
             shared.made_by_host(repeat, placement.node, reply.edits[-1])
         return answer
 
-    async def _wire(self, root: str, lost_epoch: int) -> HostWire:
+    async def _wire(self, root: str, lost_epoch: int, unreachable: str) -> HostWire:
         """The way to the host of a root, which is placed where it is not known."""
         known = self._wires.get(root)
         if known is not None:
@@ -264,7 +276,7 @@ class ClusterFront:
         with progress.waiting_for(lambda: (f"starting the host of {root}", None)):
             while True:
                 try:
-                    placement, address = await self._directory.place(root, lost_epoch)
+                    placement, address = await self._directory.place(root, lost_epoch, unreachable)
                     break
                 except DirectoryUnavailable:
                     await anyio.sleep(RETRY_S)

@@ -9,8 +9,9 @@ import anyio
 
 from serena_central.cluster.messages import decode_run, encode_reply
 from serena_central.cluster.remote_session import CarriedUsers, RecordedViews, RemoteSession
+from serena_central.cluster.run_listener import RunReply
 from serena_central.core import tracing
-from serena_central.core.errors import SerenaCentralError, StoreError, ToolRefused
+from serena_central.core.errors import CallCancelled, SerenaCentralError, StoreError, ToolRefused
 from serena_central.core.progress import Listener, reporting_to
 from serena_central.core.tracing import Phases, measuring
 from serena_central.gates.halting import Halt
@@ -20,6 +21,9 @@ from serena_central.tools.answer import Answer
 from serena_central.tools.context import Services
 from serena_central.tools.idempotency import Idempotency
 from serena_central.tools.tool_run import LocalHost, ToolReply, ToolRun
+
+ROWS_S = 5.0
+"""How long the history is asked for a row."""
 
 logger = logging.getLogger(__name__)
 
@@ -38,9 +42,11 @@ class RunServer:
         self._idempotency = idempotency
         self._clock = clock
         self._local = LocalHost(services, _no_calls)
+        self._untaken: dict[str, EditRow] = {}
+        """Edits in replies that no front has taken, by their ids: told again with the next reply."""
 
-    async def run(self, message: bytes, on_progress: Listener) -> bytes:
-        """The reply to a run, as a message; failures of the run are in it.
+    async def run(self, message: bytes, on_progress: Listener) -> RunReply:
+        """The reply to a run, as a message; failures of the run are in it, and that it was cancelled.
 
         Raises:
             ClusterError: the message is of another version.
@@ -51,8 +57,11 @@ class RunServer:
         phases = Phases(f"{tool.name}, call {run.id} of session {session.id}")
         assert isinstance(session, RemoteSession)
         failure: Exception | None = None
+        ran = False
 
         async def work() -> Answer:
+            nonlocal ran
+            ran = True
             return await self._local.run(tool, run, reply)
 
         with tracing.continuing(trace), reporting_to(on_progress), measuring(phases):
@@ -66,8 +75,13 @@ class RunServer:
                 if not isinstance(error, SerenaCentralError):
                     logger.exception("call %s: %s failed", run.id, tool.name)
                 failure = error
+            except anyio.get_cancelled_exc_class():
+                failure = CallCancelled("The call was cancelled.")  # what it has written all the same is told
             finally:
                 self._services.sessions.release(session)
+        with anyio.move_on_after(ROWS_S, shield=True):
+            if not ran and failure is None and run.repeat is not None:
+                reply.edits = await self._made_before(run.repeat)
         edits = await self._rows(run, reply)
         self.calls += 1
         self.failed += failure is not None
@@ -78,7 +92,15 @@ class RunServer:
             "ok" if failure is None else type(failure).__name__,
             extra={"session": session.id, "project": ", ".join(project.name for project in reply.projects) or None},
         )
-        return encode_reply(session, reply, failure, edits=edits, phases=phases, halt=self._taken_halt(session))
+        earlier, self._untaken = list(self._untaken.values()), {}
+
+        def settle(taken: bool) -> None:
+            if not taken:
+                self._untaken |= {row.id: row for row in (*earlier, *edits)}
+
+        halt = self._taken_halt(session)
+        message = encode_reply(session, reply, failure, edits=edits, earlier_edits=earlier, phases=phases, halt=halt)
+        return RunReply(message, settle)
 
     def _taken_halt(self, session: Session) -> Halt | None:
         """Why a hook has halted the session, which the sender keeps, and lifts where a person says so."""
@@ -88,15 +110,24 @@ class RunServer:
             gating.resume(session.id, "the front, which keeps it")
         return halt
 
+    async def _made_before(self, repeat: str) -> list[str]:
+        """The edits of a call that was answered without being run again: whoever sent it may not know of them."""
+        try:
+            return await self._services.history.made_by(repeat)
+        except StoreError as error:
+            logger.warning("edits of an earlier call are not in the history: %s", error)
+            return []
+
     async def _rows(self, run: ToolRun, reply: ToolReply) -> list[EditRow]:
-        """The edits of a run, for the history of whoever sent it."""
+        """The edits of a run, for the history of whoever sent it; also of one that was cancelled."""
         rows: list[EditRow] = []
         for edit in reply.edits:
+            row: EditRow | None = None
             try:
-                row = await self._services.history.edit(edit)
+                with anyio.move_on_after(ROWS_S, shield=True):
+                    row = await self._services.history.edit(edit)
             except StoreError as error:
                 logger.warning("edit %s of call %s is not in the history: %s", edit, run.id, error)
-                row = None
             rows.append(
                 row
                 or EditRow(

@@ -23,7 +23,7 @@ from serena_central.tools.answer import Answer, Content
 from serena_central.tools.catalogue import Catalogue, Tool
 from serena_central.tools.tool_run import PlacedProject, ToolReply, ToolRun
 
-VERSION = 2
+VERSION = 3
 """Of both messages: hosts and fronts of different versions don't understand each other, and say so."""
 
 
@@ -72,6 +72,8 @@ class ReplyMessage(msgspec.Struct, kw_only=True, omit_defaults=True):
     projects: list[tuple[str, str]] = []
     """Names and roots."""
     edits: list[EditRow] = []
+    earlier_edits: list[EditRow] = []
+    """Of runs before, whose replies nobody has taken."""
     changes: SessionChanges = msgspec.field(default_factory=SessionChanges)
     resources: Resources = msgspec.field(default_factory=Resources)
 
@@ -138,10 +140,12 @@ def encode_reply(
     error: Exception | None,
     *,
     edits: list[EditRow],
+    earlier_edits: list[EditRow],
     phases: Phases,
     halt: Halt | None = None,
 ) -> bytes:
-    """`edits` are those of `reply`; `error` is what the run raised, if it did; `halt`: a hook halted the session."""
+    """`edits` are those of `reply`, `earlier_edits` of replies that nobody has taken; `error` is what the run raised,
+    if it did; `halt`: a hook halted the session."""
     known = isinstance(error, SerenaCentralError)
     return _encoder.encode(
         ReplyMessage(
@@ -152,6 +156,7 @@ def encode_reply(
             notes=reply.notes,
             projects=[(project.name, str(project.root)) for project in reply.projects],
             edits=edits,
+            earlier_edits=earlier_edits,
             changes=session.changes(halt),
             resources=Resources(spent_s=phases.spent_s, together_s=phases.together_s, servers=sorted(phases.servers)),
         )

@@ -20,9 +20,13 @@ class CallOutcome(msgspec.Struct, omit_defaults=True):
 async def outcome_of(work: Awaitable[Any]) -> bytes:
     """The outcome of what is awaited. Errors that are not of the tree are raised here."""
     try:
-        return msgspec.msgpack.encode(CallOutcome(await work))
+        return good_outcome(await work)
     except SerenaCentralError as error:
         return failed_outcome(error)
+
+
+def good_outcome(value: Any) -> bytes:
+    return msgspec.msgpack.encode(CallOutcome(value))
 
 
 def failed_outcome(error: SerenaCentralError) -> bytes:

@@ -25,6 +25,7 @@ from serena_central.app.lifespan import running_all
 from serena_central.cluster.directory import Placement
 from serena_central.cluster.host import RunServer
 from serena_central.cluster.remote_session import CarriedUsers, RecordedViews
+from serena_central.cluster.run_listener import RunReply
 from serena_central.cluster.undoing import UNDO
 from serena_central.config.load import load_server_config
 from serena_central.core.errors import HostUnavailable
@@ -54,8 +55,8 @@ class ProjectHost:
     server: RunServer
     began_at: float
 
-    async def run(self, message: bytes, on_progress: Listener) -> bytes:
-        """The reply to a run; both are messages."""
+    async def run(self, message: bytes, on_progress: Listener) -> RunReply:
+        """The reply to a run, a message."""
         return await self.server.run(message, on_progress)
 
     def state(self) -> HostState:

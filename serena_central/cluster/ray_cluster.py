@@ -133,9 +133,12 @@ class DirectoryClient:
     async def roots(self) -> list[str]:
         return await self._asked(self._actor.roots.remote())
 
-    async def place(self, root: str, lost_epoch: int = 0) -> tuple[Placement, HostAddress | None]:
-        """The host of a root, and where it takes runs; None where it does not answer."""
-        placed = value_of(await self._asked(self._actor.place.remote(root, lost_epoch)))
+    async def place(
+        self, root: str, lost_epoch: int = 0, unreachable: str = ""
+    ) -> tuple[Placement, HostAddress | None]:
+        """The host of a root, and where it takes runs; None where it does not answer. `lost_epoch`, `unreachable`: see
+        `Directory.place`."""
+        placed = value_of(await self._asked(self._actor.place.remote(root, lost_epoch, unreachable)))
         return converted(placed, tuple[Placement, HostAddress | None])
 
     async def move(self, root: str, node: str | None) -> Placement:

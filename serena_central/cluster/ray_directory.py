@@ -54,12 +54,12 @@ class DirectoryActor:
     async def roots(self) -> list[str]:
         return await self._directory.roots()
 
-    async def place(self, root: str, lost_epoch: int) -> bytes:
+    async def place(self, root: str, lost_epoch: int, unreachable: str) -> bytes:
         """The placement and the host's address; None where the host does not answer."""
-        return await outcome_of(self._placed(root, lost_epoch))
+        return await outcome_of(self._placed(root, lost_epoch, unreachable))
 
-    async def _placed(self, root: str, lost_epoch: int) -> tuple[Placement, HostAddress | None]:
-        placement = await self._directory.place(root, lost_epoch)
+    async def _placed(self, root: str, lost_epoch: int, unreachable: str) -> tuple[Placement, HostAddress | None]:
+        placement = await self._directory.place(root, lost_epoch, unreachable)
         return placement, await self._hosts.address(placement.host)
 
     async def move(self, root: str, node: str | None) -> bytes:
@@ -110,6 +110,14 @@ class _RayHosts:
 
     def prepare(self, node: str) -> None:
         self._spares[node] = [_Spare(node) for _ in range(SPARES)]
+
+    async def answers(self, host: str) -> bool:
+        actor = self._alive(host)
+        if actor is not None:
+            with suppress(RayActorError, RayTaskError):
+                await actor.ping.remote()
+                return True
+        return False
 
     def agent(self, node: str) -> str | None:
         """Its oldest spare host that is ready, else the oldest."""

@@ -1,15 +1,17 @@
 """The front's side of the boundary: a tool run becomes a message to a project host, and its reply the run's outcome."""
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Protocol
 
 import anyio
 
-from serena_central.cluster.messages import decode_reply, encode_run, failure_of, fill
+from serena_central.cluster.host_wire import HostGone, Left
+from serena_central.cluster.messages import ReplyMessage, decode_reply, encode_run, failure_of, fill
 from serena_central.cluster.remote_session import apply_changes
 from serena_central.core import progress, tracing
-from serena_central.core.errors import ClusterError
+from serena_central.core.errors import CallCancelled, ClusterError
 from serena_central.sessions.session import ActiveProject
 from serena_central.tools.answer import Answer
 from serena_central.tools.catalogue import Tool
@@ -20,8 +22,11 @@ from serena_central.tools.tool_run import ToolReply, ToolRun
 class Wire(Protocol):
     """The way to one project host."""
 
-    async def send(self, call: str, message: bytes, on_progress: progress.Listener | None) -> bytes:
-        """The reply to a call's message. A cancelled wait cancels the run at the host."""
+    async def send(
+        self, call: str, message: bytes, take: Callable[[bytes], None], on_progress: progress.Listener | None
+    ) -> None:
+        """Sends a call's message; returns when `take` has taken the reply. A cancelled wait cancels the run at the
+        host, and its reply is taken nonetheless."""
         ...
 
 
@@ -45,23 +50,37 @@ class RemoteHost:
             await services.views.load(run.session)
         user = services.users.restricted(run.session.credential) if services.users.present else None
         message = encode_run(tool, run, anyio.current_time(), user)
-        said = decode_reply(await self._wire.send(run.id, message, progress.listener()))
+        replies: list[ReplyMessage] = []
+
+        def take(answered: bytes) -> None:
+            said = decode_reply(answered)
+            self._note_edits(said)
+            replies.append(said)
+
+        await self._wire.send(run.id, message, take, progress.listener())
+        if not replies:
+            raise ClusterError("The project host's reply can't be read. Run the same version everywhere.")
+        (said,) = replies
         fill(reply, said)
         apply_changes(run.session, said.changes, services.views)
         if (halt := said.changes.halt) is not None:
             services.gating.halt(run.session.id, halt.reason, halt.hook, Path(halt.root))
         if (measured := tracing.current_phases()) is not None:
             measured.add(said.resources.spent_s, said.resources.together_s, said.resources.servers)
-        for row in said.edits:
-            if row.repeat is not None and reply.answer is not None:
-                row.answer = json.dumps(reply.answer.blocks)
-            services.history.made_elsewhere(row)
         if len(reply.projects) == 1:
             (only,) = reply.projects
             services.sessions.works_on(run.session, ActiveProject(only.name, str(only.root)))
         failure = failure_of(said)
+        if isinstance(failure, CallCancelled):  # not by whoever waits here: the host is moved
+            raise HostGone("it is ending", Left.ENDED, begun=bool(said.edits))
         if failure is not None:
             raise failure
         if reply.answer is None:
             raise ClusterError("The project host sent no answer.")
         return reply.answer
+
+    def _note_edits(self, said: ReplyMessage) -> None:
+        for row in (*said.edits, *said.earlier_edits):
+            if row.repeat is not None and said.answer is not None and row in said.edits:
+                row.answer = json.dumps(said.answer.blocks)
+            self._services.history.made_elsewhere(row)

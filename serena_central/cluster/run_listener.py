@@ -7,14 +7,17 @@ import os
 import secrets
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable
 from contextlib import asynccontextmanager
+from typing import NamedTuple
 
 import anyio
 import msgspec
 from anyio.streams.memory import MemoryObjectSendStream
 
 from serena_central.cluster.frames import (
+    MOST_BYTES,
     NONCE_BYTES,
     PROVING_S,
+    VERSION,
     FramedConnection,
     HostAddress,
     Kind,
@@ -22,17 +25,26 @@ from serena_central.cluster.frames import (
     proof,
     proves,
 )
-from serena_central.cluster.outcome import failed_outcome, outcome_of
-from serena_central.core.errors import ClusterError
+from serena_central.cluster.outcome import failed_outcome, good_outcome
+from serena_central.core.errors import CallCancelled, ClusterError, SerenaCentralError
 from serena_central.core.progress import Listener
 
 logger = logging.getLogger(__name__)
 
-Run = Callable[[bytes, Listener], Awaitable[bytes]]
-"""Carries out a run, a message, and returns its reply, a message."""
+
+class RunReply(NamedTuple):
+    """What a run came to. `settle` is called once: whether the front has taken it."""
+
+    message: bytes
+    settle: Callable[[bool], None]
+
+
+Run = Callable[[bytes, Listener], Awaitable[RunReply]]
+"""Carries out a run, a message. One that is cancelled replies all the same: with what it has changed."""
 
 MOST_UNPROVEN = 32
-"""Connections that have not shown the secret; a further one is closed. Each lasts PROVING_S at most."""
+"""Connections that have not shown the secret; where there are more the oldest is closed. Each lasts PROVING_S at
+most."""
 
 MOST_UNSENT_BYTES = 512 * 1024 * 1024
 """What a front that does not read may leave unsent; then its connection is closed."""
@@ -49,7 +61,7 @@ async def listening(run: Run, host: str, ports: Iterable[int] = (0,)) -> AsyncGe
     Raises:
         ClusterError: no port is free.
     """
-    loop, unproven = asyncio.get_running_loop(), set[_FrontConnection]()
+    loop, unproven = asyncio.get_running_loop(), dict[_FrontConnection, None]()
     secret, connections = secrets.token_bytes(32), set[_FrontConnection]()
     begin, begun = anyio.create_memory_object_stream[_Begun](math.inf)
 
@@ -61,16 +73,18 @@ async def listening(run: Run, host: str, ports: Iterable[int] = (0,)) -> AsyncGe
             tasks.start_soon(connection.carry_out, number, message)
 
     server = await _bound(loop, made, host, ports)
-    async with begin, begun, anyio.create_task_group() as tasks:
-        tasks.start_soon(start_runs)
-        try:
-            await server.start_serving()
-            yield HostAddress(host, server.sockets[0].getsockname()[1], secret)
-        finally:
-            server.close()
-            for connection in list(connections):
-                connection.close()
-            tasks.cancel_scope.cancel()
+    try:
+        async with begin, begun, anyio.create_task_group() as tasks:
+            tasks.start_soon(start_runs)
+            try:
+                await server.start_serving()
+                yield HostAddress(host, server.sockets[0].getsockname()[1], secret)
+            finally:
+                server.close()
+                tasks.cancel_scope.cancel()
+    finally:  # when all runs have replied
+        for connection in list(connections):
+            connection.close_when_sent()
 
 
 async def _bound(
@@ -99,7 +113,7 @@ class _FrontConnection(FramedConnection):
         secret: bytes,
         begin: "MemoryObjectSendStream[_Begun]",
         connections: "set[_FrontConnection]",
-        unproven: "set[_FrontConnection]",
+        unproven: "dict[_FrontConnection, None]",
     ) -> None:
         super().__init__()
         self._run = run
@@ -107,19 +121,20 @@ class _FrontConnection(FramedConnection):
         self._begin = begin
         self._connections = connections
         self._unproven = unproven
-        self._nonce = nonce()
+        self._challenge = bytes([VERSION]) + nonce()
         self._runs: dict[int, anyio.CancelScope | None] = {}
         """Numbers of runs → by what they are cancelled; None until their task has begun."""
+        self._settling: dict[int, Callable[[bool], None]] = {}
+        """Numbers of runs whose replies are sent, and perhaps not taken."""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         super().connection_made(transport)
         self._connections.add(self)
-        if len(self._unproven) >= MOST_UNPROVEN:
-            self.close("too many connections have not shown the secret yet")
-            return
-        self._unproven.add(self)
+        if len(self._unproven) >= MOST_UNPROVEN:  # not the newest: a front proves itself at once
+            next(iter(self._unproven)).close("too many connections have not shown the secret yet")
+        self._unproven[self] = None
         asyncio.get_running_loop().call_later(PROVING_S, self._end_of_proving)
-        self.send(Kind.CHALLENGE, 0, self._nonce)
+        self.send(Kind.CHALLENGE, 0, self._challenge)
 
     def take(self, kind: int, number: int, body: bytes) -> None:
         if not self._proven:
@@ -129,12 +144,18 @@ class _FrontConnection(FramedConnection):
             self._begin.send_nowait((self, number, body))
         elif kind == Kind.CANCEL:
             self._cancel(number)
+        elif kind == Kind.TAKEN:
+            if (settle := self._settling.pop(number, None)) is not None:
+                settle(True)
         elif kind == Kind.PING:
             self.send(Kind.PONG)
 
     def lost(self, why: str) -> None:
-        self._unproven.discard(self)
+        self._unproven.pop(self, None)
         self._connections.discard(self)
+        settling, self._settling = self._settling, {}
+        for settle in settling.values():
+            settle(False)
         if self._runs:
             logger.warning("the connection of a front with %d runs under way was lost: %s", len(self._runs), why)
         for number in list(self._runs):
@@ -147,34 +168,54 @@ class _FrontConnection(FramedConnection):
 
     def _prove(self, kind: int, body: bytes) -> None:
         theirs, given = body[:NONCE_BYTES], body[NONCE_BYTES:]
-        if kind != Kind.PROOF or not proves(given, self._secret, b"front", self._nonce, theirs):
+        if kind != Kind.PROOF or not proves(given, self._secret, b"front", self._challenge, theirs):
             raise ClusterError("It does not know the secret of this host.")
         self._proven = True
-        self._unproven.discard(self)
-        self.send(Kind.PROVEN, 0, proof(self._secret, b"host", self._nonce, theirs))
+        self._unproven.pop(self, None)
+        self.send(Kind.PROVEN, 0, proof(self._secret, b"host", self._challenge, theirs))
 
     def _end_of_proving(self) -> None:
         if not self._proven:
             self.close("it has not shown the secret in time")
 
     async def carry_out(self, number: int, message: bytes) -> None:
-        if number not in self._runs:  # cancelled before it began
-            return
+        """Runs it, and replies, whatever becomes of it."""
 
         def report(text: str, part: float | None) -> None:
             if self.unsent_bytes < NEWS_UNSENT_BYTES:
                 self.send(Kind.PROGRESS, number, msgspec.msgpack.encode((text, part)))
 
-        with anyio.CancelScope() as self._runs[number]:
-            try:
-                outcome = await outcome_of(self._run(message, report))
-            except Exception as error:
-                logger.exception("a run failed")
-                outcome = failed_outcome(ClusterError(f"The project host failed: {type(error).__name__}: {error}"))
-            self.send(Kind.REPLY, number, outcome)
-            if self.unsent_bytes > MOST_UNSENT_BYTES:
-                self.close("it does not read")
-        self._runs.pop(number, None)
+        outcome, reply = failed_outcome(CallCancelled("The call was cancelled.")), None
+        if number in self._runs:  # else it was cancelled before it began
+            with anyio.CancelScope() as self._runs[number]:
+                outcome, reply = await self._carried_out(message, report)
+            self._runs.pop(number, None)
+        if self.closed:
+            if reply is not None:
+                reply.settle(False)
+            return
+        if reply is not None:
+            self._settling[number] = reply.settle
+        self.send(Kind.REPLY, number, outcome)
+        if self.unsent_bytes > MOST_UNSENT_BYTES:
+            self.close("it does not read")
+
+    async def _carried_out(self, message: bytes, report: Listener) -> tuple[bytes, RunReply | None]:
+        try:
+            reply = await self._run(message, report)
+        except SerenaCentralError as error:
+            return failed_outcome(error), None
+        except Exception as error:
+            logger.exception("a run failed")
+            return failed_outcome(ClusterError(f"The project host failed: {type(error).__name__}: {error}")), None
+        outcome = good_outcome(reply.message)
+        if len(outcome) > MOST_BYTES:
+            outcome = failed_outcome(ClusterError(f"The answer is too long: {len(outcome)} bytes."))
+        return outcome, reply
+
+    def close_when_sent(self) -> None:
+        if self._transport is not None:
+            self._transport.close()
 
 
 def ports_of_hosts(variable: str) -> Iterable[int]:

@@ -215,6 +215,11 @@ class Queries(ListQueries):
         rows = self._database.read(lambda connection: connection.execute(chosen).all())
         return {row.id: EditAnswer(at=row.at, repeat=row.repeat, answer=row.answer) for row in rows}
 
+    def edits_of_call(self, repeat: str) -> list[str]:
+        """Ids of the edits with an idempotency key."""
+        chosen = select(_EDIT.columns.id).where(_EDIT.columns.repeat == repeat).order_by(_EDIT.columns.id)
+        return list(self._database.read(lambda connection: connection.execute(chosen).scalars().all()))
+
     def shared_call(self, repeat: str) -> tuple[SharedCallRow | None, EditAnswer | None]:
         """A call that some server makes or has made, and what is on record of its edit."""
         found = self._rows(SharedCallRow, select(_SHARED_CALL).where(_SHARED_CALL.columns.repeat == repeat))

@@ -1,7 +1,7 @@
 """A project host is another process with a home of its own: what a user may open, halts and hooks hold across it."""
 
 import json
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
@@ -29,8 +29,12 @@ class Memory:
 
     server: RunServer
 
-    async def send(self, call: str, message: bytes, on_progress: progress.Listener | None) -> bytes:
-        return await self.server.run(message, on_progress or (lambda _text, _part: None))
+    async def send(
+        self, call: str, message: bytes, take: Callable[[bytes], None], on_progress: progress.Listener | None
+    ) -> None:
+        reply = await self.server.run(message, on_progress or (lambda _text, _part: None))
+        take(reply.message)
+        reply.settle(True)
 
 
 @dataclass

@@ -2,12 +2,13 @@
 
 import re
 import shutil
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
 import anyio
+import anyio.lowlevel
 import msgspec
 import pytest
 
@@ -120,13 +121,18 @@ class Memory:
     server: RunServer
     heard: list[str]
 
-    async def send(self, call: str, message: bytes, on_progress: progress.Listener | None) -> bytes:
+    async def send(
+        self, call: str, message: bytes, take: Callable[[bytes], None], on_progress: progress.Listener | None
+    ) -> None:
         def hear(text: str, part: float | None) -> None:
             self.heard.append(text)
             if on_progress is not None:
                 on_progress(text, part)
 
-        return await self.server.run(message, hear)
+        reply = await self.server.run(message, hear)
+        take(reply.message)
+        reply.settle(True)
+        await anyio.lowlevel.checkpoint()  # a cancelled wait is
 
 
 @dataclass
@@ -275,8 +281,9 @@ async def test_the_deadline_counts_from_when_the_call_came(both: Both, tmp_path:
     arguments = found.parse({"project": str(laid_out(tmp_path / "shop")), "name_path_pattern": "Cart"})
     now = anyio.current_time()
     run = ToolRun(id="c-1", tool=found.name, arguments=arguments, session=session, began=now - 10_000)
-    said = decode_reply(await both.wire.send(run.id, encode_run(found, run, now), None))
-    assert isinstance(failure_of(said), errors.DeadlineExceeded)
+    replies: list[bytes] = []
+    await both.wire.send(run.id, encode_run(found, run, now), replies.append, None)
+    assert isinstance(failure_of(decode_reply(replies[0])), errors.DeadlineExceeded)
 
 
 async def test_progress_comes_back_while_the_run_lasts(both: Both, tmp_path: Path) -> None:

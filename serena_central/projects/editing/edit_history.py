@@ -20,6 +20,7 @@ from anyio.abc import TaskStatus
 from serena_central.core.errors import OutcomeUnknown, SerenaCentralError, StoreError
 from serena_central.core.event_kinds import EditApplied
 from serena_central.core.events import EventBus
+from serena_central.core.lru import Lru
 from serena_central.editing.journal import Entry, Journal, Past
 from serena_central.editing.transaction import Applier
 from serena_central.files.boundary import OPEN, Access
@@ -44,6 +45,9 @@ PATCHES_KEPT_S = EDIT_PATCHES_KEPT_S
 
 CLOSED_FILE = "(closed by a permission rule)"
 """In place of the name of a file that rules close now."""
+
+MOST_TOLD = 1000
+"""Edits of which it is known that they were published."""
 
 MOST_UNDONE_AGAIN = 100
 """How often an edit may be undone and redone before that is no longer followed."""
@@ -81,6 +85,8 @@ class EditHistory:
         self._clock = clock
         self._rows: dict[str, list[EditRow]] = {}
         """Edits whose calls are not answered yet."""
+        self._told: Lru[str, bool] = Lru(MOST_TOLD)
+        """Edits that were published lately."""
         self.reversed_elsewhere: Callable[[list[EditRow], Author], Awaitable[Edited]] | None = None
         """Undoes the parts of an edit in the process that holds their projects; None: this one does."""
 
@@ -102,8 +108,12 @@ class EditHistory:
         self.made_elsewhere(row)
 
     def made_elsewhere(self, row: EditRow) -> None:
-        """Takes note of an edit that this process did not make: a project host did. Never waits."""
+        """Takes note of an edit that this process did not make: a project host did, which may tell it twice. Never
+        waits."""
         self._store.writer.put(row)
+        if row.id in self._told:
+            return
+        self._told[row.id] = True
         added, removed = (sum(int(file.get(what, 0)) for file in row.files) for what in ("added", "removed"))
         files: list[str] = [file.get("moved_to") or file["path"] for file in row.files]
         more = f" and {len(files) - 3} more" if len(files) > 3 else ""
@@ -141,6 +151,15 @@ class EditHistory:
             if row.repeat is not None:
                 self._store.writer.put(msgspec.structs.replace(row, answer=json.dumps(blocks)))
         return [row.id for row in rows]
+
+    async def made_by(self, repeat: str) -> list[str]:
+        """Ids of the edits that the call with this idempotency key has made.
+
+        Raises:
+            StoreError
+        """
+        await self._written(exact=True)
+        return await self._store.ask(lambda queries: queries.edits_of_call(repeat))
 
     async def edits(self, wanted: EditFilter, *, exact: bool = True) -> list[EditRow]:
         """Edits that were made, the newest first; without `exact` the last ones may lack while a flood is written: for

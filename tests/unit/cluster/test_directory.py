@@ -32,6 +32,9 @@ class Recorded:
     async def is_alive(self, node: str) -> bool:
         return node not in self.dead
 
+    async def answers(self, host: str) -> bool:
+        return host in self.running
+
     def agent(self, node: str) -> str | None:
         return None
 
@@ -111,6 +114,16 @@ async def test_a_lost_host_is_replaced_once_under_the_next_epoch(cluster: Cluste
     assert await cluster.directory.place("/src/shop", first.epoch) == second  # another front, which lost the same one
     assert list(cluster.hosts.running.values()) == ["a"]
     assert cluster.hosts.log.count("kill a") == 1  # it would not answer if it were asked to end
+
+
+async def test_a_host_that_answers_is_not_replaced_for_one_who_can_not_reach_it(cluster: Cluster) -> None:
+    cluster.announce("a", "/src/shop")
+    first = await cluster.directory.place("/src/shop")
+    with pytest.raises(HostUnavailable, match=r"runs, but this server can't reach it at 10\.0\.0\.2:20500"):
+        await cluster.directory.place("/src/shop", first.epoch, "10.0.0.2:20500: no route")
+    assert await cluster.directory.place("/src/shop") == first
+    cluster.hosts.running.clear()
+    assert (await cluster.directory.place("/src/shop", first.epoch, "it does not answer")).epoch == first.epoch + 1
 
 
 async def test_a_lost_host_comes_back_on_its_node_whose_journal_tells_what_it_did_unless_that_is_dead(
