@@ -41,8 +41,9 @@ MOST_BYTES = 256 * 1024 * 1024
 PROVING_S = 5.0
 """How long the proof may take: a machine may be busy."""
 
-KEPT_ALIVE = ((socket.SO_KEEPALIVE, 1), (socket.TCP_KEEPIDLE, 30), (socket.TCP_KEEPINTVL, 10), (socket.TCP_KEEPCNT, 3))
-"""A side that vanishes without a word, with its machine, is noticed after a minute where nobody asks it."""
+KEPT_ALIVE = {"TCP_KEEPIDLE": 30, "TCP_KEEPINTVL": 10, "TCP_KEEPCNT": 3}
+"""Options of sockets that systems may lack. A side that vanishes without a word, with its machine, is noticed after a
+minute where nobody asks it."""
 
 _LABEL = b"serena-central project host"
 
@@ -131,9 +132,11 @@ class FramedConnection(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast("asyncio.Transport", transport)  # uvloop's are of no class of asyncio
         connected: socket.socket = transport.get_extra_info("socket")
-        for option, value in KEPT_ALIVE:
-            level = socket.SOL_SOCKET if option == socket.SO_KEEPALIVE else socket.IPPROTO_TCP
-            connected.setsockopt(level, option, value)
+        connected.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+        for name, value in KEPT_ALIVE.items():
+            option: int | None = getattr(socket, name, None)
+            if option is not None:
+                connected.setsockopt(socket.IPPROTO_TCP, option, value)
 
     def connection_lost(self, exc: Exception | None) -> None:
         self.close(str(exc) if exc is not None else "the other side closed it")
