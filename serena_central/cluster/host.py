@@ -76,7 +76,7 @@ class RunServer:
                     logger.exception("call %s: %s failed", run.id, tool.name)
                 failure = error
             except anyio.get_cancelled_exc_class():
-                failure = CallCancelled("The call was cancelled.")  # what it has written all the same is told
+                failure = CallCancelled("The call was cancelled.")  # what it has written nonetheless is told
             finally:
                 self._services.sessions.release(session)
         with anyio.move_on_after(ROWS_S, shield=True):

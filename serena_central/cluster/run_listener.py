@@ -40,7 +40,7 @@ class RunReply(NamedTuple):
 
 
 Run = Callable[[bytes, Listener], Awaitable[RunReply]]
-"""Carries out a run, a message. One that is cancelled replies all the same: with what it has changed."""
+"""Carries out a run, a message. One that is cancelled replies anyway: with what it has changed."""
 
 MOST_UNPROVEN = 32
 """Connections that have not shown the secret; where there are more the oldest is closed. Each lasts PROVING_S at
