@@ -24,7 +24,7 @@ from serena_central.core.decoding import from_json
 from serena_central.core.errors import StoreError
 from serena_central.store.rows import Change
 from serena_central.store.schema import bring_up_to_date, is_up_to_date
-from serena_central.store.statements import execute_all, execute_each
+from serena_central.store.statements import STATEMENT_ROWS, execute_all, execute_each
 
 logger = logging.getLogger(__name__)
 
@@ -38,10 +38,6 @@ OPEN_TIMEOUT_S = 30.0
 
 OPEN_ATTEMPT_S = 0.5
 """How long one of its attempts waits for the lock of a file: nothing ends it before, not even the server's stop."""
-
-STATEMENT_ROWS = 50
-"""Rows added by one statement: the driver lets go of Python's lock at each, and is let in again after the others'
-turns. It keeps a compiled statement for each number of rows: at most 2 MB."""
 
 VACUUM_PAGES = 1000
 """Pages given back in one transaction: 4 MB, some milliseconds."""
