@@ -80,6 +80,7 @@ class Patterns:
         "_lines",
         "_skip",
         "_where",
+        "for_files",
     )
 
     def __init__(self, lines: Iterable[str], *, skip: int = 0, above: str = "", where: str = "") -> None:
@@ -97,6 +98,8 @@ class Patterns:
         self._folder_paths = _LastMatch((n, p.regex) for n, p in numbered if p.anchored)
         self._file_names = _LastMatch((n, p.regex) for n, p in for_files if not p.anchored)
         self._file_paths = _LastMatch((n, p.regex) for n, p in for_files if p.anchored)
+        self.for_files = bool(for_files)
+        """Whether any pattern is about files; else it is not asked of 78,000 of them."""
 
     def verdict(self, path: str, name: str, is_folder: bool) -> bool | None:
         """True: ignored, False: re-included by a `!`, None: no pattern matches. `name` is the last part of `path`."""
@@ -128,9 +131,10 @@ def ignores(rules: Rules, path: str, name: str, is_folder: bool) -> bool:
 def verdict(rules: Rules, path: str, name: str, is_folder: bool) -> bool | None:
     """The verdict of the first rule that matches: True: ignored, False: re-included by a `!`."""
     for patterns in rules:
-        said = patterns.verdict(path, name, is_folder)
-        if said is not None:
-            return said
+        if patterns.for_files or is_folder:
+            said = patterns.verdict(path, name, is_folder)
+            if said is not None:
+                return said
     return None
 
 
