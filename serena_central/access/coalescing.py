@@ -22,18 +22,25 @@ class CoalescingTransport:
 
     def write(self, data: bytes) -> None:
         if not self._held:
-            self._loop.call_soon(self._flush)
+            self._loop.call_soon(self.flush)
         self._held.append(data)
         self._held_bytes += len(data)
         if self._held_bytes > MOST_HELD_BYTES:
-            self._flush()
+            self.flush()
+
+    def flush(self) -> None:
+        """Writes what is held back. Dropped where the connection is closed, as the transport itself would."""
+        held, self._held, self._held_bytes = self._held, [], 0
+        if held and not self._transport.is_closing():
+            self._transport.write(held[0] if len(held) == 1 else b"".join(held))
 
     def close(self) -> None:
-        self._flush()
+        self.flush()
         self._transport.close()
 
     def abort(self) -> None:
-        self._held, self._held_bytes = [], 0
+        """What was written before may be on its way, as without this class."""
+        self.flush()
         self._transport.abort()
 
     def is_closing(self) -> bool:
@@ -41,8 +48,3 @@ class CoalescingTransport:
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._transport, name)
-
-    def _flush(self) -> None:
-        held, self._held, self._held_bytes = self._held, [], 0
-        if held:
-            self._transport.write(held[0] if len(held) == 1 else b"".join(held))

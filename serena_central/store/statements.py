@@ -159,7 +159,10 @@ class _Prepared:
         """Many rows by one statement: after each the driver waits for Python's lock."""
         for start in range(0, len(rows), STATEMENT_ROWS):
             some = rows[start : start + STATEMENT_ROWS]
-            parameters = tuple(itertools.chain.from_iterable(map(self._parameters, some)))
+            try:
+                parameters = tuple(itertools.chain.from_iterable(map(self._parameters, some)))
+            except (TypeError, RecursionError) as error:  # one row is to blame: the others are written without it
+                raise ValueError(f"a value can't be written: {error}") from error
             connection.exec_driver_sql(self._text(len(some)), parameters)
 
     def _text(self, rows: int) -> str:

@@ -128,6 +128,14 @@ async def test_a_url_counts_as_part_of_the_head(central: RunningCentral) -> None
         assert (await answer_to(stream))[0] == 431
 
 
+async def test_who_asks_and_sends_nothing_more_is_answered(central: RunningCentral) -> None:
+    for _ in range(20):
+        async with await connected(central.url) as stream:
+            await stream.send(head_of(central.url))
+            await stream.send_eof()
+            assert (await until_closed(stream)).startswith(b"HTTP/1.1 200 ")
+
+
 async def test_trailers_are_no_headers(central: RunningCentral) -> None:
     async with await connected(central.url) as stream:
         head = head_of(central.url, "POST /api/v1/shutdown", "Transfer-Encoding: chunked")

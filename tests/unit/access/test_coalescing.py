@@ -49,7 +49,7 @@ async def test_what_is_written_in_one_turn_is_one_write_and_the_next_turn_is_ano
     assert wire.did == [b"head body", b"more"]
 
 
-async def test_what_was_written_before_a_close_is_sent_and_before_an_abort_is_not() -> None:
+async def test_what_was_written_before_an_end_is_sent_before_it() -> None:
     closed, aborted = Wire(), Wire()
     one, other = coalescing(closed), coalescing(aborted)
     for transport in (one, other):
@@ -59,9 +59,17 @@ async def test_what_was_written_before_a_close_is_sent_and_before_an_abort_is_no
     other.abort()
     await asyncio.sleep(0)
     assert closed.did == [b"headbody", "closed"]
-    assert aborted.did == ["aborted"]
+    assert aborted.did == [b"headbody", "aborted"]
     assert one.is_closing()
     assert one.get_extra_info("socket") == "its socket"
+
+
+async def test_nothing_is_written_to_a_connection_that_was_lost_meanwhile() -> None:
+    wire = Wire()
+    coalescing(wire).write(b"head")
+    wire.close()
+    await asyncio.sleep(0)
+    assert wire.did == ["closed"]
 
 
 async def test_too_much_is_not_held_back() -> None:

@@ -356,3 +356,13 @@ def test_kill_9_in_the_middle_of_writes_loses_no_batch_that_was_written(path: Pa
     counts = {seq: sum(event.seq == seq for event in events) for seq in {event.seq for event in events}}
     assert set(range(21)) <= counts.keys()
     assert set(counts.values()) == {50}
+
+
+def test_a_value_that_can_not_be_written_costs_its_own_row_alone(path: Path) -> None:
+    deep: dict[str, object] = {}
+    for _ in range(5000):
+        deep = {"in": deep}
+    rows = [EventRow(seq=number, at=1.0, kind="note", data=deep if number == 1 else {}) for number in range(3)]
+    with opened(path) as database:
+        assert database.write(rows) == 1
+    assert sorted(rows_in(path, "SELECT seq FROM event")) == [(0,), (2,)]
