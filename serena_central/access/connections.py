@@ -273,10 +273,10 @@ class _Bounded(asyncio.Protocol):
         self.connection = Connection(self.all_connections, coalescing)
         self.app_state = state_with(self.app_state, self.connection)
 
-    def eof_received(self) -> bool | None:
+    def eof_received(self) -> None:
         """Who sends a request and nothing more gets its answer: behind this the connection is closed."""
         cast("CoalescingTransport", self.transport).flush()
-        return super().eof_received()
+        super().eof_received()
 
     def connection_lost(self, exc: Exception | None) -> None:
         self.connection.lost()
