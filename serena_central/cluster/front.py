@@ -220,8 +220,8 @@ class ClusterFront:
             raise HostLost(root, tool.name)
         if losses == MOST_LOSSES:
             raise HostUnavailable(root, f"{losses} hosts or connections in a row were lost while {tool.name} ran")
-        because = f"the host of {root} was lost" if losses else f"its project host ran it, or was waited for, in {root}"
-        raise DeadlineExceeded(tool.name, limit_s, because)
+        what = "was lost" if losses else "has not answered"
+        raise DeadlineExceeded(tool.name, limit_s, f"the host of {root} {what}")
 
     async def _able_wire(
         self, root: str, lost_epoch: int, unreachable: str, tool: Tool, begun_at: str | None
