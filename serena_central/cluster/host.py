@@ -22,6 +22,9 @@ from serena_central.tools.context import Services
 from serena_central.tools.idempotency import Idempotency
 from serena_central.tools.tool_run import LocalHost, ToolReply, ToolRun
 
+MOST_UNTAKEN = 1000
+"""Edits that are told again; each may hold 2 MB of patches, and as a rule a thousandth of that."""
+
 ROWS_S = 5.0
 """How long the history is asked for a row."""
 
@@ -92,14 +95,17 @@ class RunServer:
             "ok" if failure is None else type(failure).__name__,
             extra={"session": session.id, "project": ", ".join(project.name for project in reply.projects) or None},
         )
-        earlier, self._untaken = list(self._untaken.values()), {}
+        earlier = list(self._untaken.values())
 
         def settle(taken: bool) -> None:
             if not taken:
                 self._untaken |= {row.id: row for row in (*earlier, *edits)}
+                for oldest in list(self._untaken)[:-MOST_UNTAKEN]:
+                    del self._untaken[oldest]
 
         halt = self._taken_halt(session)
         message = encode_reply(session, reply, failure, edits=edits, earlier_edits=earlier, phases=phases, halt=halt)
+        self._untaken.clear()  # the reply has them
         return RunReply(message, settle)
 
     def _taken_halt(self, session: Session) -> Halt | None:

@@ -210,7 +210,8 @@ class _FrontConnection(FramedConnection):
             return failed_outcome(ClusterError(f"The project host failed: {type(error).__name__}: {error}")), None
         outcome = good_outcome(reply.message)
         if len(outcome) > MOST_BYTES:
-            outcome = failed_outcome(ClusterError(f"The answer is too long: {len(outcome)} bytes."))
+            reply.settle(False)
+            return failed_outcome(ClusterError(f"The answer is too long: {len(outcome)} bytes.")), None
         return outcome, reply
 
     def close_when_sent(self) -> None:

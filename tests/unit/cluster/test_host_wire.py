@@ -17,7 +17,7 @@ from serena_central.cluster.directory import Placement
 from serena_central.cluster.frames import HEAD, HostAddress, Kind
 from serena_central.cluster.host_wire import HostGone, HostWire, Left
 from serena_central.cluster.run_listener import MOST_UNPROVEN, Run, RunReply, listening
-from serena_central.core.errors import SerenaCentralError, UnknownProject
+from serena_central.core.errors import ClusterError, SerenaCentralError, UnknownProject
 from serena_central.core.progress import Listener
 
 pytestmark = pytest.mark.anyio
@@ -443,6 +443,19 @@ async def test_an_attempt_to_connect_that_fails_fails_for_all_who_wait_for_it(mo
                     tasks.start_soon(ask)
     assert attempts == 1
     assert [(one.left, one.begun) for one in found] == [(Left.UNREACHABLE, False)] * 5
+
+
+async def test_an_answer_that_is_too_long_is_an_error_and_its_edits_are_not_taken(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("serena_central.cluster.run_listener.MOST_BYTES", 1000)
+    host = Host()
+    async with wired(host.run) as (wire, _):
+        with anyio.fail_after(30):
+            with pytest.raises(ClusterError, match="too long"):
+                await sent(wire, b"x" * 2000)
+            assert await sent(wire, b"next") == b"reply to next"
+    assert host.settled[0] == (b"x" * 2000, False)
 
 
 async def test_a_host_of_another_version_is_named_as_such(monkeypatch: pytest.MonkeyPatch) -> None:
