@@ -18,6 +18,7 @@ from serena_central.gates.halting import Halt
 from serena_central.sessions.session import Session
 from serena_central.store.rows import EditRow
 from serena_central.tools.answer import Answer
+from serena_central.tools.catalogue import Tool
 from serena_central.tools.context import Services
 from serena_central.tools.idempotency import Idempotency
 from serena_central.tools.tool_run import LocalHost, ToolReply, ToolRun
@@ -56,9 +57,17 @@ class RunServer:
         """
         now = anyio.current_time()
         tool, run, trace = decode_run(message, self._services.catalogue, self._users, now=now, at=self._clock())
-        session, reply = run.session, ToolReply()
+        assert isinstance(run.session, RemoteSession)
+        try:
+            return await self._reply_to(tool, run, run.session, trace, on_progress)
+        finally:
+            self._services.sessions.release(run.session)
+
+    async def _reply_to(
+        self, tool: Tool, run: ToolRun, session: RemoteSession, trace: Mapping[str, str], on_progress: Listener
+    ) -> RunReply:
+        reply = ToolReply()
         phases = Phases(f"{tool.name}, call {run.id} of session {session.id}")
-        assert isinstance(session, RemoteSession)
         failure: Exception | None = None
         ran = False
 
@@ -80,8 +89,6 @@ class RunServer:
                 failure = error
             except anyio.get_cancelled_exc_class():
                 failure = CallCancelled("The call was cancelled.")  # what it has written nonetheless is told
-            finally:
-                self._services.sessions.release(session)
         with anyio.move_on_after(ROWS_S, shield=True):
             if not ran and failure is None and run.repeat is not None:
                 reply.edits = await self._made_before(run.repeat)

@@ -23,7 +23,7 @@ from serena_central.tools.answer import Answer, Content
 from serena_central.tools.catalogue import Catalogue, Tool
 from serena_central.tools.tool_run import PlacedProject, ToolReply, ToolRun
 
-VERSION = 3
+VERSION = 4
 """Of both messages: hosts and fronts of different versions don't understand each other, and say so."""
 
 

@@ -12,7 +12,7 @@ from serena_central.cluster.messages import ReplyMessage, decode_reply, encode_r
 from serena_central.cluster.remote_session import apply_changes
 from serena_central.core import progress, tracing
 from serena_central.core.errors import CallCancelled, ClusterError
-from serena_central.sessions.session import ActiveProject
+from serena_central.sessions.session import ActiveProject, Session
 from serena_central.tools.answer import Answer
 from serena_central.tools.catalogue import Tool
 from serena_central.tools.context import Services
@@ -61,15 +61,7 @@ class RemoteHost:
         if not replies:
             raise ClusterError("The project host's reply can't be read. Run the same version everywhere.")
         (said,) = replies
-        fill(reply, said)
-        apply_changes(run.session, said.changes, services.views)
-        if (halt := said.changes.halt) is not None:
-            services.gating.halt(run.session.id, halt.reason, halt.hook, Path(halt.root))
-        if (measured := tracing.current_phases()) is not None:
-            measured.add(said.resources.spent_s, said.resources.together_s, said.resources.servers)
-        if len(reply.projects) == 1:
-            (only,) = reply.projects
-            services.sessions.works_on(run.session, ActiveProject(only.name, str(only.root)))
+        self._bring(run.session, reply, said)
         failure = failure_of(said)
         if isinstance(failure, CallCancelled):  # not by whoever waits here: the host is moved
             raise HostGone("it is ending", Left.ENDED, begun=bool(said.edits))
@@ -78,6 +70,21 @@ class RemoteHost:
         if reply.answer is None:
             raise ClusterError("The project host sent no answer.")
         return reply.answer
+
+    def _bring(self, session: Session, reply: ToolReply, said: ReplyMessage) -> None:
+        """Brings a session and a reply to where the host left them."""
+        services = self._services
+        fill(reply, said)
+        apply_changes(session, said.changes, services.views)
+        if (activated := said.changes.activated) is not None:
+            services.sessions.activate(session, activated)
+        if (halt := said.changes.halt) is not None:
+            services.gating.halt(session.id, halt.reason, halt.hook, Path(halt.root))
+        if (measured := tracing.current_phases()) is not None:
+            measured.add(said.resources.spent_s, said.resources.together_s, said.resources.servers)
+        if len(reply.projects) == 1:
+            (only,) = reply.projects
+            services.sessions.works_on(session, ActiveProject(only.name, str(only.root)))
 
     def _note_edits(self, said: ReplyMessage) -> None:
         for row in (*said.edits, *said.earlier_edits):

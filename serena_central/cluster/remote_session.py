@@ -54,6 +54,7 @@ class SessionChanges(msgspec.Struct, kw_only=True, omit_defaults=True):
     dependencies_noted: Noted = []
     restrictions_noted: list[tuple[str, str]] = []
     held_back_told: dict[str, tuple[str, ...]] = {}
+    activated: ActiveProject | None = None
     edits: int = 0
     halt: Halt | None = None
     """A hook has halted it."""
@@ -91,6 +92,7 @@ class RemoteSession(Session):
             held_back_told={
                 root: told for root, told in self.held_back_told.items() if before.held_back_told.get(root) != told
             },
+            activated=self.active_project if self.active_project != before.active_project else None,
             edits=self.edits,
             halt=halt,
         )

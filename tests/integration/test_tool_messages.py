@@ -198,11 +198,12 @@ def state(session: Session) -> dict[str, Any]:
         "told": session.held_back_told,
         "edits": session.edits,
         "errors": session.errors,
+        "active": session.active_project,
         "worked_on": session.worked_on,
     }
 
 
-@pytest.mark.parametrize("name", [one.name for one in CATALOGUE if one.on_project])
+@pytest.mark.parametrize("name", ["activate_project", *(one.name for one in CATALOGUE if one.on_project)])
 async def test_a_run_by_message_comes_to_the_same(
     both: Both, tmp_path_factory: pytest.TempPathFactory, name: str
 ) -> None:
