@@ -150,8 +150,9 @@ def move(*, address: str, as_json: bool, node: str | None, root: str) -> None:
 def _asked(address: str, ask: Ask) -> Any:
     needs_ray()
     from serena_central.cluster import ray_cluster
+    from serena_central.cluster.ray_processes import address_towards, bound_to
 
-    ray_cluster.connect(address)
+    ray_cluster.connect(address, bound=bound_to(address_towards(address)))
     try:
         return anyio.run(lambda: ask(ray_cluster.DirectoryClient.found()))
     finally:

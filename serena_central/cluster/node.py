@@ -18,7 +18,7 @@ import psutil
 from serena_central.cluster import ray_cluster
 from serena_central.cluster.directory import Node
 from serena_central.cluster.ray_cluster import DirectoryClient, resource_of
-from serena_central.cluster.ray_processes import RayNode, connected, listening_warning
+from serena_central.cluster.ray_processes import RayNode, connected
 from serena_central.core.errors import ClusterError, InvalidArguments
 from serena_central.core.places import Places
 from serena_central.projects.root_policy import has_marker
@@ -39,8 +39,6 @@ async def serve_node(name: str, ray: RayNode, patterns: Sequence[str]) -> None:
         ClusterError: Ray does not start or ends, or no cluster is there.
     """
     ray_cluster.check_environment()
-    if (warning := listening_warning(ray)) is not None:
-        click.echo(f"serena-central: {warning}", err=True)
     places = Places.of_user()
     places.create()
     with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:

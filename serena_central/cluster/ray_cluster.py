@@ -10,6 +10,7 @@ commands that ask for the cluster's state are to start quickly.
 # pyright: basic, reportMissingImports=false, reportAttributeAccessIssue=false
 
 import os
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ import msgspec
 import ray
 from ray.exceptions import RayActorError, RayTaskError
 
+from serena_central.cluster.bound_sockets import called_bound
 from serena_central.cluster.directory import Node, Placement
 from serena_central.cluster.frames import HostAddress
 from serena_central.cluster.outcome import value_of
@@ -62,9 +64,10 @@ def check_environment() -> None:
         raise ConfigError("RAY_AUTH_TOKEN", "must be a secret of 32 characters or more, the same on all machines")
 
 
-def connect(address: str, folder: str | None = None) -> None:
+def connect(address: str, folder: str | None = None, bound: str | None = None) -> None:
     """Joins the cluster as a client of it, through Ray's processes that were started in `folder`; None: through any
-    of this machine. Blocks for up to some seconds.
+    of this machine. `bound`: the address that its sockets are bound to (`bound_sockets`); None: what Ray takes. Blocks
+    for up to some seconds.
 
     Raises:
         ConfigError: the environment does not require the token.
@@ -73,8 +76,9 @@ def connect(address: str, folder: str | None = None) -> None:
     check_environment()
     os.environ.update(SETTINGS)
     keep_loopback()
+    init = partial(ray.init, address, namespace=NAMESPACE, log_to_driver=False, logging_level="error", _temp_dir=folder)
     try:
-        ray.init(address=address, namespace=NAMESPACE, log_to_driver=False, logging_level="error", _temp_dir=folder)
+        init() if bound is None else called_bound(bound, init)
     except (ConnectionError, RuntimeError, ValueError, OSError) as error:
         raise ClusterError(f"No Ray cluster answers at {address}: {error}") from error
 

@@ -19,6 +19,7 @@ import anyio
 import anyio.to_thread
 
 from serena_central.cluster import ray_cluster
+from serena_central.cluster.bound_sockets import binds_alone, command_bound
 from serena_central.core.errors import ClusterError
 from serena_central.core.groups import reported_failure
 from serena_central.processes.child import ChildProcess, supervised
@@ -29,7 +30,7 @@ from serena_central.processes.scratch import borrowed
 logger = logging.getLogger(__name__)
 
 LOOPBACK = "127.0.0.1"
-"""The one address that Ray binds all of its sockets to; with any other it listens on all interfaces."""
+"""The one address that Ray itself binds all of its sockets to; with any other it listens on all interfaces."""
 
 START_S = 300.0
 """How long Ray may take to start, all attempts together …"""
@@ -93,14 +94,19 @@ def address_towards(head: str) -> str:
         raise ClusterError(f"There is no way to a cluster at {head!r}: {error}. It must be HOST:PORT.") from error
 
 
-def listening_warning(node: RayNode) -> str | None:
-    """What to know of the sockets that Ray will open; None where all of them are bound to loopback."""
-    if node.host == LOOPBACK:
-        return None
+def bound_to(host: str) -> str | None:
+    """The address that sockets have to be bound to by us; None where Ray does that, or it can't be done here. Blocks
+    for some 0.1 s."""
+    return host if host != LOOPBACK and binds_alone(host) else None
+
+
+def listening_warning(node: RayNode) -> str:
+    """What to know of the sockets that Ray opens where nobody can bind them to one address."""
     ports = f"{node.ports[0]}-{node.ports[1]}" if node.ports else "any; --ports FIRST-LAST fixes them"
     head = f"{node.head_port} and " if node.head_port is not None else ""
     return (
-        f"Ray listens on all interfaces of this machine, not on {node.host} alone, and encrypts nothing. Close its "
+        f"Ray listens on all interfaces of this machine, not on {node.host} alone, since the system does not let its "
+        f"sockets be bound by another process (seccomp's user notification), and encrypts nothing. Close its "
         f"ports ({head}{ports}) to all but the cluster's network: see docs/cluster.md for the firewall rule."
     )
 
@@ -114,14 +120,15 @@ async def connected(node: RayNode) -> AsyncGenerator[None]:
         ClusterError: Ray does not start, or ends while the block is open.
     """
     ray_cluster.check_environment()
-    if (warning := listening_warning(node)) is not None:
-        logger.warning("%s", warning)
+    bound = await anyio.to_thread.run_sync(bound_to, node.host)
+    if bound is None and node.host != LOOPBACK:
+        logger.warning("%s", listening_warning(node))
     # In the shared folder: paths of sockets end at 108 bytes, of which Ray's own names take 60.
     with borrowed(Path(tempfile.gettempdir()) / f"serena-central-{os.geteuid()}") as folder:
         try:
-            async with _started(node, folder):
+            async with _started(node, folder, bound):
                 try:
-                    await anyio.to_thread.run_sync(ray_cluster.connect, node.address, str(folder))
+                    await anyio.to_thread.run_sync(ray_cluster.connect, node.address, str(folder), bound)
                     yield
                 finally:
                     with anyio.CancelScope(shield=True):
@@ -131,14 +138,15 @@ async def connected(node: RayNode) -> AsyncGenerator[None]:
 
 
 @asynccontextmanager
-async def _started(node: RayNode, folder: Path) -> AsyncGenerator[None]:
+async def _started(node: RayNode, folder: Path, bound: str | None) -> AsyncGenerator[None]:
     environment = {**os.environ, **_environment(node)}
+    command = _command(node, folder)
+    if bound is not None:
+        command = command_bound(bound, command)
     deadline = anyio.current_time() + START_S
     for attempt in range(ATTEMPTS):
         output, started = _Output(), False
-        async with supervised(
-            _command(node, folder), Path.home(), environment=environment, ladder=ENDING, merged=True
-        ) as child:
+        async with supervised(command, Path.home(), environment=environment, ladder=ENDING, merged=True) as child:
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(drain, child.stdout, output)
                 started = await _until_started(child, output, deadline)

@@ -36,6 +36,12 @@ class RunningCluster:
     processes: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
     given: dict[str, str] = field(default_factory=dict)
     """Environment variables of all processes."""
+    bound_to: str = "127.0.0.1"
+    """Of all nodes, and of the head for the front."""
+
+    @property
+    def address(self) -> str:
+        return f"{self.bound_to}:{self.port}"
 
     def env(self, home: str) -> dict[str, str]:
         servers = self.folder / home / "home"
@@ -65,9 +71,9 @@ class RunningCluster:
         assert self.processes[home].poll() is None, log.read_text()
 
     def node(self, name: str, *roots: str, head: bool = False) -> None:
-        begin = ["--head", "--port", str(self.port)] if head else ["--join", f"127.0.0.1:{self.port}"]
+        begin = ["--head", "--port", str(self.port)] if head else ["--join", self.address]
         globs = [part for root in roots for part in ("--root", root)]
-        self.start(name, "Stop: Ctrl-C", "node", *begin, "--name", name, *globs)
+        self.start(name, "Stop: Ctrl-C", "node", *begin, "--host", self.bound_to, "--name", name, *globs)
 
     def front(self, address: str | None = None, *arguments: str) -> None:
         self.start(
@@ -77,7 +83,7 @@ class RunningCluster:
             "--port",
             "0",
             "--cluster",
-            address or f"127.0.0.1:{self.port}",
+            address or self.address,
             *arguments,
         )
         self.url = json.loads((self.folder / "front/home/server.json").read_text())["url"].removesuffix("/mcp")
@@ -145,10 +151,10 @@ def until(true: Any, seconds: float = PATIENCE_S) -> None:
 
 
 @contextmanager
-def running_cluster(folder: Path) -> Generator[RunningCluster]:
+def running_cluster(folder: Path, host: str = "127.0.0.1") -> Generator[RunningCluster]:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
-    cluster = RunningCluster(folder, port, secrets.token_hex(24))
+    cluster = RunningCluster(folder, port, secrets.token_hex(24), bound_to=host)
     try:
         yield cluster
     finally:

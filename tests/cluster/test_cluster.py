@@ -73,7 +73,7 @@ def test_an_edit_is_undone_once_also_by_a_host_that_did_not_make_it(cluster: Run
         made = json.loads(cluster.call("replace_content", **edit))["edit"]
         assert "return 8" in (root / "cart.py").read_text()
         if node is not None:
-            address = f"127.0.0.1:{cluster.port}"
+            address = cluster.address
             moved = cluster.command("cluster", "move", str(root), "--to", node, "--cluster", address)
             assert moved.returncode == 0, moved.stderr
         undone = cluster.post_to(f"/api/v1/edits/{made}/undo")
@@ -135,7 +135,7 @@ def test_a_stopped_host_is_replaced_and_never_writes_again(cluster: RunningClust
 
 
 def test_a_drained_node_holds_nothing_and_a_root_moves_where_it_is_told(cluster: RunningCluster) -> None:
-    address = f"127.0.0.1:{cluster.port}"
+    address = cluster.address
     root = cluster.project("shop")
     cluster.call("find_symbol", name_path_pattern="Cart", project="shop")
     moved = cluster.command("cluster", "move", str(root), "--to", "b", "--cluster", address, "--json")
@@ -153,7 +153,7 @@ def test_a_drained_node_holds_nothing_and_a_root_moves_where_it_is_told(cluster:
 
 
 def test_logs_are_collected_by_session_and_every_node_is_checked(cluster: RunningCluster) -> None:
-    address = f"127.0.0.1:{cluster.port}"
+    address = cluster.address
     for name, session in (("shop", "mine"), ("bank", "another")):
         cluster.call("find_symbol", session, name_path_pattern="Cart", project=name)
     found = cluster.command("cluster", "logs", "--cluster", address, "--session", "mine", "--json")
@@ -203,7 +203,7 @@ async def test_a_killed_node_is_replaced_by_another_that_has_the_folder_and_make
 ) -> None:
     """The last test: node b is gone after it."""
     root = cluster.project("shop")
-    address = f"127.0.0.1:{cluster.port}"
+    address = cluster.address
     moved = cluster.command("cluster", "move", str(root), "--to", "b", "--cluster", address, "--json")
     assert moved.returncode == 0, moved.stderr
     assert json.loads(moved.stdout)["node"] == "b"
@@ -231,7 +231,7 @@ async def test_a_killed_node_is_replaced_by_another_that_has_the_folder_and_make
 def test_ray_is_not_joined_without_its_token(cluster: RunningCluster) -> None:
     cluster.token, token = "", cluster.token
     try:
-        refused = cluster.command("cluster", "status", "--cluster", f"127.0.0.1:{cluster.port}")
+        refused = cluster.command("cluster", "status", "--cluster", cluster.address)
     finally:
         cluster.token = token
     assert refused.returncode == 2

@@ -58,7 +58,7 @@ def test_a_host_that_was_let_write_and_stopped_writes_nothing_after_its_project_
         cluster.node("a", f"{tmp_path}/src/*", head=True)
         cluster.node("b", f"{tmp_path}/src/*")
         cluster.front()
-        address = f"127.0.0.1:{cluster.port}"
+        address = cluster.address
         moved = cluster.command("cluster", "move", str(root), "--to", "b", "--cluster", address, "--json")
         assert moved.returncode == 0, moved.stderr
         assert "helper" in cluster.call("find_symbol", name_path_pattern="helper", project="shop")

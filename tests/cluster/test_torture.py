@@ -66,7 +66,7 @@ class Team:
         (home / "token").write_text(f"{TOKEN}\n")
         (home / "token").chmod(0o600)
         env = {"SERENA_CENTRAL_FRONT_NAME": name, "SERENA_CENTRAL_SERVER_NAMES": self.url.removeprefix("http://")}
-        address = f"127.0.0.1:{self.cluster.port}"
+        address = self.cluster.address
         port = str(self.ports[name])
         self.cluster.start(name, "Stop: Ctrl-C", "serve", "--port", port, "--cluster", address, env=env)
 
