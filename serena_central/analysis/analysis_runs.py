@@ -6,10 +6,10 @@ after a restart, with its age and whether the code has changed since.
 
 import logging
 import time
-from collections.abc import Awaitable, Callable, Hashable, Iterable
+from collections.abc import Awaitable, Callable, Hashable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple, TypeVar, cast
+from typing import NamedTuple, Protocol, TypeVar, cast
 
 import anyio
 import anyio.to_thread
@@ -25,14 +25,8 @@ from serena_central.analysis.analysis_run import (
     looked_at,
     whole_graph,
 )
-from serena_central.analysis.blindspots import blind_spots
-from serena_central.analysis.collector import Collections
-from serena_central.analysis.fingerprints import Fingerprints
 from serena_central.analysis.graph import Granularity
-from serena_central.analysis.module_graph import ModulePart, collect_modules, open_modules
 from serena_central.analysis.report import GraphReport
-from serena_central.analysis.uncertain_places import doubt_notes
-from serena_central.analysis.validation import Validation
 from serena_central.core.decoding import from_msgpack
 from serena_central.core.errors import SerenaCentralError
 from serena_central.core.event_kinds import AnalysisEnded
@@ -41,9 +35,6 @@ from serena_central.core.groups import reported_failure
 from serena_central.core.lru import Lru
 from serena_central.core.progress import reporting_to
 from serena_central.files.atomic import write_whole
-from serena_central.projects.project import Project
-from serena_central.projects.registry import ProjectRegistry
-from serena_central.projects.root_settings import SuperRepos
 from serena_central.store.cache_file import name_of
 
 logger = logging.getLogger(__name__)
@@ -66,7 +57,7 @@ class Job:
 
     def __init__(self, root: Path, kind: Kind) -> None:
         self.root = root
-        self.kind = kind
+        self.kind: Kind = kind
         self.began = time.time()
         self.says = "opening the project"
         self.part: float | None = None
@@ -88,31 +79,41 @@ class GraphRequest(NamedTuple):
     max_nodes: int = 60
 
 
+class Analyses(Protocol):
+    """Makes analysis runs where the projects are open."""
+
+    async def analyze(self, root: Path, kind: Kind) -> GraphRun | FindingsRun:
+        """
+        Raises:
+            SerenaCentralError
+        """
+        ...
+
+    async def fingerprints(self, roots: Sequence[str]) -> dict[str, str]:
+        """Root → digest of its files as they are; of those that are open."""
+        ...
+
+    async def rules(self, root: Path, roots: Sequence[str]) -> str:
+        """A fingerprint of the rules that close paths in the roots of an analysis run of `root`."""
+        ...
+
+
 class AnalysisRuns:
     """Belongs to the event loop's thread."""
 
     def __init__(
         self,
-        projects: ProjectRegistry,
-        super_repos: SuperRepos,
-        collections: Collections,
-        validation: Validation,
+        by: Analyses,
+        folder: Path,
         bus: EventBus,
-        *,
-        rules: Callable[[Iterable[str]], str] = lambda _roots: "",
     ) -> None:
-        """`rules` gives a fingerprint of the rules that close paths in some roots: what was found by others is not
-        shown, since it may name what is closed now."""
-        self._rules = rules
-        self._projects = projects
-        self._super_repos = super_repos
-        self._collections = collections
-        self._validation = validation
+        """`by` makes them; what was found is kept in `folder`."""
+        self.by = by
+        self._folder = folder
         self._bus = bus
         self._jobs: dict[tuple[Path, Kind], Job] = {}
         self._kept: Lru[tuple[Path, Kind], AnalysisRun | None] = Lru(LOADED)
         self._derived: Lru[Hashable, object] = Lru(DERIVED)
-        self._fingerprints = Fingerprints()
         self._tasks: TaskGroup | None = None
 
     async def run(self, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
@@ -149,7 +150,7 @@ class AnalysisRuns:
         job.failure = f"It took longer than {MOST_S / 3600:.0f} hours. Start it again to resume."
         try:
             with reporting_to(job.say), job.scope, anyio.move_on_after(MOST_S):
-                analysis_run = await (self._graph(job) if job.kind == "graph" else self._findings(job))
+                analysis_run = await self.by.analyze(job.root, job.kind)
                 await self.keep(job.root, analysis_run)
                 if isinstance(analysis_run, GraphRun):
                     await self.look(job.root, analysis_run, GraphRequest())  # who looks at it finds it drawn
@@ -165,51 +166,6 @@ class AnalysisRuns:
         finally:
             job.done = True
             self._bus.publish(AnalysisEnded(message=job.failure, keep=False, project=job.root.name, analysis=job.kind))
-
-    async def _graph(self, job: Job) -> GraphRun:
-        project, parts, notes = await self._parts(job.root)
-        projects = [project, *(part.project for part in parts)]
-        rules = self._rules(str(one.root) for one in projects)
-        began, fingerprints = time.time(), await self._fingerprints.of_all(projects)
-        if parts:
-            found = await collect_modules(parts, self._collections)
-        else:
-            found = await self._collections.of(project).collect("")
-            found.notes += await blind_spots(project, found.definitions)
-        return GraphRun(
-            at=began,
-            fingerprints=fingerprints,
-            rules=rules,
-            areas=[part.area for part in parts],
-            notes=[*notes, *found.notes, *doubt_notes(found.definitions)],
-            definitions=[one for one in found.definitions if one.uses or one.possible],
-            files=found.files,
-        )
-
-    async def _findings(self, job: Job) -> FindingsRun:
-        project = await self._projects.open(self._projects.check(job.root))
-        where = await self._validation.extent(project)
-        others, _ = await self._validation.siblings.of(project)
-        rules = self._rules(str(one.root) for one in (project, *others))
-        began, fingerprints = time.time(), await self._fingerprints.of_all([project, *others])
-        unused, broken = await self._validation.unused(where), await self._validation.broken(where)
-        return FindingsRun(
-            at=began,
-            fingerprints=fingerprints,
-            rules=rules,
-            areas=[part.area for part in where.parts if part.area.path],
-            notes=list(dict.fromkeys([*where.missing, *unused.whole.notes, *broken.whole.notes])),
-            unused=unused.whole.found,
-            broken=broken.whole.found,
-            checked=broken.whole.checked,
-        )
-
-    async def _parts(self, root: Path) -> tuple[Project, list[ModulePart], list[str]]:
-        """The project of a root; at a super-repo's the modules that take part, and why others don't."""
-        project = await self._projects.open(self._projects.check(root))
-        repo = self._super_repos.at(root)
-        parts, missing = await open_modules(repo, self._projects, "") if repo else ([], [])
-        return project, parts, missing
 
     # --- what is kept ---------------------------------------------------------------------------------------------
 
@@ -234,12 +190,10 @@ class AnalysisRuns:
     async def changed_since(self, analysis_run: AnalysisRun) -> bool | None:
         """Whether code has changed since an analysis run; None if a project is not open and this cannot be
         determined."""
-        projects = [self._projects.opened(root) for root in analysis_run.fingerprints]
-        opened = [project for project in projects if project is not None]
-        now = await self._fingerprints.of_all(opened)
+        now = await self.by.fingerprints(list(analysis_run.fingerprints))
         if any(analysis_run.fingerprints[root] != fingerprint for root, fingerprint in now.items()):
             return True
-        return False if len(opened) == len(projects) else None
+        return False if len(now) == len(analysis_run.fingerprints) else None
 
     async def look(self, root: Path, analysis_run: GraphRun, look: GraphRequest) -> GraphReport:
         """A graph as somebody wants to see it."""
@@ -267,13 +221,16 @@ class AnalysisRuns:
             if (root, kind) not in self._kept:  # none was made meanwhile
                 self._hold(root, kind, analysis_run)
         found = self._kept[root, kind]
-        return found if isinstance(found, form) and found.rules == self._rules(found.fingerprints) else None
+        if not isinstance(found, form):
+            return None
+        # What was found by other rules is not shown: it may name what is closed now.
+        return found if found.rules == await self.by.rules(root, list(found.fingerprints)) else None
 
     def _hold(self, root: Path, kind: Kind, analysis_run: AnalysisRun | None) -> None:
         self._kept[root, kind] = analysis_run
 
     def _file(self, root: Path, kind: Kind) -> Path:
-        return self._collections.folder / f"{name_of(root)}.{kind}.analysis_run"
+        return self._folder / f"{name_of(root)}.{kind}.analysis_run"
 
 
 def _read(file: Path, form: type[S]) -> S | None:

@@ -25,6 +25,7 @@ from serena_central.access.proof import Prover
 from serena_central.access.token import Token, obtain_token
 from serena_central.analysis.analysis_runs import AnalysisRuns
 from serena_central.analysis.collector import Collections
+from serena_central.analysis.local_analyses import LocalAnalyses
 from serena_central.analysis.validation import Validation
 from serena_central.app.application import Application
 from serena_central.app.lifespan import Run, running_all
@@ -68,8 +69,8 @@ from serena_central.projects.registry import KnownProject, ProjectRegistry
 from serena_central.projects.registry_store import ProjectRecorder
 from serena_central.projects.root_settings import RootSettings
 from serena_central.projects.superrepo.configuration import SuperRepo
-from serena_central.projects.warming.warm_up_jobs import WarmUp
-from serena_central.projects.warming.warm_up_roots import choose
+from serena_central.projects.trust.trust_dialog import LocalTrustDialog
+from serena_central.projects.warming.warm_up_jobs import LocalWarming, WarmUp
 from serena_central.sessions.accounts import Accounts
 from serena_central.sessions.manager import SessionManager
 from serena_central.sessions.other_fronts import OtherFronts
@@ -296,7 +297,9 @@ def _projects(
     )
     arrivals = NewServers(registry.open_projects, places, bus)
     recorder = ProjectRecorder(registry, base.store, bus)
-    warm_up = WarmUp(registry, places, memory_budget_bytes=pool.memory_budget_bytes)
+    warm_up = WarmUp(
+        LocalWarming(registry, root_settings.super_repos), places, memory_budget_bytes=pool.memory_budget_bytes
+    )
     runs += [
         pool.run,
         installer.run,
@@ -316,8 +319,8 @@ def _projects(
 
 def _held_elsewhere(root: Path) -> Project:
     raise ProjectRefused(
-        f"{quoted(root)} is held by a project host of the cluster. Tools work on it; what this server would have to "
-        "open itself does not: warm-ups, the graph and the reports over several calls."
+        f"{quoted(root)} is held by a project host of the cluster, and this server does not open it itself. Tools work "
+        "on it; tasks and plans of agents, and changes of its settings in the dashboard don't."
     )
 
 
@@ -327,7 +330,8 @@ def _services(runs: list[Run], base: _Base, built: _Projects, catalogue: Catalog
     collections = Collections(base.places.cache)
     validation = Validation(projects, repos, collections)
     claude = built.root_settings.claude
-    analysis_runs = AnalysisRuns(projects, repos, collections, validation, bus, rules=claude.path_rules)
+    analyses = LocalAnalyses(projects, repos, collections, validation, rules=claude.path_rules)
+    analysis_runs = AnalysisRuns(analyses, collections.folder, bus)
     gating = Gating(built.root_settings.trust, bus, base.places.halted_file)
     runs += [analysis_runs.run, gating.run]
     upstreams = _upstreams(base, built, catalogue)
@@ -477,8 +481,7 @@ def _warming_on_start(runs: list[Run], services: Services) -> None:
         return
     from serena_central.sessions.warming import WarmOnStart
 
-    chosen = partial(choose, services.projects, services.super_repos, only_default=when == "default")
-    runs.append(WarmOnStart(services.bus, services.warm_up, chosen).run)
+    runs.append(WarmOnStart(services.bus, services.warm_up, only_default=when == "default").run)
 
 
 def _mcp(
@@ -502,7 +505,9 @@ def _mcp(
             sessions=sessions,
             caller=caller,
             version=services.version,
-            questions=TrustQuestions(services.trust, services.projects, services.users),
+            questions=TrustQuestions(
+                services.held_elsewhere.by or LocalTrustDialog(services.trust, services.projects), services.users
+            ),
             resources=resources,
             prompts=prompts,
             secret=token.derived("request state"),
@@ -579,7 +584,7 @@ def _faces(
                 tasks=Tasks(parts),
                 plans=Plans(parts),
                 transcripts=Transcripts(parts),
-                warming=Warming(services.warm_up, projects, repos),
+                warming=Warming(services.warm_up),
                 calls=Calls(parts),
                 accounts=AccountRoutes(accounts),
                 cluster=ClusterRoutes(parts),

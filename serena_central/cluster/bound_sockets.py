@@ -260,5 +260,7 @@ def _helper(address: str, *what: str) -> list[str]:
     return [sys.executable, "-I", "-S", __file__, address, *what]
 
 
-if __name__ == "__main__" and sys.platform == "linux":
+if __name__ == "__main__":
+    if sys.platform != "linux":
+        sys.exit("Only Linux can bind the sockets of other processes.")
     sys.exit(_main(sys.argv[1], *sys.argv[2:]))

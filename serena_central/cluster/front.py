@@ -1,7 +1,7 @@
 """The front of a cluster: which host a call means, what becomes of it when a host is lost, and one answer of several.
 
 The unit of placement is a root that a node offers: what lies below it (a super-repo's modules) is on the same host,
-which resolves the rest of the scope itself. Tools on no project run here; those that open projects here are refused.
+which resolves the rest of the scope itself. Tools on no project run here.
 """
 
 import logging
@@ -9,15 +9,16 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Protocol
+from weakref import WeakKeyDictionary
 
 import anyio
 import msgspec
 
 from serena_central.cluster.directory import Placement
 from serena_central.cluster.frames import HostAddress
+from serena_central.cluster.host_requests import HostRequests
 from serena_central.cluster.host_wire import HostGone, HostWire, Left
 from serena_central.cluster.remote_host import RemoteHost
-from serena_central.cluster.undoing import undone_on_hosts
 from serena_central.core import progress
 from serena_central.core.errors import (
     DeadlineExceeded,
@@ -30,13 +31,10 @@ from serena_central.core.errors import (
     UnknownProject,
 )
 from serena_central.core.project_names import listed_names
-from serena_central.editing.change import Author
-from serena_central.projects.editing.edits import Edited
 from serena_central.projects.editing.shared_calls import SharedCalls
 from serena_central.projects.registry import KnownProject
 from serena_central.projects.scope import EVERYTHING
 from serena_central.sessions.session import Session
-from serena_central.store.rows import EditRow
 from serena_central.tools.answer import Answer
 from serena_central.tools.catalogue import PATH_PARAMETERS, Tool
 from serena_central.tools.context import Services
@@ -54,8 +52,8 @@ RETRY_S = 0.2
 MOST_LOSSES = 4
 """Of hosts and connections in one call: what it asks may be the reason."""
 
-ON_HOSTS = ("activate_project",)
-"""Tools that name a project and open it."""
+ON_HOSTS = ("activate_project", "route")
+"""Tools that run on no project, and need to see its files."""
 
 
 class Placing(Protocol):
@@ -93,8 +91,21 @@ class ClusterFront:
         self._shared = SharedCalls(store, name)
         self._wires: dict[str, HostWire] = {}
         self._roots: list[str] = []
-        services.history.reversed_elsewhere = self._undo
         self._roots_until = 0.0
+        self._asked_by: WeakKeyDictionary[Session, dict[str, None]] = WeakKeyDictionary()
+        self._stand_in(services)
+
+    def _stand_in(self, services: Services) -> None:
+        """Has hosts do what needs open projects, and is no call of an agent."""
+        asking = HostRequests(
+            self._on,
+            self._unit_of,
+            lambda: list(self._wires),
+            lambda one: [*self._asked_by.get(one, ())],
+            services.history,
+        )
+        services.history.reversed_elsewhere = asking.undo
+        services.warm_up.by = services.analysis_runs.by = services.held_elsewhere.by = asking
 
     async def run(self, tool: Tool, run: ToolRun, reply: ToolReply) -> Answer:
         """
@@ -107,16 +118,13 @@ class ClusterFront:
         if not tool.on_project and tool.name not in ON_HOSTS:
             return await self._local.run(tool, run, reply)
         units = await self._units(tool, run)
+        self._asked_by.setdefault(run.session, {}).update(dict.fromkeys(units))
         if len(units) == 1:
             ((root, named),) = units.items()
             return await self._on(root, tool, _for(run, named), reply)
         if tool.edits or tool.journaled:
             raise SeveralHosts(tool.name, list(units))
         return await self._on_several(units, tool, run, reply)
-
-    async def _undo(self, rows: list[EditRow], author: Author) -> Edited:
-        offered = await self._offered()
-        return await undone_on_hosts(rows, author, self._on, lambda root: self._unit(root, offered))
 
     # --- which ---------------------------------------------------------------------------------------------------
 
@@ -168,6 +176,9 @@ class ClusterFront:
             for root in offered
             if user.may_open(Path(root)) or any(Path(own).is_relative_to(root) for own in user.roots)
         ]
+
+    async def _unit_of(self, root: str) -> str:
+        return self._unit(root, await self._offered())
 
     def _unit(self, name: str, offered: list[str]) -> str:
         """The root whose host has a project of this name or path.

@@ -24,9 +24,9 @@ from serena_central.app.build import build_projects
 from serena_central.app.lifespan import running_all
 from serena_central.cluster.directory import Placement
 from serena_central.cluster.host import RunServer
+from serena_central.cluster.host_tools import HOST_TOOLS
 from serena_central.cluster.remote_session import CarriedUsers, RecordedViews
 from serena_central.cluster.run_listener import RunReply
-from serena_central.cluster.undoing import UNDO
 from serena_central.config.load import load_server_config
 from serena_central.core.errors import HostUnavailable
 from serena_central.core.logs import log_to
@@ -110,15 +110,20 @@ async def hosting(
         resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
         applier = Applier(Journal(places.journal), fence=fence, inherited=inherited)
         parts = build_projects(loaded, places, applier)
-        services = replace(
-            parts.services,
-            views=RecordedViews(parts.services.store),
-            users=CarriedUsers(),
-            catalogue=parts.services.catalogue.replacing(UNDO),
-        )
+        services = services_of_host(parts.services)
         async with running_all(failed, parts.runs):
             logger.info("host of %s, epoch %d", root, epoch)
             yield ProjectHost(root, epoch, services, RunServer(services, parts.idempotency), time.time())
+
+
+def services_of_host(services: Services) -> Services:
+    """The services with what sessions elsewhere need in place of own ones, and the tools of hosts."""
+    return replace(
+        services,
+        views=RecordedViews(services.store),
+        users=CarriedUsers(),
+        catalogue=services.catalogue.replacing(*HOST_TOOLS),
+    )
 
 
 @contextmanager

@@ -10,15 +10,13 @@ from pathlib import Path
 from weakref import WeakKeyDictionary
 
 import anyio
-import anyio.to_thread
 import mcp_types as types
 from mcp.server.session import ServerSession
 from mcp.shared.exceptions import MCPError
 from pydantic import ValidationError
 
-from serena_central.core.errors import TrustRefused
-from serena_central.projects.registry import ProjectRegistry
-from serena_central.projects.trust.trust_decisions import MEANING, Standing, State, Trust
+from serena_central.core.errors import SerenaCentralError
+from serena_central.projects.trust.trust_dialog import TrustDialog, TrustQuestion
 from serena_central.sessions.session import Session
 from serena_central.sessions.users import Users
 
@@ -45,72 +43,66 @@ _SCHEMA: types.ElicitRequestedSchema = {
 class TrustQuestions:
     """Belongs to the event loop's thread."""
 
-    def __init__(self, trust: Trust, projects: ProjectRegistry, users: Users) -> None:
+    def __init__(self, dialog: TrustDialog, users: Users) -> None:
         self._users = users
-        self._trust = trust
-        self._projects = projects
-        self._asked: WeakKeyDictionary[Session, set[tuple[Path, str]]] = WeakKeyDictionary()
-        self._open: WeakKeyDictionary[Session, Standing] = WeakKeyDictionary()
+        self._dialog = dialog
+        self._asked: WeakKeyDictionary[Session, set[tuple[str, str]]] = WeakKeyDictionary()
+        self._open: WeakKeyDictionary[Session, TrustQuestion] = WeakKeyDictionary()
 
     async def trusts_now(
         self, session: Session, client: ServerSession, request_id: types.RequestId | None
     ) -> types.InputRequiredResult | bool:
         """Whether the person said yes; in the modern era the question to answer the call with."""
-        standing = await self._question(session, client.client_capabilities)
-        if standing is None:
+        question = await self._question(session, client.client_capabilities)
+        if question is None:
             return False
         if session.era == "modern":
-            self._open[session] = standing
-            return types.InputRequiredResult(input_requests={KEY: _request(standing)})
+            self._open[session] = question
+            return types.InputRequiredResult(input_requests={KEY: _request(question)})
         with anyio.move_on_after(ASKING_S):
             try:
-                answer = await client.elicit_form(_text(standing), _SCHEMA, request_id)
+                answer = await client.elicit_form(question.text, _SCHEMA, request_id)
             except (MCPError, ValidationError) as error:
-                logger.info("the client did not answer the trust question for %s: %s", standing.root, error)
+                logger.info("the client did not answer the trust question for %s: %s", question.root, error)
                 return False
-            return await self._take(session, standing, answer)
+            return await self._take(session, question, answer)
         return False
 
     async def take(self, session: Session, answers: types.InputResponses | None) -> None:
         """The answer that a call of the modern era was sent again with."""
-        standing = self._open.pop(session, None)
+        question = self._open.pop(session, None)
         answer = (answers or {}).get(KEY)
-        if standing is not None and isinstance(answer, types.ElicitResult):
-            await self._take(session, standing, answer)
+        if question is not None and isinstance(answer, types.ElicitResult):
+            await self._take(session, question, answer)
 
-    async def _question(self, session: Session, capabilities: types.ClientCapabilities | None) -> Standing | None:
+    async def _question(self, session: Session, capabilities: types.ClientCapabilities | None) -> TrustQuestion | None:
         """The question to ask; None if there is none, or the client has no dialog. A team's users decide nothing."""
         if self._users.present and self._users.restricted(session.credential) is not None:
             return None
         offered, active = capabilities.elicitation if capabilities else None, session.active_project
         if offered is None or (offered.form is None and offered.url is not None) or session.shared or active is None:
             return None
-        project = self._projects.opened(active.root)
-        if project is None or not (project.restrictions or await project.servers_not_run()):
+        try:
+            question = await self._dialog.question(Path(active.root))
+        except SerenaCentralError as error:
+            logger.warning("whether to ask for trust in %s is unknown: %s", active.root, error)
             return None
-        standing, asked = self._trust.standing(project.root), self._asked.setdefault(session, set())
-        what = standing.root, standing.digest
-        if standing.trusted or standing.state is State.NEVER or what in asked or len(_text(standing)) > MOST_SHOWN:
+        asked = self._asked.setdefault(session, set())
+        if question is None or (question.root, question.digest) in asked or len(question.text) > MOST_SHOWN:
             return None
-        asked.add(what)
-        return standing
+        asked.add((question.root, question.digest))
+        return question
 
-    async def _take(self, session: Session, asked: Standing, answer: types.ElicitResult) -> bool:
+    async def _take(self, session: Session, asked: TrustQuestion, answer: types.ElicitResult) -> bool:
         if answer.action != "accept" or (answer.content or {}).get(KEY) is not True:
             return False
         try:
-            shown = self._trust.shown(asked.root, asked.digest)
-            await anyio.to_thread.run_sync(self._trust.keep, shown, f"the user, via {session.client_name}")
-        except TrustRefused as error:
+            await self._dialog.keep(asked, f"the user, via {session.client_name}")
+        except SerenaCentralError as error:
             logger.warning("the user's approval was not applied: %s", error)
             return False
         return True
 
 
-def _request(standing: Standing) -> types.ElicitRequest:
-    return types.ElicitRequest(params=types.ElicitRequestFormParams(message=_text(standing), requested_schema=_SCHEMA))
-
-
-def _text(standing: Standing) -> str:
-    shown = standing.difference() or standing.shown() or "It names no programs or settings of language servers."
-    return f"Trust the repository {standing.root}? It is {standing.state}.\n\n{MEANING}\n\n{shown}"
+def _request(question: TrustQuestion) -> types.ElicitRequest:
+    return types.ElicitRequest(params=types.ElicitRequestFormParams(message=question.text, requested_schema=_SCHEMA))

@@ -1,19 +1,16 @@
 """Warms up the project of a new session, if the settings say so. What warming up means is `projects`' business."""
 
 import logging
-from collections.abc import Callable
 from pathlib import Path
 from typing import Literal
 
 import anyio
 from anyio.abc import TaskStatus
 
-from serena_central.core.errors import SerenaCentralError
 from serena_central.core.event_kinds import SessionCreated
 from serena_central.core.events import Event, EventBus
 from serena_central.core.periodic import follow
 from serena_central.projects.warming.warm_up_jobs import WarmUp
-from serena_central.projects.warming.warm_up_roots import Chosen
 
 logger = logging.getLogger(__name__)
 
@@ -23,10 +20,10 @@ When = Literal["off", "default", "all"]
 class WarmOnStart:
     """Follows the news of sessions. Belongs to the event loop's thread."""
 
-    def __init__(self, bus: EventBus, warm_up: WarmUp, choose: Callable[[Path], Chosen]) -> None:
+    def __init__(self, bus: EventBus, warm_up: WarmUp, *, only_default: bool) -> None:
         self._bus = bus
         self._warm_up = warm_up
-        self._choose = choose
+        self._only_default = only_default
 
     async def run(self, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
         with self._bus.subscribe() as news:
@@ -34,12 +31,5 @@ class WarmOnStart:
             await follow("warming up for sessions", news, self._take)
 
     def _take(self, event: Event) -> None:
-        if not isinstance(event, SessionCreated) or event.folder is None:
-            return
-        try:
-            chosen = self._choose(Path(event.folder))
-        except SerenaCentralError as error:
-            logger.info("nothing to warm up: %s", error, extra={"session": event.session})
-            return
-        if chosen.roots:
-            self._warm_up.start(chosen)
+        if isinstance(event, SessionCreated) and event.folder is not None:
+            self._warm_up.start_at(Path(event.folder), event.session or "", only_default=self._only_default)

@@ -2,9 +2,9 @@
 notes. `web/web_services.py` extends the services with what the web and MCP packages need; `app/` builds them.
 """
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Self
+from typing import Any, Protocol, Self
 
 from serena_central.analysis.analysis_runs import AnalysisRuns
 from serena_central.analysis.collector import Collections
@@ -24,11 +24,13 @@ from serena_central.projects.registry import ProjectRegistry, opener_in
 from serena_central.projects.root_policy import Opener
 from serena_central.projects.root_settings import ClaudeSettings, RootSettings, SuperRepos
 from serena_central.projects.trust.trust_decisions import Trust, note
+from serena_central.projects.trust.trust_dialog import TrustDialog
 from serena_central.projects.visible_projects import VisibleProjects, VisibleSuperRepos
 from serena_central.projects.warming.warm_up_jobs import WarmUp
 from serena_central.sessions.manager import SessionManager
 from serena_central.sessions.session import Session
 from serena_central.sessions.users import Users
+from serena_central.store.rows import EditRow
 from serena_central.store.store import Store
 from serena_central.tools.answer import Answer, Page
 from serena_central.tools.baselines import Baselines
@@ -39,6 +41,29 @@ from serena_central.tools.offer import Offer, UpstreamOffer
 from serena_central.tools.passed_on import KeptResults
 from serena_central.tools.symbol_answers import SymbolViews
 from serena_central.tools.task_offer import TaskOffer
+
+
+class ProjectHolders(TrustDialog, Protocol):
+    """Who holds projects that are not open in this process: a cluster's hosts. What no tool on one project asks them.
+    Each raises SerenaCentralError."""
+
+    async def listed(self, session: Session) -> dict[str, dict[str, Any]]:
+        """Root → entry of `list_projects`, of those that are held now."""
+        ...
+
+    async def introduced(self, session: Session, root: str) -> list[str]:
+        """What a project says to a session that works on it."""
+        ...
+
+    async def reported(self, session: Session, made: Sequence[EditRow]) -> tuple[str, list[str]]:
+        """The report after a refactoring, and its notes."""
+        ...
+
+
+class HeldElsewhere:
+    """`by`: who holds the projects, where this process does not open them."""
+
+    by: ProjectHolders | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,6 +96,7 @@ class Services:
     installer: AutoInstaller
     root_settings: RootSettings
     users: Users = field(default_factory=Users)
+    held_elsewhere: HeldElsewhere = field(default_factory=HeldElsewhere)
     baselines: Baselines = field(default_factory=Baselines)
     answers: KeptAnswers = field(default_factory=KeptAnswers)
     kept_results: KeptResults = field(default_factory=KeptResults)

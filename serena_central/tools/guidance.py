@@ -35,17 +35,24 @@ async def initial_instructions(call: ToolCall) -> str:
     offer, session = call.services.offer, call.session
     parts = [prompt("instructions"), offer.context(session).prompt, *(mode.prompt for mode in offer.modes(session))]
     active = session.active_project
-    project = call.services.projects.opened(active.root) if active else None
     if active is not None:
         parts.append(f"Active project: {quoted(active.name)}, {quoted(active.root)}.")
-    if project is not None:
-        names = (await project.memories.names()).names
-        parts += [f"Memories: {listed(names)}." if names else "", project_prompt(project)]
+        holders, project = call.services.held_elsewhere.by, call.services.projects.opened(active.root)
+        if holders is not None:
+            parts += await holders.introduced(session, active.root)
+        elif project is not None:
+            parts += await introduction_of(project)
     repo = offer.super_repo(session)
     if repo is not None:
         spent = sum(len(part) + 1 for part in parts)
         parts.insert(1, introduction(repo, max(MOST_CHARS - spent, LEAST_ON_MODULES)))
     return "\n".join(part.strip() for part in parts if part.strip())
+
+
+async def introduction_of(project: Project) -> list[str]:
+    """What a project says to a session that works on it."""
+    names = (await project.memories.names()).names
+    return [f"Memories: {listed(names)}." if names else "", project_prompt(project)]
 
 
 def project_prompt(project: Project) -> str:

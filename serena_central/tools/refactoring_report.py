@@ -4,7 +4,7 @@
 """
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -37,6 +37,9 @@ MOST_PATCHES = 300
 MOST_NAMED = 12
 """Symbols of one file, and new findings of one project."""
 
+WholeEdit = Callable[[str], Awaitable[EditRow | None]]
+"""The row of an edit with its patches."""
+
 TITLES: Mapping[Kind, str] = {"broken": "Broken references", "unused": "Unused symbols"}
 
 
@@ -62,6 +65,17 @@ async def refactoring_report(call: ToolCall) -> str:
     """What this session changed, by file and symbol in dependency order; broken references and unused symbols in these
     projects before its first edit (if it asked for them then) and now. Markdown."""
     made = await changes_of(call)
+    holders = call.services.held_elsewhere.by
+    if holders is None:
+        return await report_on(call, made, call.services.history.edit)
+    text, notes = await holders.reported(call.session, made)
+    for note in notes:
+        call.note(note)
+    return text
+
+
+async def report_on(call: ToolCall, made: Sequence[EditRow], whole: WholeEdit) -> str:
+    """The report on the session's edits in projects that are open in this process."""
     parts = await _parts(call, made)
     began = made[0].at if made else None
     compared: dict[Kind, list[Compared]] = {kind: [] for kind in TITLES}
@@ -70,7 +84,7 @@ async def refactoring_report(call: ToolCall) -> str:
             known = call.services.baselines.of(call.session.id, project.root, kind)
             compared[kind].append(Compared(area.name, _before(known, began), now))
     lines = ["# Refactoring report", "", _heading(call, made), "", "## Changes, in dependency order", ""]
-    lines += await _changes(call, made, parts)
+    lines += await _changes(call, made, parts, whole)
     for kind, title in TITLES.items():
         lines += ["", f"## {title}", "", *_comparison(compared[kind])]
     lines += ["", "## Outcome", "", _outcome(compared)]
@@ -110,11 +124,11 @@ async def _findings(call: ToolCall, area: Area, project: Project) -> dict[Kind, 
 # --- what was changed -------------------------------------------------------------------------------------------------
 
 
-async def _changes(call: ToolCall, made: Sequence[EditRow], parts: Sequence[ModulePart]) -> list[str]:
+async def _changes(call: ToolCall, made: Sequence[EditRow], parts: Sequence[ModulePart], whole: WholeEdit) -> list[str]:
     if not made:
         return ["This session has made no changes."]
     levels = await _levels(call, parts)
-    symbols = await _symbols(call, made, parts)
+    symbols = await _symbols(made, parts, whole)
     areas = {str(part.project.root): part.area for part in parts}
     counts: dict[str, Counter[str]] = {}
     for row in made:
@@ -152,14 +166,14 @@ async def _levels(call: ToolCall, parts: Sequence[ModulePart]) -> dict[str, int]
     return {path: number for number, layer in enumerate(layers) for path in layer}
 
 
-async def _symbols(call: ToolCall, made: Sequence[EditRow], parts: Sequence[ModulePart]) -> dict[str, list[str]]:
+async def _symbols(made: Sequence[EditRow], parts: Sequence[ModulePart], whole: WholeEdit) -> dict[str, list[str]]:
     """File → symbols in which something was changed that still stands."""
     by_root = {str(part.project.root): part for part in parts}
     found: dict[str, dict[str, None]] = {}
     for row in made[-MOST_PATCHES:]:
-        part, whole = by_root.get(row.project_root), await call.services.history.edit(row.id)
+        part, edit = by_root.get(row.project_root), await whole(row.id)
         try:
-            patches = patches_of(whole) if part and whole else []
+            patches = patches_of(edit) if part and edit else []
         except UndoRefused:
             continue
         for patch in patches:

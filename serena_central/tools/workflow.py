@@ -87,8 +87,12 @@ async def list_projects(call: ToolCall) -> list[Any]:
     now = time.time()
     projects = call.services.projects.snapshots()
     servers = servers_by_project(call.services.pool.snapshot(), [Path(known.root) for known in projects])
+    holders = call.services.held_elsewhere.by
+    held = await holders.listed(call.session) if holders is not None else {}
     return [
-        {
+        {**held[known.root], "sessions": known.sessions}
+        if known.root in held
+        else {
             "name": known.name,
             "root": known.root,
             "open": known.open,

@@ -9,10 +9,7 @@ from starlette.requests import Request
 
 from serena_central.core.errors import InvalidArguments
 from serena_central.core.progress import Listener
-from serena_central.projects.registry import ProjectRegistry
-from serena_central.projects.root_settings import SuperRepos
 from serena_central.projects.warming.warm_up_jobs import WarmUp
-from serena_central.projects.warming.warm_up_roots import choose
 from serena_central.web.lines import Lines
 from serena_central.web.responses import body_of
 
@@ -31,8 +28,6 @@ class Warming:
     """The handler of the route."""
 
     warm_up: WarmUp
-    projects: ProjectRegistry
-    super_repos: SuperRepos
 
     async def warm(self, request: Request) -> Any:
         """In the background: roots and names of what was begun with. Else `Lines` of progress, the outcome
@@ -43,8 +38,7 @@ class Warming:
         asked = await body_of(request, AskWarmUp)
         if not asked.folder.startswith("/"):
             raise InvalidArguments("folder must be an absolute path.")
-        folder = Path(asked.folder)
-        chosen = choose(self.projects, self.super_repos, folder, asked.modules, only_default=asked.only_default)
+        chosen = await self.warm_up.by.choose(Path(asked.folder), asked.modules, only_default=asked.only_default)
         job = self.warm_up.start(chosen)
         if asked.background:
             names = [chosen.name_of(root) for root in chosen.roots]

@@ -9,7 +9,7 @@ import sys
 import time
 from collections.abc import AsyncIterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import anyio
 import anyio.to_thread
@@ -22,8 +22,9 @@ from serena_central.core.places import Places
 from serena_central.core.progress import report, reporting_to
 from serena_central.files.atomic import write_whole
 from serena_central.projects.registry import ProjectRegistry
+from serena_central.projects.root_settings import SuperRepos
 from serena_central.projects.warming.project_warm_up import Warmed
-from serena_central.projects.warming.warm_up_roots import Chosen
+from serena_central.projects.warming.warm_up_roots import Chosen, choose
 
 logger = logging.getLogger(__name__)
 
@@ -38,6 +39,36 @@ NOTHING = "It has no files that a language server supports."
 
 LOG_BYTES = 1_000_000
 """A log that has grown beyond this is started again."""
+
+
+class Warming(Protocol):
+    """Warms projects up where they are open."""
+
+    async def choose(self, folder: Path, modules: Sequence[str] = (), *, only_default: bool = False) -> Chosen:
+        """The roots that are meant by a folder (`warm_up_roots.choose`)."""
+        ...
+
+    async def warm(self, root: Path) -> list[Warmed]:
+        """Warms a checked root up; nothing where no server supports it.
+
+        Raises:
+            SerenaCentralError
+        """
+        ...
+
+
+class LocalWarming:
+    """`Warming` of the registry's projects."""
+
+    def __init__(self, projects: ProjectRegistry, super_repos: SuperRepos) -> None:
+        self._projects = projects
+        self._super_repos = super_repos
+
+    async def choose(self, folder: Path, modules: Sequence[str] = (), *, only_default: bool = False) -> Chosen:
+        return choose(self._projects, self._super_repos, folder, modules, only_default=only_default)
+
+    async def warm(self, root: Path) -> list[Warmed]:
+        return await (await self._projects.open(root)).warm()
 
 
 class WarmUpJob:
@@ -76,8 +107,8 @@ class WarmUpJob:
 class WarmUp:
     """All warm-ups of this server. Belongs to the event loop's thread."""
 
-    def __init__(self, projects: ProjectRegistry, places: Places, *, memory_budget_bytes: int) -> None:
-        self._projects = projects
+    def __init__(self, by: Warming, places: Places, *, memory_budget_bytes: int) -> None:
+        self.by = by
         self._places = places
         self._running: dict[Path, anyio.Event] = {}
         self._tasks: TaskGroup | None = None
@@ -96,6 +127,20 @@ class WarmUp:
         job = WarmUpJob(chosen)
         self._tasks.start_soon(self._work, job)
         return job
+
+    def start_at(self, folder: Path, session: str, *, only_default: bool = False) -> None:
+        """Begins to warm up what is meant by a session's folder, if it is in a project."""
+        assert self._tasks is not None, "it runs before anything is warmed up"
+        self._tasks.start_soon(self._begin_at, folder, session, only_default)
+
+    async def _begin_at(self, folder: Path, session: str, only_default: bool) -> None:
+        try:
+            chosen = await self.by.choose(folder, only_default=only_default)
+        except SerenaCentralError as error:
+            logger.info("nothing to warm up: %s", error, extra={"session": session})
+            return
+        if chosen.roots:
+            self.start(chosen)
 
     async def _work(self, job: WarmUpJob) -> None:
         roots, default_root = job.chosen.roots, job.chosen.default
@@ -131,9 +176,9 @@ class WarmUp:
         failure: SerenaCentralError = DeadlineExceeded(f"Warming {name} up", MODULE_S)
         try:
             with anyio.move_on_after(MODULE_S):
-                project = await self._projects.open(root)
+                warmed = await self.by.warm(root)
                 took = round(time.monotonic() - began, 3)
-                return await project.warm() or [Warmed(name, "", took, success=True, error=NOTHING)]
+                return warmed or [Warmed(name, "", took, success=True, error=NOTHING)]
         except SerenaCentralError as error:
             failure = error
         finally:

@@ -7,7 +7,6 @@ import msgspec
 from serena_central.core.event_kinds import ProjectEvent, ServerInstallEvent, SessionEvent
 from serena_central.projects.project import Project
 from serena_central.projects.registry import ProjectSnapshot
-from serena_central.projects.warming.warm_up_roots import choose
 from serena_central.web.pages.endpoints import Action
 from serena_central.web.pages.forms import Form, one_value
 from serena_central.web.pages.listing import Column, Columns, Heading, Option, Pager, options, paged
@@ -138,7 +137,7 @@ def _named(visit: Visit, form: Form) -> ProjectSnapshot:
 
 async def _warm(visit: Visit, form: Form) -> str:
     parts, one = visit.parts, _named(visit, form)
-    chosen = choose(parts.projects, parts.super_repos, Path(one.root), [])
+    chosen = await parts.warm_up.by.choose(Path(one.root))
     parts.warm_up.start(chosen)
     return f"{one.name} is being warmed up: its language servers are started and its index is filled."
 

@@ -1,0 +1,168 @@
+"""What a server does with open projects, it does with those that project hosts hold: hosts on real connections."""
+
+import json
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import anyio
+import httpx
+import pytest
+
+from serena_central.analysis.analysis_run import Kind
+from serena_central.core.errors import HostUnavailable, TrustRefused
+from serena_central.projects.trust.trust_dialog import TrustQuestion
+from tests.support.central import RunningCentral, session_of
+from tests.support.hosts import Held, fronting, holding
+
+pytestmark = pytest.mark.anyio
+
+@dataclass
+class Shop:
+    root: Path
+    bank: Path
+    held: Held
+    front: RunningCentral
+
+    async def call(self, tool: str, session: str = "s", **arguments: Any) -> str:
+        answer = await self.front.central.caller.call(
+            session_of(self.front.central, explicit_id=session), tool, arguments
+        )
+        return "\n".join(answer.blocks)
+
+    async def post(self, path: str, **body: Any) -> httpx.Response:
+        async with self.front.http() as http:
+            return await http.post(path, json=body)
+
+
+@asynccontextmanager
+async def two_projects(folder: Path, settings: dict[str, Any] | None = None) -> AsyncGenerator[Shop]:
+    roots = [folder / "shop", folder / "bank"]
+    for root in roots:
+        (root / ".git").mkdir(parents=True)
+        (root / "cart.py").write_text("class Cart:\n    def total(self):\n        return 1\n")
+    optional = {"included_optional_tools": ["refactoring_report", "check_references", "find_unused_symbols", "route"]}
+    given = {"trusted_roots": [str(folder)], **optional, **(settings or {})}
+    async with holding(folder, *roots, settings=given) as held, fronting(folder, held, given) as front:
+        yield Shop(roots[0], roots[1], held, front)
+
+
+async def test_a_project_stays_active_and_introduces_itself(tmp_path: Path) -> None:
+    async with two_projects(tmp_path) as shop:
+        memories = shop.root / ".serena/memories"
+        memories.mkdir(parents=True)
+        (memories / "paying.md").write_text("how\n")
+        assert "languages:" in await shop.call("activate_project", project="shop")
+        assert "cart.py" in await shop.call("list_dir", relative_path=".", recursive=False)
+        assert str(shop.root) in await shop.call("get_current_config")
+        told = await shop.call("initial_instructions")
+        assert f"Active project: 'shop', '{shop.root}'." in told
+        assert "Memories: 'paying'" in told
+
+
+async def test_the_list_of_projects_tells_what_hosts_hold(tmp_path: Path) -> None:
+    async with two_projects(tmp_path) as shop:
+        await shop.call("list_dir", relative_path=".", recursive=False, project="shop")
+        listed = {one["name"]: one for one in json.loads(await shop.call("list_projects"))}
+        assert (listed["shop"]["open"], listed["shop"]["files"], listed["shop"]["sessions"]) == (True, 1, 1)
+        assert (listed["bank"]["open"], listed["bank"]["files"]) == (False, 0)
+
+
+async def test_a_warm_up_is_done_by_hosts_and_its_outcome_left_for_scripts(tmp_path: Path) -> None:
+    async with two_projects(tmp_path) as shop:
+        done = await shop.post("/api/v1/warm", folder=str(shop.root))
+        assert '"success":true' in done.text
+        assert "starting python" in done.text  # its progress came, too
+        status = json.loads((tmp_path / "front/home/warmup-status.json").read_text())
+        assert [(one["project"], one["language"]) for one in status["modules"]] == [("shop", "python")]
+        assert shop.held.services[str(shop.root)].pool.snapshot()
+        assert not shop.front.central.pool.snapshot()
+        begun = await shop.post("/api/v1/warm", folder=str(shop.bank), background=True)
+        assert begun.json() == {"started": [str(shop.bank)], "names": ["bank"]}
+        with anyio.fail_after(60):
+            while not shop.held.services[str(shop.bank)].pool.snapshot():
+                await anyio.sleep(0.01)
+        unknown = await shop.post("/api/v1/warm", folder=str(tmp_path))
+        assert unknown.status_code == 404
+
+
+async def test_sessions_that_start_in_a_held_project_warm_it_up(tmp_path: Path) -> None:
+    async with two_projects(tmp_path, {"warm_on_session_start": "all"}) as shop:
+        session_of(shop.front.central, explicit_id="new", working_folder=str(shop.root))
+        with anyio.fail_after(60):
+            while not shop.held.services[str(shop.root)].pool.snapshot():
+                await anyio.sleep(0.01)
+
+
+async def analysed(shop: Shop, kind: Kind) -> None:
+    job = shop.front.central.analysis_runs.start(shop.root, kind)
+    with anyio.fail_after(60):
+        while not job.done:
+            await anyio.sleep(0.01)
+    assert job.failure == ""
+
+
+async def test_graph_and_findings_of_a_held_project_are_shown_until_its_code_changes(tmp_path: Path) -> None:
+    async with two_projects(tmp_path) as shop:
+        runs = shop.front.central.analysis_runs
+        assert await runs.graph(shop.root) is None
+        for kind in ("graph", "findings"):
+            await analysed(shop, kind)
+        graph, findings = await runs.graph(shop.root), await runs.findings(shop.root)
+        assert graph is not None
+        assert graph.files == ["cart.py"]
+        assert findings is not None
+        assert findings.checked == 1
+        assert await runs.changed_since(graph) is False
+        (shop.root / "cart.py").write_text("class Cart:\n    def total(self):\n        return 3\n")
+        assert await runs.changed_since(graph) is True
+
+
+async def test_a_refactoring_report_tells_what_changed_on_each_host(tmp_path: Path) -> None:
+    async with two_projects(tmp_path) as shop:
+        for project in ("shop", "bank"):
+            for tool in ("check_references", "find_unused_symbols"):
+                await shop.call(tool, project=project)
+        edit = {"relative_path": "cart.py", "needle": "return", "repl": "return  ", "mode": "literal"}
+        await shop.call("replace_content", project="shop", **edit)
+        told = await shop.call("refactoring_report")
+        assert "1 edit by test" in told
+        assert "`shop/cart.py`" in told or "cart.py`" in told
+        assert "not known" not in told  # what each found before its first edit is known where it was asked
+        assert "on different hosts" in told
+        del shop.held.addresses[str(shop.bank)]
+        assert "This session has made no changes" in await shop.call("refactoring_report", session="another")
+
+
+async def test_trust_is_asked_for_where_the_project_is(tmp_path: Path) -> None:
+    async with two_projects(tmp_path, {"trusted_roots": []}) as shop:
+        (shop.root / ".serena").mkdir()
+        (shop.root / ".serena/project.yml").write_text('language_servers: {python: {command: "echo hello"}}\n')
+        await shop.call("activate_project", project="shop")
+        dialog = shop.front.central.held_elsewhere.by
+        assert dialog is not None
+        question = await dialog.question(shop.root)
+        assert question is not None
+        assert "echo hello" in question.text
+        with pytest.raises(TrustRefused):
+            await dialog.keep(TrustQuestion(question.root, "another", question.text), "a person")
+        await dialog.keep(question, "a person")
+        assert await dialog.question(shop.root) is None
+        assert shop.held.services[str(shop.root)].trust.is_trusted(shop.root)
+
+
+async def test_a_project_without_a_host_is_an_error_that_says_so(tmp_path: Path) -> None:
+    async with two_projects(tmp_path) as shop:
+        shop.held.addresses.clear()
+        refused = await shop.post("/api/v1/warm", folder=str(shop.root))
+        assert "no node offers it" in refused.text
+        runs = shop.front.central.analysis_runs
+        job = runs.start(shop.root, "graph")
+        with anyio.fail_after(60):
+            while not job.done:
+                await anyio.sleep(0.01)
+        assert "no node offers it" in job.failure
+        with pytest.raises(HostUnavailable):
+            await shop.call("list_dir", relative_path=".", recursive=False, project="shop")
