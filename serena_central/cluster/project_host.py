@@ -35,6 +35,7 @@ from serena_central.core.progress import Listener
 from serena_central.editing.journal import Entry, Journal
 from serena_central.editing.transaction import Applier, Fence
 from serena_central.files.atomic import write_whole
+from serena_central.pool.node_memory import NodeMemory
 from serena_central.standalone.lock import lock_at_once
 from serena_central.tools.context import Services
 from serena_central.web.cluster_view import HostProject, HostServer, HostState
@@ -110,10 +111,14 @@ async def hosting(
         resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
         applier = Applier(Journal(places.journal), fence=fence, inherited=inherited)
         parts = build_projects(loaded, places, applier)
-        services = services_of_host(parts.services)
-        async with running_all(failed, parts.runs):
-            logger.info("host of %s, epoch %d", root, epoch)
-            yield ProjectHost(root, epoch, services, RunServer(services, parts.idempotency), time.time())
+        services, memory = services_of_host(parts.services), NodeMemory(node_home / "host-memory")
+        services.pool.share_node(memory)
+        try:
+            async with running_all(failed, parts.runs):
+                logger.info("host of %s, epoch %d", root, epoch)
+                yield ProjectHost(root, epoch, services, RunServer(services, parts.idempotency), time.time())
+        finally:
+            memory.close()
 
 
 def services_of_host(services: Services) -> Services:

@@ -39,6 +39,7 @@ from serena_central.pool.interest import Interests
 from serena_central.pool.key import ServerKey, WantedServer
 from serena_central.pool.key_history import KeyHistory
 from serena_central.pool.ledger import OWNER_VARIABLE, Ledger
+from serena_central.pool.node_memory import NodeMemory
 from serena_central.pool.reaper import Reaper
 from serena_central.pool.run import BACKGROUND, Run
 from serena_central.pool.slot import NOT_RUNNING, Slot
@@ -326,6 +327,10 @@ class LanguageServerPool:
         """`others` returns the processes that count into the memory budget beside the language servers. They are
         stopped in the same order, and ended by the next server if they outlive this one."""
         self._reaper.others = others
+
+    def share_node(self, node: NodeMemory) -> None:
+        """Has other processes of this machine count into the memory budget, and this one into theirs."""
+        self._reaper.node = node
 
     def count_caches(self, caches: Callable[[], list[CachedMemory]]) -> None:
         """`caches` returns what this process keeps in memory that counts into the budget, too. It is dropped in the

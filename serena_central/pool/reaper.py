@@ -19,6 +19,7 @@ from serena_central.pool.budget import SETTLED_S, CachedMemory, Holder, OtherPro
 from serena_central.pool.interest import Interests
 from serena_central.pool.key import ServerKey
 from serena_central.pool.ledger import Ledger
+from serena_central.pool.node_memory import NodeMemory
 from serena_central.pool.run import Run
 from serena_central.pool.slot import Slot
 from serena_central.pool.state import Cause, RunState
@@ -62,6 +63,9 @@ class Reaper:
         self.others: Callable[[], list[OtherProcess]] = list
         """What else counts into the budget at the moment."""
         self.caches: Callable[[], list[CachedMemory]] = list
+        self.node: NodeMemory | None = None
+        """Other processes of this machine that share the budget."""
+        self._held_elsewhere: list[Holder] = []
         self._other_bytes: dict[int, int] = {}
         """Pid → the memory of such a process with all below it, as last measured."""
         self._measuring = anyio.Lock()  # the ledger is written by one at a time
@@ -69,6 +73,10 @@ class Reaper:
     async def sweep(self) -> None:
         """One pass over everything; takes as long as a hung server's ping may, and delays no lease."""
         await self.measure()
+        if self.node is not None:
+            self._held_elsewhere = await anyio.to_thread.run_sync(
+                self.node.exchange, self._holding_here(), self._clock()
+            )
         self._end_overdue_drains()
         self._retire_idle()
         self._warn_of_overshoot(self._make_room(idle_until=self._clock() - SETTLED_S))
@@ -102,6 +110,9 @@ class Reaper:
         return room.used_bytes
 
     def _holding(self) -> list[Holder]:
+        return self._holding_here() + self._held_elsewhere
+
+    def _holding_here(self) -> list[Holder]:
         now = self._clock()
         return (
             holders_of(self._runs(), _expire)

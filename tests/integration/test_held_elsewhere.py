@@ -19,6 +19,7 @@ from tests.support.hosts import Held, fronting, holding
 
 pytestmark = pytest.mark.anyio
 
+
 @dataclass
 class Shop:
     root: Path
