@@ -319,8 +319,8 @@ def _projects(
 
 def _held_elsewhere(root: Path) -> Project:
     raise ProjectRefused(
-        f"{quoted(root)} is held by a project host of the cluster, and this server does not open it itself. Tools work "
-        "on it; tasks and plans of agents, and changes of its settings in the dashboard don't."
+        f"{quoted(root)} is held by a project host of the cluster, and not opened here: tools work on it, but not what "
+        "tasks and plans check by themselves, nor changes of its settings in the dashboard."
     )
 
 

@@ -16,6 +16,7 @@ from serena_central.core.errors import HostUnavailable, TrustRefused
 from serena_central.projects.trust.trust_dialog import TrustQuestion
 from tests.support.central import RunningCentral, session_of
 from tests.support.hosts import Held, fronting, holding
+from tests.support.tasks import over, scripted, start
 
 pytestmark = pytest.mark.anyio
 
@@ -152,6 +153,16 @@ async def test_trust_is_asked_for_where_the_project_is(tmp_path: Path) -> None:
         await dialog.keep(question, "a person")
         assert await dialog.question(shop.root) is None
         assert shop.held.services[str(shop.root)].trust.is_trusted(shop.root)
+
+
+async def test_a_task_changes_a_held_project_and_says_what_was_not_checked(tmp_path: Path) -> None:
+    edit = {"relative_path": "cart.py", "needle": "return 1", "repl": "return 2", "mode": "literal"}
+    steps = [{"call": "replace_content", "arguments": edit}, {"text": "done"}]
+    async with two_projects(tmp_path, scripted(tmp_path, {"Change": steps})) as shop, shop.front.http() as http:
+        found = await over(http, (await start(http, "Change it", shop.root))["id"])
+        assert (found["state"], found["verified"]["files"]) == ("done", ["cart.py"])
+        assert "return 2" in (shop.root / "cart.py").read_text()
+        assert "not determined" in " ".join(found["verified"]["notes"])
 
 
 async def test_a_project_without_a_host_is_an_error_that_says_so(tmp_path: Path) -> None:
