@@ -150,7 +150,7 @@ class Finder:
         return hits.in_files(files.__contains__)
 
     def _found(self, hits: Hits, within: str | None, asked: set[str], late: _Late) -> Found:
-        reached = hits.in_files(lambda path: self._reaches(within, path))
+        reached = hits.in_files(lambda path: self._reaches(within, path)) if self._indexer.reads_on_demand else hits
         gaps = self._indexer.gaps_within(within, asked)
         # Those that hold the name, and those of which even that is not known: one figure.
         unread = sum(gap.files for gap in gaps if gap.of)

@@ -6,6 +6,7 @@ decoded ones kept. The index knows no server and no clock: `indexing/` fills it.
 """
 
 import zlib
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
 from itertools import chain, islice
@@ -17,7 +18,7 @@ from serena_central.core.decoding import msgpack_decoder
 from serena_central.core.lru import Lru
 from serena_central.core.pacing import paced
 from serena_central.files.stamp import Stamp
-from serena_central.symbols.name_table import NAMES_PER_TEXT, NameTable, NameText
+from serena_central.symbols.name_table import MANY, NAMES_PER_TEXT, NameTable, NameText
 from serena_central.symbols.namepath import Pattern, Reading
 from serena_central.symbols.similar_names import NAMES_COMPARED
 from serena_central.symbols.symbol import FileSymbols, Symbol, encoded, lookup_names
@@ -34,6 +35,9 @@ LEAST_HALF = 3
 
 FILES_LOOKED_AT = 1_000
 """Of those that define one name, to show some of them: 2 ms."""
+
+ADDED_AT_ONCE = 100
+"""Files whose symbols are counted already: 0.1 ms."""
 
 FEW_FILES = 20
 """Are decoded sooner than those are looked up that define their containers."""
@@ -97,18 +101,29 @@ class _KindSymbols(msgspec.Struct, frozen=True, gc=False):
 _kind_decoder = msgpack_decoder(_KindSymbols)
 
 
-def names_in(entry: Entry) -> set[str]:
+def names_in(entry: Entry) -> dict[str, int]:
     """The names by which an entry is found (`lookup_names`), sooner than by decoding all of it."""
     return lookup_names(_name_decoder.decode(entry.blob).symbols)
 
 
-def packed(names: Iterable[str]) -> bytes:
-    """Names as the cache keeps them: between NULs, in UTF-8 (lone surrogates included)."""
-    return "\0".join(names).encode("utf-8", "surrogatepass")
+def packed(names: Mapping[str, int]) -> bytes:
+    """Names as the cache keeps them: between NULs, in UTF-8 (lone surrogates included), those of one count behind it,
+    and two NULs between these groups. But for names that are empty or hold a NUL, which no pattern asks for."""
+    groups: dict[int, list[str]] = {}
+    for name, count in names.items():
+        if name and "\0" not in name:
+            groups.setdefault(min(count, MANY), []).append(name)
+    joined = ("\0".join([str(count), *some]) for count, some in groups.items())
+    return "\0\0".join(joined).encode("utf-8", "surrogatepass")
 
 
-def unpacked(names: bytes) -> set[str]:
-    return set(names.decode("utf-8", "surrogatepass").split("\0")) if names else set()
+def unpacked(names: bytes) -> dict[str, int]:
+    """What `packed` was made of."""
+    found: dict[str, int] = {}
+    for group in names.decode("utf-8", "surrogatepass").split("\0\0") if names else ():
+        count, *some = group.split("\0")
+        found.update(dict.fromkeys(some, int(count)))
+    return found
 
 
 class Hit(NamedTuple):
@@ -181,20 +196,40 @@ def _is_in(names: Iterable[str], path: str) -> bool:
     return any(name in known for name in names)
 
 
+Places = Callable[[str, FileSymbols], list[int]]
+
+
 class Hits(Sequence[Hit]):
-    """Symbols that fit, by path and place. Their files are decoded when one is taken out: those of all 57,000 symbols
-    with `init` in their names would take 200 MB."""
+    """Symbols that fit, by path and place. Where their number is known their files are decoded when one is taken out:
+    those of all 57,000 symbols with `init` in their names would take 200 MB, and of the thousands that are called alike
+    an answer shows some."""
 
-    def __init__(self, index: "SymbolIndex") -> None:
+    def __init__(self, index: "SymbolIndex", places: Places = lambda _path, _file: []) -> None:
+        """`places` tells of a path and its symbols where those stand that fit."""
         self._index = index
+        self._fitting = places
         self._entries: dict[str, Entry] = {}
-        self._found: list[tuple[str, int, int]] = []
-        """Path, place and kind."""
+        self._counts: dict[str, int] = {}
+        self._size = 0
+        self._ends: list[int] = []
+        """How many there are up to the end of each path."""
+        self._paths: list[str] = []
+        """Once one is asked for by its number."""
+        self._places: dict[str, list[int]] = {}
+        """Of the files that were looked into."""
 
-    def add(self, path: str, entry: Entry, place: int, kind: int) -> None:
-        """Adds a symbol of an entry."""
+    def add(self, path: str, entry: Entry, count: int) -> None:
+        """Adds so many symbols of an entry; paths come in their order."""
         self._entries[path] = entry
-        self._found.append((path, place, kind))
+        self._counts[path] = count
+        self._size += count
+        self._ends.append(self._size)
+
+    def look_into(self, path: str, entry: Entry, *, keep: bool = True) -> None:
+        """Adds the symbols of an entry that fit."""
+        if places := self._fitting(path, self._index.decoded(path, entry, keep=keep)):
+            self._places[path] = places
+            self.add(path, entry, len(places))
 
     @overload
     def __getitem__(self, index: int) -> Hit: ...
@@ -202,40 +237,102 @@ class Hits(Sequence[Hit]):
     def __getitem__(self, index: slice) -> list[Hit]: ...
     def __getitem__(self, index: int | slice) -> Hit | list[Hit]:
         if isinstance(index, slice):
-            return [self._hit(one) for one in self._found[index]]
-        return self._hit(self._found[index])
+            return [self[number] for number in range(*index.indices(len(self)))]
+        number = range(len(self))[index]
+        if len(self._paths) < len(self._ends):
+            self._paths = list(self._counts)
+        at = bisect_right(self._ends, number)
+        path = self._paths[at]
+        return self._hit(path, number - self._ends[at] + self._counts[path])
+
+    def __iter__(self) -> Iterator[Hit]:
+        return (self._hit(path, number) for path, count in self._counts.items() for number in range(count))
 
     def __len__(self) -> int:
-        return len(self._found)
+        return self._size
 
-    def _hit(self, found: tuple[str, int, int]) -> Hit:
-        path, place, _ = found
-        return Hit(path, self._index.decoded(path, self._entries[path]), place)
+    def _hit(self, path: str, number: int) -> Hit:
+        file = self._index.decoded(path, self._entries[path])
+        if path not in self._places:
+            self._places[path] = self._fitting(path, file)
+        return Hit(path, file, self._places[path][number])
 
     @property
     def per_file(self) -> Counter[str]:
         """How many lie in which file."""
-        return Counter(path for path, _, _ in self._found)
+        return Counter(self._counts)
 
-    @property
-    def kinds(self) -> Counter[int]:
+    async def kinds(self) -> Counter[int]:
         """How many are of which kind."""
-        return Counter(kind for _, _, kind in self._found)
+        return Counter([hit.symbol.kind async for hit in paced(self)])
 
-    def of_kinds(self, is_wanted: Callable[[int], bool]) -> "Hits":
+    async def of_kinds(self, is_wanted: Callable[[int], bool]) -> "Hits":
         """Those of some kinds."""
-        wanted = {kind for kind in self.kinds if is_wanted(kind)}
-        return self._those([found for found in self._found if found[2] in wanted])
+
+        def places(path: str, file: FileSymbols) -> list[int]:
+            return [place for place in self._fitting(path, file) if is_wanted(file.symbols[place].kind)]
+
+        hits, keep = Hits(self._index, places), len(self._entries) <= FILES_KEPT
+        async for path, entry in paced(self._entries.items()):
+            hits.look_into(path, entry, keep=keep)
+        return hits
 
     def in_files(self, is_wanted: Callable[[str], bool]) -> "Hits":
         """Those in some files."""
-        wanted = {path for path in self._entries if is_wanted(path)}
-        return self._those([found for found in self._found if found[0] in wanted])
-
-    def _those(self, found: list[tuple[str, int, int]]) -> "Hits":
-        hits = Hits(self._index)
-        hits._entries, hits._found = self._entries, found
+        hits = Hits(self._index, self._fitting)
+        for path, count in self._counts.items():
+            if is_wanted(path):
+                hits.add(path, self._entries[path], count)
         return hits
+
+
+_UNKNOWN = -1
+"""How many symbols of a file fit is to be looked up in it."""
+
+
+class _Counts:
+    """How many symbols of which files have one of some names, found name by name while files may change."""
+
+    def __init__(self, entries: Mapping[str, Entry]) -> None:
+        self._entries = entries
+        self._first: dict[str, Entry | None] = {}
+        self._counts: dict[str, int] = {}
+
+    def add(self, counts: Iterable[tuple[str, int]]) -> None:
+        """Adds what is known of one name at one moment, once for each path."""
+        known, first, entry = self._counts, self._first, self._entries.get
+        if not known:  # of a name that thousands of files have
+            known.update(counts)
+            first.update((path, entry(path)) for path in known)
+            known.update([(path, _UNKNOWN) for path, count in known.items() if count >= MANY])
+            return
+        for path, count in counts:
+            before = known.get(path)
+            if before is None:
+                first[path], before = entry(path), 0
+            known[path] = before + count if before >= 0 and 0 <= count < MANY else _UNKNOWN
+
+    @property
+    def paths(self) -> set[str]:
+        return set(self._counts)
+
+    def of(self, path: str, entry: Entry) -> int:
+        """Those of a file, if it is still the one that was counted."""
+        return self._counts[path] if self._first[path] is entry else _UNKNOWN
+
+
+def _places(reading: Reading) -> Places:
+    last, names = reading.last.name, reading.names
+
+    def places(path: str, file: FileSymbols) -> list[int]:
+        return [
+            place
+            for place, symbol in enumerate(file.symbols)
+            if (last in symbol.name if reading.substring else symbol.name in names)
+            and ((reading.is_bare and "/" not in symbol.name) or reading.fits(file.path(place), path))
+        ]
+
+    return places
 
 
 class SymbolIndex:
@@ -271,7 +368,7 @@ class SymbolIndex:
         """As `put`, of symbols that are encoded already."""
         self.drop(path)
         self._entries[path] = Entry(stamp, indexed_at_ns, source, symbols.compressed, symbols.cut)
-        self._add_names(path, set(symbols.names))
+        self._add_names(path, symbols.names)
 
     def restore(self, path: str, entry: Entry, names: bytes) -> None:
         """Takes over an entry of the cache for a file that is not known; `names` are what `names_in` says, `packed`."""
@@ -288,12 +385,12 @@ class SymbolIndex:
             self._add_names(path, unpacked(names[1:-1]))
         return bool(self._unmapped)
 
-    def _add_names(self, path: str, names: set[str]) -> None:
+    def _add_names(self, path: str, names: Mapping[str, int]) -> None:
         self._name_text.add(self._names.add(path, names))
         if len(self._name_text) > 2 * len(self._names) + NAMES_PER_TEXT:
-            names = set(self.names())  # most of the text is gone
+            left = set(self.names())  # most of the text is gone
             self._name_text = NameText()
-            self._name_text.add(names)
+            self._name_text.add(left)
 
     def drop(self, path: str) -> None:
         """Forgets a file; nothing happens if it isn't known."""
@@ -347,6 +444,7 @@ class SymbolIndex:
         """Symbols that fit, by path and place. `within` is a file, or a folder's path; None means everywhere."""
         hits = Hits(self)
         for reading in pattern.readings:
+            hits = Hits(self, _places(reading))
             for _ in self._search(hits, reading, within):
                 pass
             if hits:
@@ -357,6 +455,7 @@ class SymbolIndex:
         """As `find`, with turns for others. What changes meanwhile may be missing."""
         hits = Hits(self)
         for reading in pattern.readings:
+            hits = Hits(self, _places(reading))
             async for _ in paced(self._search(hits, reading, within)):
                 pass
             if hits:
@@ -365,45 +464,45 @@ class SymbolIndex:
 
     def _search(self, hits: Hits, reading: Reading, within: str | None) -> Iterator[None]:
         """Adds what fits, in steps."""
-        names, paths = reading.names, set[str]()
+        counts = _Counts(self._entries)
         if not reading.substring:
-            for found in self._files_of(names, within):
-                paths |= found
-                yield
+            steps = self._counts_of(reading.names, within)
         elif within is not None and within in self._entries:
-            names = {symbol.name for symbol in self.file(within).symbols if reading.last.name in symbol.name}
-            paths = {within}
+            steps = iter([[(within, _UNKNOWN)]])
         else:
-            names = set[str]()
-            yield from self._add_with_part(names, paths, reading.last.name, "" if within is None else within + "/")
+            steps = self._counts_with_part(reading.last.name, "" if within is None else within + "/")
+        for some in steps:
+            counts.add(some)
+            yield
+        paths = counts.paths
         yield from self._drop_without_containers(paths, reading, within)
-        for path in sorted(paths):
+        is_counted, is_kept = reading.is_bare, len(paths) <= FILES_KEPT
+        for number, path in enumerate(sorted(paths)):
             entry = self._entries.get(path)
             if entry is not None:
-                file = self.decoded(path, entry, keep=len(paths) <= FILES_KEPT)
-                for place, symbol in enumerate(file.symbols):
-                    if symbol.name in names and reading.fits(file.path(place), path):
-                        hits.add(path, entry, place, symbol.kind)
-            yield
+                count = counts.of(path, entry) if is_counted else _UNKNOWN
+                if count == _UNKNOWN:
+                    hits.look_into(path, entry, keep=is_kept)
+                    yield
+                elif count:
+                    hits.add(path, entry, count)
+            if number % ADDED_AT_ONCE == 0:
+                yield
 
-    def _add_with_part(self, names: set[str], paths: set[str], part: str, folder: str) -> Iterator[None]:
-        """Adds the names that hold a part, and the files of a folder that define one, in steps."""
+    def _counts_with_part(self, part: str, folder: str) -> Iterator[Iterable[tuple[str, int]]]:
+        """How many symbols of which files of a folder have a name that holds a part, in steps."""
         needle = part.encode("utf-8", "surrogatepass")
         # These first: what is mapped meanwhile is found below.
         for path, held in list(self._unmapped.items()):
-            if needle in held and path.startswith(folder):
-                found = [name for name in unpacked(held[1:-1]) if part in name]
-                names.update(found)
-                if found:
-                    paths.add(path)
-            yield
+            is_found = needle in held and path.startswith(folder) and any(part in name for name in unpacked(held[1:-1]))
+            yield [(path, _UNKNOWN)] if is_found else ()
+        names = set[str]()
         for name in self._name_text.containing(part):
             if name in self._names:
                 names.add(name)
-            yield
+            yield ()
         for name in names:
-            paths.update(path for path in self._names.files(name) if path.startswith(folder))
-            yield
+            yield self._mapped(name, folder)
 
     def _drop_without_containers(self, paths: set[str], reading: Reading, within: str | None) -> Iterator[None]:
         """Takes files out of `paths` in which nothing can fit, in steps."""
@@ -411,8 +510,8 @@ class SymbolIndex:
             if len(paths) <= FEW_FILES:
                 return
             holding = set[str]()
-            for found in self._files_of(containers, within):
-                holding |= found
+            for found in self._counts_of(containers, within):
+                holding.update(path for path, _ in found)
                 yield
             if reading.written:
                 holding.update(path for path in paths if _is_in(containers, path))
@@ -432,7 +531,7 @@ class SymbolIndex:
 
     def holding(self, name: str) -> set[str]:
         """Files that are found by a name; all that have a symbol of it are among them."""
-        return set[str]().union(*self._files_of({name}, None))
+        return {path for found in self._counts_of({name}, None) for path, _ in found}
 
     def names_like(self, name: str) -> Iterator[str]:
         """Names that may be spelt alike, some of which may be gone, some several times: those that hold one half of the
@@ -446,15 +545,22 @@ class SymbolIndex:
         """Every name that some symbol has, as far as they are mapped; some perhaps several times."""
         return (name for name in self._name_text if name in self._names)
 
-    def _files_of(self, names: Set[str], within: str | None) -> Iterator[Set[str]]:
-        """Files that define one of some names, in steps."""
+    def _counts_of(self, names: Set[str], within: str | None) -> Iterator[Iterable[tuple[str, int]]]:
+        """How many symbols of which files have one of some names, in steps."""
         if within is not None and within in self._entries:
-            yield {within}
+            yield [(within, _UNKNOWN)]
             return
         folder = "" if within is None else within + "/"
         needles = [b"\0%b\0" % name.encode("utf-8", "surrogatepass") for name in names if self._unmapped]
         # These first: what is mapped meanwhile is found below.
         for path, held in list(self._unmapped.items()):
-            yield {path} if path.startswith(folder) and any(needle in held for needle in needles) else set()
+            is_found = path.startswith(folder) and any(needle in held for needle in needles)
+            yield [(path, _UNKNOWN)] if is_found else ()
         for name in names:
-            yield {path for path in self._names.files(name) if path.startswith(folder)}
+            yield self._mapped(name, folder)
+
+    def _mapped(self, name: str, folder: str) -> Iterable[tuple[str, int]]:
+        counts = self._names.counts(name)
+        counts = [(path, count) for path, count in counts if path.startswith(folder)] if folder else counts
+        # A name with a `/` is several parts of a name path.
+        return ((path, _UNKNOWN) for path, _ in counts) if "/" in name else counts

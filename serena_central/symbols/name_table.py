@@ -1,12 +1,12 @@
-"""NameTable: which files define a name, for millions of names, in twelve bytes for each file of each name.
+"""NameTable: which files define a name, and how often, for millions of names, in twelve bytes for each file of each.
 
-A hash table of records, a name's hash and a file's number, in buckets that are searched as bytes. It grows by a bucket
-at a time (linear hashing), so that no addition takes long. Names whose 64-bit hashes are equal count as one: whether a
-file really has a name, its symbols tell.
+A hash table of records, a name's hash and a file's number and count, in buckets that are searched as bytes. It grows by
+a bucket at a time (linear hashing), so that no addition takes long. Names whose 64-bit hashes are equal count as one:
+two of a million are in one index of thirty million.
 """
 
 import struct
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
 
 NAMES_PER_TEXT = 20_000
@@ -56,6 +56,12 @@ _HASH = struct.Struct("<q")
 _FILE = struct.Struct("<I")
 _RECORD = _HASH.size + _FILE.size
 
+_FILE_BITS = 26
+"""Of a record's last four bytes: 67 million files. The rest is the count."""
+
+MANY = (1 << (32 - _FILE_BITS)) - 1
+"""The largest count that is kept: so many or more."""
+
 PER_BUCKET = 64
 """Records of a bucket on average: a search through them takes a fraction of a microsecond."""
 
@@ -87,20 +93,20 @@ class NameTable:
         number = hash(name)
         return _next(self._buckets[self._place(number)], _HASH.pack(number)) >= 0
 
-    def add(self, path: str, names: Iterable[str]) -> list[str]:
-        """Takes note that a file, which is not known yet, defines these names, each given once; those that no other
-        file does."""
-        file, new, names = self._number(path), list[str](), iter(names)
-        while some := list(islice(names, ADDED_AT_ONCE)):
+    def add(self, path: str, names: Mapping[str, int]) -> list[str]:
+        """Takes note of how often a file, which is not known yet, defines these names; those that no other file
+        does."""
+        file, new, counts = self._number(path), list[str](), iter(names.items())
+        while some := list(islice(counts, ADDED_AT_ONCE)):
             self._add(file, some, new)
         return new
 
-    def _add(self, file: bytes, names: list[str], new: list[str]) -> None:
+    def _add(self, file: int, names: list[tuple[str, int]], new: list[str]) -> None:
         """Adds names of a file, so few that no bucket becomes long before the table grows."""
         # Millions of names at a restart: everything here counts.
         buckets, split, low, high = self._buckets, self._split, self._round - 1, 2 * self._round - 1
-        pack, known = _HASH.pack, len(new)
-        for name in names:
+        pack, known, once = _HASH.pack, len(new), _file(file, 1)
+        for name, count in names:
             number = hash(name)
             key = pack(number)
             place = number & low
@@ -108,22 +114,21 @@ class NameTable:
             at = bucket.find(key)
             if at < 0 or (at % _RECORD and _next(bucket, key, at + 1) < 0):
                 new.append(name)
-            bucket += key + file
+            bucket += key + (once if count == 1 else _file(file, count))
         self._records += len(names)
         self._names += len(new) - known
         while self._records > PER_BUCKET * len(buckets):
             self._grow()
 
-    def drop(self, path: str, names: Iterable[str]) -> None:
-        """Forgets a file that was added with these names."""
+    def drop(self, path: str, names: Mapping[str, int]) -> None:
+        """Forgets a file that was added with these names, as often."""
         number = self._numbers.pop(path)
         self._paths[number] = ""
         self._free.append(number)
-        file = _FILE.pack(number)
-        for name in names:
+        for name, count in names.items():
             key = _HASH.pack(hash(name))
             bucket = self._buckets[self._place(hash(name))]
-            at = _next(bucket, key + file)
+            at = _next(bucket, key + _file(number, count))
             if at < 0:
                 continue  # it was added without this name
             bucket[at : at + _RECORD] = bucket[-_RECORD:]
@@ -133,15 +138,20 @@ class NameTable:
 
     def files(self, name: str) -> Iterator[str]:
         """Paths of the files that define a name. It must not change meanwhile."""
-        key = _HASH.pack(hash(name))
+        return (path for path, _ in self.counts(name))
+
+    def counts(self, name: str) -> Iterator[tuple[str, int]]:
+        """Paths of the files that have a name, and how many symbols of it each has, at most `MANY`. It must not change
+        meanwhile."""
+        key, paths, numbers = _HASH.pack(hash(name)), self._paths, (1 << _FILE_BITS) - 1
         bucket = self._buckets[self._place(hash(name))]
         at = _next(bucket, key)
         while at >= 0:
-            (number,) = _FILE.unpack_from(bucket, at + _HASH.size)
-            yield self._paths[number]
+            (file,) = _FILE.unpack_from(bucket, at + _HASH.size)
+            yield paths[file & numbers], file >> _FILE_BITS
             at = _next(bucket, key, at + _RECORD)
 
-    def _number(self, path: str) -> bytes:
+    def _number(self, path: str) -> int:
         if self._free:
             number = self._free.pop()
             self._paths[number] = path
@@ -149,7 +159,7 @@ class NameTable:
             number = len(self._paths)
             self._paths.append(path)
         self._numbers[path] = number
-        return _FILE.pack(number)
+        return number
 
     def _place(self, number: int) -> int:
         place = number & (self._round - 1)
@@ -166,6 +176,10 @@ class NameTable:
         self._split += 1
         if self._split == self._round:
             self._round, self._split = 2 * self._round, 0
+
+
+def _file(number: int, count: int) -> bytes:
+    return _FILE.pack(number | min(count, MANY) << _FILE_BITS)
 
 
 def _next(bucket: bytearray, key: bytes, start: int = 0) -> int:

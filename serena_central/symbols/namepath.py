@@ -69,6 +69,11 @@ class Reading(msgspec.Struct, frozen=True):
         return self.parts[-1]
 
     @property
+    def is_bare(self) -> bool:
+        """Whether every symbol fits whose own name does."""
+        return len(self.parts) == 1 and not self.absolute and self.last.overload is None
+
+    @property
     def names(self) -> set[str]:
         """Names of symbols that can fit: the last part, and what a name with a `/` in it may be."""
         names = {str(self.last), self.last.name}

@@ -178,15 +178,16 @@ class Placed(Protocol):
     def scope(self) -> str: ...
 
 
-def lookup_names(symbols: Iterable[Placed]) -> set[str]:
-    """The names by which a file with these symbols is found: their own, and of what may be a container of one also its
-    parts and the type that it implements or is an instance of."""
-    names = {symbol.name for symbol in symbols}
-    names.update(symbol.scope for symbol in symbols if symbol.scope)
+def lookup_names(symbols: Sequence[Placed]) -> dict[str, int]:
+    """The names by which a file with these symbols is found, and how many of them have each: their own, and of what may
+    be a container of one also its parts and the type that it implements or is an instance of."""
+    names = dict(Counter([symbol.name for symbol in symbols]))
+    for scope in {symbol.scope for symbol in symbols if symbol.scope}:
+        names.setdefault(scope, 0)
     for name in [name for name in names if not name.isidentifier()]:
-        parts = split_name(name)
-        names.update(parts)
-        names.update(map(bare, parts))
+        for part in split_name(name):
+            names.setdefault(part, 0)
+            names.setdefault(bare(part), 0)
     return names
 
 

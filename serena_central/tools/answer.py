@@ -8,7 +8,6 @@ call's `Page` may show are built, so that the first page of 100,000 items costs 
 import heapq
 import json
 import re
-from bisect import bisect_left
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -22,6 +21,9 @@ from serena_central.core.quoting import escaped, quoted, visible_json
 from serena_central.core.words import counted
 
 FIRST_TRIED = 64
+
+GUESSES = 5
+"""By the length of the items tried before, which are not always about as long as those that follow; then by halves."""
 
 FOLDERS = 12
 """Named with their counts where a list does not fit."""
@@ -226,14 +228,10 @@ class Listing:
         def built(count: int) -> str:
             return encode(self.build(window.start, window.start + count))
 
-        def is_too_long(count: int) -> bool:
-            return len(built(count)) + len(self._says(count, folders)) >= room
+        def length(count: int) -> int:
+            return len(built(count)) + len(self._says(count, folders))
 
-        high = FIRST_TRIED
-        while high < len(window) and not is_too_long(high):
-            high *= 2
-        fits = bisect_left(range(1, min(high, len(window)) + 1), x=True, key=is_too_long)
-        shown = max(fits, min(1, len(window)))
+        shown = most_that_fit(len(window), room, length)
         return built(shown), self._says(shown, folders), window[:shown]
 
     def _says(self, shown: int, folders: str) -> str:
@@ -258,6 +256,18 @@ class Listing:
         return f" ({', '.join(f'{folder} {count}' for folder, count in shown)}{more})"
 
 
+def most_that_fit(total: int, room: int, length: Callable[[int], int]) -> int:
+    """How many of so many items are shorter than `room` together, at least one of some; `length` tells how long so many
+    are; items are about as long as each other, so that few numbers are tried."""
+    fit, too_many, guess, tries = min(1, total), total + 1, FIRST_TRIED, 0
+    while too_many - fit > 1:
+        tried = min(max(guess, fit + 1), too_many - 1)
+        long, tries = length(tried), tries + 1
+        fit, too_many = (tried, too_many) if long < room else (fit, tried)
+        guess = tried * room // long if tries < GUESSES else (fit + too_many) // 2
+    return fit
+
+
 def in_brief(total: int, per_file: Mapping[str, int], first: Sequence[Any]) -> dict[str, Any]:
     """The shortest form of many items that still tells where to look: how many there are, in which folders, and the
     first of them, which are given in their usual form."""
@@ -274,7 +284,7 @@ def by_folder(per_file: Mapping[str, int], most: int = FOLDERS) -> tuple[list[tu
     heapq.heapify(largest)
     while largest:
         _, folder = heapq.heappop(largest)
-        parts = below.get(folder, {})
+        parts = below.get(folder, {folder: shown[folder]})
         if folder == "./" or len(shown) - 1 + len(parts) > most:
             continue
         del shown[folder]
@@ -287,8 +297,8 @@ def by_folder(per_file: Mapping[str, int], most: int = FOLDERS) -> tuple[list[tu
 
 
 def _below(per_file: Mapping[str, int]) -> Mapping[str, dict[str, int]]:
-    """Folder ("" or with a slash at its end) → its folders and what lies in each with all below. Its own files are
-    under its own name, `./` for the root's."""
+    """Folder ("" or with a slash at its end) that holds folders → those and what lies in each with all below. Its own
+    files are under its own name, `./` for the root's."""
     below: dict[str, dict[str, int]] = {"": {}}
     within: dict[str, int] = {}
     for path, count in per_file.items():
@@ -296,7 +306,6 @@ def _below(per_file: Mapping[str, int]) -> Mapping[str, dict[str, int]]:
         within[folder] = within.get(folder, 0) + count
     levels: dict[int, dict[str, int]] = defaultdict(dict)
     for folder, count in within.items():  # a fifth as many as files
-        below.setdefault(folder, {})[folder or "./"] = count
         levels[folder.count("/")][folder] = count
     for depth in range(max(levels, default=0), 0, -1):  # the deepest first: each is added to the one above it once
         above = levels[depth - 1]
@@ -304,6 +313,9 @@ def _below(per_file: Mapping[str, int]) -> Mapping[str, dict[str, int]]:
             holder = folder[: folder.rfind("/", 0, -1) + 1]
             below.setdefault(holder, {})[folder] = count
             above[holder] = above.get(holder, 0) + count
+    for folder, parts in below.items():
+        if folder in within:
+            parts[folder or "./"] = within[folder]
     return below
 
 

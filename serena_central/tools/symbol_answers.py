@@ -289,11 +289,17 @@ async def listed_symbols(
     """An answer of symbols. Those that this page can't show are counted, and not looked at."""
     window = call.page.window(len(hits), SYMBOL_CHARS)
     views: list[SymbolView | None] = []
+    room = call.page.chars
     async for place in paced(window):  # each may decode its file
         try:
-            views.append(await _view(call, target, hits[place], body=body, info=info, depth=depth))
+            view = await _view(call, target, hits[place], body=body, info=info, depth=depth)
         except (SymbolNotFound, PathNotFound):
-            views.append(None)  # it was taken out while the answer was made
+            view = None  # it was taken out while the answer was made
+        views.append(view)
+        room -= SYMBOL_CHARS + len(view.path) + len(view.name_path) if view else 0
+        if room < 0:
+            window = window[: len(views)]
+            break
 
     def seen(first: int, last: int) -> list[SymbolView]:
         return [view for view in views[first - window.start : last - window.start] if view is not None]

@@ -172,7 +172,9 @@ async def find_symbol(
     """Finds definitions by name path in the whole project, a folder or a file."""
     include, exclude = kind_numbers(include_kinds), kind_numbers(exclude_kinds)
     found = await target.find(name_path_pattern, relative_path, substring=substring_matching)
-    hits = found.hits.of_kinds(lambda kind: is_wanted(kind, include, exclude))
+    hits = found.hits
+    if include or exclude:
+        hits = await hits.of_kinds(lambda kind: is_wanted(kind, include, exclude))
     if 0 <= max_matches < len(hits):
         raise TooManyMatches(len(hits), max_matches, dict(hits.per_file.most_common(FILES_LISTED)))
     note_gaps(call, found.gaps)
@@ -193,7 +195,7 @@ async def _note_nothing(
 ) -> None:
     """Says of an empty answer why it is empty, or what may be meant."""
     if of_other_kinds:
-        kinds = of_other_kinds.kinds.most_common()
+        kinds = (await of_other_kinds.kinds()).most_common()
         call.note(f"Matches of other kinds: {', '.join(f'{number} {kind_name(kind)}' for kind, number in kinds)}.")
         return
     if relative_path and target.tree.is_ignored(target.locate(relative_path)):

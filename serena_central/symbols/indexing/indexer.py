@@ -120,8 +120,13 @@ class Indexer:
     def pending_paths(self) -> list[str]:
         return list(self._states.pending)
 
-    def is_on_demand(self, path: str) -> bool:
+    @property
+    def reads_on_demand(self) -> bool:
         """Whether somebody asked for a file that is no part of project-wide answers."""
+        return bool(self._states.on_demand)
+
+    def is_on_demand(self, path: str) -> bool:
+        """Whether this is one of those."""
         return path in self._states.on_demand
 
     def gave_up(self, path: str) -> bool:

@@ -70,7 +70,7 @@ class Packed(msgspec.Struct, frozen=True, array_like=True):
 
     compressed: bytes = b""
     cut: bool = False
-    names: list[str] = []
+    names: dict[str, int] = {}
 
 
 class Shorthand(msgspec.Struct, frozen=True, array_like=True):

@@ -56,7 +56,7 @@ def packed(identifier: str, source: bytes) -> Packed:
 
     symbols, cut = outline(identifier, source, is_asked_again=False)
     file = flatten(symbols, cut=cut)
-    return Packed(encoded(file), cut, list(lookup_names(file.symbols)))
+    return Packed(encoded(file), cut, lookup_names(file.symbols))
 
 
 if __name__ == "__main__":

@@ -1,14 +1,19 @@
 """The index answers by name and place, and forgets what it is told to forget."""
 
+from collections import Counter
+from collections.abc import AsyncIterator, Iterable, Iterator
+
 import msgspec
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from serena_central.core.text import Position, Range
 from serena_central.files.stamp import Stamp
 from serena_central.lsp.answers import DocumentSymbol, SymbolKind
 from serena_central.symbols import index as index_module
-from serena_central.symbols.index import SymbolIndex, names_in, packed
-from serena_central.symbols.namepath import parse_pattern
+from serena_central.symbols.index import Entry, SymbolIndex, names_in, packed
+from serena_central.symbols.namepath import Reading, parse_pattern
 from serena_central.symbols.similar_names import nearest
 from serena_central.symbols.symbol import FileSymbols, flatten
 
@@ -105,6 +110,91 @@ def test_a_find_in_many_files_pushes_out_none_that_is_asked_for_again(monkeypatc
     known = index.file("f0.py")
     assert len(index.find(parse_pattern("/Shop"))) == 10
     assert index.file("f0.py") is known
+
+
+def test_symbols_that_many_files_have_are_counted_without_a_look_into_the_files(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    index = filled(**{f"f{number}.py": FILE for number in range(30)})
+    decoded: list[str] = []
+    decode = SymbolIndex.decoded
+
+    def noted(self: SymbolIndex, path: str, entry: Entry, *, keep: bool = True) -> FileSymbols:
+        decoded.append(path)
+        return decode(self, path, entry, keep=keep)
+
+    monkeypatch.setattr(SymbolIndex, "decoded", noted)
+    for pattern, substring, each in (("sell", False, 2), ("o", True, 3)):
+        hits = index.find(parse_pattern(pattern, substring=substring))
+        assert (len(hits), hits.per_file["f3.py"]) == (30 * each, each)
+        assert len(hits.in_files(lambda path: path != "f7.py")) == 29 * each
+        assert decoded == []
+        assert hits[each].path == "f1.py"
+        assert {*decoded} == {"f1.py"}
+        decoded.clear()
+
+
+@given(
+    st.lists(st.lists(st.sampled_from(["b", "ab", "a/b", "b/c", "b[1]", "ns::b"]), max_size=80), max_size=4),
+    st.booleans(),
+    st.sampled_from(["b", "a", "b[1]", "/b", "a/b", "ns"]),
+    st.booleans(),
+)
+def test_as_many_symbols_are_counted_as_there_are(
+    files: list[list[str]], is_restored: bool, pattern: str, substring: bool
+) -> None:
+    own = {f"{number}.py": flatten([symbol(name, 0, 0) for name in names]) for number, names in enumerate(files)}
+    index = filled(**own)
+    if is_restored:
+        restored = SymbolIndex()
+        for path in index.paths():
+            entry = index.entry(path)
+            assert entry is not None
+            restored.restore(path, entry, packed(names_in(entry)))
+        while restored.map_names(1):
+            pass
+        index = restored
+    asked = parse_pattern(pattern, substring=substring)
+    hits = index.find(asked)
+    reading = next((one for one in asked.readings if any(fitting(own, one))), asked.readings[0])
+    assert [(hit.path, hit.place) for hit in hits] == [*fitting(own, reading)]
+    assert [hits[number] for number in range(len(hits))] == list(hits)
+    assert hits[1:3] == list(hits)[1:3]
+    assert hits.per_file == Counter(hit.path for hit in hits)
+
+
+def fitting(files: dict[str, FileSymbols], reading: Reading) -> Iterator[tuple[str, int]]:
+    """What fits when each symbol is looked at."""
+    for path, file in files.items():
+        for place in range(len(file.symbols)):
+            is_named = reading.substring or file.symbols[place].name in reading.names
+            if is_named and reading.fits(file.path(place), path):
+                yield path, place
+
+
+@pytest.mark.anyio
+async def test_symbols_of_a_file_that_changes_while_they_are_counted_are_those_of_one_moment(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    after = flatten([symbol("open", 0, 1), symbol("to", 2, 3)])
+
+    async def found_when_changed_at(moment: int) -> tuple[list[str], int]:
+        index = filled(**{"x.py": FILE, "y.py": FILE})
+
+        async def changing(steps: Iterable[None]) -> AsyncIterator[None]:
+            for number, step in enumerate(steps):
+                if number == moment:
+                    index.put("x.py", after, stamp=STAMP, indexed_at_ns=2, source="fake 1")
+                yield step
+
+        monkeypatch.setattr(index_module, "paced", changing)
+        hits = await index.find_paced(parse_pattern("o", substring=True))
+        return [hit.name_path for hit in hits if hit.path == "x.py"], hits.per_file["x.py"]
+
+    for moment in range(12):
+        names, count = await found_when_changed_at(moment)
+        assert names in (["Shop", "Shop/Till/open", "open"], ["open", "to"], ["open"])
+        assert count == len(names)
 
 
 def test_entries_survive_the_cache() -> None:

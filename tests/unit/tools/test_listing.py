@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from serena_central.core.errors import InvalidArguments
-from serena_central.tools.answer import Form, Listing, by_folder, fit, page
+from serena_central.tools.answer import GUESSES, Form, Listing, by_folder, fit, most_that_fit, page
 
 PATHS = [f"{folder}/file{number:03}.py" for folder in ("app/core", "app/web", "tests") for number in range(100)]
 
@@ -181,3 +181,16 @@ def test_the_cursor_of_a_group_names_it() -> None:
     text, *_ = fit({"a": one, "b": ["c"]}, 600, grouped=True)
     shown = page(re.findall(r'cursor="([^"]+)"', text)[0], None, 600)
     assert (shown.group, shown.total_before) == ("a", 300)
+
+
+@given(st.lists(st.integers(0, 300), max_size=400), st.integers(0, 20_000))
+def test_as_many_items_are_shown_as_fit_and_few_numbers_are_tried(lengths: list[int], room: int) -> None:
+    tried: list[int] = []
+
+    def length(count: int) -> int:
+        tried.append(count)
+        return sum(lengths[:count])
+
+    fitting = [count for count in range(len(lengths) + 1) if sum(lengths[:count]) < room]
+    assert most_that_fit(len(lengths), room, length) == max([*fitting, min(1, len(lengths))])
+    assert len(tried) <= GUESSES + 9

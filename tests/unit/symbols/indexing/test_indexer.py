@@ -33,7 +33,7 @@ from serena_central.symbols.indexing.indexer import MANY_READ, Indexer
 from serena_central.symbols.indexing.policy import IndexingPolicy
 from serena_central.symbols.indexing.symbol_source import Outline, Read
 from serena_central.symbols.namepath import parse_pattern
-from serena_central.symbols.symbol import encoded, flatten
+from serena_central.symbols.symbol import encoded, flatten, lookup_names
 from serena_central.symbols.syntax.grammars import Grammar
 from serena_central.symbols.syntax.messages import Packed
 
@@ -98,7 +98,7 @@ class Words:
         if "unparsable" in text:
             return LanguageServerError("syntax", "it is too hard.")
         file = flatten([DocumentSymbol(word + "~", SymbolKind.VARIABLE, SPAN, SPAN) for word in text.split()])
-        return Read(stamp, Packed(encoded(file), names=[symbol.name for symbol in file.symbols]))
+        return Read(stamp, Packed(encoded(file), names=lookup_names(file.symbols)))
 
     def server_of(self, path: str) -> str | None:
         return self.identity(path)
@@ -539,7 +539,7 @@ async def test_a_row_of_edits_is_written_to_the_cache_once_it_is_over(tmp_path: 
         w.indexer.policy.save_after_s = 0.01
         (root / "a.txt").write_text("last")
         await w.tree.fresh()
-        while [file.names for file in cache.load()] != [b"last"]:
+        while [file.names for file in cache.load()] != [b"1\0last"]:
             await anyio.sleep(0.001)
         assert w.find("last") == ["a.txt"]
         tasks.cancel_scope.cancel()
@@ -638,7 +638,7 @@ async def test_what_a_cancelled_save_leaves_is_saved_by_the_next(tmp_path: Path)
             await w.indexer.save()
         assert cache.load() == []
         await w.indexer.save()
-        assert [file.names for file in cache.load()] == [b"one"]
+        assert [file.names for file in cache.load()] == [b"1\0one"]
 
 
 async def test_each_file_that_waits_is_counted_once(tmp_path: Path) -> None:

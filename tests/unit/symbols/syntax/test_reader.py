@@ -114,7 +114,7 @@ async def test_of_many_texts_the_one_that_holds_up_the_parser_costs_its_own_answ
         texts = [f"x{number} = 1" for number in range(5)]
         found = await reader.packed([("python", text.encode()) for text in (*texts[:3], ENDLESS[:400_000], *texts[3:])])
         assert isinstance(found[3], LanguageServerError)
-        assert [one.names for one in found if isinstance(one, Packed)] == [[f"x{number}"] for number in range(5)]
+        assert [one.names for one in found if isinstance(one, Packed)] == [{f"x{number}": 1} for number in range(5)]
 
 
 async def test_further_workers_share_many_texts_and_end_when_they_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -141,7 +141,7 @@ async def test_further_workers_share_many_texts_and_end_when_they_are_read(monke
         assert await names(reader, "y = 1") == ["y"]
     assert most == 3
     packed = [one for one in found if isinstance(one, Packed)]
-    assert [one.names for one in packed] == [[f"x{number}"] for number in range(40)]
+    assert [one.names for one in packed] == [{f"x{number}": 3000} for number in range(40)]
     assert msgspec.msgpack.decode(zlib.decompress(packed[0].compressed), type=FileSymbols).symbols[0].name == "x0"
 
 
@@ -186,7 +186,7 @@ async def test_a_header_of_macros_may_be_longer_than_what_is_parsed() -> None:
             [("c", macros + b"int after(void);\n"), ("c", b"int a = 1;\n" * (PARSED_BYTES // 10))]
         )
     assert isinstance(found, Packed)
-    assert found.names == ["after"]
+    assert found.names == {"after": 1}
     assert isinstance(other, LanguageServerError)
 
 
