@@ -132,6 +132,8 @@ async def test_others_run_while_symbols_of_many_files_are_decoded(
         async with Turns() as turns:
             turns.spied(monkeypatch, project.index, "decoded")
             assert len((await project.find("same")).hits) == FILES
+            assert turns.at == {}  # they are counted
+            assert len((await project.find("/same")).hits) == FILES
             assert turns.apart == {"decoded": FILES}
             turns.at.clear()
             overview, _ = await project.overview(".")
@@ -184,7 +186,7 @@ async def test_a_symbol_that_moves_while_others_have_their_turn_is_found(
 ) -> None:
     async with running_parts(tmp_path) as central:
         project = await central.projects.open(alike)
-        await project.find("same")
+        await project.find("/same")
         seen: list[str] = []
         asked = project.index.decoded
 
@@ -204,7 +206,7 @@ async def test_a_symbol_that_moves_while_others_have_their_turn_is_found(
         monkeypatch.setattr(project.index, "decoded", decoded)
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(move)
-            found = await project.find("same")
+            found = await project.find("/same")
         paths = [hit.path for hit in found.hits]
         assert paths == ["a.py", *(f"m{number:02}.py" for number in range(FILES - 1))]
         assert not found.gaps
