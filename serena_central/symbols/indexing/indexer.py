@@ -293,6 +293,10 @@ class Indexer:
             await self._settle_all()
             new = self._unread()
             await self._fill(new)
+            # What came meanwhile, and what was being read when it was doubted who answers: servers are asked about what
+            # is known only when this is known, too.
+            again = self._untried()
+            await self._fill(again, after=len(new))
             if any(states.failures.is_final(path) for path in new):
                 pause_s = policy.failure_holds_s
                 due = min(due, anyio.current_time() + pause_s)
@@ -300,15 +304,16 @@ class Indexer:
             improves = states.improves
             if improves:
                 states.improves = False
-                await self._improve()
+                await self._improve([*new, *again])
             if improves or len(new) >= MANY_READ:
                 await self.on_filled()
             lacking = states.lacking
             with anyio.move_on_after(due - anyio.current_time() if lacking else None) as waited:
                 await states.wakeup.wait()
             if waited.cancelled_caught:
-                await self._fill(self.pending_paths())
-                await self._improve()
+                pending = self.pending_paths()
+                await self._fill(pending)
+                await self._improve(pending)
                 in_vain = states.lacking >= lacking
                 pause_s = min(pause_s * 2, policy.longest_pause_s) if in_vain else policy.failure_holds_s
             if waited.cancelled_caught or not lacking:
@@ -318,13 +323,18 @@ class Indexer:
         """Pending files that are not known to be unreadable."""
         return [path for path in self._states.pending if not self._states.failures.is_final(path)]
 
-    async def _fill(self, paths: Sequence[str]) -> None:
+    def _untried(self) -> list[str]:
+        """Pending files that nobody has tried to read since they last changed."""
+        return [path for path in self._states.pending if path not in self._states.failures]
+
+    async def _fill(self, paths: Sequence[str], *, after: int = 0) -> None:
+        """Reads files, `after` so many of the same project."""
         by_syntax: list[str] = []
         by_servers: list[str] = []
         async for path in paced(list(paths)):
             (by_syntax if self._states.is_read_by_syntax(path) else by_servers).append(path)
         batch = self.policy.save_every_files
-        is_patient = len(by_servers) < self.policy.many_files
+        is_patient = after + len(by_servers) < self.policy.many_files
         slow: set[Hashable] = set()
         async with anyio.create_task_group() as saving:  # beside the next files, which do not wait for it
             for files in (by_syntax, by_servers):  # what the syntax reads waits for no server
@@ -341,12 +351,12 @@ class Indexer:
         if slow:
             self._states.ask_servers_soon()
 
-    async def _improve(self) -> None:
+    async def _improve(self, read: Iterable[str]) -> None:
         """Has servers say what is known by syntax, where they are not left alone. No caller waits for that, so that
-        files that arrive meanwhile are read first."""
-        paths, unread = self._states.by_syntax.paths(but=self._source.is_left_alone), set(self._unread())
+        files that came since others were `read` go first."""
+        paths, known = self._states.by_syntax.paths(but=self._source.is_left_alone), set(read)
         for start in range(0, len(paths), IMPROVED_AT_ONCE):
-            if not unread.issuperset(self._unread()):
+            if not known.issuperset(self._unread()):
                 self._states.ask_servers_soon()
                 return
             await self._reader.ask_servers(paths[start : start + IMPROVED_AT_ONCE], in_background=True)

@@ -626,6 +626,60 @@ async def test_files_that_come_are_read_before_servers_are_asked_about_what_is_k
             tasks.cancel_scope.cancel()
 
 
+async def test_files_that_come_while_others_are_read_go_before_what_is_known_by_syntax(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("serena_central.symbols.indexing.indexer.IMPROVED_AT_ONCE", 2)
+    for number in range(12):
+        (tmp_path / f"{number:02}.txt").write_text(f"word{number:02}")
+    async with world(tmp_path) as w:
+        w.source.parses = True
+        w.source.missing = "not there"
+        w.source.parser = anyio.Event()
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(w.indexer.run)
+            while not w.source.lent:
+                await anyio.sleep(0.001)
+            await anyio.wait_all_tasks_blocked()
+            (tmp_path / "new.txt").write_text("new")
+            await w.tree.fresh()
+            w.source.missing = ""
+            w.indexer.improve()
+            w.source.parser.set()
+            while w.indexer.pending_paths() or len(set(w.source.asked)) < 13:
+                await anyio.sleep(0.001)
+            assert w.source.asked[0] == "new.txt"
+            tasks.cancel_scope.cancel()
+
+
+async def test_files_that_are_doubted_while_they_are_read_go_before_what_is_known_by_syntax(tmp_path: Path) -> None:
+    paths = [f"{number}.txt" for number in range(4)]
+    for path in paths:
+        (tmp_path / path).write_text("word")
+    policy = IndexingPolicy(many_files=2, patience_s=0.05, answer_s=0.05)
+    async with world(tmp_path, policy=policy) as w:
+        w.source.parses = True
+        w.source.hangs = {*paths}
+        await w.indexer.ensure(paths[:2])
+        w.source.parser, parsing, read_by_syntax = anyio.Event(), anyio.Event(), w.source.read_by_syntax
+
+        async def reading(paths: Sequence[str]) -> list[Read | LanguageServerError | PathError]:
+            parsing.set()
+            return await read_by_syntax(paths)
+
+        w.source.read_by_syntax = reading
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(w.indexer.run)
+            await parsing.wait()
+            w.indexer.doubt(paths[2:])
+            await w.indexer.settle()
+            w.source.parser.set()
+            with anyio.fail_after(5):
+                while w.indexer.pending_paths():
+                    await anyio.sleep(0.001)
+            tasks.cancel_scope.cancel()
+
+
 async def test_what_a_cancelled_save_leaves_is_saved_by_the_next(tmp_path: Path) -> None:
     root = tmp_path / "root"
     root.mkdir()
