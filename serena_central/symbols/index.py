@@ -204,8 +204,12 @@ class Hits(Sequence[Hit]):
     those of all 57,000 symbols with `init` in their names would take 200 MB, and of the thousands that are called alike
     an answer shows some."""
 
-    def __init__(self, index: "SymbolIndex", places: Places = lambda _path, _file: []) -> None:
+    def __init__(
+        self, index: "SymbolIndex", places: Places = lambda _path, _file: [], *, shortest_name: int = 1
+    ) -> None:
         """`places` tells of a path and its symbols where those stand that fit."""
+        self.shortest_name = shortest_name
+        """No name is shorter: characters."""
         self._index = index
         self._fitting = places
         self._entries: dict[str, Entry] = {}
@@ -272,14 +276,15 @@ class Hits(Sequence[Hit]):
         def places(path: str, file: FileSymbols) -> list[int]:
             return [place for place in self._fitting(path, file) if is_wanted(file.symbols[place].kind)]
 
-        hits, keep = Hits(self._index, places), len(self._entries) <= FILES_KEPT
+        hits = Hits(self._index, places, shortest_name=self.shortest_name)
+        keep = len(self._entries) <= FILES_KEPT
         async for path, entry in paced(self._entries.items()):
             hits.look_into(path, entry, keep=keep)
         return hits
 
     def in_files(self, is_wanted: Callable[[str], bool]) -> "Hits":
         """Those in some files."""
-        hits = Hits(self._index, self._fitting)
+        hits = Hits(self._index, self._fitting, shortest_name=self.shortest_name)
         for path, count in self._counts.items():
             if is_wanted(path):
                 hits.add(path, self._entries[path], count)
@@ -444,7 +449,7 @@ class SymbolIndex:
         """Symbols that fit, by path and place. `within` is a file, or a folder's path; None means everywhere."""
         hits = Hits(self)
         for reading in pattern.readings:
-            hits = Hits(self, _places(reading))
+            hits = Hits(self, _places(reading), shortest_name=len(reading.last.name))
             for _ in self._search(hits, reading, within):
                 pass
             if hits:
@@ -455,7 +460,7 @@ class SymbolIndex:
         """As `find`, with turns for others. What changes meanwhile may be missing."""
         hits = Hits(self)
         for reading in pattern.readings:
-            hits = Hits(self, _places(reading))
+            hits = Hits(self, _places(reading), shortest_name=len(reading.last.name))
             async for _ in paced(self._search(hits, reading, within)):
                 pass
             if hits:

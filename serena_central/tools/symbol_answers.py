@@ -311,10 +311,11 @@ async def listed_symbols(
     if len(views) == len(hits):
         shorter.append(Form("without bodies, info and children", bare))
     files = hits.per_file if isinstance(hits, Hits) else Counter(hit.path for hit in hits)
-    at_least = len(hits) * NAME_CHARS + sum(map(len, files)) + PATH_CHARS * len(files)
-    if not call.page.is_asked and at_least <= call.page.chars:
-        named = [_named(hits[place]) async for place in paced(range(len(hits)))]
-        shorter.append(Form("as names per file", lambda: per_file(named)))
+    if not call.page.is_asked:
+        shortest = hits.shortest_name if isinstance(hits, Hits) else 1
+        named = await _named(hits, shortest, call.page.chars - sum(map(len, files)) - PATH_CHARS * len(files))
+        if named is not None:
+            shorter.append(Form("as names per file", lambda: per_file(named)))
 
     return Listing(
         page=call.page,
@@ -330,8 +331,18 @@ async def listed_symbols(
     )
 
 
-def _named(hit: Hit) -> tuple[str, str]:
-    return hit.path, hit.name_path
+async def _named(hits: Sequence[Hit], shortest: int, room: int) -> list[tuple[str, str]] | None:
+    """Path and name path of each symbol; None where these, of which none is shorter, don't fit into so many characters:
+    to name thousands takes decoding all of their files."""
+    room -= len(hits) * (shortest + NAME_CHARS - 1)
+    named: list[tuple[str, str]] = []
+    async for place in paced(range(len(hits) if room >= 0 else 0)):
+        hit = hits[place]
+        named.append((hit.path, hit.name_path))
+        room -= len(named[-1][1]) - shortest
+        if room < 0:
+            break
+    return named if room >= 0 else None
 
 
 async def _view(call: "ToolCall", target: Project, hit: Hit, *, body: bool, info: bool, depth: int) -> SymbolView:
