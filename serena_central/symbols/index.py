@@ -27,7 +27,7 @@ from serena_central.symbols.syntax.messages import Packed
 DECODED_SYMBOLS = 30_000
 """Of files that stay decoded: what agents ask again and again; some 10 MB. Others take 0.1 ms each."""
 
-FILES_KEPT = 500
+FILES_KEPT = 100
 """Of one find whose files stay decoded: those of a larger one would push out all others, and each other."""
 
 LEAST_HALF = 3
@@ -221,6 +221,8 @@ class Hits(Sequence[Hit]):
         """Once one is asked for by its number."""
         self._places: dict[str, list[int]] = {}
         """Of the files that were looked into."""
+        self._last = "", FileSymbols(())
+        """The file that was looked into last: symbols are mostly asked for in their order."""
 
     def add(self, path: str, entry: Entry, count: int) -> None:
         """Adds so many symbols of an entry; paths come in their order."""
@@ -256,7 +258,10 @@ class Hits(Sequence[Hit]):
         return self._size
 
     def _hit(self, path: str, number: int) -> Hit:
-        file = self._index.decoded(path, self._entries[path])
+        before, file = self._last
+        if path != before:
+            file = self._index.decoded(path, self._entries[path], keep=len(self._entries) <= FILES_KEPT)
+            self._last = path, file
         if path not in self._places:
             self._places[path] = self._fitting(path, file)
         return Hit(path, file, self._places[path][number])

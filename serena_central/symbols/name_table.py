@@ -56,8 +56,8 @@ _HASH = struct.Struct("<q")
 _FILE = struct.Struct("<I")
 _RECORD = _HASH.size + _FILE.size
 
-_FILE_BITS = 26
-"""Of a record's last four bytes: 67 million files. The rest is the count."""
+_FILE_BITS = 23
+"""Of a record's last four bytes: 8 million files. The rest is the count."""
 
 MANY = (1 << (32 - _FILE_BITS)) - 1
 """The largest count that is kept: so many or more."""

@@ -264,7 +264,7 @@ def most_that_fit(total: int, room: int, length: Callable[[int], int]) -> int:
         tried = min(max(guess, fit + 1), too_many - 1)
         long, tries = length(tried), tries + 1
         fit, too_many = (tried, too_many) if long < room else (fit, tried)
-        guess = tried * room // long if tries < GUESSES else (fit + too_many) // 2
+        guess = tried * room // max(long, 1) if tries < GUESSES else (fit + too_many) // 2
     return fit
 
 
