@@ -7,9 +7,9 @@ import re
 import threading
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
 
 import anyio.to_thread
+import msgspec
 
 from serena_central.core.errors import PathError
 from serena_central.core.lru import Lru
@@ -29,8 +29,9 @@ MOST_TOKENS = 400_000
 """Comments and strings of all texts together whose places are remembered: 3 MB, twice as many as Django has."""
 
 
-class Candidate(NamedTuple):
-    """A place of a name, and what it stands in, if that can be told without a parser."""
+class Candidate(msgspec.Struct, frozen=True, gc=False):
+    """A place of a name, and what it stands in, if that can be told without a parser. Nothing that the garbage
+    collector would look at: names stand in ten thousand places."""
 
     range: Range
     kind: Kind | None

@@ -203,7 +203,8 @@ class Possible:
         else; the others are noted. `parsed`: what the grammar says of those of which it had to be asked."""
         defined = self._defined_in(path, hit.symbol.name)
         code: list[PlaceInCode] = []
-        for span, known in spans:
+        for candidate in spans:
+            span, known = candidate.range, candidate.kind
             place, one = PlaceInCode(path, span), parsed.get(span.start)
             kind = known or (one.kind if one else "code")
             if kind == "string":

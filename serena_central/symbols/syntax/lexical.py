@@ -9,7 +9,8 @@ import re
 from array import array
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+
+import msgspec
 
 from serena_central.symbols.syntax.messages import Kind
 
@@ -33,8 +34,9 @@ _LIVE_PREFIXES = frozenset("fFtT")
 """Letters before a quote that make it a string with code in it."""
 
 
-class Tokens(NamedTuple):
-    """Where the comments and strings of a text start and end, in its order: eight bytes for each."""
+class Tokens(msgspec.Struct, frozen=True, gc=False):
+    """Where the comments and strings of a text start and end, in its order: eight bytes for each. The garbage collector
+    has enough to do with thousands of arrays."""
 
     starts: "array[int]"
     ends: "array[int]"

@@ -1,5 +1,6 @@
 """A search that keeps texts answers as one that reads all files, whatever became of them meanwhile."""
 
+import gc
 import mmap
 import os
 import time
@@ -235,3 +236,16 @@ def test_idle_ones_are_dropped(tmp_path: Path) -> None:
     assert corpora.idle_s >= 0
     corpora.drop()
     assert (corpora.size_bytes, corpora.idle_s) == (0, 0)
+
+
+@pytest.mark.usefixtures("aged")
+def test_texts_of_many_files_are_nothing_that_the_garbage_collector_looks_at(tmp_path: Path) -> None:
+    for number in range(300):
+        (tmp_path / f"{number}.txt").write_text("text")
+    corpus = Corpora().of(tmp_path)
+    gc.collect()
+    before = len(gc.get_objects())
+    read_all(corpus, tmp_path)
+    gc.collect()
+    assert len(kept_by(corpus, tmp_path)) == 300
+    assert len(gc.get_objects()) - before < 100
