@@ -353,7 +353,9 @@ class SymbolIndex:
         self._names = NameTable()
         self._name_text = NameText()
         self._unmapped: dict[str, bytes] = {}
-        """Restored files whose names are not mapped yet → those names. They are searched as they are."""
+        """Restored files whose names are not all mapped yet → those names. They are searched as they are."""
+        self._mapping: tuple[str, Iterator[tuple[str, int]]] | None = None
+        """The one of these of which some are, and the rest."""
         self._decoded: Lru[str, FileSymbols] = Lru(max_size=DECODED_SYMBOLS, size_of=lambda file: len(file.symbols) + 1)
 
     def __len__(self) -> int:
@@ -386,13 +388,22 @@ class SymbolIndex:
         self._unmapped[path] = b"\0%b\0" % names
 
     def map_names(self, most: int) -> bool:
-        """Lets the names of restored files lead to them, of up to `most` files; False when all do.
+        """Lets up to `most` names of restored files lead to them; False when all do.
 
-        Millions of names take a second or two, which the first answer after a restart doesn't wait for.
+        Millions of names take a second or two, which the first answer after a restart doesn't wait for, and those of
+        one generated file 0.1 s, for which nobody else does.
         """
-        for _ in range(min(most, len(self._unmapped))):
-            path, names = self._unmapped.popitem()
-            self._add_names(path, unpacked(names[1:-1]))
+        while most > 0 and self._unmapped:
+            if self._mapping is None:
+                path = next(reversed(self._unmapped))
+                self._mapping = path, iter(unpacked(self._unmapped[path][1:-1]).items())
+            path, names = self._mapping
+            some = dict(islice(names, most))
+            self._add_names(path, some)
+            if len(some) < most:
+                del self._unmapped[path]
+                self._mapping = None
+            most -= len(some) + 1
         return bool(self._unmapped)
 
     def _add_names(self, path: str, names: Mapping[str, int]) -> None:
@@ -406,7 +417,10 @@ class SymbolIndex:
         """Forgets a file; nothing happens if it isn't known."""
         if path not in self._entries:
             return
-        if self._unmapped.pop(path, None) is None:
+        is_begun = self._mapping is not None and self._mapping[0] == path
+        if is_begun:
+            self._mapping = None
+        if self._unmapped.pop(path, None) is None or is_begun:
             self._names.drop(path, names_in(self._entries[path]))
         del self._entries[path]
         self._decoded.discard(path)
@@ -415,7 +429,7 @@ class SymbolIndex:
         """Forgets all files."""
         for known in (self._entries, self._unmapped, self._decoded):
             known.clear()
-        self._names, self._name_text = NameTable(), NameText()
+        self._names, self._name_text, self._mapping = NameTable(), NameText(), None
 
     def file(self, path: str) -> FileSymbols:
         """The symbols of an indexed file.

@@ -94,8 +94,8 @@ class NameTable:
         return _next(self._buckets[self._place(number)], _HASH.pack(number)) >= 0
 
     def add(self, path: str, names: Mapping[str, int]) -> list[str]:
-        """Takes note of how often a file, which is not known yet, defines these names; those that no other file
-        does."""
+        """Takes note of how often a file defines these names, which it is not known to define yet; those that no other
+        file does."""
         file, new, counts = self._number(path), list[str](), iter(names.items())
         while some := list(islice(counts, ADDED_AT_ONCE)):
             self._add(file, some, new)
@@ -152,6 +152,8 @@ class NameTable:
             at = _next(bucket, key, at + _RECORD)
 
     def _number(self, path: str) -> int:
+        if (known := self._numbers.get(path)) is not None:
+            return known
         if self._free:
             number = self._free.pop()
             self._paths[number] = path

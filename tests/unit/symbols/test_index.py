@@ -224,12 +224,29 @@ def test_what_the_cache_brought_is_found_before_its_names_are_mapped_while_they_
     assert found(index, "Till") == ["x.py:Shop/Till", "y.py:Shop/Till", "z.py:Shop/Till"]
     index.put("x.py", flatten([symbol("New", 0, 1)]), stamp=STAMP, indexed_at_ns=1, source="fake 1")
     assert found(index, "Till") == ["y.py:Shop/Till", "z.py:Shop/Till"]
-    assert not index.map_names(5)
+    assert not index.map_names(100)
     assert found(index, "Till") == ["y.py:Shop/Till", "z.py:Shop/Till"]
     assert found(index, "Til", substring=True) == ["y.py:Shop/Till", "z.py:Shop/Till"]
     index.drop("y.py")
     index.drop("z.py")
     assert list(index.names()) == ["New"]
+
+
+def test_names_of_a_file_are_mapped_in_parts_and_it_is_found_by_all_of_them_and_can_change_meanwhile() -> None:
+    entry = filled(**{"x.py": FILE}).entry("x.py")
+    assert entry is not None
+    number = len(names_in(entry))
+    for mapped in range(1, number + 2):
+        index = SymbolIndex()
+        index.restore("x.py", entry, packed(names_in(entry)))
+        assert index.map_names(mapped) == (mapped <= number)
+        for name, count in (("Shop", 1), ("sell", 2), ("Till", 1), ("open", 2)):
+            assert len(index.find(parse_pattern(name))) == len(index.find(parse_pattern(name), "x.py")) == count
+        index.drop("x.py")
+        assert not index.map_names(mapped)
+        assert found(index, "sell") == list(index.names()) == []
+        index.put("x.py", FILE, stamp=STAMP, indexed_at_ns=1, source="fake 1")
+        assert found(index, "open") == ["x.py:Shop/Till/open", "x.py:open"]
 
 
 def test_a_container_is_found_by_the_type_that_it_implements_and_by_each_part_of_its_name() -> None:
