@@ -28,10 +28,11 @@ from serena_central.core.nofollow import open_file
 from serena_central.core.periodic import repeat
 from serena_central.files.stamp import RACY_NS, Stamp
 
-MAX_BYTES = 128_000_000
-"""Of all corpora together: Django has 46 MB. What does not fit is read by each search."""
+MAX_BYTES = 90_000_000
+"""Of all corpora together: Django has 46 MB. What does not fit is read by each search. With 128 MB of texts a server
+that answers about 40,000 files took 440 MB."""
 
-LEAST_SHARE = 0.75
+LEAST_SHARE = 0.6
 """Of what a search reads has to fit, else nothing of it is kept: a tenth of the Linux kernel would save a tenth of a
 search's time, for all the memory that there is, and push out the texts of every other root."""
 

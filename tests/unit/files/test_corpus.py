@@ -201,7 +201,7 @@ def test_all_of_them_are_bounded_and_what_was_searched_last_stays(tmp_path: Path
 
 @pytest.mark.usefixtures("aged")
 def test_of_a_root_that_is_far_too_large_nothing_is_kept_but_what_a_narrow_search_reads(tmp_path: Path) -> None:
-    corpora = Corpora(max_bytes=2_500)
+    corpora = Corpora(max_bytes=2_300)
     small, large = tmp_path / "small", tmp_path / "large"
     for root, files in ((small, 1), (large, 4)):
         root.mkdir()
