@@ -4,6 +4,7 @@ Lines are asked only where one may match: where what the pattern needs stands, o
 is quicker than asking each line. It knows no files: a text is bytes as `files/corpus.lines_of` makes them.
 """
 
+import re
 from collections.abc import Generator, Iterator, Sequence
 from itertools import accumulate
 
@@ -15,19 +16,25 @@ TELLING_BYTES = 500
 PIECE_BYTES = 16_384
 """Of a text with other letters than ASCII's that is decoded at once."""
 
+Span = tuple[int, int]
+"""Begin and end of whole lines, the last line feed included."""
+
 _ERRORS = "surrogateescape"
 
 
-def first_matches(data: bytes, pattern: Pattern) -> Iterator[int]:
+def first_matches(data: bytes, pattern: Pattern, spans: Sequence[Span] | None = None) -> Iterator[int]:
     """Where the first match begins in each line that matches, in order. Each line of `data` ends with a line feed.
+    `spans`: the only places where something may match, whole lines, in order.
 
     Raises:
         TimeoutError
     """
+    if spans is None:
+        spans = [(0, len(data))]
     if pattern.literal:
-        return _holding(data, pattern.literal.encode())
-    spans = _may_match(data, pattern)
-    return _in_all(data, pattern) if spans is None else _in_lines(data, spans, pattern)
+        return _holding(data, spans, pattern.literal.encode())
+    telling = _may_match(data, spans, pattern)
+    return _in_spans(data, spans if telling is None else telling, pattern)
 
 
 def _in_all(data: bytes, pattern: Pattern) -> Iterator[int]:
@@ -56,47 +63,67 @@ def _pieces(data: bytes) -> Iterator[tuple[int, bytes]]:
         start = end
 
 
-def _holding(data: bytes, needle: bytes) -> Iterator[int]:
-    found = data.find(needle)
-    while found >= 0:
-        yield found
-        found = data.find(needle, data.find(b"\n", found))
+def _holding(data: bytes, spans: Sequence[Span], needle: bytes) -> Iterator[int]:
+    for begin, end in spans:
+        found = data.find(needle, begin, end)
+        while found >= 0:
+            yield found
+            found = data.find(needle, data.find(b"\n", found), end)
 
 
-def _may_match(data: bytes, pattern: Pattern) -> list[tuple[int, int]] | None:
-    """Begin and end of the lines in which all stands that an alternative of the pattern needs; None where these are not
-    known, or too many."""
+def _may_match(data: bytes, spans: Sequence[Span], pattern: Pattern) -> list[Span] | None:
+    """The lines in which all stands that an alternative of the pattern needs; None where these are not known, or too
+    many."""
     if not pattern.needed:
         return None
-    most = max(len(data) // TELLING_BYTES, 1)
-    spans: list[tuple[int, int]] = []
-    for rarest, *others in pattern.needed_bytes:
-        found = data.find(rarest)
-        while found >= 0:
-            begin, end = data.rfind(b"\n", 0, found) + 1, data.find(b"\n", found)
-            for other in others:
-                if data.find(other, begin, end) < 0:
-                    break
-            else:
-                spans.append((begin, end))
-                if len(spans) > most:
+    most = max(sum(end - begin for begin, end in spans) // TELLING_BYTES, 1)
+    lines: list[Span] = []
+    for needed, around_digits in zip(pattern.needed_bytes, pattern.around_digits, strict=True):
+        for span in spans:
+            found = (
+                _lines_with(data, span, needed) if around_digits is None else _lines_around(data, span, around_digits)
+            )
+            for line in found:
+                lines.append(line)
+                if len(lines) > most:
                     return None
-            found = data.find(rarest, end)
-    return sorted(set(spans)) if len(pattern.needed) > 1 else spans
+    return sorted(set(lines)) if len(pattern.needed) > 1 else lines
 
 
-def _in_lines(data: bytes, spans: Sequence[tuple[int, int]], pattern: Pattern) -> Iterator[int]:
-    """Matches in some lines, which are put together to one text."""
+def _lines_with(data: bytes, span: Span, needed: Sequence[bytes]) -> Iterator[Span]:
+    """The lines in which all of these texts stand."""
+    rarest, *others = needed
+    start, stop = span
+    while (found := data.find(rarest, start, stop)) >= 0:
+        begin, end = data.rfind(b"\n", 0, found) + 1, data.find(b"\n", found)
+        if all(data.find(other, begin, end) >= 0 for other in others):
+            yield begin, end + 1
+        start = end
+
+
+def _lines_around(data: bytes, span: Span, expression: re.Pattern[bytes]) -> Iterator[Span]:
+    """The lines in which an expression finds something."""
+    behind = 0
+    for found in expression.finditer(data, *span):
+        if found.start() >= behind:
+            behind = data.find(b"\n", found.start()) + 1
+            yield data.rfind(b"\n", 0, found.start()) + 1, behind
+
+
+def _in_spans(data: bytes, spans: Sequence[Span], pattern: Pattern) -> Iterator[int]:
+    """Matches in some whole lines, which are put together to one text."""
     if not spans:
         return
-    some = b"\n".join([data[begin:end] for begin, end in spans]) + b"\n"
-    behind = list(accumulate(end - begin + 1 for begin, end in spans))
+    if len(spans) == 1 and spans[0] == (0, len(data)):
+        yield from _in_all(data, pattern)
+        return
+    some = b"".join([data[begin:end] for begin, end in spans])
+    behind = list(accumulate(end - begin for begin, end in spans))
     number = 0
     for place in _in_all(some, pattern):
         while behind[number] <= place:
             number += 1
-        begin, end = spans[number]
-        yield begin + place - (behind[number] - (end - begin + 1))
+        yield spans[number][1] + place - behind[number]
 
 
 def _matching(text: str, pattern: Pattern) -> Iterator[int]:

@@ -8,10 +8,12 @@ for an f-string; so braces that are no quantifier are escaped.
 
 import re
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from serena_central.core.errors import InvalidArguments
+from serena_central.files.page_index import DIGIT, Words, words_in
 
 if TYPE_CHECKING:
     import regex
@@ -30,11 +32,24 @@ _LOOKS_AROUND = re.compile(r"\(\?<?=")
 
 _PIECE = re.compile(
     r"(?P<quantifier>[*?+]|\{(?:\d+(?:,\d*)?|,\d*)\})|\[\^?\]?(?:\\.|[^]\\])*\]|(?P<open>\((?:\?:)?)|(?P<close>\))"
-    r"|\\(?P<escaped>[!-/:-@\[-`{-~])|\\.|(?P<literal>[^.^$\x00-\x1f\x7f-\U0010ffff])|.",
+    r"|(?P<digit>\\d)|\\(?P<escaped>[!-/:-@\[-`{-~])|\\.|(?P<literal>[^.^$\x00-\x1f\x7f-\U0010ffff])|.",
     re.DOTALL,
 )
 
+_IGNORING_CASE = "(?i)"
+
+_ANY_DIGIT = rb"(?:[0-9]|[\xc0-\xff][\x80-\xbf]+)"
+"""Or some other letter that is not ASCII's."""
+
 _ESCAPED = re.compile(r"\\([!-/:-@\[-`{-~])")
+
+_TIMES = re.compile(r"\{(\d+)(,?)")
+
+MOST_TIMES = 100
+"""A character is expected side by side: more tells nothing more."""
+
+TELLING_CHARS = 3
+"""Shorter texts stand in too many lines: with digits around them they stand in fewer."""
 
 _UNTOLD = re.compile(r"\(\?[^:]|\[\^?\[|\[:|\\[^\W_wWdDsSbBnrt]")
 """What makes a pattern too hard to say what each of its matches must contain: flags, named sets, codes."""
@@ -45,7 +60,8 @@ class Pattern:
     `looks_around`: a match that is found in the whole text may be none in its line alone.
 
     `needed`: alternatives, the texts of one of which all stand in each match; none if that can't be told. They are
-    ASCII. `literal`: the text that the pattern matches, if that is a single one.
+    ASCII. `literal`: the text that the pattern matches, if that is a single one. `around_digits`: for each alternative
+    an expression that finds something in each match; None where its needed texts tell more.
     """
 
     def __init__(self, source: str, *, dot_matches_newline: bool, deadline: float) -> None:
@@ -71,10 +87,25 @@ class Pattern:
         self._deadline = deadline
         self.sees_beyond = _SEES_BEYOND.search(source) is not None
         self.looks_around = _LOOKS_AROUND.search(source) is not None
-        self.needed = _needed(source)
+        self._ignores_case = source.startswith(_IGNORING_CASE)
+        self._runs = _runs(source.removeprefix(_IGNORING_CASE))
+        self.needed = () if self._ignores_case else _needed(self._runs)
         self.needed_bytes = tuple(tuple(one.encode() for one in texts) for texts in self.needed)
         literal = _ESCAPED.sub(r"\1", source)
         self.literal = literal if self.needed == ((literal,),) else None
+
+    @cached_property
+    def words(self) -> Words:
+        """What is needed, to be looked up in an index of words; empty where that can't tell."""
+        words = [[w for run in runs for w in words_in(run, any_case=self._ignores_case)] for runs in self._runs]
+        return words if all(words) else ()
+
+    @cached_property
+    def around_digits(self) -> Sequence[re.Pattern[bytes] | None]:
+        return [
+            _around_digits(runs) if max(map(len, texts)) < TELLING_CHARS else None
+            for runs, texts in zip(self._runs, self.needed, strict=False)
+        ]
 
     def search(self, text: str, start: int = 0, end: int | None = None) -> tuple[int, int] | None:
         """Start and end of the first match between `start` and `end`.
@@ -122,27 +153,57 @@ def _keep_or_escape(found: re.Match[str]) -> str:
     return found["kept"] or r"\{"
 
 
-def _needed(source: str) -> tuple[tuple[str, ...], ...]:
-    """For each alternative the runs of literal characters outside of all groups, which probably stands in the fewest
-    lines first; none at all if some alternative has no such run."""
+def _runs(source: str) -> list[list[str]]:
+    """For each alternative the characters that stand side by side in each match, outside of all groups; `DIGIT` for any
+    digit. Empty where that can't be told."""
     if _UNTOLD.search(source):
-        return ()
+        return []
     alternatives, depth = [[""]], 0
     for piece in _PIECE.finditer(source):
         runs = alternatives[-1]
         depth += (piece["open"] is not None) - (piece["close"] is not None)
-        character = piece["escaped"] or piece["literal"]
+        character = piece["escaped"] or piece["literal"] or (piece["digit"] and DIGIT)
         if depth or character is None:
-            if piece["quantifier"] not in (None, "+"):
-                runs[-1] = runs[-1][:-1]  # it may stand there no time
+            if _repeated(runs, piece["quantifier"]):
+                continue
             runs.append("")
         elif character == "|" and piece["literal"]:
             alternatives.append([""])
         else:
             runs[-1] += character
+    return [list(filter(None, runs)) for runs in alternatives]
+
+
+def _repeated(runs: list[str], quantifier: str | None) -> bool:
+    """Repeats the last character as often as it stands there at least; whether what follows stands side by side."""
+    if quantifier in (None, "+"):
+        return False
+    times = _TIMES.match(quantifier)
+    least = int(times[1]) if times else 0  # it may stand there no time
+    runs[-1] = runs[-1][:-1] + runs[-1][-1:] * min(least, MOST_TIMES)
+    return times is not None and not times[2] and 0 < least <= MOST_TIMES
+
+
+def _needed(runs: list[list[str]]) -> tuple[tuple[str, ...], ...]:
+    """For each alternative the texts that each match contains, which probably stands in the fewest lines first; none at
+    all if some alternative has no such text."""
     # Of equals the last: in `get_\w+_url` the end of a name tells more than its beginning.
-    found = tuple(tuple(sorted(filter(None, reversed(runs)), key=_rarity, reverse=True)) for runs in alternatives)
+    texts = [[text for run in reversed(some) for text in reversed(run.split(DIGIT)) if text] for some in runs]
+    found = tuple(tuple(sorted(some, key=_rarity, reverse=True)) for some in texts)
     return found if all(found) else ()
+
+
+def _around_digits(runs: Iterable[str]) -> re.Pattern[bytes] | None:
+    """Finds the longest run with digits and something else, by the first of the latter."""
+    run = max((one for one in runs if DIGIT in one and one.strip(DIGIT)), key=len, default=None)
+    if run is None:
+        return None
+    behind = run.lstrip(DIGIT)
+    text = behind.split(DIGIT)[0]
+    literal = re.escape(text.encode())
+    before = rb"(?<=[0-9\x80-\xff]%s)" % literal if behind != run else b""
+    after = (_ANY_DIGIT if one == DIGIT else re.escape(one.encode()) for one in behind[len(text) :])
+    return re.compile(literal + before + b"".join(after))
 
 
 def _rarity(run: str) -> int:

@@ -331,7 +331,7 @@ def _blocks(
             if not go_on(behind):
                 raise _TimeIsUp
             behind += block.text_count
-            yield from block.singly(needed) if found.one_by_one else (block,)
+            yield from block.singly(needed, found.pattern.words) if found.one_by_one else (block,)
     for number, path in enumerate(missing, behind):
         if not go_on(number):
             raise _TimeIsUp
@@ -388,7 +388,7 @@ class _Found:
         if self.one_by_one:
             self._add_with_context(block)
         else:
-            self._add(block, first_matches(block.data, self.pattern))
+            self._add(block, first_matches(block.data, self.pattern, block.spans(self.pattern.words)))
 
     def _add(self, block: Block, places: Iterable[int]) -> None:
         """The lines of matches; `places` are in order."""

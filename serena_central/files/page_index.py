@@ -1,0 +1,125 @@
+"""Tells on which pages of a text words can stand, by an index of less than a tenth of the text's size.
+
+A page is some kilobytes of whole lines. Letters, digits and `_` of ASCII that stand side by side are part of one word
+of a text, so that a page has them only if one of its words does: the index lists each distinct word, and behind it the
+pages that have it. Its words are in lower case, and each of their digits is a `0`: one index serves searches that
+ignore case, and those for any digit. It knows no files, and the text it was made of is the caller's.
+"""
+
+import re
+import string
+from array import array
+from collections.abc import Iterable, Sequence
+from itertools import chain
+
+PAGE_BYTES = 8_192
+"""At least: of smaller ones more words are the same."""
+
+MOST_PAGES = 128
+"""The number of a page is a byte that is part of no word."""
+
+DENSEST = 0.33
+"""Of a page's bytes that the index may take: it would take as much as the text itself of data in base64, or of a list
+of hashes. A page with more is searched each time. Django's take a tenth."""
+
+LEAST_CHARS = 3
+"""Of a part of a word that is looked up: fewer stand on nearly all pages."""
+
+DIGIT = "\0"
+"""Stands for any digit in a sequence of characters that is looked for."""
+
+Words = Sequence[Sequence[re.Pattern[bytes]]]
+"""Alternatives, the words of one of which a page must have: what `words_in` made of each."""
+
+_ASCII = bytes(range(128))
+_FOLDED = bytes(
+    ord("0")
+    if chr(byte) in string.digits
+    else ord(chr(byte).lower())
+    if chr(byte) in string.ascii_letters + "_"
+    else 32
+    for byte in range(256)
+)
+"""What each byte of a text becomes: anything between words is a space."""
+
+_WORD = re.compile(f"[0-9A-Za-z_{DIGIT}]+")
+
+_WORD_IN_ANY_CASE = re.compile(f"[0-9A-HJL-RT-Za-hjl-rt-z_{DIGIT}]+")
+"""Without I, K and S: some letter beyond ASCII is the same in another case."""
+
+
+def words_in(characters: str, *, any_case: bool = False) -> list[re.Pattern[bytes]]:
+    """The words, or parts of words, in a sequence of characters, as expressions over an index."""
+    found: list[re.Pattern[bytes]] = []
+    for part in (_WORD_IN_ANY_CASE if any_case else _WORD).finditer(characters):
+        begins = part.start() > 0 and not _WORD.match(characters, part.start() - 1)
+        ends = part.end() < len(characters) and not _WORD.match(characters, part.end())
+        if len(part[0]) >= LEAST_CHARS or (begins and ends):
+            word = part[0].replace(DIGIT, "0").encode().translate(_FOLDED)
+            # It starts with the word: an expression that starts with a literal is ten times quicker.
+            before = rb"(?<![0a-z_]%s)" % word if begins else b""
+            found.append(re.compile(word + before + (b"" if ends else rb"[0a-z_]*") + rb"([\x80-\xff]+)"))
+    return found
+
+
+class PageIndex:
+    """Of one text. `end`: of the part of it that is indexed, and `size_bytes`: what the index takes."""
+
+    def __init__(self, data: bytes) -> None:
+        """Takes 15 ms of CPU per megabyte. Each line of `data` ends with a line feed."""
+        import regex  # late, as in `files/pattern`
+
+        other_digit = regex.compile(r"\d")
+        size = max(PAGE_BYTES, -(-len(data) // MOST_PAGES))
+        pages_of: dict[bytes, bytes] = {}
+        unindexed = bytearray()
+        self._starts = array("Q")
+        start = 0
+        while start < len(data):
+            number = MOST_PAGES + len(self._starts)
+            self._starts.append(start)
+            end = data.find(b"\n", start + size) + 1 or len(data)
+            page = data[start:end]
+            start = end
+            words = set(page.translate(_FOLDED).split())
+            taken = len(words) + sum(map(len, words.difference(pages_of)))
+            # A pattern's `\d` finds other digits than ASCII's, too.
+            others = "" if page.isascii() else "".join(set(page.translate(None, _ASCII).decode("utf-8", "ignore")))
+            if taken > len(page) * DENSEST or other_digit.search(others):
+                unindexed.append(number)
+                continue
+            mark = bytes((number,))
+            for word in words:
+                pages_of[word] = pages_of.get(word, b"") + mark
+        self._entries = b"".join(chain.from_iterable(pages_of.items()))
+        self._unindexed = bytes(unindexed)
+        self.end = len(data)
+        self.size_bytes = len(self._entries) + self._starts.itemsize * len(self._starts)
+
+    def spans(self, wanted: Words) -> list[tuple[int, int]]:
+        """Begin and end of the pages that may have what is wanted, in order; neighbours are one."""
+        pages = set(self._unindexed)
+        for words in wanted:
+            pages |= self._having(words)
+        return self._joined(sorted(pages))
+
+    def _having(self, words: Iterable[re.Pattern[bytes]]) -> set[int]:
+        found: set[int] | None = None
+        for word in words:
+            pages = set(b"".join(word.findall(self._entries)))
+            found = pages if found is None else found & pages
+            if not found:
+                break
+        return found or set()
+
+    def _joined(self, pages: Iterable[int]) -> list[tuple[int, int]]:
+        spans: list[tuple[int, int]] = []
+        for page in pages:
+            number = page - MOST_PAGES
+            begin = self._starts[number]
+            end = self._starts[number + 1] if number + 1 < len(self._starts) else self.end
+            if spans and spans[-1][1] == begin:
+                spans[-1] = spans[-1][0], end
+            else:
+                spans.append((begin, end))
+        return spans
