@@ -85,7 +85,7 @@ def _is_gits(name: str) -> bool:
 
 def shown(path: str) -> str:
     """A path as answers show it: a byte that is not UTF-8 stands as `\\xe9`."""
-    return _NO_TEXT.sub(lambda found: f"\\x{ord(found[0]) - 0xDC00:02x}", path)
+    return path if path.isascii() else _NO_TEXT.sub(lambda found: f"\\x{ord(found[0]) - 0xDC00:02x}", path)
 
 
 def from_shown(root: Path, path: str) -> str:

@@ -76,6 +76,9 @@ INDEX_REST_S = 0.02
 """After each chunk, which takes some 20 ms of CPU: calls go on meanwhile."""
 
 
+NO_WORDS = Words()
+
+
 class Block(NamedTuple):
     """Texts one after the other, as `lines_of` makes them. `ends` are without the line feed that a text doesn't have
     itself. `wanted`: the numbers of those that are searched; None: all. `pages`: of the beginning of `data`."""
@@ -94,19 +97,19 @@ class Block(NamedTuple):
 
     def spans(self, words: Words) -> list[tuple[int, int]] | None:
         """Begin and end of the lines that can have all words of an alternative; None where that can't be told."""
-        if self.pages is None or not words:
+        if self.pages is None or not words.alternatives:
             return None
         spans = self.pages.spans(words)
         if self.pages.end < len(self.data):
             spans.append((self.pages.end, len(self.data)))
         return spans
 
-    def singly(self, needed: Sequence[Sequence[bytes]] = (), words: Words = ()) -> "Iterator[Block]":
+    def singly(self, needed: Sequence[Sequence[bytes]] = (), words: Words = NO_WORDS) -> "Iterator[Block]":
         """Each text that is searched in a block of its own; with `needed` (see `holds_needed`) and `words` those that
         hold them, on whichever lines."""
         numbers: Iterable[int] = range(len(self.paths)) if self.wanted is None else sorted(self.wanted)
-        if self.pages is not None and words:
-            having = {number for some in words for number in self._having(some)}
+        if self.pages is not None and words.alternatives:
+            having = {number for some in words.alternatives for number in self._having(some, words.any_case)}
             numbers = filter(having.__contains__, numbers)
         elif not holds_needed(self.data, needed):
             return
@@ -115,13 +118,13 @@ class Block(NamedTuple):
             if start < end and holds_needed(self.data, needed, start, end):
                 yield Block.of(self.paths[number], self.data[start:end])
 
-    def _having(self, words: Iterable[re.Pattern[bytes]]) -> set[int]:
+    def _having(self, words: Iterable[re.Pattern[bytes]], any_case: bool) -> set[int]:
         """The numbers of the texts that can have all of these words."""
         starts = self.starts
         having = [
             {
                 number
-                for begin, end in self.spans([[word]]) or ()
+                for begin, end in self.spans(Words([[word]], any_case)) or ()
                 for number in range(bisect_right(starts, begin) - 1, bisect_left(starts, end))
             }
             for word in words

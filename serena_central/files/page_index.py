@@ -2,8 +2,8 @@
 
 A page is some kilobytes of whole lines. Letters, digits and `_` of ASCII that stand side by side are part of one word
 of a text, so that a page has them only if one of its words does: the index lists each distinct word, and behind it the
-pages that have it. Its words are in lower case, and each of their digits is a `0`: one index serves searches that
-ignore case, and those for any digit. It knows no files, and the text it was made of is the caller's.
+pages that have it. Each digit in it is a `0`, so that searches for any digit are served, too. It knows no files, and
+the text it was made of is the caller's.
 """
 
 import re
@@ -11,6 +11,7 @@ import string
 from array import array
 from collections.abc import Iterable, Sequence
 from itertools import chain
+from typing import NamedTuple
 
 PAGE_BYTES = 8_192
 """At least: of smaller ones more words are the same."""
@@ -25,20 +26,16 @@ of hashes. A page with more is searched each time. Django's take a tenth."""
 LEAST_CHARS = 3
 """Of a part of a word that is looked up: fewer stand on nearly all pages."""
 
+FEW_PAGES = 16
+"""They are searched in the time that looking for one more word takes."""
+
 DIGIT = "\0"
 """Stands for any digit in a sequence of characters that is looked for."""
 
-Words = Sequence[Sequence[re.Pattern[bytes]]]
-"""Alternatives, the words of one of which a page must have: what `words_in` made of each."""
-
 _ASCII = bytes(range(128))
 _FOLDED = bytes(
-    ord("0")
-    if chr(byte) in string.digits
-    else ord(chr(byte).lower())
-    if chr(byte) in string.ascii_letters + "_"
-    else 32
-    for byte in range(256)
+    ord("0" if char in string.digits else char if char in string.ascii_letters + "_" else " ")
+    for char in map(chr, range(256))
 )
 """What each byte of a text becomes: anything between words is a space."""
 
@@ -46,6 +43,14 @@ _WORD = re.compile(f"[0-9A-Za-z_{DIGIT}]+")
 
 _WORD_IN_ANY_CASE = re.compile(f"[0-9A-HJL-RT-Za-hjl-rt-z_{DIGIT}]+")
 """Without I, K and S: some letter beyond ASCII is the same in another case."""
+
+
+class Words(NamedTuple):
+    """Alternatives, the words of one of which a page must have: what `words_in` made of each. In `any_case`, all are in
+    lower case."""
+
+    alternatives: Sequence[Sequence[re.Pattern[bytes]]] = ()
+    any_case: bool = False
 
 
 def words_in(characters: str, *, any_case: bool = False) -> list[re.Pattern[bytes]]:
@@ -56,9 +61,11 @@ def words_in(characters: str, *, any_case: bool = False) -> list[re.Pattern[byte
         ends = part.end() < len(characters) and not _WORD.match(characters, part.end())
         if len(part[0]) >= LEAST_CHARS or (begins and ends):
             word = part[0].replace(DIGIT, "0").encode().translate(_FOLDED)
+            if any_case:
+                word = word.lower()
             # It starts with the word: an expression that starts with a literal is ten times quicker.
-            before = rb"(?<![0a-z_]%s)" % word if begins else b""
-            found.append(re.compile(word + before + (b"" if ends else rb"[0a-z_]*") + rb"([\x80-\xff]+)"))
+            before = rb"(?<![0A-Za-z_]%s)" % word if begins else b""
+            found.append(re.compile(word + before + (b"" if ends else rb"[0A-Za-z_]*") + rb"([\x80-\xff]+)"))
     return found
 
 
@@ -98,19 +105,11 @@ class PageIndex:
 
     def spans(self, wanted: Words) -> list[tuple[int, int]]:
         """Begin and end of the pages that may have what is wanted, in order; neighbours are one."""
+        entries = self._entries.lower() if wanted.any_case else self._entries
         pages = set(self._unindexed)
-        for words in wanted:
-            pages |= self._having(words)
+        for words in wanted.alternatives:
+            pages |= _having(entries, words)
         return self._joined(sorted(pages))
-
-    def _having(self, words: Iterable[re.Pattern[bytes]]) -> set[int]:
-        found: set[int] | None = None
-        for word in words:
-            pages = set(b"".join(word.findall(self._entries)))
-            found = pages if found is None else found & pages
-            if not found:
-                break
-        return found or set()
 
     def _joined(self, pages: Iterable[int]) -> list[tuple[int, int]]:
         spans: list[tuple[int, int]] = []
@@ -123,3 +122,13 @@ class PageIndex:
             else:
                 spans.append((begin, end))
         return spans
+
+
+def _having(entries: bytes, words: Iterable[re.Pattern[bytes]]) -> set[int]:
+    found: set[int] | None = None
+    for word in words:
+        pages = set(b"".join(word.findall(entries)))
+        found = pages if found is None else found & pages
+        if len(found) <= FEW_PAGES:
+            break
+    return found or set()

@@ -96,9 +96,12 @@ class Pattern:
 
     @cached_property
     def words(self) -> Words:
-        """What is needed, to be looked up in an index of words; empty where that can't tell."""
+        """What is needed, to be looked up in an index of words; nothing where that can't tell."""
         words = [[w for run in runs for w in words_in(run, any_case=self._ignores_case)] for runs in self._runs]
-        return words if all(words) else ()
+        if not all(words):
+            return Words()
+        longest_first = [sorted(some, key=lambda word: len(word.pattern), reverse=True) for some in words]
+        return Words(longest_first, self._ignores_case)
 
     @cached_property
     def around_digits(self) -> Sequence[re.Pattern[bytes] | None]:

@@ -392,23 +392,29 @@ class _Found:
 
     def _add(self, block: Block, places: Iterable[int]) -> None:
         """The lines of matches; `places` are in order."""
-        data, starts, result = block.data, block.starts, self.result
+        data, starts, result, room = block.data, block.starts, self.result, self.room
+        find, rfind = data.find, data.rfind  # thousands of matches
         behind, lines, is_wanted = 0, list[int](), True
-        for place in places:
-            if place >= behind:
-                number = bisect_right(starts, place) - 1
-                behind = starts[number + 1] if number + 1 < len(starts) else len(data)
-                lines = list[int]()
-                is_wanted = block.wanted is None or number in block.wanted
-                if is_wanted:
-                    result.hits[block.paths[number]] = MatchingLines(data, starts[number], lines)
-            if not is_wanted:
-                continue
-            lines.append(place)
-            result.matches += 1
-            self.room -= min(data.find(b"\n", place) - data.rfind(b"\n", 0, place), MAX_LINE_CHARS) + MARK_CHARS
-            if self.room <= 0:
-                break
+        try:
+            for place in places:
+                if place >= behind:
+                    result.matches += len(lines)
+                    number = bisect_right(starts, place) - 1
+                    behind = starts[number + 1] if number + 1 < len(starts) else len(data)
+                    lines = list[int]()
+                    is_wanted = block.wanted is None or number in block.wanted
+                    if is_wanted:
+                        result.hits[block.paths[number]] = MatchingLines(data, starts[number], lines)
+                if not is_wanted:
+                    continue
+                lines.append(place)
+                length = find(b"\n", place) - rfind(b"\n", 0, place)
+                room -= (length if length < MAX_LINE_CHARS else MAX_LINE_CHARS) + MARK_CHARS
+                if room <= 0:
+                    break
+        finally:  # what was found before a deadline counts
+            result.matches += len(lines)
+            self.room = room
         if lines and len(block.paths) == 1:
             # Nothing but the answer would keep this text: the lines of a large one lie in 100 MB of them.
             result.hits[block.paths[0]] = list(result.hits[block.paths[0]])

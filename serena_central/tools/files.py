@@ -27,6 +27,9 @@ from serena_central.tools.context import ToolCall
 from serena_central.tools.notes import note_ignored, note_names
 from serena_central.tools.symbol_answers import NAME_CHARS, ReadSet, per_file
 
+QUOTES_CHARS = 3
+"""What stands around each string of a list, at least: `"",`."""
+
 _HAS_LINE_BREAK = re.compile(r"\n|\\n|\\r|\[\\s\\S\]|\[\\S\\s\]")
 
 BRIEF_CHARS = 200
@@ -238,9 +241,11 @@ async def search_for_pattern(
         selects = _selecting(paths_include_glob, paths_exclude_glob)
         if not [path async for path in paced(paths) if selects(path)]:
             call.note(f"Nothing was searched: of {counted(len(paths), 'file')} the globs select none.")
-    total = sum(map(len, hits.values()))
+    counts = {path: len(some) for path, some in hits.items()}
+    total = sum(counts.values())
     window = call.page.window(total, NAME_CHARS)
-    lines = await anyio.to_thread.run_sync(lambda: list(_between(hits, window.start, window.stop)))
+    lines = await anyio.to_thread.run_sync(_filling, hits, window, call.page.chars)
+    window = range(window.start, window.start + len(lines))
 
     def within(first: int, last: int) -> list[tuple[str, str]]:
         return lines[first - window.start : last - window.start]
@@ -253,8 +258,20 @@ async def search_for_pattern(
         build=lambda first, last: per_file(within(first, last)),
         brief=lambda first, last: per_file((path, line[:BRIEF_CHARS]) for path, line in within(first, last)),
         narrow="Pass relative_path, paths_include_glob or a stricter pattern.",
-        per_file={path: len(some) for path, some in hits.items()},
+        per_file=counts,
     )
+
+
+def _filling(hits: Mapping[str, Sequence[str]], window: range, chars: int) -> list[tuple[str, str]]:
+    """Path and text of the lines in the window, as far as an answer of so many characters can show them: the last is
+    one too many."""
+    lines: list[tuple[str, str]] = []
+    for path, line in _between(hits, window.start, window.stop):
+        lines.append((path, line))
+        chars -= len(line) + QUOTES_CHARS
+        if chars < 0:
+            break
+    return lines
 
 
 def _between(hits: Mapping[str, Sequence[str]], first: int, last: int) -> Iterator[tuple[str, str]]:

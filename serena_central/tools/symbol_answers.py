@@ -357,8 +357,11 @@ async def _view(call: "ToolCall", target: Project, hit: Hit, *, body: bool, info
 def per_file(entries: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
     """Path → what belongs to it."""
     grouped: dict[str, list[str]] = {}
+    of, belonging = None, list[str]()
     for path, entry in entries:
-        grouped.setdefault(path, []).append(entry)
+        if path != of:  # most come one file after the other
+            of, belonging = path, grouped.setdefault(path, [])
+        belonging.append(entry)
     return grouped
 
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from serena_central.core.errors import InvalidArguments
 from serena_central.files.corpus import Corpora, Corpus, lines_of
-from serena_central.files.page_index import PageIndex, words_in
+from serena_central.files.page_index import PageIndex, Words, words_in
 from serena_central.files.pattern import Pattern
 from serena_central.files.search import SearchRequest, SearchResult, Source, search
 from serena_central.files.stamp import RACY_NS, Stamp
@@ -186,7 +186,7 @@ def test_each_line_that_matches_is_on_a_page_with_the_words_of_the_pattern(text:
         patch.setattr("serena_central.files.page_index.PAGE_BYTES", 1)
         patch.setattr("serena_central.files.page_index.DENSEST", 100)
         index = PageIndex(data)
-    if not pattern.words:
+    if not pattern.words.alternatives:
         return
     spans = index.spans(pattern.words)
     begin = 0
@@ -219,7 +219,7 @@ def test_what_has_few_equal_words_is_not_indexed_and_always_searched() -> None:
     hashes = b"".join(b"%032x\n" % (number * 0x9E3779B97F4A7C15F39CC0605CEDC835 % 2**128) for number in range(1000))
     index = PageIndex(plain + hashes)
     assert index.size_bytes < len(plain + hashes) / 3
-    found = index.spans([words_in("nowhere")])
+    found = index.spans(Words([words_in("nowhere")]))
     assert sum(end - begin for begin, end in found) >= len(hashes)
     assert not any(begin < len(plain) - 10_000 for begin, _ in found)
 
