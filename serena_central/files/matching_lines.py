@@ -96,7 +96,10 @@ def _lines_with(data: bytes, span: Span, needed: Sequence[bytes]) -> Iterator[Sp
     start, stop = span
     while (found := data.find(rarest, start, stop)) >= 0:
         begin, end = data.rfind(b"\n", 0, found) + 1, data.find(b"\n", found)
-        if all(data.find(other, begin, end) >= 0 for other in others):
+        for other in others:
+            if data.find(other, begin, end) < 0:
+                break
+        else:
             yield begin, end + 1
         start = end
 

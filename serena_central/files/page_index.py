@@ -23,10 +23,16 @@ DENSEST = 0.33
 """Of a page's bytes that the index may take: it would take as much as the text itself of data in base64, or of a list
 of hashes. A page with more is searched each time. Django's take a tenth."""
 
+LONGEST_PAGE = 100_000
+"""Bytes. A line that is longer (minified code, data) is searched each time: it may be a million words at once."""
+
 LEAST_CHARS = 3
 """Of a part of a word that is looked up: fewer stand on nearly all pages."""
 
-FEW_PAGES = 16
+MOST_WORDS = 8
+"""They tell enough of one alternative."""
+
+FEW_PAGES = 32
 """They are searched in the time that looking for one more word takes."""
 
 DIGIT = "\0"
@@ -53,20 +59,25 @@ class Words(NamedTuple):
     any_case: bool = False
 
 
-def words_in(characters: str, *, any_case: bool = False) -> list[re.Pattern[bytes]]:
-    """The words, or parts of words, in a sequence of characters, as expressions over an index."""
-    found: list[re.Pattern[bytes]] = []
-    for part in (_WORD_IN_ANY_CASE if any_case else _WORD).finditer(characters):
-        begins = part.start() > 0 and not _WORD.match(characters, part.start() - 1)
-        ends = part.end() < len(characters) and not _WORD.match(characters, part.end())
-        if len(part[0]) >= LEAST_CHARS or (begins and ends):
-            word = part[0].replace(DIGIT, "0").encode().translate(_FOLDED)
-            if any_case:
-                word = word.lower()
-            # It starts with the word: an expression that starts with a literal is ten times quicker.
-            before = rb"(?<![0A-Za-z_]%s)" % word if begins else b""
-            found.append(re.compile(word + before + (b"" if ends else rb"[0A-Za-z_]*") + rb"([\x80-\xff]+)"))
-    return found
+def words_in(runs: Iterable[str], *, any_case: bool = False) -> list[re.Pattern[bytes]]:
+    """The longest words, or parts of words, in what stands side by side, as expressions over an index."""
+    parts = [part for run in runs for part in (_WORD_IN_ANY_CASE if any_case else _WORD).finditer(run)]
+    parts.sort(key=lambda part: part.start() - part.end())
+    found = (_looked_up(part, any_case=any_case) for part in parts[:MOST_WORDS])
+    return [expression for expression in found if expression is not None]
+
+
+def _looked_up(part: re.Match[str], *, any_case: bool) -> re.Pattern[bytes] | None:
+    begins = part.start() > 0 and not _WORD.match(part.string, part.start() - 1)
+    ends = part.end() < len(part.string) and not _WORD.match(part.string, part.end())
+    if len(part[0]) < LEAST_CHARS and not (begins and ends):
+        return None
+    word = part[0].replace(DIGIT, "0").encode().translate(_FOLDED)
+    if any_case:
+        word = word.lower()
+    # It starts with the word: an expression that starts with a literal is ten times quicker.
+    before = rb"(?<![0A-Za-z_]%s)" % word if begins else b""
+    return re.compile(word + before + (b"" if ends else rb"[0A-Za-z_]*") + rb"([\x80-\xff]+)")
 
 
 class PageIndex:
@@ -88,6 +99,9 @@ class PageIndex:
             end = data.find(b"\n", start + size) + 1 or len(data)
             page = data[start:end]
             start = end
+            if len(page) > LONGEST_PAGE:
+                unindexed.append(number)
+                continue
             words = set(page.translate(_FOLDED).split())
             taken = len(words) + sum(map(len, words.difference(pages_of)))
             # A pattern's `\d` finds other digits than ASCII's, too.

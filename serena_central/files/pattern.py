@@ -31,14 +31,14 @@ _LOOKS_AROUND = re.compile(r"\(\?<?=")
 """What may let a pattern match in the whole text where it does not in the line alone, although the match lies in it."""
 
 _PIECE = re.compile(
-    r"(?P<quantifier>[*?+]|\{(?:\d+(?:,\d*)?|,\d*)\})|\[\^?\]?(?:\\.|[^]\\])*\]|(?P<open>\((?:\?:)?)|(?P<close>\))"
-    r"|(?P<digit>\\d)|\\(?P<escaped>[!-/:-@\[-`{-~])|\\.|(?P<literal>[^.^$\x00-\x1f\x7f-\U0010ffff])|.",
+    r"(?P<quantifier>[*?+]|\{(?:\d+(?:,\d*)?|,\d*)\})|(?P<digit>\\d|\[0-9\])|\[\^?\]?(?:\\.|[^]\\])*\]"
+    r"|(?P<open>\((?:\?:)?)|(?P<close>\))|\\(?P<escaped>[!-/:-@\[-`{-~])|\\.|(?P<literal>[^.^$\x00-\x1f\x7f-\U0010ffff])|.",
     re.DOTALL,
 )
 
 _IGNORING_CASE = "(?i)"
 
-_ANY_DIGIT = rb"(?:[0-9]|[\xc0-\xff][\x80-\xbf]+)"
+_ANY_DIGIT = rb"(?:[0-9]|[\xc0-\xff][\x80-\xbf]{1,3})"
 """Or some other letter that is not ASCII's."""
 
 _ESCAPED = re.compile(r"\\([!-/:-@\[-`{-~])")
@@ -47,6 +47,9 @@ _TIMES = re.compile(r"\{(\d+)(,?)")
 
 MOST_TIMES = 100
 """A character is expected side by side: more tells nothing more."""
+
+MOST_ALTERNATIVES = 50
+"""Each is looked for by itself: of more, the whole text is matched as quickly."""
 
 TELLING_CHARS = 3
 """Shorter texts stand in too many lines: with digits around them they stand in fewer."""
@@ -97,16 +100,16 @@ class Pattern:
     @cached_property
     def words(self) -> Words:
         """What is needed, to be looked up in an index of words; nothing where that can't tell."""
-        words = [[w for run in runs for w in words_in(run, any_case=self._ignores_case)] for runs in self._runs]
-        if not all(words):
+        if len(self._runs) > MOST_ALTERNATIVES:
             return Words()
-        longest_first = [sorted(some, key=lambda word: len(word.pattern), reverse=True) for some in words]
-        return Words(longest_first, self._ignores_case)
+        words = [words_in(runs, any_case=self._ignores_case) for runs in self._runs]
+        return Words(words, self._ignores_case) if all(words) else Words()
 
     @cached_property
     def around_digits(self) -> Sequence[re.Pattern[bytes] | None]:
+        few = len(self._runs) <= MOST_ALTERNATIVES
         return [
-            _around_digits(runs) if max(map(len, texts)) < TELLING_CHARS else None
+            _around_digits(runs) if few and max(map(len, texts)) < TELLING_CHARS else None
             for runs, texts in zip(self._runs, self.needed, strict=False)
         ]
 

@@ -27,6 +27,7 @@ def pattern(source: str) -> Pattern:
         (r"yx{2,}long", "long and yxx"),
         (r"yx{0}long", "long and y"),
         (r"y\dlong", "long and y"),
+        (r"y[0-9]{2}long", "long and y"),
         (r"f\(x\)\.go", "f(x).go"),
         (r"one|another", "one or another"),
         (r"one|", ""),
