@@ -46,7 +46,7 @@ _ESCAPED = re.compile(r"\\([!-/:-@\[-`{-~])")
 _TIMES = re.compile(r"\{(\d+)(,?)")
 
 MOST_TIMES = 100
-"""A character is expected side by side: more tells nothing more."""
+"""As often a repeated character is looked for: more of them tell nothing more."""
 
 MOST_ALTERNATIVES = 50
 """Each is looked for by itself: of more, the whole text is matched as quickly."""

@@ -304,3 +304,38 @@ def test_indexes_go_with_their_texts_and_leave_room_for_others(tmp_path: Path, m
         (tmp_path / name).write_text(f"others of {name}\n")
     read_all(corpus, tmp_path)
     assert corpora.size_bytes == len("others of a\n" * 2)
+
+
+@pytest.mark.usefixtures("aged")
+@pytest.mark.parametrize("meanwhile", ["a file is added", "its files change", "all is dropped"])
+def test_a_chunk_that_changes_while_it_is_indexed_is_counted_and_searched_as_it_is_then(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, meanwhile: str
+) -> None:
+    monkeypatch.setattr("serena_central.files.corpus.LEAST_INDEXED", 1)
+    (tmp_path / "first").write_text("old words\n" * 100)
+    corpora = Corpora()
+    corpus = corpora.of(tmp_path)
+    read_all(corpus, tmp_path)
+
+    def change(_size: int) -> bool:
+        if meanwhile == "all is dropped":
+            corpus.clear()
+        else:
+            (tmp_path / ("second" if meanwhile == "a file is added" else "first")).write_text("new words\n" * 50)
+            read_all(corpus, tmp_path)
+        return True
+
+    assert corpus.index_more(change)
+    kept = 0 if meanwhile == "all is dropped" else sum(path.stat().st_size for path in tmp_path.iterdir())
+    stamps = stamps_of(tmp_path)
+    blocks, _ = corpus.blocks(list(stamps), stamps, lambda _: False)
+    indexes = [block.pages for block in blocks if block.pages is not None]
+    assert len(indexes) == (meanwhile == "a file is added")
+    assert corpora.size_bytes == kept + sum(index.size_bytes for index in indexes)
+
+    async def compare() -> None:
+        for pattern in ("old", "new", "words", "none"):
+            read, found = await both(tmp_path, corpora, pattern)
+            assert found == read
+
+    anyio.run(compare)
