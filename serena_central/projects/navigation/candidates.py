@@ -28,6 +28,12 @@ from serena_central.symbols.syntax.messages import Kind
 MOST_TOKENS = 400_000
 """Comments and strings of all texts together whose places are remembered: 3 MB, twice as many as Django has."""
 
+MOST_PLACES = 10_000
+"""Places of names that are remembered, of all texts together: 4 MB."""
+
+NAMES_KEPT = 64
+"""Names of which the files are remembered that may hold them."""
+
 
 class Candidate(msgspec.Struct, frozen=True, gc=False):
     """A place of a name, and what it stands in, if that can be told without a parser. Nothing that the garbage
@@ -41,6 +47,15 @@ Candidates = Mapping[str, Sequence[Candidate]]
 """Root-relative path → places, files near to the symbol's definition first."""
 
 
+class _Served(NamedTuple):
+    """The files that one server reads, and the others."""
+
+    same: list[str]
+    others: list[str]
+    holders: Lru[str, Sequence[str]]
+    """Name → those of the same that may hold it."""
+
+
 class CandidateSearch:
     """Finds candidates in one project. Belongs to the event loop's thread; callers passed the barrier."""
 
@@ -49,55 +64,60 @@ class CandidateSearch:
         self._tree = tree
         self._languages = languages
         self._vocabulary = Vocabulary(root, languages.encoding)
-        self._served: dict[str | None, tuple[list[str], list[str]]] = {}
-        """Server → the files that it reads, and the others."""
+        self._served: dict[str | None, _Served] = {}
         self._served_after = languages.changes
         """That is as of so many changes."""
-        self._tokens = RecentTokens()
+        self._places = RecentPlaces()
 
     async def places_of(self, hit: Hit) -> Candidates:
         """Every place of the name of `hit` as a whole word, its definition included; none for an operator's."""
         name = hit.symbol.name
         if not re.search(r"\w", name):
             return {}
-        same, _ = await self._files_by_server(hit.path)
-        folder = hit.path.rpartition("/")[0]
         ignore_case = ignores_case(self._languages.language_of(hit.path), hit.symbol.kind)
-        holders = list(same) if ignore_case else await self._vocabulary.holding(self._tree.files, same, name)
+        served = await self._files_by_server(hit.path)
+        holders = list(served.same if ignore_case else await self._holding(served, name))
+        folder = hit.path.rpartition("/")[0]
         holders.sort(key=lambda path: (path != hit.path, path.rpartition("/")[0] != folder, path))
         return await anyio.to_thread.run_sync(self._read, holders, name, ignore_case, abandon_on_cancel=True)
 
     async def files_elsewhere(self, hit: Hit) -> list[str]:
         """Files that another language server, or none, reads, and that hold the name of `hit` as a word."""
-        _, others = await self._files_by_server(hit.path)
+        others = (await self._files_by_server(hit.path)).others
         maybe = await self._vocabulary.holding(self._tree.files, others, hit.symbol.name)
         return sorted(
             (await find_containing(self._root, maybe, hit.symbol.name, encoding=self._languages.encoding)).files
         )
 
+    async def _holding(self, served: "_Served", name: str) -> Sequence[str]:
+        """Those of the files that a server reads that may hold a name."""
+        holders = served.holders.get(name)
+        if holders is None:
+            holders = served.holders[name] = await self._vocabulary.holding(self._tree.files, served.same, name)
+        return holders
+
     async def holding(self, paths: Collection[str], name: str) -> list[str]:
         """Those of some files that may hold a name as a word."""
         return await self._vocabulary.holding(self._tree.files, paths, name)
 
-    async def _files_by_server(self, path: str) -> tuple[list[str], list[str]]:
-        """The files that the server for `path` reads, and the others."""
+    async def _files_by_server(self, path: str) -> "_Served":
+        """Of the server for `path`."""
         if self._served_after != self._languages.changes:
             self._served, self._served_after = {}, self._languages.changes
         spec = self._languages.spec_for(path)
         key = None if spec is None else spec.name
         known = self._served.get(key)
         if known is None:
-            known = list[str](), list[str]()
-            served = self._served
+            known, served = _Served([], [], Lru(NAMES_KEPT)), self._served
             async for other in paced(list(self._tree.files)):
-                known[self._languages.spec_for(other) is not spec].append(other)
+                (known.same if self._languages.spec_for(other) is spec else known.others).append(other)
             served[key] = known  # nobody's any more, if files have changed meanwhile
         return known
 
     def _read(self, holders: Iterable[str], name: str, ignore_case: bool) -> Candidates:
         """Runs in a thread. Files that may hold the name and don't are not worth finding their lines; those whose text
         is at hand are searched as they are."""
-        found: dict[str, list[Candidate]] = {}
+        found: dict[str, Sequence[Candidate]] = {}
         word, encoding = whole_word(name, ignore_case=ignore_case), self._languages.encoding
         files = {path: self._root / path for path in holders}
         others = [path for path, file in files.items() if not self._languages.holds_text(file)]
@@ -110,15 +130,38 @@ class CandidateSearch:
                 read = self._languages.read(file)
             except PathError:
                 continue
-            if places := self._candidates(read, word, self._languages.selection.identifier(path)):
+            if places := self._places.of(self._languages.selection.identifier(path), read, word):
                 found[path] = places
         return found
 
-    def _candidates(self, read: FileText, word: re.Pattern[str], identifier: str) -> list[Candidate]:
+
+class RecentPlaces:
+    """Of names in texts by their content: finding them takes as long as reading the files, and who asks about a symbol
+    asks again. May be used in any thread."""
+
+    def __init__(self, most: int = MOST_PLACES) -> None:
+        self._known: Lru[tuple[str, str, re.Pattern[str]], Sequence[Candidate]] = Lru(
+            max_size=most, size_of=lambda places: 1 + len(places)
+        )
+        self._tokens = RecentTokens()
+        self._lock = threading.Lock()
+
+    def of(self, identifier: str, read: FileText, word: re.Pattern[str]) -> Sequence[Candidate]:
+        """Where a word stands in a text in the language of an LSP identifier."""
+        key = identifier, read.digest, word
+        with self._lock:
+            if key in self._known:
+                return self._known[key]
+        found = self._find(identifier, read, word)
+        with self._lock:
+            self._known[key] = found
+        return found
+
+    def _find(self, identifier: str, read: FileText, word: re.Pattern[str]) -> Sequence[Candidate]:
         text = read.text
         spans = [match.span() for match in word.finditer(text.content)]
         if not spans:
-            return []
+            return ()
         told = kinds(text.content, self._tokens.of(identifier, read), [start for start, _ in spans])
         return [
             Candidate(Range(text.position(start), text.position(end)), kind)

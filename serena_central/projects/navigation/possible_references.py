@@ -17,11 +17,14 @@ import anyio
 import msgspec
 
 from serena_central.core.errors import LanguageServerError, PathError
+from serena_central.core.lru import Lru
 from serena_central.core.pacing import paced
 from serena_central.core.text import Position, Range
+from serena_central.files.stamp import Stamp
 from serena_central.files.tree import FileTree
 from serena_central.lsp.answers import Location
 from serena_central.lsp.client import LanguageServer
+from serena_central.lsp.readiness import noting_gaps
 from serena_central.projects.languages.project_languages import ProjectLanguages
 from serena_central.projects.navigation.candidates import Candidate, Candidates, CandidateSearch
 from serena_central.projects.navigation.same_hierarchy import SameHierarchy
@@ -37,6 +40,9 @@ PLACES_AT_ONCE = 16
 
 FILES_AT_ONCE = 20
 """Files that are parsed before their places are asked about."""
+
+KEPT_PLACES = 2_000
+"""Of which it is remembered where they lead, until something changes: some 500 KB."""
 
 MOST_FILES = 100
 """Files that are parsed to list places of a name without a language server."""
@@ -105,8 +111,11 @@ class Possible:
     def __init__(self, root: Path, tree: FileTree, index: SymbolIndex, languages: ProjectLanguages) -> None:
         self._root = root
         self._index = index
+        self._tree = tree
         self._languages = languages
         self._search = CandidateSearch(root, tree, languages)
+        self._leads: Lru[PlaceInCode, tuple[int, Sequence[Location]]] = Lru(KEPT_PLACES)
+        """Place → of how many changes that was true, and where it leads."""
 
     async def candidates(self, hit: Hit) -> Candidates:
         """Every place of the name of `hit`; may be asked for while the server is asked for the references."""
@@ -236,7 +245,9 @@ class Possible:
 
     async def _ask(self, places: Sequence[PlaceInCode], answers: dict[PlaceInCode, Sequence[Location] | None]) -> None:
         """Place → its definitions; None if unknown. Fills `answers` until it is cancelled."""
-        for _, group in groupby(places, key=lambda place: self._languages.workplace_of(place.path)):
+        answers |= self._known(places)
+        unknown = [place for place in places if place not in answers]
+        for _, group in groupby(unknown, key=lambda place: self._languages.workplace_of(place.path)):
             batch = list(group)
             try:
                 await self._languages.ask(batch[0].path, partial(self._ask_server, batch, answers))
@@ -252,13 +263,17 @@ class Possible:
         todo = groupby((place for place in places if place not in answers), key=lambda place: place.path)
         queue = iter([(path, some) for path, group in todo for some in _pieces(list(group))])
         failures: list[LanguageServerError] = []
-        await server.ready()
+        is_unready = await server.ready() is not None
 
         async def worker() -> None:
             for path, some in queue:
+                changes = self._languages.changes
                 try:
-                    found = await server.definitions(self._root / path, [place.range.start for place in some])
+                    with noting_gaps() as lacks:
+                        found = await server.definitions(self._root / path, [place.range.start for place in some])
                     answers.update(zip(some, found, strict=True))
+                    if not is_unready and lacks() is None:
+                        self._remember(changes, zip(some, found, strict=True))
                 except PathError:
                     answers.update(dict.fromkeys(some))
                 except LanguageServerError as error:
@@ -271,6 +286,29 @@ class Possible:
                 tasks.start_soon(worker)
         if failures:
             raise failures[0]
+
+    def _known(self, places: Iterable[PlaceInCode]) -> dict[PlaceInCode, Sequence[Location]]:
+        """Where places lead of which the server has said so since the last change."""
+        known: dict[PlaceInCode, Sequence[Location]] = {}
+        for path, group in groupby(places, key=lambda place: place.path):
+            lead = {place: self._leads.get(place) for place in group}
+            true = {place: told[1] for place, told in lead.items() if told and told[0] == self._languages.changes}
+            if true and self._is_as_seen(path):
+                known |= true
+        return known
+
+    def _is_as_seen(self, path: str) -> bool:
+        """Whether a file is what the tree has seen: a write through a hard link is not heard of."""
+        try:
+            return Stamp.of((self._root / path).stat()) == self._tree.files.get(path)
+        except OSError:
+            return False
+
+    def _remember(self, changes: int, leads: Iterable[tuple[PlaceInCode, Sequence[Location] | None]]) -> None:
+        """`changes`: of the project, before the server was asked."""
+        for place, locations in leads:
+            if locations is not None:
+                self._leads[place] = changes, locations
 
     async def _judge(
         self,

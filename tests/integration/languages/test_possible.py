@@ -1,11 +1,14 @@
 """What the language server does not list is not taken for unused: references that it can't see, in real Python code."""
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from serena_central.core.text import Position
+from serena_central.lsp.answers import Location
+from serena_central.lsp.client import LanguageServer
 from tests.support.languages import Asker, asker
 
 pytestmark = pytest.mark.anyio
@@ -124,6 +127,55 @@ async def test_a_call_that_the_server_can_not_resolve_is_a_possible_reference(
     assert place in refused["content"][0]["text"]
     assert "Pass force=true" in refused["content"][0]["text"]
     assert (python.root / "query.py").read_text() == QUERY
+
+
+async def test_where_a_place_leads_is_asked_again_when_something_has_changed(
+    python: Asker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not while nothing has: an agent that asks twice, or renames what it asked about, waits once."""
+    asked: list[str] = []
+    definitions = LanguageServer.definitions
+
+    async def counted(server: LanguageServer, path: Path, positions: Sequence[Position]) -> list[list[Location] | None]:
+        asked.append(path.name)
+        return await definitions(server, path, positions)
+
+    monkeypatch.setattr(LanguageServer, "definitions", counted)
+    named = {"name_path": "Query/select_rows"}
+    first = await texts(python, "find_referencing_symbols", **named)
+    assert asked == ["uses.py"]
+    assert await texts(python, "find_referencing_symbols", **named) == first
+    assert asked == ["uses.py"]
+
+    # Whatever has changed, in whichever file.
+    (python.root / "query.py").write_text(QUERY.replace("def get(key)", "def get(key, default=None)"))
+    assert await texts(python, "find_referencing_symbols", **named) == first
+    assert asked == ["uses.py", "uses.py"]
+    (python.root / "uses.py").write_text(USES.replace("unannotated(query)", "unannotated(query: Query)"))
+    answer, *_ = await texts(python, "find_referencing_symbols", **named)
+    assert '"name_path":"unannotated"' in answer
+
+
+async def test_a_place_in_a_file_that_changed_unheard_is_asked_about_again(
+    python: Asker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A write through a hard link is reported to nobody."""
+    hidden = python.root.parent / "hidden.py"
+    hidden.hardlink_to(python.root / "uses.py")
+    named = {"name_path": "Query/select_rows"}
+    _, note = await texts(python, "find_referencing_symbols", **named)
+    assert "uses.py:5 in unannotated" in note
+    asked: list[Path] = []
+    definitions = LanguageServer.definitions
+
+    async def counted(server: LanguageServer, path: Path, positions: Sequence[Position]) -> list[list[Location] | None]:
+        asked.append(path)
+        return await definitions(server, path, positions)
+
+    monkeypatch.setattr(LanguageServer, "definitions", counted)
+    hidden.write_text(f"{USES}# written\n")
+    await texts(python, "find_referencing_symbols", **named)
+    assert asked == [python.root / "uses.py"]
 
 
 async def test_a_name_that_built_in_types_have_says_so(python: Asker) -> None:

@@ -2,8 +2,9 @@
 
 from pathlib import Path
 
+from serena_central.core.text import whole_word
 from serena_central.files.text import FileText, read_text
-from serena_central.projects.navigation.candidates import RecentTokens
+from serena_central.projects.navigation.candidates import RecentPlaces, RecentTokens
 from serena_central.symbols.syntax.lexical import kinds
 
 
@@ -37,3 +38,24 @@ def test_a_text_with_more_tokens_than_are_kept_is_told_all_the_same(tmp_path: Pa
     read = written(tmp_path / "a.py", "'a' + 'b' + 'name'")
     for _ in range(2):
         assert kinds(read.text.content, known.of("python", read), [13]) == ["string"]
+
+
+def test_places_belong_to_the_content_the_language_and_the_word(tmp_path: Path) -> None:
+    known, path = RecentPlaces(), tmp_path / "a.py"
+    word, other = whole_word("name"), whole_word("NAME", ignore_case=True)
+    read = written(path, "name = 'name'")
+    first = known.of("python", read, word)
+    assert [(one.range.start.column, one.kind) for one in first] == [(0, "code"), (8, "string")]
+    assert known.of("python", read_text(path), word) is first
+    assert [one.kind for one in known.of("rust", read, word)] == [None, None]
+    assert known.of("python", written(path, "names = 1"), word) == ()
+    assert [one.range.start.column for one in known.of("python", written(path, "x.Name"), other)] == [2]
+    assert known.of("python", read, word) is first
+
+
+def test_of_a_name_with_more_places_than_are_kept_all_are_found_again(tmp_path: Path) -> None:
+    known, word = RecentPlaces(most=2), whole_word("name")
+    read = written(tmp_path / "a.py", "name + name + name")
+    first = known.of("python", read, word)
+    assert known.of("python", read, word) == first
+    assert known.of("python", read, word) is not first
