@@ -83,6 +83,8 @@ class Placing(Protocol):
 class ClusterFront:
     """Carries out tool runs by project hosts. Belongs to the event loop's thread."""
 
+    writes_here = False
+
     def __init__(self, services: Services, local: ToolHost, directory: Placing) -> None:
         self._services = services
         self._local = local

@@ -33,6 +33,8 @@ class Wire(Protocol):
 class RemoteHost:
     """Has tools run by one project host."""
 
+    writes_here = False
+
     def __init__(
         self,
         wire: Wire,

@@ -7,8 +7,9 @@ later is rolled back. `Applier.open` does the same for what a crash left. It kno
 
 import logging
 import os
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Awaitable, Callable, Generator, Sequence
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple, Protocol
@@ -36,6 +37,20 @@ logger = logging.getLogger(__name__)
 
 WRITERS = 4
 """Operations that write at the same time."""
+
+
+_first: ContextVar[Callable[[], Awaitable[object]] | None] = ContextVar("first", default=None)
+
+
+@contextmanager
+def writing_after(first: Callable[[], Awaitable[object]]) -> Generator[None]:
+    """Operations of this task begin when `first` is done: what must be known of them after a kill. It is waited for
+    under the cancellation shield of an edit: it has a bound of its own."""
+    token = _first.set(first)
+    try:
+        yield
+    finally:
+        _first.reset(token)
 
 
 class Written(NamedTuple):
@@ -123,6 +138,8 @@ class Applier:
             InvalidArguments: a character that the file's encoding doesn't have, or too large a text.
             WriteFailed: the disk refused.
         """
+        if (first := _first.get()) is not None:
+            await first()
         planned = [
             one for number, change in enumerate(operation.changes) for one in _planned(operation, number, change)
         ]

@@ -8,6 +8,7 @@ person), and each is counted, published and timed. Unknown tool names do not cou
 import difflib
 import time
 from collections.abc import Callable, Hashable, Mapping
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
 import anyio
@@ -24,6 +25,7 @@ from serena_central.core.event_kinds import CallFinished
 from serena_central.core.events import Severity
 from serena_central.core.progress import Listener, reporting_to
 from serena_central.core.tracing import Phases, measuring, new_call_id
+from serena_central.editing.transaction import writing_after
 from serena_central.sessions.session import RunningCall, Session, call_line
 from serena_central.store.rows import Row, ToolCallRow
 from serena_central.tools.answer import Answer
@@ -131,13 +133,23 @@ class ToolCaller:
         tool = self._catalogue.get(name) or await self._services.upstreams.find(session, name) or self._find(name)
         run = ToolRun(id=new_call_id(), tool=tool.name, session=session, began=anyio.current_time(), person=person)
         reply = ToolReply()
-        if tool.journaled or not (tool.read_only or tool.idempotent):
-            await self._services.views.secure(session)  # and how it began: else nobody recognises it after a kill
-        if on_progress is None:
-            return await self._once_only(tool, run, reply, arguments, _nobody, request)
-        return await with_heartbeat(
-            run, reply, on_progress, lambda listener: self._once_only(tool, run, reply, arguments, listener, request)
-        )
+        # What it saw and how it began is in the database before it changes something: else nobody recognises it after a
+        # kill. An edit is planned meanwhile.
+        views, secured = self._services.views, nullcontext()
+        if tool.journaled and self._host.writes_here:
+            views.secure_soon(session)
+            secured = writing_after(lambda: views.secure(session))
+        elif tool.journaled or not (tool.read_only or tool.idempotent):
+            await views.secure(session)
+        with secured:
+            if on_progress is None:
+                return await self._once_only(tool, run, reply, arguments, _nobody, request)
+            return await with_heartbeat(
+                run,
+                reply,
+                on_progress,
+                lambda listener: self._once_only(tool, run, reply, arguments, listener, request),
+            )
 
     async def _once_only(
         self,

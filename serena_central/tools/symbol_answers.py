@@ -55,8 +55,16 @@ class SymbolViews:
         """What a session saw so far, and the session itself, survive a kill of the server from now on, unless the store
         fails."""
         if not session.secured:
-            session.secured = True
-            session.secured = await self._store.survives_a_kill() and session.secured
+            session.secured, survives = True, False
+            try:
+                survives = await self._store.survives_a_kill()
+            finally:
+                session.secured = survives and session.secured
+
+    def secure_soon(self, session: Session) -> None:
+        """Begins with what `secure` waits for."""
+        if not session.secured:
+            self._store.writer.hasten()
 
     def saw(self, session: Session, root: str, path: str, hashes: Mapping[str, str], *, in_full: bool = True) -> None:
         """A session was shown symbols of a file: name path → hash. Those whose bodies it was not shown (`in_full`) are

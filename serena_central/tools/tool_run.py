@@ -84,6 +84,9 @@ class ToolReply(msgspec.Struct, kw_only=True):
 class ToolHost(Protocol):
     """Carries out tool runs."""
 
+    writes_here: bool
+    """Whether edits are written by this process, in the task that asks for them."""
+
     async def run(self, tool: Tool, run: ToolRun, reply: ToolReply) -> Answer:
         """Runs a tool, and fills the reply.
 
@@ -95,6 +98,8 @@ class ToolHost(Protocol):
 
 class LocalHost:
     """Runs tools on the projects of this process."""
+
+    writes_here = True
 
     def __init__(
         self, services: Services, call: Callable[[Session, str, Mapping[str, Any], bool], Awaitable[Answer]]

@@ -24,7 +24,7 @@ from serena_central.core.errors import (
 from serena_central.editing import journal
 from serena_central.editing.change import FileChange, Operation
 from serena_central.editing.journal import Entry, Journal, Past
-from serena_central.editing.transaction import Applier
+from serena_central.editing.transaction import Applier, writing_after
 from serena_central.files.text import digest_of, read_text
 from tests.support.editing import FailingDisk, applier_in, contents, operation, replacing
 
@@ -562,3 +562,19 @@ async def test_the_one_that_takes_over_completes_what_was_begun_and_the_other_un
     stopped.close()
     assert contents(root) == {"a": "new\n", "b": "new\n", "c": "old c\n", "made": "new\n"}
     assert Applier(Journal(tmp_path / "home/journal")).open()[0].applied is True  # as its own next start finds it
+
+
+async def test_an_operation_begins_when_what_has_to_come_first_is_done(root: Path, tmp_path: Path) -> None:
+    seen: list[tuple[str, list[Past]]] = []
+
+    async def first() -> None:
+        await anyio.lowlevel.checkpoint()
+        seen.append(((root / "a").read_text(), applier.journal.past()))
+
+    with applier_in(tmp_path / "home") as applier:
+        with writing_after(first):
+            await applier.apply(operation(replacing(root / "a", "new a\n")))
+        assert seen == [("old a\n", [])]
+        assert (root / "a").read_text() == "new a\n"
+        await applier.apply(operation(replacing(root / "b", "new b\n"), name="e-2"))
+    assert len(seen) == 1
