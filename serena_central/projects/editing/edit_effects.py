@@ -73,11 +73,13 @@ class Consequences(msgspec.Struct, frozen=True, kw_only=True):
     notes: list[str] = []
 
 
-class Before(NamedTuple):
+class Before(msgspec.Struct):
     """What was known about one file before it was changed."""
 
     symbols: FileSymbols | None
     errors: "Counter[_Key] | None"
+    touched: "_Touched | None" = None
+    """What a change meets of it, once that was looked at."""
 
 
 class Effect(NamedTuple):
@@ -153,6 +155,14 @@ class EditEffects:
                 symbols = self._index.of_text(path, read.stamp)
                 known[path] = Before(symbols, self._known_errors.get((path, read.digest)))
         return known
+
+    async def look_ahead(self, changes: Sequence[FileChange], before: dict[str, Before]) -> None:
+        """Does those parts of `effect` that need nothing of the disk or a server: while the disk writes."""
+        for change in changes[:FOLLOWED_FILES]:
+            known = before.get(self._inside(change.path))
+            if known is not None and change.after is not None:
+                known.touched = _Touched.by(change, known.symbols)
+                Text(change.after)  # whose lines are remembered
 
     async def effect(
         self, changes: Sequence[FileChange], before: dict[str, Before], outcome: Mapping[Path, Written]
@@ -352,20 +362,32 @@ def _key(view: DiagnosticView) -> _Key:
     return found.message, str(found.code), found.source or ""
 
 
+class _Touched(NamedTuple):
+    """What a change meets of a file as it was: name path → hash of the body; and where it is in the new text."""
+
+    change: FileChange
+    hashes: Mapping[str, str]
+    start: int
+    new_end: int
+
+    @classmethod
+    def by(cls, change: FileChange, symbols: FileSymbols | None) -> "_Touched":
+        old = change.before.text if change.before else Text("")
+        start, old_end, new_end = changed_span(old.content, change.after or "")
+        hashes = _bodies_meeting(old, symbols, start, old_end) if symbols is not None else {}
+        return cls(change, hashes, start, new_end)
+
+
 def _bodies(path: str, change: FileChange, symbols: FileSymbols, before: Before | None) -> list[BodyChange]:
     """Symbols that a change touched, as they were and as they are."""
-    old, new = change.before.text if change.before else Text(""), Text(change.after or "")
-    start, old_end, new_end = changed_span(old.content, new.content)
-    hashes: dict[str, str] = {}
-    if before is not None and before.symbols is not None:
-        hashes = _touched(old, before.symbols, start, old_end)
-    return [
-        BodyChange(path, name_path, hashes.get(name_path), now)
-        for name_path, now in _touched(new, symbols, start, new_end).items()
-    ]
+    touched = before.touched if before is not None else None
+    if touched is None or touched.change is not change:  # a formatter has changed the file since
+        touched = _Touched.by(change, before.symbols if before is not None else None)
+    met = _bodies_meeting(Text(change.after or ""), symbols, touched.start, touched.new_end)
+    return [BodyChange(path, name_path, touched.hashes.get(name_path), now) for name_path, now in met.items()]
 
 
-def _touched(text: Text, file: FileSymbols, start: int, end: int) -> dict[str, str]:
+def _bodies_meeting(text: Text, file: FileSymbols, start: int, end: int) -> dict[str, str]:
     """Name path → hash of the body, of symbols that reach into a stretch of the text."""
     first, last = text.position(start), text.position(end)
     return body_hashes(text, file, file.meeting(first, last))

@@ -27,6 +27,7 @@ from serena_central.core.errors import (
     PathRefused,
     StoreError,
 )
+from serena_central.core.groups import only_cause
 from serena_central.core.locks import Holder
 from serena_central.core.text import Position, Range, Text
 from serena_central.editing.change import Author, FileChange
@@ -494,7 +495,12 @@ class Edits:
         before, effect = self._effects.before(changes), NO_EFFECT
         written: Mapping[Path, Written] = {}
         with anyio.CancelScope(shield=True):  # from the first file on, until it is known what became of it
-            edit, written = await write_edit(self._applier, self._applied, changes, edit)
+            try:
+                async with anyio.create_task_group() as tasks:
+                    tasks.start_soon(self._effects.look_ahead, changes, before)
+                    edit, written = await write_edit(self._applier, self._applied, changes, edit)
+            except BaseExceptionGroup as group:
+                raise only_cause(group) from group
             self._written_outside([path for path in written if not path.is_relative_to(self._root)])
             await self._tree.fresh()
             effect = await self._effects.effect(changes, before, written)
