@@ -56,6 +56,8 @@ ERROR = 1
 
 _TEMPLATE_ARGUMENTS = re.compile(r"<[^<>]*>")
 _WORD = re.compile(r"\w+")
+_SPECIAL = re.compile(r"[%?#\s\0-\x1f]")
+"""What a URI's path is not written with, or not ended by."""
 
 _decode_item = json_decoder(LspHierarchyItem).decode
 
@@ -66,6 +68,8 @@ def uri_of(path: Path) -> str:
 
 def path_of(uri: str) -> Path | None:
     """The path of a `file:` URI; None for generated or virtual documents."""
+    if uri.startswith("file:///") and uri[7:].isascii() and not _SPECIAL.search(uri):
+        return Path(uri[7:])  # nearly all, of which an answer may hold hundreds
     parts = urlsplit(uri)
     return Path(os.fsdecode(unquote_to_bytes(parts.path))) if parts.scheme == "file" else None
 

@@ -98,20 +98,28 @@ async def find_referencing_symbols(
         call.note(f"Of {counted(len(found.references), 'reference')}, none is selected by {' and '.join(narrowed)}.")
 
     @cache  # how many fit is found out by building the list several times
-    def lines_of(at: int) -> str:
-        return texts.lines_around(used[at])
+    def in_full(at: int) -> dict[str, Any]:
+        return {**in_brief(at), "content_around_reference": texts.lines_around(used[at])}
 
-    bare = Form("without context", lambda: _references(used, 0, len(used)))
+    @cache
+    def in_brief(at: int) -> dict[str, Any]:
+        use = used[at]
+        return {
+            "name_path": use.holder.name_path if use.holder else "<file>",
+            "body_location": location(use.holder.range if use.holder else use.range),
+        }
+
+    bare = Form("without context", lambda: _references(used, 0, len(used), in_brief))
     return Listing(
         page=call.page,
         total=len(used),
         window=window,
         noun="reference",
-        build=lambda first, last: _references(used, first, last, lines_of),
+        build=lambda first, last: _references(used, first, last, in_full),
         narrow="Pass used_in, include_kinds or exclude_kinds to narrow it.",
         per_file=Counter(use.path for use in used),
         shorter=(bare,) if len(window) == len(used) else (),
-        brief=lambda first, last: _references(used, first, last),
+        brief=lambda first, last: _references(used, first, last, in_brief),
         shown=lambda first, last: ReadSet(call, target).record_references(used[first:last], texts),
     )
 
@@ -183,18 +191,12 @@ def _below(call: ToolCall, target: Project, used_in: str) -> str | None:
 
 
 def _references(
-    used: Sequence[ReferenceView], first: int, last: int, lines_of: Callable[[int], str] | None = None
+    used: Sequence[ReferenceView], first: int, last: int, entry_of: Callable[[int], dict[str, Any]]
 ) -> dict[str, dict[str, list[dict[str, Any]]]]:
-    """Those from one index up to another, with the lines around each if those are given."""
+    """Those from one index up to another, by file and kind."""
     answer: dict[str, dict[str, list[dict[str, Any]]]] = {}
     for at in range(first, last):
         use = used[at]
         kind = kind_name(use.holder.kind) if use.holder else "File"
-        entry: dict[str, Any] = {
-            "name_path": use.holder.name_path if use.holder else "<file>",
-            "body_location": location(use.holder.range if use.holder else use.range),
-        }
-        if lines_of is not None:
-            entry["content_around_reference"] = lines_of(at)
-        answer.setdefault(use.path, {}).setdefault(kind, []).append(entry)
+        answer.setdefault(use.path, {}).setdefault(kind, []).append(entry_of(at))
     return answer

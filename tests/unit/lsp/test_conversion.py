@@ -58,6 +58,8 @@ def test_a_path_that_is_no_text_survives_too() -> None:
 
 def test_uris_of_other_servers_are_understood_and_virtual_ones_are_no_paths() -> None:
     assert path_of("file:///c%3A/x%2By.py") == Path("/c:/x+y.py")
+    assert path_of("file:///x/y.py") == path_of("file:///x/y.py#L1") == path_of("file:///x/y.py?z=1") == Path("/x/y.py")
+    assert path_of("file:///x/\ty.py\n") == Path("/x/y.py")
     assert path_of("untitled:Untitled-1") is None
     assert path_of("jdt://contents/java.base") is None
 
