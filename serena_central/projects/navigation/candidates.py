@@ -43,8 +43,11 @@ class Candidate(msgspec.Struct, frozen=True, gc=False):
     kind: Kind | None
 
 
+Places = Mapping[str, Sequence[Range]]
+"""Root-relative path → where a name stands, files near to the symbol's definition first."""
+
 Candidates = Mapping[str, Sequence[Candidate]]
-"""Root-relative path → places, files near to the symbol's definition first."""
+"""The same, with what each place stands in."""
 
 
 class _Served(NamedTuple):
@@ -68,18 +71,28 @@ class CandidateSearch:
         self._served_after = languages.changes
         """That is as of so many changes."""
         self._places = RecentPlaces()
+        self._tokens = RecentTokens()
 
-    async def places_of(self, hit: Hit) -> Candidates:
+    async def places_of(self, hit: Hit) -> Places:
         """Every place of the name of `hit` as a whole word, its definition included; none for an operator's."""
         name = hit.symbol.name
         if not re.search(r"\w", name):
             return {}
-        ignore_case = ignores_case(self._languages.language_of(hit.path), hit.symbol.kind)
+        ignore_case = self._ignores_case(hit)
         served = await self._files_by_server(hit.path)
         holders = list(served.same if ignore_case else await self._holding(served, name))
         folder = hit.path.rpartition("/")[0]
         holders.sort(key=lambda path: (path != hit.path, path.rpartition("/")[0] != folder, path))
         return await anyio.to_thread.run_sync(self._read, holders, name, ignore_case, abandon_on_cancel=True)
+
+    async def told(self, hit: Hit, paths: Collection[str]) -> Candidates:
+        """The same of some of the files, with what each place stands in: to tell that of all takes longer than to find
+        them, and hardly any file has a place that a server does not list."""
+        word = whole_word(hit.symbol.name, ignore_case=self._ignores_case(hit))
+        return await anyio.to_thread.run_sync(self._tell, paths, word, abandon_on_cancel=True) if paths else {}
+
+    def _ignores_case(self, hit: Hit) -> bool:
+        return ignores_case(self._languages.language_of(hit.path), hit.symbol.kind)
 
     async def files_elsewhere(self, hit: Hit) -> list[str]:
         """Files that another language server, or none, reads, and that hold the name of `hit` as a word."""
@@ -114,10 +127,10 @@ class CandidateSearch:
             served[key] = known  # nobody's any more, if files have changed meanwhile
         return known
 
-    def _read(self, holders: Iterable[str], name: str, ignore_case: bool) -> Candidates:
+    def _read(self, holders: Iterable[str], name: str, ignore_case: bool) -> Places:
         """Runs in a thread. Files that may hold the name and don't are not worth finding their lines; those whose text
         is at hand are searched as they are."""
-        found: dict[str, Sequence[Candidate]] = {}
+        found: dict[str, Sequence[Range]] = {}
         word, encoding = whole_word(name, ignore_case=ignore_case), self._languages.encoding
         files = {path: self._root / path for path in holders}
         others = [path for path, file in files.items() if not self._languages.holds_text(file)]
@@ -130,43 +143,47 @@ class CandidateSearch:
                 read = self._languages.read(file)
             except PathError:
                 continue
-            if places := self._places.of(self._languages.selection.identifier(path), read, word):
+            if places := self._places.of(read, word):
                 found[path] = places
+        return found
+
+    def _tell(self, paths: Iterable[str], word: re.Pattern[str]) -> Candidates:
+        """Runs in a thread. All places of a file are of one reading, which may be newer than the one before."""
+        found: dict[str, Sequence[Candidate]] = {}
+        for path in paths:
+            try:
+                read = self._languages.read(self._root / path)
+            except PathError:
+                continue
+            places = self._places.of(read, word)
+            found_tokens = self._tokens.of(self._languages.selection.identifier(path), read)
+            told = kinds(read.text.content, found_tokens, [read.text.offset(span.start) for span in places])
+            found[path] = list(map(Candidate, places, told))
         return found
 
 
 class RecentPlaces:
-    """Of names in texts by their content: finding them takes as long as reading the files, and who asks about a symbol
-    asks again. May be used in any thread."""
+    """Of names in texts by their content: finding them takes longer than seeing that the files are the same, and who
+    asks about a symbol asks again. May be used in any thread."""
 
     def __init__(self, most: int = MOST_PLACES) -> None:
-        self._known: Lru[tuple[str, str, re.Pattern[str]], Sequence[Candidate]] = Lru(
+        self._known: Lru[tuple[str, re.Pattern[str]], Sequence[Range]] = Lru(
             max_size=most, size_of=lambda places: 1 + len(places)
         )
-        self._tokens = RecentTokens()
         self._lock = threading.Lock()
 
-    def of(self, identifier: str, read: FileText, word: re.Pattern[str]) -> Sequence[Candidate]:
-        """Where a word stands in a text in the language of an LSP identifier."""
-        key = identifier, read.digest, word
+    def of(self, read: FileText, word: re.Pattern[str]) -> Sequence[Range]:
+        """Where a word stands in a text."""
+        key = read.digest, word
         with self._lock:
             if key in self._known:
                 return self._known[key]
-        found = self._find(identifier, read, word)
+        text = read.text
+        spans = (match.span() for match in word.finditer(text.content))
+        found = [Range(text.position(start), text.position(end)) for start, end in spans]
         with self._lock:
             self._known[key] = found
         return found
-
-    def _find(self, identifier: str, read: FileText, word: re.Pattern[str]) -> Sequence[Candidate]:
-        text = read.text
-        spans = [match.span() for match in word.finditer(text.content)]
-        if not spans:
-            return ()
-        told = kinds(text.content, self._tokens.of(identifier, read), [start for start, _ in spans])
-        return [
-            Candidate(Range(text.position(start), text.position(end)), kind)
-            for (start, end), kind in zip(spans, told, strict=True)
-        ]
 
 
 class RecentTokens:

@@ -26,7 +26,7 @@ from serena_central.lsp.answers import Location
 from serena_central.lsp.client import LanguageServer
 from serena_central.lsp.readiness import noting_gaps
 from serena_central.projects.languages.project_languages import ProjectLanguages
-from serena_central.projects.navigation.candidates import Candidate, Candidates, CandidateSearch
+from serena_central.projects.navigation.candidates import Candidate, Candidates, CandidateSearch, Places
 from serena_central.projects.navigation.same_hierarchy import SameHierarchy
 from serena_central.projects.navigation.symbol_views import Uses
 from serena_central.symbols.index import Hit, SymbolIndex
@@ -117,19 +117,19 @@ class Possible:
         self._leads: Lru[PlaceInCode, tuple[int, Sequence[Location]]] = Lru(KEPT_PLACES)
         """Place → of how many changes that was true, and where it leads."""
 
-    async def candidates(self, hit: Hit) -> Candidates:
+    async def candidates(self, hit: Hit) -> Places:
         """Every place of the name of `hit`; may be asked for while the server is asked for the references."""
         return await self._search.places_of(hit)
 
     async def examine(
-        self, hit: Hit, known: Uses, limits: Limits = BRIEF, candidates: Candidates | None = None
+        self, hit: Hit, known: Uses, limits: Limits = BRIEF, candidates: Places | None = None
     ) -> Examined:
         """What stands of the name of `hit` besides the uses that are `known`; `candidates` if they are known, too.
 
         What a language server fails to say leaves a place a possible reference, and no answer fails for it.
         """
         found = Examined()
-        places = _unlisted(hit, known, await self.candidates(hit) if candidates is None else candidates)
+        places = await self._unlisted(hit, known, await self.candidates(hit) if candidates is None else candidates)
         todo: list[PlaceInCode] = []
         async for path, spans in paced(places.items()):
             todo += (PlaceInCode(path, one.range) for one in spans)
@@ -158,7 +158,8 @@ class Possible:
         """Places of the name of `hit` in code, its own excepted, without asking its language server: each may refer to
         it (`code`); those of files beyond the first `MOST_FILES` are `unexamined`."""
         found = Examined()
-        for number, (path, spans) in enumerate(_unlisted(hit, Uses(), await self.candidates(hit)).items()):
+        places = await self._unlisted(hit, Uses(), await self.candidates(hit))
+        for number, (path, spans) in enumerate(places.items()):
             if number < MOST_FILES:
                 parsed = await self._by_grammar(path, hit.symbol.name)
                 found.code[path] = self._in_code(hit, path, spans, parsed, found)
@@ -181,6 +182,23 @@ class Possible:
     async def holding(self, paths: Collection[str], name: str) -> list[str]:
         """Those of some files that may hold a name as a word."""
         return await self._search.holding(paths, name)
+
+    async def _unlisted(self, hit: Hit, known: Uses, candidates: Places) -> dict[str, list[Candidate]]:
+        """Where the name stands and in what, by file, without the definition and what is known."""
+        listed = {path: {span.start for span in spans} for path, spans in known.places.items()}
+        listed.setdefault(hit.path, set()).add(hit.symbol.name_position)
+        none = frozenset[Position]()
+        doubtful = [
+            path
+            for path, spans in candidates.items()
+            if any(span.start not in listed.get(path, none) for span in spans)
+        ]
+        told = await self._search.told(hit, doubtful)
+        found = {
+            path: [one for one in places if one.range.start not in listed.get(path, none)]
+            for path, places in told.items()
+        }
+        return {path: places for path, places in found.items() if places}
 
     async def _look(
         self,
@@ -371,18 +389,6 @@ class Possible:
             ),
             None,
         )
-
-
-def _unlisted(hit: Hit, known: Uses, candidates: Candidates) -> dict[str, list[Candidate]]:
-    """Where the name stands, by file, without the definition and what is known."""
-    found: dict[str, list[Candidate]] = {}
-    for path, places in candidates.items():
-        listed = {span.start for span in known.places.get(path, ())}
-        if path == hit.path:
-            listed.add(hit.symbol.name_position)
-        if unlisted := [one for one in places if one.range.start not in listed]:
-            found[path] = unlisted
-    return found
 
 
 def _batches(paths: Iterable[str], sorted_out: Collection[str]) -> Iterator[list[str]]:

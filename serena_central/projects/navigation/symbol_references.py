@@ -13,7 +13,7 @@ from serena_central.lsp.answers import Location, WorkspaceEdit
 from serena_central.lsp.client import LanguageServer
 from serena_central.lsp.readiness import noting_gaps
 from serena_central.projects.languages.project_languages import ProjectLanguages
-from serena_central.projects.navigation.candidates import Candidates
+from serena_central.projects.navigation.candidates import Places
 from serena_central.projects.navigation.common_names import is_common
 from serena_central.projects.navigation.consistency import Steady
 from serena_central.projects.navigation.possible_references import Examined, PlaceInCode, Possible
@@ -100,7 +100,7 @@ class SymbolReferences:
         uses = self._uses(locations)
         return msgspec.structs.replace(uses, note=joined(uses.note, note or unopened or lacks()))
 
-    async def renaming(self, hit: Hit, new_name: str) -> tuple[Uses, WorkspaceEdit, Candidates]:
+    async def renaming(self, hit: Hit, new_name: str) -> tuple[Uses, WorkspaceEdit, Places]:
         """The bare places of a symbol's uses, what the server would change to rename it (nothing, if it can't, and
         maybe too little), and every place of its name. All are asked at once.
 
@@ -109,7 +109,7 @@ class SymbolReferences:
         """
         shown, unopened = await self._questions.files_to_show(hit.path, hit.symbol.name)
         uses, proposal = Uses(failed=True), WorkspaceEdit(unusable=True)
-        candidates: Candidates = {}
+        candidates: Places = {}
 
         async def propose() -> None:
             nonlocal proposal
@@ -155,16 +155,14 @@ class SymbolReferences:
             uses, note=joined(uses.note, note or unopened, await self._questions.elsewhere_note(hit))
         )
 
-    async def _named_and_candidates(
-        self, hit: Hit, shown: Sequence[Path], unopened: str | None
-    ) -> tuple[Uses, Candidates]:
+    async def _named_and_candidates(self, hit: Hit, shown: Sequence[Path], unopened: str | None) -> tuple[Uses, Places]:
         """What the server lists, and while it looks, every place of the name.
 
         Raises:
             LanguageServerError
         """
         uses = Uses(failed=True)
-        candidates: Candidates = {}
+        candidates: Places = {}
 
         async def look() -> None:
             nonlocal candidates

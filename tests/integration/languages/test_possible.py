@@ -9,6 +9,8 @@ import pytest
 from serena_central.core.text import Position
 from serena_central.lsp.answers import Location
 from serena_central.lsp.client import LanguageServer
+from serena_central.projects.navigation import candidates
+from serena_central.symbols.syntax.lexical import Tokens, tokens
 from tests.support.languages import Asker, asker
 
 pytestmark = pytest.mark.anyio
@@ -176,6 +178,23 @@ async def test_a_place_in_a_file_that_changed_unheard_is_asked_about_again(
     hidden.write_text(f"{USES}# written\n")
     await texts(python, "find_referencing_symbols", **named)
     assert asked == [python.root / "uses.py"]
+
+
+async def test_only_files_with_a_place_that_the_server_does_not_list_are_taken_apart(
+    python: Asker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Taking a file apart for its strings and comments takes ten times as long as finding a name in it."""
+    taken_apart: list[str] = []
+
+    def counted(identifier: str, content: str) -> Tokens | None:
+        taken_apart.append(content)
+        return tokens(identifier, content)
+
+    monkeypatch.setattr(candidates, "tokens", counted)
+    assert "Query" in (await texts(python, "find_referencing_symbols", name_path="Query"))[0]
+    assert taken_apart == []
+    await texts(python, "find_referencing_symbols", name_path="Query/never_called")
+    assert taken_apart == [USES]
 
 
 async def test_a_name_that_built_in_types_have_says_so(python: Asker) -> None:

@@ -40,22 +40,21 @@ def test_a_text_with_more_tokens_than_are_kept_is_told_all_the_same(tmp_path: Pa
         assert kinds(read.text.content, known.of("python", read), [13]) == ["string"]
 
 
-def test_places_belong_to_the_content_the_language_and_the_word(tmp_path: Path) -> None:
+def test_places_belong_to_the_content_and_the_word(tmp_path: Path) -> None:
     known, path = RecentPlaces(), tmp_path / "a.py"
     word, other = whole_word("name"), whole_word("NAME", ignore_case=True)
     read = written(path, "name = 'name'")
-    first = known.of("python", read, word)
-    assert [(one.range.start.column, one.kind) for one in first] == [(0, "code"), (8, "string")]
-    assert known.of("python", read_text(path), word) is first
-    assert [one.kind for one in known.of("rust", read, word)] == [None, None]
-    assert known.of("python", written(path, "names = 1"), word) == ()
-    assert [one.range.start.column for one in known.of("python", written(path, "x.Name"), other)] == [2]
-    assert known.of("python", read, word) is first
+    first = known.of(read, word)
+    assert [span.start.column for span in first] == [0, 8]
+    assert known.of(read_text(path), word) is first
+    assert known.of(written(path, "names = 1"), word) == []
+    assert [span.start.column for span in known.of(written(path, "x.Name"), other)] == [2]
+    assert known.of(read, word) is first
 
 
 def test_of_a_name_with_more_places_than_are_kept_all_are_found_again(tmp_path: Path) -> None:
     known, word = RecentPlaces(most=2), whole_word("name")
     read = written(tmp_path / "a.py", "name + name + name")
-    first = known.of("python", read, word)
-    assert known.of("python", read, word) == first
-    assert known.of("python", read, word) is not first
+    first = known.of(read, word)
+    assert known.of(read, word) == first
+    assert known.of(read, word) is not first
