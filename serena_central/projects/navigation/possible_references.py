@@ -42,7 +42,7 @@ FILES_AT_ONCE = 20
 """Files that are parsed before their places are asked about."""
 
 KEPT_PLACES = 2_000
-"""Of which it is remembered where they lead, until something changes: some 500 KB."""
+"""Of which it is remembered where in the project they lead, until something changes: some 500 KB."""
 
 MOST_FILES = 100
 """Files that are parsed to list places of a name without a language server."""
@@ -323,10 +323,15 @@ class Possible:
             return False
 
     def _remember(self, changes: int, leads: Iterable[tuple[PlaceInCode, Sequence[Location] | None]]) -> None:
-        """`changes`: of the project, before the server was asked."""
+        """`changes`: of the project, before the server was asked. What is unresolved, or leads out of the project, is
+        asked about each time: packages that are installed meanwhile are no change of the project's."""
         for place, locations in leads:
-            if locations is not None:
+            if locations and all(map(self._is_inside, locations)):
                 self._leads[place] = changes, locations
+
+    def _is_inside(self, location: Location) -> bool:
+        path, root = str(location.path), f"{self._root}/"
+        return path.startswith(root) and path.removeprefix(root) in self._tree.files
 
     async def _judge(
         self,

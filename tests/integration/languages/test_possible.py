@@ -131,28 +131,35 @@ async def test_a_call_that_the_server_can_not_resolve_is_a_possible_reference(
     assert (python.root / "query.py").read_text() == QUERY
 
 
+def counting_definitions(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The lines of `uses.py` of which a language server is asked where a name in them leads, as it is asked."""
+    asked: list[int] = []
+    definitions = LanguageServer.definitions
+
+    async def counted(server: LanguageServer, path: Path, positions: Sequence[Position]) -> list[list[Location] | None]:
+        assert path.name == "uses.py"
+        asked.extend(position.line0 for position in positions)
+        return await definitions(server, path, positions)
+
+    monkeypatch.setattr(LanguageServer, "definitions", counted)
+    return asked
+
+
 async def test_where_a_place_leads_is_asked_again_when_something_has_changed(
     python: Asker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Not while nothing has: an agent that asks twice, or renames what it asked about, waits once."""
-    asked: list[str] = []
-    definitions = LanguageServer.definitions
-
-    async def counted(server: LanguageServer, path: Path, positions: Sequence[Position]) -> list[list[Location] | None]:
-        asked.append(path.name)
-        return await definitions(server, path, positions)
-
-    monkeypatch.setattr(LanguageServer, "definitions", counted)
+    asked = counting_definitions(monkeypatch)
     named = {"name_path": "Query/select_rows"}
     first = await texts(python, "find_referencing_symbols", **named)
-    assert asked == ["uses.py"]
+    assert asked == [5, 13, 14]
     assert await texts(python, "find_referencing_symbols", **named) == first
-    assert asked == ["uses.py"]
+    assert asked == [5, 13, 14, 5]  # what is unresolved may not be any more, since a package was installed
 
     # Whatever has changed, in whichever file.
     (python.root / "query.py").write_text(QUERY.replace("def get(key)", "def get(key, default=None)"))
     assert await texts(python, "find_referencing_symbols", **named) == first
-    assert asked == ["uses.py", "uses.py"]
+    assert asked[4:] == [5, 13, 14]
     (python.root / "uses.py").write_text(USES.replace("unannotated(query)", "unannotated(query: Query)"))
     answer, *_ = await texts(python, "find_referencing_symbols", **named)
     assert '"name_path":"unannotated"' in answer
@@ -167,17 +174,10 @@ async def test_a_place_in_a_file_that_changed_unheard_is_asked_about_again(
     named = {"name_path": "Query/select_rows"}
     _, note = await texts(python, "find_referencing_symbols", **named)
     assert "uses.py:5 in unannotated" in note
-    asked: list[Path] = []
-    definitions = LanguageServer.definitions
-
-    async def counted(server: LanguageServer, path: Path, positions: Sequence[Position]) -> list[list[Location] | None]:
-        asked.append(path)
-        return await definitions(server, path, positions)
-
-    monkeypatch.setattr(LanguageServer, "definitions", counted)
+    asked = counting_definitions(monkeypatch)
     hidden.write_text(f"{USES}# written\n")
     await texts(python, "find_referencing_symbols", **named)
-    assert asked == [python.root / "uses.py"]
+    assert asked == [5, 13, 14]
 
 
 async def test_only_files_with_a_place_that_the_server_does_not_list_are_taken_apart(
