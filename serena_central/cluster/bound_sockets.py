@@ -40,9 +40,9 @@ if sys.platform == "linux":
 
     PIDFD_GETFD = 438
 
-    FILTER_MODE, NEW_LISTENER, CONTINUE = 1, 8, 1
-    NO_NEW_PRIVILEGES, PTRACER = 38, 0x59616D61
-    RECEIVE, SEND = 0xC0502100, 0xC0182101
+    FILTER_MODE, NEW_LISTENER, WAIT_KILLABLE, CONTINUE = 1, 8, 32, 1
+    NO_NEW_PRIVILEGES, HAS_NO_NEW_PRIVILEGES, PTRACER = 38, 39, 0x59616D61
+    RECEIVE, SEND, VALID = 0xC0502100, 0xC0182101, 0x40082102
     LOAD, UNLESS_EQUAL, RETURN = 0x20, 0x15, 0x06
     NOTIFY, ALLOW = 0x7FC00000, 0x7FFF0000
 
@@ -79,11 +79,14 @@ if sys.platform == "linux":
         )
         first = (_Instruction * len(instructions))(*(_Instruction(*one) for one in instructions))
         program = _Program(len(instructions), first)
-        for privileged in (True, False):
-            if not privileged:
+        # Else a signal ends the wait, and the call is made again, of a socket that may be bound by then (Linux 5.19).
+        flags = NEW_LISTENER | WAIT_KILLABLE
+        while (made := _libc.syscall(seccomp, FILTER_MODE, flags, ctypes.byref(program))) < 0:
+            if ctypes.get_errno() == errno.EINVAL and flags & WAIT_KILLABLE:
+                flags = NEW_LISTENER
+            elif ctypes.get_errno() == errno.EACCES and not _libc.prctl(HAS_NO_NEW_PRIVILEGES, 0, 0, 0, 0):
                 _checked(_libc.prctl(NO_NEW_PRIVILEGES, 1, 0, 0, 0))
-            made = _libc.syscall(seccomp, FILTER_MODE, NEW_LISTENER, ctypes.byref(program))
-            if made >= 0 or ctypes.get_errno() != errno.EACCES:
+            else:
                 break
         return _checked(made)
 
@@ -113,22 +116,31 @@ if sys.platform == "linux":
                 struct.unpack_from("=I", asked, 8),
                 struct.unpack_from("=3Q", asked, 32),
             )
+
+            def waits(number: int = number) -> None:
+                """Raises OSError where who asked is gone: its number may be another's by now."""
+                fcntl.ioctl(listener, VALID, struct.pack("=Q", number))
+
             failure, flags = 0, CONTINUE
-            try:
-                where = _wanted(task, place, size, address)
-                if where is not None:
-                    flags = 0
-                    _bind(task, descriptor, where)
-            except OSError as error:
-                failure, flags = -(error.errno or errno.EACCES), 0
+            where = _wanted(task, place, size, address)
+            if where is not None:
+                flags = 0
+                try:
+                    _bind(task, descriptor, where, waits)
+                except OSError as error:
+                    failure = -(error.errno or errno.EACCES)
             with suppress(OSError):  # who asked is gone
                 fcntl.ioctl(listener, SEND, struct.pack("=QqiI", number, 0, failure, flags))
 
     def _wanted(task: int, place: int, size: int, address: str) -> tuple[str, int] | None:
-        """Where a socket is to be bound that a process of Ray wants to bind to all addresses; None for any other."""
-        with Path(f"/proc/{task}/mem").open("rb", buffering=0) as memory:
-            memory.seek(place)
-            name = memory.read(min(size, 28))
+        """Where a socket is to be bound that a process of Ray wants to bind to all addresses; None for any other, also
+        for what hides its memory (ssh-agent, say) or names an address that is not in it: the system says what of it."""
+        try:
+            with Path(f"/proc/{task}/mem").open("rb", buffering=0) as memory:
+                memory.seek(place)
+                name = memory.read(min(size, 28))
+        except (OSError, OverflowError):
+            return None
         if len(name) < 8:
             return None
         (family,), (port,) = struct.unpack_from("=H", name), struct.unpack_from("!H", name, 2)
@@ -144,15 +156,35 @@ if sys.platform == "linux":
         return address if ":" in address else f"::ffff:{address}"
 
     def _is_ray(task: int) -> bool:
-        """Ray's own programs and all of this Python, which workers of Ray are."""
-        program = str(Path(f"/proc/{task}/exe").readlink())
-        return program == os.path.realpath(sys.executable) or "/ray/core/src/" in program
-
-    def _bind(task: int, descriptor: int, where: tuple[str, int]) -> None:
-        with Path(f"/proc/{task}/status").open(encoding="ascii", errors="replace") as status:
-            process = next(int(line.split()[1]) for line in status if line.startswith("Tgid:"))
-        handle = os.pidfd_open(process)
+        """Ray's own programs, and of this Python what they start, whoever started this helper, and what this helper
+        and its child start (`ray start`). What hosts start in their turn is not Ray's; much of it is Python, too."""
         try:
+            if _is_rays_program(task):
+                return True
+            if not Path(f"/proc/{task}/exe").samefile("/proc/self/exe"):
+                return False
+            process, parent = _ids(task, "Tgid", "PPid")
+            if process == os.getppid() or parent == os.getpid() or _is_rays_program(parent):
+                return True
+            return _ids(parent, "PPid") == [os.getpid()]
+        except OSError:  # it is gone, or hides itself
+            return False
+
+    def _is_rays_program(task: int) -> bool:
+        return "/ray/core/src/" in str(Path(f"/proc/{task}/exe").readlink())
+
+    def _ids(task: int, *names: str) -> list[int]:
+        """Of what the system says of a task, in the order in which it says so."""
+        with Path(f"/proc/{task}/status").open(encoding="ascii", errors="replace") as status:
+            found = {name: said for name, _, said in (line.partition(":") for line in status)}
+        if not found.keys() >= {*names}:
+            raise ProcessLookupError(errno.ESRCH, f"{task} is gone")
+        return [int(found[name]) for name in names]
+
+    def _bind(task: int, descriptor: int, where: tuple[str, int], waits: Callable[[], None]) -> None:
+        handle = os.pidfd_open(*_ids(task, "Tgid"))
+        try:
+            waits()
             copy = _checked(_libc.syscall(PIDFD_GETFD, handle, descriptor, 0))
         finally:
             os.close(handle)
@@ -184,8 +216,11 @@ if sys.platform == "linux":
     def _serve_sent(channel: socket.socket, address: str) -> None:
         _said, listeners, _flags, _from = socket.recv_fds(channel, 1, 1)
         channel.close()
-        if listeners:
-            _serve(listeners[0], address)
+        for listener in listeners:
+            try:
+                _serve(listener, address)
+            finally:
+                os.close(listener)  # who still asks is refused, and does not wait for ever
 
     def _try(address: str) -> int:
         program = f"import socket; s = socket.socket(); s.bind(('', 0)); assert s.getsockname()[0] == {address!r}"
@@ -238,6 +273,7 @@ def called_bound(address: str, work: Callable[[], T]) -> T:
             stdin=subprocess.DEVNULL,
             start_new_session=True,
         )
+        there.close()  # else what is sent to a helper that has ended would wait in it, and `bind` with it
         threading.Thread(target=helper.wait, name="bound sockets' helper", daemon=True).start()
         _libc.prctl(PTRACER, helper.pid, 0, 0, 0)  # where only parents may take descriptors (Yama), it may, too
 

@@ -1,6 +1,7 @@
 """Sockets that were to listen on all addresses are bound to one, by real processes; `bind` of others is left alone."""
 
 import os
+import shlex
 import socket
 import subprocess
 import sys
@@ -53,6 +54,56 @@ def test_a_program_that_is_not_rays_binds_what_it_asks_for() -> None:
         command_bound(ADDRESS, ["/usr/bin/perl", "-e", perl]), capture_output=True, text=True, timeout=30, check=True
     )
     assert ran.stdout == "0.0.0.0"
+
+
+def ran(program: str) -> str:
+    command = command_bound(ADDRESS, [sys.executable, "-c", program])
+    return subprocess.run(command, capture_output=True, text=True, timeout=30, check=True).stdout
+
+
+def test_what_a_host_starts_binds_what_it_asks_for_even_if_it_is_this_python() -> None:
+    shell = f"{sys.executable} -c {shlex.quote(BINDING)}; true"  # as a command on a host: several processes below Ray's
+    program = f"import subprocess; subprocess.run(['/bin/sh', '-c', {shell!r}], check=True)"
+    below = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {program!r}], check=True)"
+    assert ran(below).split() == ["0.0.0.0", "::", "127.0.0.1"]
+
+
+def test_an_address_outside_of_memory_is_refused_and_later_sockets_are_bound_as_before() -> None:
+    program = f"""
+import ctypes, errno, socket
+with socket.socket() as one:
+    bind = ctypes.CDLL(None, use_errno=True).bind
+    for place in 8, 2**64 - 4096:
+        assert bind(one.fileno(), ctypes.c_void_p(place), 16) == -1
+        assert ctypes.get_errno() == errno.EFAULT
+{BINDING}"""
+    assert ran(program).split() == BOUND
+
+
+def test_a_signal_does_not_have_a_socket_bound_twice() -> None:
+    program = """
+import errno, signal, socket
+signal.signal(signal.SIGALRM, lambda *_: None)
+signal.siginterrupt(signal.SIGALRM, False)
+signal.setitimer(signal.ITIMER_REAL, 0.0005, 0.0005)
+for _ in range(300):
+    with socket.socket() as one:
+        one.bind(("", 0))
+signal.setitimer(signal.ITIMER_REAL, 0)
+"""
+    ran(program)
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may read all processes")
+def test_a_process_that_hides_its_memory_binds_as_by_itself() -> None:
+    hidden = "import ctypes, socket; ctypes.CDLL(None).prctl(4, 0); socket.socket().bind(('127.0.0.1', 0)); print(1)"
+    assert ran(hidden) == "1\n"
+
+
+def test_a_call_is_refused_where_its_helper_ends_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "executable", "/bin/false")
+    with pytest.raises(OSError, match=r"Broken pipe|not implemented"):
+        called_bound(ADDRESS, bound)
 
 
 def test_a_command_ends_as_by_itself_also_by_a_signal_to_its_group_and_fails_to_bind_as_by_itself() -> None:
