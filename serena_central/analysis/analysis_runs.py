@@ -180,17 +180,29 @@ class AnalysisRuns:
         self._hold(root, kind, analysis_run)
 
     async def graph(self, root: Path) -> GraphRun | None:
-        """The last graph, if there is one."""
+        """The last graph, if there is one.
+
+        Raises:
+            SerenaCentralError: whether it may be shown can't be determined.
+        """
         return await self._last(root, "graph", GraphRun)
 
     async def findings(self, root: Path) -> FindingsRun | None:
-        """The last findings, if there are some."""
+        """The last findings, if there are some.
+
+        Raises:
+            SerenaCentralError: as above.
+        """
         return await self._last(root, "findings", FindingsRun)
 
     async def changed_since(self, analysis_run: AnalysisRun) -> bool | None:
         """Whether code has changed since an analysis run; None if a project is not open and this cannot be
         determined."""
-        now = await self.by.fingerprints(list(analysis_run.fingerprints))
+        try:
+            now = await self.by.fingerprints(list(analysis_run.fingerprints))
+        except SerenaCentralError as error:
+            logger.info("whether code has changed since an analysis is unknown: %s", error)
+            return None
         if any(analysis_run.fingerprints[root] != fingerprint for root, fingerprint in now.items()):
             return True
         return False if len(now) == len(analysis_run.fingerprints) else None

@@ -316,7 +316,8 @@ class ClusterFront:
         share = (self._services.settings.max_answer_chars if asked < 0 else asked) // len(units)
 
         async def one(root: str, names: list[str] | None) -> None:
-            part = _for(run, [*(names or [root]), root])  # several, so that its answer is grouped
+            named = names or [root]
+            part = _for(run, [*named, named[0]])  # several, so that its answer is grouped
             if "max_answer_chars" in part.arguments:
                 part.arguments["max_answer_chars"] = share
             try:

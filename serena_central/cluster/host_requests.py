@@ -134,10 +134,16 @@ class HostRequests:
         """Each host reports on its own projects: of others it knows nothing."""
         units = {unit: list[EditRow]() for unit in self._asked(session)}
         whole = {row.id: await self._history.edit(row.id) or row for row in made[-MOST_PATCHES:]}
-        for row in made:
-            units.setdefault(await self._unit_of(row.project_root), []).append(whole.get(row.id, row))
         texts: list[str] = []
         notes: list[str] = []
+        for row in made:
+            try:
+                unit = await self._unit_of(row.project_root)
+            except SerenaCentralError as error:  # no node offers it any more
+                notes += [note] if (note := f"{quoted(row.project_root)} is not included: {error}") not in notes else []
+                continue
+            units.setdefault(unit, []).append(whole.get(row.id, row))
+        told: list[str] = []
         for unit, rows in units.items():
             try:
                 said = await self._data(unit, host_tools.REPORT, {"rows": rows}, session)
@@ -145,11 +151,14 @@ class HostRequests:
                 notes.append(f"{quoted(unit)} is not included: {error}")
                 continue
             text, noted = from_msgpack(said, tuple[str, list[str]])
+            if not text:
+                continue
             texts.append(text)
+            told.append(unit)
             notes += [note for note in noted if note not in notes]
-        if len(units) > 1:
+        if len(told) > 1:
             notes.append(
-                f"{', '.join(map(quoted, units))} are on different hosts, and reported one after the other: what one "
+                f"{', '.join(map(quoted, told))} are on different hosts, and reported one after the other: what one "
                 "needs of another is not seen."
             )
         return "\n".join(texts) or "This session has made no changes, or its hosts do not tell.\n", notes

@@ -97,7 +97,10 @@ async def path_rules_of(call: ToolCall, root: str, roots: list[str]) -> Content:
 
 @tool("Report on edits", timeout_s=LONG_S, gives_way=True)
 async def report_on_edits(call: ToolCall, rows: list[EditRow]) -> Content:
-    """The report after a refactoring, on edits that the sender's history has, and its notes."""
+    """The report after a refactoring, on edits that the sender's history has, and its notes; empty where the session
+    has changed nothing here, and asked for no findings."""
+    if not rows and not call.services.baselines.roots(call.session.id):
+        return packed(("", list[str]()))
     whole = {row.id: row for row in rows}
 
     async def edit(number: str) -> EditRow | None:

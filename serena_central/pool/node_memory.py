@@ -61,7 +61,7 @@ class NodeMemory:
                     file.unlink(missing_ok=True)
                 else:
                     found.append(file)
-            except (OSError, ValueError):
+            except (OSError, ValueError, OverflowError):  # not one of ours
                 continue
         return found
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 
-from serena_central.core.errors import listed
+from serena_central.core.errors import SerenaCentralError, listed
 from serena_central.core.quoting import framed, quoted
 from serena_central.projects.project import Project
 from serena_central.tools.catalogue import tool
@@ -39,7 +39,10 @@ async def initial_instructions(call: ToolCall) -> str:
         parts.append(f"Active project: {quoted(active.name)}, {quoted(active.root)}.")
         holders, project = call.services.held_elsewhere.by, call.services.projects.opened(active.root)
         if holders is not None:
-            parts += await holders.introduced(session, active.root)
+            try:
+                parts += await holders.introduced(session, active.root)
+            except SerenaCentralError as error:  # the rest holds for whatever else the session works on
+                call.note(f"What {quoted(active.name)} says itself is missing: {error}")
         elif project is not None:
             parts += await introduction_of(project)
     repo = offer.super_repo(session)

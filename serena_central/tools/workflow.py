@@ -1,6 +1,7 @@
 """Tools about the session and its projects: activate, list, switch modes, restart."""
 
 import time
+from collections import Counter
 from collections.abc import Collection, Iterable
 from pathlib import Path
 from typing import Annotated, Any
@@ -89,6 +90,8 @@ async def list_projects(call: ToolCall) -> list[Any]:
     servers = servers_by_project(call.services.pool.snapshot(), [Path(known.root) for known in projects])
     holders = call.services.held_elsewhere.by
     held = await holders.listed(call.session) if holders is not None else {}
+    active = Counter(one.active_project.root for one in call.services.sessions.sessions() if one.active_project)
+    known_roots = {known.root for known in projects}
     return [
         {**held[known.root], "sessions": known.sessions}
         if known.root in held
@@ -108,7 +111,7 @@ async def list_projects(call: ToolCall) -> list[Any]:
             **({"module_of": modules[known.root]} if known.root in modules else {}),
         }
         for known in projects
-    ]
+    ] + [{**entry, "sessions": active[root]} for root, entry in held.items() if root not in known_roots]
 
 
 def servers_by_project(servers: Iterable[ServerSnapshot], roots: Collection[Path]) -> dict[Path, list[dict[str, str]]]:

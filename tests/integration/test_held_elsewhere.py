@@ -12,8 +12,11 @@ import httpx
 import pytest
 
 from serena_central.analysis.analysis_run import Kind
+from serena_central.cluster.front import ROOTS_KEPT_S
 from serena_central.core.errors import HostUnavailable, TrustRefused
 from serena_central.projects.trust.trust_dialog import TrustQuestion
+from serena_central.web.pages.analysis_status import work
+from serena_central.web.pages.page import Visit
 from tests.support.central import RunningCentral, session_of
 from tests.support.hosts import Held, fronting, holding
 from tests.support.tasks import over, scripted, start
@@ -136,6 +139,53 @@ async def test_a_refactoring_report_tells_what_changed_on_each_host(tmp_path: Pa
         assert "on different hosts" in told
         del shop.held.addresses[str(shop.bank)]
         assert "This session has made no changes" in await shop.call("refactoring_report", session="another")
+
+
+async def test_a_report_and_instructions_are_given_without_what_no_host_can_tell(tmp_path: Path) -> None:
+    async with two_projects(tmp_path) as shop:
+        edit = {"relative_path": "cart.py", "needle": "return", "repl": "return  ", "mode": "literal"}
+        for project in ("shop", "bank"):
+            await shop.call("replace_content", project=project, **edit)
+        await shop.call("activate_project", project="shop")
+        await shop.call("list_dir", "looks", relative_path=".", recursive=False, project="bank")
+        assert (await shop.call("refactoring_report", "looks")).count("has made no changes") == 1
+        shop.held.offered.remove(str(shop.root))
+        await anyio.sleep(ROOTS_KEPT_S)
+        told = await shop.call("refactoring_report")
+        assert "bank/cart.py" in told
+        assert "is not included: There is no project" in told
+        told = await shop.call("initial_instructions")
+        assert "get_symbols_overview" in told
+        assert "What 'shop' says itself is missing" in told
+
+
+async def test_projects_below_an_offered_root_are_asked_alone_and_listed(tmp_path: Path) -> None:
+    async with two_projects(tmp_path) as shop:
+        module = shop.root / "module"
+        (module / ".git").mkdir(parents=True)
+        (module / "cart.py").write_text("class Cart:\n    pass\n")
+        found = json.loads(await shop.call("find_symbol", name_path_pattern="Cart", project=f"{module},{shop.bank}"))
+        assert found.keys() == {"module", "bank"}
+        await shop.call("activate_project", project=str(module))
+        listed = {one["name"]: one for one in json.loads(await shop.call("list_projects"))}
+        assert (listed["module"]["root"], listed["module"]["open"], listed["module"]["sessions"]) == (
+            str(module),
+            True,
+            1,
+        )
+
+
+async def test_the_page_of_a_project_is_shown_while_its_host_is_gone(tmp_path: Path) -> None:
+    async with two_projects(tmp_path) as shop:
+        runs = shop.front.central.analysis_runs
+        await analysed(shop, "graph")
+        graph = await runs.graph(shop.root)
+        assert graph is not None
+        shop.held.offered.remove(str(shop.root))
+        await anyio.sleep(ROOTS_KEPT_S)
+        assert await runs.changed_since(graph) is None
+        page = await work(Visit(shop.front.central.dashboard.parts, {}, {"root": str(shop.root)}, 0.0))
+        assert "There is no project" in page.tasks[0].failure
 
 
 async def test_trust_is_asked_for_where_the_project_is(tmp_path: Path) -> None:

@@ -6,7 +6,8 @@ from pathlib import Path
 import msgspec
 
 from serena_central.analysis.analysis_run import AnalysisRun, FindingsRun, GraphRun, Kind
-from serena_central.analysis.analysis_runs import Job
+from serena_central.analysis.analysis_runs import AnalysisRuns
+from serena_central.core.errors import SerenaCentralError
 from serena_central.core.event_kinds import AnalysisEnded, ProjectEvent
 from serena_central.core.words import counted
 from serena_central.web.pages.endpoints import Action
@@ -56,28 +57,19 @@ def root_of(visit: Visit) -> Path:
 
 
 async def work(visit: Visit) -> Work:
-    root, analysis_runs = root_of(visit), visit.parts.analysis_runs
-    last: dict[Kind, AnalysisRun | None] = {
-        "graph": await analysis_runs.graph(root),
-        "findings": await analysis_runs.findings(root),
-    }
-    return Work(
-        str(root),
-        [
-            _task(
-                root,
-                kind,
-                analysis_run,
-                await analysis_runs.changed_since(analysis_run) if analysis_run else None,
-                analysis_runs.job(root, kind),
-            )
-            for kind, analysis_run in last.items()
-        ],
-    )
+    root = root_of(visit)
+    return Work(str(root), [await _task(visit.parts.analysis_runs, root, kind) for kind in TITLES])
 
 
-def _task(root: Path, kind: Kind, analysis_run: AnalysisRun | None, changed: bool | None, job: Job | None) -> Task:
+async def _task(analysis_runs: AnalysisRuns, root: Path, kind: Kind) -> Task:
+    job, failure = analysis_runs.job(root, kind), ""
     running = job is not None and not job.done
+    analysis_run: AnalysisRun | None = None
+    try:
+        analysis_run = await (analysis_runs.graph(root) if kind == "graph" else analysis_runs.findings(root))
+    except SerenaCentralError as error:  # its host is lost, say; the rest of the page is shown nonetheless
+        failure = f"The last one can't be shown: {error}"
+    changed = await analysis_runs.changed_since(analysis_run) if analysis_run else None
     return Task(
         kind=kind,
         title=TITLES[kind],
@@ -89,7 +81,7 @@ def _task(root: Path, kind: Kind, analysis_run: AnalysisRun | None, changed: boo
         began=round(job.began) if job and running else None,
         says=job.says if job and running else "",
         share=round(100 * job.part, 1) if job and running and job.part is not None else None,
-        failure=job.failure if job and not running else "",
+        failure=failure or (job.failure if job and not running else ""),
     )
 
 

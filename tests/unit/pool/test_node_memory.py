@@ -64,7 +64,8 @@ def test_what_a_process_left_that_is_gone_or_stands_still_counts_no_more(tmp_pat
         assert here.exchange([], now=0.0) == []
         NodeMemory(tmp_path, pid).exchange([holder("ty", 50, None)], now=0.0)
     assert here.exchange([], now=0.0) == []
-    for name, text in (("no pid.json", "[]"), ("1.json", "no JSON"), ("1.json", json.dumps([["ty", "much", None]]))):
+    much = json.dumps([["ty", "much", None]])
+    for name, text in (("no pid.json", "[]"), (f"{2**70}.json", "[]"), ("1.json", "no JSON"), ("1.json", much)):
         (tmp_path / name).write_text(text)
         assert here.exchange([], now=0.0) == []
 
