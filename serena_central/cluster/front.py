@@ -35,6 +35,7 @@ from serena_central.projects.editing.shared_calls import SharedCalls
 from serena_central.projects.registry import KnownProject
 from serena_central.projects.scope import EVERYTHING
 from serena_central.sessions.session import Session
+from serena_central.sessions.users import User
 from serena_central.tools.answer import Answer
 from serena_central.tools.catalogue import PATH_PARAMETERS, Tool
 from serena_central.tools.context import Services
@@ -141,9 +142,12 @@ class ClusterFront:
                 return {self._unit(names, offered): None}
             units: dict[str, list[str] | None] = {}
             for name in [names] if isinstance(names, str) else names:
-                for one in offered if name == EVERYTHING else [name]:
-                    unit = self._unit(one, offered)
-                    units[unit] = [*(units.get(unit) or []), one]
+                everything = name == EVERYTHING
+                named = self._all_open(session, offered) if everything else {self._unit(name, offered): [name]}
+                for unit, those in named.items():
+                    units[unit] = [*(units.get(unit) or []), *those]
+            if not units:
+                raise UnknownProject(EVERYTHING, offered)
             return units
         paths = [path for name in PATH_PARAMETERS if (path := run.arguments.get(name))]
         places = [path for path in paths if path.startswith(("/", "~"))]
@@ -169,15 +173,30 @@ class ClusterFront:
     async def _visible(self, session: Session) -> list[str]:
         """Offered roots of which the session's user may open at least a part; which part, their host decides."""
         offered = await self._offered()
-        users = self._services.users
-        user = users.restricted(session.credential) if users.present else None
-        if user is None or user.opens_everything:
+        user = self._user(session)
+        if user is None:
             return offered
         return [
             root
             for root in offered
             if user.may_open(Path(root)) or any(Path(own).is_relative_to(root) for own in user.roots)
         ]
+
+    def _all_open(self, session: Session, offered: list[str]) -> dict[str, list[str]]:
+        """Root of a host that was asked before → all that is open there, and the root itself, which a new one has not
+        opened yet. No host is started: a node may offer hundreds of roots."""
+        user = self._user(session)
+        return {
+            root: [EVERYTHING, root] if user is None or user.may_open(Path(root)) else [EVERYTHING]
+            for root in offered
+            if root in self._wires
+        }
+
+    def _user(self, session: Session) -> User | None:
+        """The session's user, if that is one of a team's who may not open everything."""
+        users = self._services.users
+        user = users.restricted(session.credential) if users.present else None
+        return None if user is None or user.opens_everything else user
 
     async def _unit_of(self, root: str) -> str:
         return self._unit(root, await self._offered())

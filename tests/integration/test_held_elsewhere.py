@@ -13,8 +13,9 @@ import pytest
 
 from serena_central.analysis.analysis_run import Kind
 from serena_central.cluster.front import ROOTS_KEPT_S
-from serena_central.core.errors import HostUnavailable, TrustRefused
+from serena_central.core.errors import HostUnavailable, TrustRefused, UnknownProject
 from serena_central.projects.trust.trust_dialog import TrustQuestion
+from serena_central.sessions.users import new_account
 from serena_central.web.pages.analysis_status import work
 from serena_central.web.pages.page import Visit
 from tests.support.central import RunningCentral, session_of
@@ -173,6 +174,25 @@ async def test_projects_below_an_offered_root_are_asked_alone_and_listed(tmp_pat
             True,
             1,
         )
+
+
+async def test_everything_means_what_is_open_and_starts_no_host(tmp_path: Path) -> None:
+    async with two_projects(tmp_path) as shop:
+        asked = {"name_path_pattern": "Cart", "project": "*"}
+        with pytest.raises(UnknownProject):
+            await shop.call("find_symbol", **asked)
+        module = shop.root / "module"
+        (module / ".git").mkdir(parents=True)
+        (module / "cart.py").write_text("class Cart:\n    pass\n")
+        await shop.call("activate_project", project=str(module))
+        assert json.loads(await shop.call("find_symbol", **asked)).keys() == {"module", "shop"}
+        await shop.call("list_dir", relative_path=".", recursive=False, project="bank")
+        assert len(json.loads((await shop.call("find_symbol", **asked)).splitlines()[0])) == 3
+        row, _token = new_account("ann", [str(module)], 0.0, admin=False)
+        shop.front.central.users.take([row])
+        session = session_of(shop.front.central, credential=row.credential, explicit_id="hers")
+        found = await shop.front.central.caller.call(session, "find_symbol", asked)
+        assert json.loads(found.blocks[0]).keys() == {"module"}
 
 
 async def test_the_page_of_a_project_is_shown_while_its_host_is_gone(tmp_path: Path) -> None:
