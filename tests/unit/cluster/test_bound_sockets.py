@@ -168,4 +168,11 @@ def test_what_a_bound_call_raises_is_raised() -> None:
 
 
 def helpers() -> list[psutil.Process]:
-    return [one for one in psutil.Process().children() if "bound_sockets.py" in " ".join(one.cmdline()[:5])]
+    return [one for one in psutil.Process().children() if is_helper(one)]
+
+
+def is_helper(process: psutil.Process) -> bool:
+    try:
+        return "bound_sockets.py" in " ".join(process.cmdline()[:5])
+    except psutil.Error:  # it has just ended
+        return False
