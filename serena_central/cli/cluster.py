@@ -150,9 +150,13 @@ def move(*, address: str, as_json: bool, node: str | None, root: str) -> None:
 def _asked(address: str, ask: Ask) -> Any:
     needs_ray()
     from serena_central.cluster import ray_cluster
-    from serena_central.cluster.ray_processes import address_towards, bound_to
+    from serena_central.cluster.ray_processes import LOOPBACK, ON_ALL, address_towards, bound_to
 
-    ray_cluster.connect(address, bound=bound_to(address_towards(address)))
+    own = address_towards(address)
+    bound = bound_to(own)
+    if bound is None and own != LOOPBACK:
+        click.echo(f"Warning: {ON_ALL} while this command runs.", err=True)
+    ray_cluster.connect(address, bound=bound)
     try:
         return anyio.run(lambda: ask(ray_cluster.DirectoryClient.found()))
     finally:

@@ -29,8 +29,8 @@ from typing import TypeVar
 
 T = TypeVar("T")
 
-TRY_S = 10.0
-"""For two processes to start."""
+TRY_S = 30.0
+"""For two processes to start, on a machine that does much else."""
 
 if sys.platform == "linux":
     # --- <linux/seccomp.h>, <linux/filter.h>, <linux/audit.h> ---

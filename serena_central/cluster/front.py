@@ -139,11 +139,13 @@ class ClusterFront:
         if asked:
             names = listed_names(asked)
             if isinstance(names, str) and names != EVERYTHING:
-                return {self._unit(names, offered): None}
+                return {self._unit_for(names, session, offered): None}
             units: dict[str, list[str] | None] = {}
             for name in [names] if isinstance(names, str) else names:
                 everything = name == EVERYTHING
-                named = self._all_open(session, offered) if everything else {self._unit(name, offered): [name]}
+                named = (
+                    self._all_open(session, offered) if everything else {self._unit_for(name, session, offered): [name]}
+                )
                 for unit, those in named.items():
                     units[unit] = [*(units.get(unit) or []), *those]
             if not units:
@@ -151,11 +153,25 @@ class ClusterFront:
             return units
         paths = [path for name in PATH_PARAMETERS if (path := run.arguments.get(name))]
         places = [path for path in paths if path.startswith(("/", "~"))]
+        unit = self._where(session, offered, *places)
+        if unit is None:
+            raise UnknownProject(None, offered)
+        return {unit: None}
+
+    def _where(self, session: Session, offered: list[str], *places: str) -> str | None:
+        """The root of the host that has the first of these places, else where the session works."""
         active = session.active_project.root if session.active_project else None
-        for place in (*places, active, session.working_folder):
-            if place and (unit := _around(place, offered)):
-                return {unit: None}
-        raise UnknownProject(None, offered)
+        around = (_around(place, offered) for place in (*places, active, session.working_folder) if place)
+        return next(filter(None, around), None)
+
+    def _unit_for(self, name: str, session: Session, offered: list[str]) -> str:
+        """The same as `_unit`. What no root is called may be a module of where the session works: its host knows."""
+        try:
+            return self._unit(name, offered)
+        except UnknownProject:
+            if name.startswith(("/", "~")) or (unit := self._where(session, offered)) is None:
+                raise
+            return unit
 
     async def _offered(self) -> list[str]:
         if anyio.current_time() >= self._roots_until:

@@ -94,6 +94,13 @@ def address_towards(head: str) -> str:
         raise ClusterError(f"There is no way to a cluster at {head!r}: {error}. It must be HOST:PORT.") from error
 
 
+ON_ALL = (
+    "the system does not let the cluster's sockets be bound by another process (seccomp's user notification), and so "
+    "Ray listens on all interfaces"
+)
+"""Why there is a warning."""
+
+
 def bound_to(host: str) -> str | None:
     """The address that sockets have to be bound to by us; None where Ray does that, or it can't be done here. Blocks
     for some 0.1 s."""
@@ -105,8 +112,7 @@ def listening_warning(node: RayNode) -> str:
     ports = f"{node.ports[0]}-{node.ports[1]}" if node.ports else "any; --ports FIRST-LAST fixes them"
     head = f"{node.head_port} and " if node.head_port is not None else ""
     return (
-        f"Ray listens on all interfaces of this machine, not on {node.host} alone, since the system does not let its "
-        f"sockets be bound by another process (seccomp's user notification), and encrypts nothing. Close its "
+        f"Not bound to {node.host} alone: {ON_ALL} of this machine. It encrypts nothing. Close its "
         f"ports ({head}{ports}) to all but the cluster's network: see docs/cluster.md for the firewall rule."
     )
 

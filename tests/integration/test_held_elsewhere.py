@@ -18,6 +18,7 @@ from serena_central.projects.trust.trust_dialog import TrustQuestion
 from serena_central.sessions.users import new_account
 from serena_central.web.pages.analysis_status import work
 from serena_central.web.pages.page import Visit
+from tests.support.browser import visiting
 from tests.support.central import RunningCentral, session_of
 from tests.support.hosts import Held, fronting, holding
 from tests.support.tasks import over, scripted, start
@@ -233,6 +234,33 @@ async def test_a_task_changes_a_held_project_and_says_what_was_not_checked(tmp_p
         assert (found["state"], found["verified"]["files"]) == ("done", ["cart.py"])
         assert "return 2" in (shop.root / "cart.py").read_text()
         assert "not determined" in " ".join(found["verified"]["notes"])
+
+
+async def test_a_name_that_no_root_has_is_a_module_of_where_the_session_works(tmp_path: Path) -> None:
+    async with two_projects(tmp_path) as shop:
+        (shop.root / ".serena").mkdir()
+        (shop.root / ".serena/project.yml").write_text("type: super-repo\nmodules:\n  cellar: {path: cellar}\n")
+        (shop.root / "cellar/.git").mkdir(parents=True)
+        (shop.root / "cellar/wine.py").write_text("class Wine:\n    pass\n")
+        named = {"relative_path": ".", "recursive": False}
+        with pytest.raises(UnknownProject):
+            await shop.call("list_dir", project="cellar", **named)
+        await shop.call("activate_project", project="shop")
+        assert "wine.py" in await shop.call("list_dir", project="cellar", **named)
+        assert "cellar" in await shop.call("activate_project", project="cellar")
+        assert "wine.py" in await shop.call("list_dir", **named)
+        with pytest.raises(UnknownProject):
+            await shop.call("list_dir", project="attic", **named)
+
+
+async def test_pages_say_where_to_see_what_hosts_hold(tmp_path: Path) -> None:
+    async with two_projects(tmp_path) as shop, visiting(shop.front) as visitor:
+        await shop.call("list_dir", relative_path=".", recursive=False, project="shop")
+        for page in (f"/projects/one?root={shop.root}", "/servers", ""):
+            html = await visitor.see(page)
+            assert "project hosts: see" in html, page
+            assert "opened by the next call" not in html
+            assert "No language server is running" not in html
 
 
 async def test_a_project_without_a_host_is_an_error_that_says_so(tmp_path: Path) -> None:

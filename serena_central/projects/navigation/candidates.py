@@ -7,6 +7,7 @@ import re
 import threading
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 import anyio.to_thread
 import msgspec

@@ -218,6 +218,7 @@ class Endpoints:
                 for one in self.navigation
                 if one.in_navigation and (one.for_users or restricted_user(request.scope) is None)
             ],
+            on_hosts=self.parts.cluster is not None,
         )
 
 

@@ -61,6 +61,9 @@ class MemoryShown(msgspec.Struct, frozen=True, kw_only=True):
     history: list[EditLine]
 
 
+ON_HOST = "The project is held by a project host: agents read its memories there, this page does not."
+
+
 def memory_page(root: str, name: str) -> str:
     return link(PATH, root=root, name=name)
 
@@ -70,7 +73,8 @@ async def memories(visit: Visit) -> MemoryList:
     known(visit, root)
     project, new_url = visit.parts.projects.opened(root), link(PATH, root=root)
     if project is None:
-        return MemoryList([], 0, "", "The project is not open. Warm it up to see them.")
+        on_hosts = visit.parts.cluster is not None
+        return MemoryList([], 0, "", ON_HOST if on_hosts else "The project is not open. Warm it up to see them.")
     try:
         names = (await project.memories.names()).names
     except SerenaCentralError as error:

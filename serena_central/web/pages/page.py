@@ -113,7 +113,8 @@ class Frame(msgspec.Struct, frozen=True):
     """What every template gets as `page`: what stands around the sections.
 
     `csrf` is the hidden field of each form, `here` the page's own path and query, `live` whether it has a stream,
-    `assets` the address of the static files, which changes with the version.
+    `assets` the address of the static files, which changes with the version. `on_hosts`: a cluster's hosts hold the
+    projects, and this server opens none.
     """
 
     title: str
@@ -123,6 +124,7 @@ class Frame(msgspec.Struct, frozen=True):
     live: bool
     assets: str
     navigation: list[Link]
+    on_hosts: bool = False
 
 
 def link(path: str, /, **query: Any) -> str:

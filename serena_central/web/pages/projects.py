@@ -152,7 +152,7 @@ async def _index_again(visit: Visit, form: Form) -> str:
     one = _named(visit, form)
     project: Project | None = visit.parts.projects.opened(one.root)
     if project is None:
-        return f"{one.name} is not open. Warm it up to index it."
+        return f"{one.name} is not open here. Warm it up to index it."
     project.index_again()
     return f"The index of {one.name} is being rebuilt. Until then, answers are correct but slower."
 
