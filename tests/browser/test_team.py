@@ -86,7 +86,7 @@ async def test_the_nodes_of_a_cluster_are_found_read_and_kept_up_to_date(tmp_pat
     async with running_central(tmp_path, cluster=cluster) as central:
         for scheme in ("light", "dark"):
             async with person(central, color_scheme=scheme, bypass_csp=True) as page:
-                await page.get_by_role("link", name="Nodes", exact=True).click()
+                await page.get_by_role("navigation", name="Pages").get_by_role("link", name="Nodes").click()
                 silent = page.locator(".card", has_text="does not answer")
                 await expect(silent.locator("h2")).to_contain_text("silent")
                 row = page.get_by_role("region", name="Project hosts on <b>a").locator("tbody tr")
