@@ -59,13 +59,15 @@ from serena_central.lsp.types import (
     LspWorkspaceEdit,
 )
 from serena_central.lsp.wire import ConnectionLost, WireError
-from serena_central.processes.child import ChildProcess, supervised
+from serena_central.processes.child import GIVES_WAY, ChildProcess, Limits, supervised
 from serena_central.processes.environment import inherited
 from serena_central.processes.usage import Usage
 
 logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
+
+_LIMITS = Limits(nice=GIVES_WAY)
 
 REAPING_S = 6.0
 """How long a caller whose server ended waits to learn how; longer than the whole stop ladder."""
@@ -129,7 +131,7 @@ class LanguageServer:
         try:
             environment = inherited() | self._launch.env
             async with supervised(
-                self._launch.command, self.root, environment=environment, temporary=self._temporary
+                self._launch.command, self.root, environment=environment, temporary=self._temporary, limits=_LIMITS
             ) as process:
                 self._process = process
                 async with anyio.create_task_group() as tasks:

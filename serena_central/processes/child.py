@@ -51,11 +51,18 @@ class Limits(NamedTuple):
     memory_bytes: int = 0
     """Address space of each process; 0: no limit. Not for runtimes that reserve more than they use (a JVM, V8)."""
 
+    nice: int = 0
+    """How much they give way to others that want the CPU, as for nice(1)."""
+
     keeps_privileges: bool = True
     """False: set-uid programs run without what they would gain (Linux)."""
 
 
 NO_LIMITS = Limits()
+
+GIVES_WAY = 5
+"""`nice` of what computes for this server: at 0 two busy language servers on two CPUs have each answer that needs
+none of them wait, several times of some milliseconds. They still get a quarter of a CPU that others want, too."""
 
 
 class ChildProcess:
@@ -211,6 +218,7 @@ async def supervised(
         reporting_end,
         f"{umask:o}",
         limits.memory_bytes,
+        limits.nice,
         "keep" if limits.keeps_privileges else "drop",
         scratch.folder if scratch else "",
         *command,
@@ -224,6 +232,7 @@ async def supervised(
                 variables,
                 umask=umask,
                 memory_bytes=limits.memory_bytes,
+                nice=limits.nice,
                 drops_privileges=not limits.keeps_privileges,
                 lifeline=watched_end,
                 report=reporting_end,

@@ -59,6 +59,7 @@ class ForkServer:
         *,
         umask: int,
         memory_bytes: int,
+        nice: int,
         drops_privileges: bool,
         lifeline: int,
         report: int,
@@ -72,7 +73,7 @@ class ForkServer:
         """
         if any("\0" in text for text in (str(cwd), *command, *environment, *environment.values())):
             raise ValueError("embedded null byte")
-        asked = [dict(environment), str(cwd), umask, memory_bytes, drops_privileges, "", list(command)]
+        asked = [dict(environment), str(cwd), umask, memory_bytes, nice, drops_privileges, "", list(command)]
         requests = await self._started()
         # No await from here on: every descriptor is closed, or belongs to the process that is returned.
         pipes = [os.pipe() for _ in range(3 if merged else 4)]

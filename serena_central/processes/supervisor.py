@@ -1,7 +1,7 @@
 """The supervisor: a small process between this server and one child, so that nothing outlives either of them.
 
-Run as `python -I -S supervisor.py LIFELINE REPORT UMASK MEMORY PRIVILEGES FOLDER COMMAND…`; standard library only, and
-nothing of this package. As `supervisor.py --serve SOCKET` it is the fork server of `fork_server.py`, and forks a
+Run as `python -I -S supervisor.py LIFELINE REPORT UMASK MEMORY NICE PRIVILEGES FOLDER COMMAND…`; standard library only,
+and nothing of this package. As `supervisor.py --serve SOCKET` it is the fork server of `fork_server.py`, and forks a
 supervisor for each request: a new interpreter takes many times as long.
 
     LIFELINE      the read end of a pipe whose write end only the server has. When that end closes, however the server
@@ -10,6 +10,7 @@ supervisor for each request: a new interpreter takes many times as long.
                   line each. It is closed once the command runs
     UMASK         of the child, octal
     MEMORY        the address space of each process of the child in bytes; 0 for no limit
+    NICE          how much the child gives way to others that want the CPU, as for nice(1)
     PRIVILEGES    `keep`, or `drop`: no program that is executed gains privileges by set-uid bits (Linux)
     FOLDER        the child's temporary folder, or empty
 
@@ -34,6 +35,9 @@ PR_SET_PDEATHSIG = 1
 PR_SET_DUMPABLE = 4
 PR_SET_CHILD_SUBREAPER = 36
 PR_SET_NO_NEW_PRIVS = 38
+
+GROUP_TRIES = 4
+GROUP_WAIT_S = 0.12
 
 CANNOT_EXECUTE = 127
 """The exit code when the command can't be started, as shells have it."""
@@ -66,12 +70,29 @@ def limit_memory(size: int) -> None:
         resource.setrlimit(resource.RLIMIT_AS, (size, size))
 
 
+def give_way(nice: int) -> None:
+    """Linux weighs sessions against each other where it groups their processes (`man 7 sched`, autogroup), and `nice`
+    tells within a session alone; elsewhere it tells between all."""
+    if sys.platform != "win32":
+        os.nice(nice)
+    for _ in range(GROUP_TRIES):
+        try:
+            with open("/proc/self/autogroup", "w") as group:
+                group.write(str(nice))
+            return
+        except BlockingIOError:  # one process a tenth of a second may, of those without privileges
+            time.sleep(GROUP_WAIT_S)
+        except OSError:
+            return  # there are no such groups
+
+
 def start(
     command: list[str],
     lifeline: int,
     report: int,
     umask: int,
     memory: int,
+    nice: int,
     drops_privileges: bool,
     environment: dict[str, str] | None,
 ) -> int:
@@ -84,6 +105,8 @@ def start(
         return pid
     try:
         os.setsid()
+        if nice:
+            give_way(nice)
         os.umask(umask)
         prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
         if os.getppid() != supervisor:
@@ -233,6 +256,7 @@ def supervise(
     report: int,
     umask: int,
     memory: int,
+    nice: int,
     drops_privileges: bool,
     folder: str,
     command: list[str],
@@ -248,7 +272,7 @@ def supervise(
     for number in (signal.SIGCHLD, *forwarded):
         signal.signal(number, take_note)
     prctl(PR_SET_CHILD_SUBREAPER, 1)
-    leader = start(command, lifeline, report, umask, memory, drops_privileges, environment)
+    leader = start(command, lifeline, report, umask, memory, nice, drops_privileges, environment)
     release_streams()
     while True:
         ready, _, _ = select.select([lifeline, awake], [], [])
@@ -336,13 +360,13 @@ def forked_supervisor(descriptors: list[int], ours: tuple[int, ...]) -> int:
             os.close(descriptor)
         os.write(ended, b"%d\n" % os.getpid())
         with open(request, "rb") as file:
-            environment, folder, umask, memory, drops_privileges, temporary, command = json.load(file)
+            environment, folder, umask, memory, nice, drops_privileges, temporary, command = json.load(file)
         try:
             os.chdir(folder)
         except OSError as error:
             os.write(report, b"e%d\n" % (error.errno or 0))
             os._exit(CANNOT_EXECUTE)
-        supervise(lifeline, report, umask, memory, drops_privileges, temporary, command, environment, ended)
+        supervise(lifeline, report, umask, memory, nice, drops_privileges, temporary, command, environment, ended)
     finally:
         os._exit(CANNOT_EXECUTE)
 
@@ -351,8 +375,9 @@ def main() -> None:
     if sys.argv[1] == "--serve":
         serve(int(sys.argv[2]))
         return
-    lifeline, report, umask, memory, privileges, folder, *command = sys.argv[1:]
-    supervise(int(lifeline), int(report), int(umask, 8), int(memory), privileges == "drop", folder, command)
+    lifeline, report, umask, memory, nice, privileges, folder, *command = sys.argv[1:]
+    drops = privileges == "drop"
+    supervise(int(lifeline), int(report), int(umask, 8), int(memory), int(nice), drops, folder, command)
 
 
 if __name__ == "__main__":

@@ -20,7 +20,7 @@ from anyio.streams.buffered import BufferedByteReceiveStream
 from serena_central.core.decoding import msgpack_decoder
 from serena_central.core.errors import LanguageServerError
 from serena_central.core.tracing import phase
-from serena_central.processes.child import ChildProcess, Limits, supervised
+from serena_central.processes.child import GIVES_WAY, ChildProcess, Limits, supervised
 from serena_central.symbols.indexing.symbol_source import Outline
 from serena_central.symbols.syntax.messages import (
     Answer,
@@ -69,7 +69,7 @@ BATCH_BYTES = 500_000
 MEMORY_BYTES = 2 << 30
 """Address space of a worker: a syntax tree takes 60 times its text at the worst."""
 
-_LIMITS = Limits(MEMORY_BYTES, keeps_privileges=False)
+_LIMITS = Limits(MEMORY_BYTES, GIVES_WAY, keeps_privileges=False)
 
 _COMMAND = [sys.executable, "-P", "-m", "serena_central.symbols.syntax.worker"]
 

@@ -270,3 +270,13 @@ async def test_a_stubborn_program_is_killed_when_the_block_is_left(tmp_path: Pat
     assert child.ended
     if sys.platform == "linux":
         assert not any(map(alive, family))
+
+
+@pytest.mark.skipif(not Path("/proc/self/autogroup").exists(), reason="the system has no groups of sessions")
+async def test_what_gives_way_says_so_to_the_scheduler_for_all_of_its_session(tmp_path: Path) -> None:
+    program = "import os; print(os.nice(0), open('/proc/self/autogroup').read())"
+    for nice in (0, 5):
+        async with supervised([sys.executable, "-c", program], tmp_path, limits=Limits(nice=nice)) as child:
+            said = b"".join([chunk async for chunk in child.stdout]).decode().split()
+        assert int(said[0]) - os.nice(0) == nice
+        assert said[-1] == str(nice)
