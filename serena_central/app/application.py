@@ -7,6 +7,7 @@ from starlette.applications import Starlette
 
 from serena_central.access.connections import Connections
 from serena_central.access.token import Token
+from serena_central.core.collector import Collector
 from serena_central.core.descriptors import Descriptors
 from serena_central.mcp_server.endpoint import McpEndpoint
 from serena_central.web.metrics import Metrics
@@ -29,6 +30,7 @@ class Application(WebServices):
     dashboard: Dashboard
     connections: Connections
     descriptors: Descriptors
+    collector: Collector
     app: Starlette
 
     async def let_go(self) -> None:

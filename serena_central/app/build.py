@@ -37,6 +37,7 @@ from serena_central.config.load import serena_home
 from serena_central.config.profiles import Profiles, load_profiles
 from serena_central.config.settings import ServerSettings
 from serena_central.core.clock import Uptime
+from serena_central.core.collector import Collector
 from serena_central.core.descriptors import Descriptors, limit
 from serena_central.core.errors import ProjectRefused
 from serena_central.core.event_kinds import ProjectSettingsProblem, ServerSettingsProblem
@@ -202,6 +203,9 @@ def build(
         transcript=recording.put,
         host=None if cluster is None else partial(cluster.host, services),
     )
+    collector = Collector(services.sessions.any_call_runs)
+    caller.on_end = collector.call_ended
+    runs.append(collector.run)
     recorder = SessionRecorder(services.sessions, services.store, services.bus)
     endpoint = _mcp(runs, services, caller, token, recorder, start_up, resources, prompts)
     if places.begun_file.exists():
@@ -212,7 +216,7 @@ def build(
     services.tasks.build_plans = partial(_plans, services)
     runs.append(services.tasks.run)
     view = None if cluster is None else cluster.view
-    return _faces(runs, services, caller, endpoint, token, recorder, stop, live_settings, view)
+    return _faces(runs, services, caller, endpoint, token, recorder, stop, live_settings, view, collector)
 
 
 @dataclass(frozen=True)
@@ -532,6 +536,7 @@ def _faces(
     stop: Callable[[], None],
     live_settings: LiveSettings,
     cluster: ClusterView | None,
+    collector: Collector,
 ) -> Application:
     """What clients and browsers reach: /mcp, /api, /metrics and the dashboard, behind the access check."""
     settings, projects, repos, sessions = services.settings, services.projects, services.super_repos, services.sessions
@@ -615,6 +620,7 @@ def _faces(
         dashboard=dashboard,
         connections=connections,
         descriptors=descriptors,
+        collector=collector,
         app=app,
     )
 

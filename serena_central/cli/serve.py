@@ -45,10 +45,6 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-COLLECTOR = 10_000, 3, 20
-"""Thresholds for collecting garbage. By default Python goes through everything for each 70,000 new objects, which one
-answer with 10,000 places makes several times: up to 0.1 s each, for which everybody waits."""
-
 SWITCH_S = 0.0001
 """How long one thread may keep Python from another; 5 ms by default. So calls wait less for a thread that reads or
 converts, and a thread that asks the database less for calls: it has to wait at every row."""
@@ -226,9 +222,7 @@ async def _serve(
                     return
                 roots = _known(application.projects, start.projects)  # before the first client asks, which may be quick
                 _write_announcement(places, url, start.arguments)
-                gc.freeze()  # what is there now stays: each full collection would look at it again, for 0.1 s
-                gc.enable()
-                gc.set_threshold(*COLLECTOR)
+                application.collector.begin()
                 link = page_address(url, application.dashboard.one_time_link())
                 _announce(places, url, link)
                 if start.open_page:

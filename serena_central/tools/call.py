@@ -76,6 +76,8 @@ class ToolCaller:
         self._idempotency = idempotency
         self.upstream_contents = UpstreamContents(services.upstreams, services.claude)
         self.transcript = transcript
+        self.on_end: Callable[[], None] = _nothing
+        """Called when a call has ended; returns at once."""
         self._triggers: Triggers | None = None
 
     def tools_for(self, session: Session) -> list[Tool]:
@@ -201,6 +203,7 @@ class ToolCaller:
             raise
         finally:
             del session.running[run.id]
+            self.on_end()
             answer = reply.answer
             if answer is not None and answer.failed:
                 failure = UpstreamCallFailed(tool.name, answer.blocks[0] if answer.blocks else "")  # for the records
@@ -283,6 +286,10 @@ class ToolCaller:
                 semantic_context=words[:CONTEXT_KEPT],
             )
         )
+
+
+def _nothing() -> None:
+    pass
 
 
 def _recorded(
