@@ -271,6 +271,7 @@ def called_bound(address: str, work: Callable[[], T]) -> T:
             _helper(address, "serve", str(there.fileno())),
             pass_fds=[there.fileno()],
             stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,  # else who reads what this process prints would wait for the helper, too
             start_new_session=True,
         )
         there.close()  # else what is sent to a helper that has ended would wait in it, and `bind` with it

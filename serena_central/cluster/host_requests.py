@@ -13,6 +13,7 @@ import anyio.to_thread
 
 from serena_central.analysis.analysis_run import FindingsRun, GraphRun, Kind
 from serena_central.cluster import host_tools
+from serena_central.cluster.messages import HostFailed
 from serena_central.core.decoding import converted, from_json, from_msgpack
 from serena_central.core.errors import ClusterError, SerenaCentralError, SeveralHosts
 from serena_central.core.quoting import quoted
@@ -110,8 +111,8 @@ class HostRequests:
 
     # --- ProjectHolders -----------------------------------------------------------------------------------------------
 
-    async def listed(self, session: Session) -> dict[str, dict[str, Any]]:
-        held: dict[str, dict[str, Any]] = {}
+    async def listed(self, session: Session) -> dict[str, dict[str, Any] | None]:
+        held: dict[str, dict[str, Any] | None] = {}
 
         async def one(unit: str) -> None:
             try:
@@ -119,7 +120,7 @@ class HostRequests:
                     said = await self._data(unit, host_tools.HELD, {}, session)
                 held.update(from_msgpack(said, dict[str, dict[str, Any]]))
             except (SerenaCentralError, TimeoutError):
-                return  # the list says of it what this server knows
+                held[unit] = None
 
         async with anyio.create_task_group() as tasks:
             for unit in self._known():
@@ -161,7 +162,8 @@ class HostRequests:
                 f"{', '.join(map(quoted, told))} are on different hosts, and reported one after the other: what one "
                 "needs of another is not seen."
             )
-        return "\n".join(texts) or "This session has made no changes, or its hosts do not tell.\n", notes
+        nothing = "Nothing is known." if notes else "This session has made no changes, and asked for no findings."
+        return "\n".join(texts) or f"{nothing}\n", notes
 
     async def question(self, root: Path) -> TrustQuestion | None:
         said = await self._data(await self._unit_of(str(root)), host_tools.QUESTION, {"root": str(root)})
@@ -195,7 +197,10 @@ class HostRequests:
             began=anyio.current_time(),
             person=True,
         )
-        return await self._on_host(unit, tool, run, ToolReply())
+        try:
+            return await self._on_host(unit, tool, run, ToolReply())
+        except HostFailed as error:  # who asks is no call, which would be answered by an internal error
+            raise ClusterError(f"The host of {quoted(unit)} failed: {error}. Its log says more.") from error
 
 
 def _session(name: str) -> Session:

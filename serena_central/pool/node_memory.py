@@ -35,13 +35,17 @@ class NodeMemory:
 
     def exchange(self, own: Iterable[Holder], now: float) -> list[Holder]:
         """Tells the others what this process holds, and returns what they hold; to stop one of theirs does nothing.
-        `now` is of the clock by which holders are idle. Blocks for some milliseconds at most."""
-        said = msgspec.json.encode([Held(one.name, one.memory_bytes, _idle_s(one, now)) for one in own])
+        `now` is of the clock by which holders are idle. Blocks for some milliseconds at most. Who holds nothing leaves
+        no file: of two hundred processes most are idle, and each reads what all have left."""
+        held = [Held(one.name, one.memory_bytes, _idle_s(one, now)) for one in own if one.memory_bytes]
         try:
-            self._folder.mkdir(parents=True, exist_ok=True)
-            fresh = self._own.with_suffix(".new")
-            fresh.write_bytes(said)
-            fresh.replace(self._own)
+            if held:
+                self._folder.mkdir(parents=True, exist_ok=True)
+                fresh = self._own.with_suffix(".new")
+                fresh.write_bytes(msgspec.json.encode(held))
+                fresh.replace(self._own)
+            else:
+                self.close()
             return [one for file in self._others() for one in _read(file, now)]
         except OSError:
             return []  # a full disk, say: then each keeps to the budget by itself

@@ -47,8 +47,9 @@ class ProjectHolders(TrustDialog, Protocol):
     """Who holds projects that are not open in this process: a cluster's hosts. What no tool on one project asks them.
     Each raises SerenaCentralError."""
 
-    async def listed(self, session: Session) -> dict[str, dict[str, Any]]:
-        """Root → entry of `list_projects`, of those that are held now."""
+    async def listed(self, session: Session) -> dict[str, dict[str, Any] | None]:
+        """Root → entry of `list_projects`, of what is open at the holders that this process knows; None for one that
+        does not answer."""
         ...
 
     async def introduced(self, session: Session, root: str) -> list[str]:

@@ -2,7 +2,7 @@
 
 import time
 from collections import Counter
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -88,14 +88,8 @@ async def list_projects(call: ToolCall) -> list[Any]:
     now = time.time()
     projects = call.services.projects.snapshots()
     servers = servers_by_project(call.services.pool.snapshot(), [Path(known.root) for known in projects])
-    holders = call.services.held_elsewhere.by
-    held = await holders.listed(call.session) if holders is not None else {}
-    active = Counter(one.active_project.root for one in call.services.sessions.sessions() if one.active_project)
-    known_roots = {known.root for known in projects}
-    return [
-        {**held[known.root], "sessions": known.sessions}
-        if known.root in held
-        else {
+    entries = [
+        {
             "name": known.name,
             "root": known.root,
             "open": known.open,
@@ -111,7 +105,29 @@ async def list_projects(call: ToolCall) -> list[Any]:
             **({"module_of": modules[known.root]} if known.root in modules else {}),
         }
         for known in projects
-    ] + [{**entry, "sessions": active[root]} for root, entry in held.items() if root not in known_roots]
+    ]
+    holders = call.services.held_elsewhere.by
+    return entries if holders is None else _as_held(call, entries, await holders.listed(call.session))
+
+
+NOT_ASKED = "Nothing has asked its project host yet through this server: what is open there is not known."
+
+NO_ANSWER = "Its project host does not answer: what is open there is not known."
+
+
+def _as_held(
+    call: ToolCall, entries: list[dict[str, Any]], held: Mapping[str, dict[str, Any] | None]
+) -> list[dict[str, Any]]:
+    """The entries of projects that hosts hold, which this process does not open, and of what lies below those."""
+    active = Counter(one.active_project.root for one in call.services.sessions.sessions() if one.active_project)
+    known = {entry["root"]: entry for entry in entries}
+    told = {root: {**entry, "sessions": active[root]} for root, entry in held.items() if entry is not None}
+    for root, entry in known.items():
+        if root in told:
+            told[root]["sessions"] = entry["sessions"]
+        else:
+            told[root] = {**entry, "note": NO_ANSWER if root in held else NOT_ASKED}
+    return [*(told[root] for root in known), *(entry for root, entry in told.items() if root not in known)]
 
 
 def servers_by_project(servers: Iterable[ServerSnapshot], roots: Collection[Path]) -> dict[Path, list[dict[str, str]]]:

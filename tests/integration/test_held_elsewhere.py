@@ -13,9 +13,10 @@ import pytest
 
 from serena_central.analysis.analysis_run import Kind
 from serena_central.cluster.front import ROOTS_KEPT_S
-from serena_central.core.errors import HostUnavailable, TrustRefused, UnknownProject
+from serena_central.core.errors import ClusterError, HostUnavailable, TrustRefused, UnknownProject
 from serena_central.projects.trust.trust_dialog import TrustQuestion
 from serena_central.sessions.users import new_account
+from serena_central.tools.workflow import NO_ANSWER, NOT_ASKED
 from serena_central.web.pages.analysis_status import work
 from serena_central.web.pages.page import Visit
 from tests.support.browser import visiting
@@ -69,12 +70,18 @@ async def test_a_project_stays_active_and_introduces_itself(tmp_path: Path) -> N
         assert "Memories: 'paying'" in told
 
 
-async def test_the_list_of_projects_tells_what_hosts_hold(tmp_path: Path) -> None:
+async def test_the_list_of_projects_tells_what_hosts_hold_and_of_which_it_does_not_know(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     async with two_projects(tmp_path) as shop:
         await shop.call("list_dir", relative_path=".", recursive=False, project="shop")
         listed = {one["name"]: one for one in json.loads(await shop.call("list_projects"))}
         assert (listed["shop"]["open"], listed["shop"]["files"], listed["shop"]["sessions"]) == (True, 1, 1)
-        assert (listed["bank"]["open"], listed["bank"]["files"]) == (False, 0)
+        assert "note" not in listed["shop"]
+        assert (listed["bank"]["open"], listed["bank"]["note"]) == (False, NOT_ASKED)
+        monkeypatch.setattr("serena_central.cluster.host_requests.LISTED_S", 0.0)
+        listed = {one["name"]: one for one in json.loads(await shop.call("list_projects"))}
+        assert (listed["shop"]["open"], listed["shop"]["note"]) == (False, NO_ANSWER)
 
 
 async def test_a_warm_up_is_done_by_hosts_and_its_outcome_left_for_scripts(tmp_path: Path) -> None:
@@ -136,11 +143,11 @@ async def test_a_refactoring_report_tells_what_changed_on_each_host(tmp_path: Pa
         await shop.call("replace_content", project="shop", **edit)
         told = await shop.call("refactoring_report")
         assert "1 edit by test" in told
-        assert "`shop/cart.py`" in told or "cart.py`" in told
+        assert "/shop/cart.py` |" in told
         assert "not known" not in told  # what each found before its first edit is known where it was asked
         assert "on different hosts" in told
-        del shop.held.addresses[str(shop.bank)]
-        assert "This session has made no changes" in await shop.call("refactoring_report", session="another")
+        nothing = "This session has made no changes, and asked for no findings.\n"
+        assert await shop.call("refactoring_report", session="another") == nothing
 
 
 async def test_a_report_and_instructions_are_given_without_what_no_host_can_tell(tmp_path: Path) -> None:
@@ -224,6 +231,22 @@ async def test_trust_is_asked_for_where_the_project_is(tmp_path: Path) -> None:
         await dialog.keep(question, "a person")
         assert await dialog.question(shop.root) is None
         assert shop.held.services[str(shop.root)].trust.is_trusted(shop.root)
+
+
+async def test_an_error_at_a_host_is_told_to_who_asks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def breaks(*_arguments: object, **_named: object) -> None:
+        raise RuntimeError("broken")
+
+    async with two_projects(tmp_path) as shop:
+        await analysed(shop, "graph")
+        runs = shop.front.central.analysis_runs
+        graph = await runs.graph(shop.root)
+        assert graph is not None
+        monkeypatch.setattr("serena_central.analysis.local_analyses.LocalAnalyses.fingerprints", breaks)
+        assert await runs.changed_since(graph) is None
+        monkeypatch.setattr("serena_central.analysis.local_analyses.LocalAnalyses.rules", breaks)
+        with pytest.raises(ClusterError, match=r"host of .*shop' failed: RuntimeError: broken"):
+            await runs.graph(shop.root)
 
 
 async def test_a_task_changes_a_held_project_and_says_what_was_not_checked(tmp_path: Path) -> None:

@@ -157,12 +157,16 @@ class EditEffects:
         return known
 
     async def look_ahead(self, changes: Sequence[FileChange], before: dict[str, Before]) -> None:
-        """Does those parts of `effect` that need nothing of the disk or a server: while the disk writes."""
-        for change in changes[:FOLLOWED_FILES]:
-            known = before.get(self._inside(change.path))
-            if known is not None and change.after is not None:
-                known.touched = _Touched.by(change, known.symbols)
-                Text(change.after)  # whose lines are remembered
+        """Does those parts of `effect` that need nothing of the disk or a server: while the disk writes. Never raises:
+        a write that has begun must not end by it, and `effect` does what was not done here."""
+        try:
+            for change in changes[:FOLLOWED_FILES]:
+                known = before.get(self._inside(change.path))
+                if known is not None and change.after is not None:
+                    known.touched = _Touched.by(change, known.symbols)
+                    Text(change.after)  # whose lines are remembered
+        except Exception:
+            logger.exception("what an edit meets could not be looked at while it is written")
 
     async def effect(
         self, changes: Sequence[FileChange], before: dict[str, Before], outcome: Mapping[Path, Written]

@@ -139,6 +139,9 @@ class WarmUp:
         except SerenaCentralError as error:
             logger.info("nothing to warm up: %s", error, extra={"session": session})
             return
+        except Exception:  # the tasks beside this one are of other warm-ups
+            logger.exception("what to warm up for %s is not known", folder)
+            return
         if chosen.roots:
             self.start(chosen)
 

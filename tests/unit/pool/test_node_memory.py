@@ -50,8 +50,11 @@ def test_each_learns_what_the_others_hold_and_for_how_long_it_was_idle(tmp_path:
         ty.stop("over the budget")  # its own process does the same sum
         assert [one.name for one in here.exchange([], now=101.0)] == ["clangd"]
         assert there.exchange([], now=7001.0) == []
-        there.close()
-        assert [file.name for file in tmp_path.iterdir()] == [f"{os.getpid()}.json"]
+        assert list(tmp_path.iterdir()) == []  # who holds nothing leaves nothing to read
+        here.exchange([holder("ty", 50, None), holder("texts", 0, 1.0)], now=102.0)
+        assert [one.name for one in there.exchange([], now=7002.0)] == ["ty"]
+        here.close()
+        assert list(tmp_path.iterdir()) == []
 
 
 def test_what_a_process_left_that_is_gone_or_stands_still_counts_no_more(tmp_path: Path) -> None:
