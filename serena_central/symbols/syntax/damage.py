@@ -11,7 +11,7 @@ from tree_sitter import Node
 from serena_central.core.text import Text
 from serena_central.symbols.syntax.messages import SyntaxEdit
 from serena_central.symbols.syntax.statements import Span
-from serena_central.symbols.syntax.trees import tree_after, tree_of
+from serena_central.symbols.syntax.trees import errors_in, tree_after, tree_of
 
 
 def damage(identifier: str, source: bytes, edit: SyntaxEdit) -> str:
@@ -21,7 +21,7 @@ def damage(identifier: str, source: bytes, edit: SyntaxEdit) -> str:
     new = edit.new_text.encode("utf-8", "replace")
     before = tree_of(identifier, source).root_node
     after = tree_after(identifier, source, removed.start, removed.end, new).root_node
-    more = _errors(after) - _errors(before)
+    more = len(errors_in(after)) - len(errors_in(before))
     if more > 0:
         return f"the file would have {more} more place{'s' * (more > 1)} that can't be parsed"
     if edit.is_deletion and not before.has_error:
@@ -29,16 +29,6 @@ def damage(identifier: str, source: bytes, edit: SyntaxEdit) -> str:
         if not _is_rest(before, after, removed, added):
             return "the remaining code would not be the same as before"
     return ""
-
-
-def _errors(root: Node) -> int:
-    count, waiting = 0, [root]
-    while waiting:
-        node = waiting.pop()
-        if node.has_error:
-            count += node.is_error or node.is_missing
-            waiting += node.children
-    return count
 
 
 def _is_rest(before: Node, after: Node, removed: Span, added: Span) -> bool:

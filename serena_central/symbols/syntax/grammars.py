@@ -16,7 +16,7 @@ import msgspec
 
 QUERIES = Path(__file__).with_name("queries")
 
-REVISION = 8
+REVISION = 9
 """Raised when queries or their reading change, so that cached symbols of the one before are not believed."""
 
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from tree_sitter import Node
 
-from serena_central.symbols.syntax.trees import parsed
+from serena_central.symbols.syntax.trees import errors_in, parsed
 
 LANGUAGES = frozenset({"c", "cpp", "cuda-cpp"})
 
@@ -64,14 +64,14 @@ def without_macros(identifier: str, source: bytes, root: Node) -> Node:
     if identifier not in LANGUAGES or not root.has_error:
         return root
     text = bytearray(source)
-    for stretch in _around(_errors(root), source):
+    for stretch in _around(errors_in(root), source):
         for start, end, leads in _macros(source, *stretch):
             word = _LEADING if leads and end - start >= len(_LEADING) else b""
             text[start:end] = word.ljust(end - start)
     if bytes(text) == source:
         return root
     other = parsed(identifier, bytes(text)).root_node
-    return other if len(_errors(other)) < len(_errors(root)) else root
+    return other if len(errors_in(other)) < len(errors_in(root)) else root
 
 
 def _around(errors: list[Node], source: bytes) -> Iterator[tuple[int, int]]:
@@ -121,15 +121,3 @@ def _in_words(match: re.Match[bytes]) -> Iterator[tuple[int, int, bool]]:
         if at != kept:
             _, first, last = words[at]
             yield first, last, at == 0 and not is_behind_type
-
-
-def _errors(root: Node) -> list[Node]:
-    """The nodes of a tree that are errors, or are missing."""
-    found: list[Node] = []
-    waiting = [root]
-    while waiting:
-        node = waiting.pop()
-        if node.is_error or node.is_missing:
-            found.append(node)
-        waiting += [child for child in node.children if child.has_error or child.is_missing]
-    return found

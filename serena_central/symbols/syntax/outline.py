@@ -6,7 +6,7 @@ Runs in the worker's process, for C code that hostile text can hold up or break.
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
-from itertools import accumulate
+from itertools import accumulate, chain
 from operator import itemgetter
 from typing import NamedTuple
 
@@ -22,6 +22,7 @@ from serena_central.symbols.syntax.jsdoc import declared_types
 from serena_central.symbols.syntax.macros import without_macros
 from serena_central.symbols.syntax.messages import PARSED_BYTES
 from serena_central.symbols.syntax.names import Name, name_of
+from serena_central.symbols.syntax.resuming import roots_of
 from serena_central.symbols.syntax.skimming import Skim, is_too_long, skimmed
 from serena_central.symbols.syntax.trees import parsed, settings_of, tools, tree_of
 
@@ -125,7 +126,8 @@ def outline(identifier: str, source: bytes, *, is_asked_again: bool = True) -> t
         raise ValueError(f"it has more than {PARSED_BYTES / 1e6:g} MB even without macros and bodies of functions")
     root = (tree_of if is_asked_again and plain is source else parsed)(identifier, plain).root_node
     root = without_macros(identifier, plain, root)
-    return _symbols(identifier, root, source, skim), _is_deeper(root, DEEPEST)
+    roots = roots_of(identifier, plain, root)
+    return _symbols(identifier, roots, source, skim), any(_is_deeper(one, DEEPEST) for one in roots)
 
 
 def outline_around(identifier: str, source: bytes, start: int, end: int) -> list[DocumentSymbol]:
@@ -133,20 +135,21 @@ def outline_around(identifier: str, source: bytes, start: int, end: int) -> list
     leads a symbol counts to it only as far as that lies in the stretch."""
     plain = without_attributes(identifier, source)
     root = without_macros(identifier, plain, tree_of(identifier, plain).root_node)
-    return _symbols(identifier, root, source, Skim(source), within=(start, end))
+    return _symbols(identifier, roots_of(identifier, plain, root), source, Skim(source), within=(start, end))
 
 
 def _symbols(
-    identifier: str, root: Node, source: bytes, skim: Skim, *, within: tuple[int, int] | None = None
+    identifier: str, roots: Sequence[Node], source: bytes, skim: Skim, *, within: tuple[int, int] | None = None
 ) -> list[DocumentSymbol]:
-    """`root` is the tree of what is left of `source`."""
+    """`roots` are those of the trees of what is left of `source`."""
     _, query = tools(identifier)
     cursor = QueryCursor(query)
     cursor.set_max_start_depth(DEEPEST)
     if within is not None and identifier not in OF_SECTIONS:
         cursor.set_byte_range(*within)
-    may_be_lost = root.has_error and identifier in unparsed_variables.LANGUAGES
-    marks = _marks(cursor.matches(root), _patterns(identifier), skim.text, may_be_lost=may_be_lost)
+    may_be_lost = identifier in unparsed_variables.LANGUAGES and any(root.has_error for root in roots)
+    matches = chain.from_iterable(map(cursor.matches, roots))
+    marks = _marks(matches, _patterns(identifier), skim.text, may_be_lost=may_be_lost)
     positions = _positions(source, skim, marks)
     return named(_nested(marks, positions, _namespaces(marks) if identifier in OF_CLASSES else None))
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib import import_module
 
-from tree_sitter import Language, Parser, Point, Query, Tree
+from tree_sitter import Language, Node, Parser, Point, Query, Range, Tree
 
 from serena_central.core.lru import Lru
 from serena_central.symbols.syntax.grammars import GRAMMARS, QUERIES
@@ -75,6 +75,25 @@ def parsed(identifier: str, source: bytes) -> Tree:
     """As `tree_of`, for a text that is not asked about again."""
     parser, _ = tools(identifier)
     return parser.parse(source)
+
+
+def part_parsed(identifier: str, source: bytes, start: int, end: int) -> Node:
+    """The root of the tree of a stretch of a text, as if nothing stood around it; offsets are those of the text."""
+    parser, _ = tools(identifier)
+    alone = Parser(parser.language, included_ranges=[Range(_point(source, start), _point(source, end), start, end)])
+    return alone.parse(source).root_node
+
+
+def errors_in(root: Node) -> list[Node]:
+    """The nodes of a tree that are errors, or are missing."""
+    found: list[Node] = []
+    waiting = [root]
+    while waiting:
+        node = waiting.pop()
+        if node.is_error or node.is_missing:
+            found.append(node)
+        waiting += [child for child in node.children if child.has_error or child.is_missing]
+    return found
 
 
 def _keep(identifier: str, source: bytes, tree: Tree) -> None:
