@@ -196,6 +196,10 @@ def _is_in(names: Iterable[str], path: str) -> bool:
     return any(name in known for name in names)
 
 
+def _size(file: FileSymbols) -> int:
+    return len(file.symbols) + 1
+
+
 Places = Callable[[str, FileSymbols], list[int]]
 
 
@@ -222,7 +226,9 @@ class Hits(Sequence[Hit]):
         self._places: dict[str, list[int]] = {}
         """Of the files that were looked into."""
         self._last = "", FileSymbols(())
-        """The file that was looked into last: symbols are mostly asked for in their order."""
+        """The file that was looked into last: symbols are mostly asked for in their order …"""
+        self._files: Lru[str, FileSymbols] = Lru(max_size=DECODED_SYMBOLS, size_of=_size)
+        """… and some several times: what is shown in full may be too long, and is shown by names then."""
 
     def add(self, path: str, entry: Entry, count: int) -> None:
         """Adds so many symbols of an entry; paths come in their order."""
@@ -260,7 +266,10 @@ class Hits(Sequence[Hit]):
     def _hit(self, path: str, number: int) -> Hit:
         before, file = self._last
         if path != before:
-            file = self._index.decoded(path, self._entries[path], keep=len(self._entries) <= FILES_KEPT)
+            file = self._files.get(path)
+            if file is None:
+                file = self._index.decoded(path, self._entries[path], keep=len(self._entries) <= FILES_KEPT)
+                self._files[path] = file
             self._last = path, file
         if path not in self._places:
             self._places[path] = self._fitting(path, file)
@@ -356,7 +365,7 @@ class SymbolIndex:
         """Restored files whose names are not all mapped yet → those names. They are searched as they are."""
         self._mapping: tuple[str, Iterator[tuple[str, int]]] | None = None
         """The one of these of which some are, and the rest."""
-        self._decoded: Lru[str, FileSymbols] = Lru(max_size=DECODED_SYMBOLS, size_of=lambda file: len(file.symbols) + 1)
+        self._decoded: Lru[str, FileSymbols] = Lru(max_size=DECODED_SYMBOLS, size_of=_size)
 
     def __len__(self) -> int:
         return len(self._entries)
