@@ -94,10 +94,10 @@ class Patterns:
         self._ignored = [not pattern.negated for pattern in parsed]
         numbered = list(enumerate(parsed))
         for_files = [(number, pattern) for number, pattern in numbered if not pattern.folders_only]
-        self._folder_names = _LastMatch((n, p.regex) for n, p in numbered if not p.anchored)
-        self._folder_paths = _LastMatch((n, p.regex) for n, p in numbered if p.anchored)
-        self._file_names = _LastMatch((n, p.regex) for n, p in for_files if not p.anchored)
-        self._file_paths = _LastMatch((n, p.regex) for n, p in for_files if p.anchored)
+        self._folder_names = _LastMatch((n, p) for n, p in numbered if not p.anchored)
+        self._folder_paths = _LastMatch((n, p) for n, p in numbered if p.anchored)
+        self._file_names = _LastMatch((n, p) for n, p in for_files if not p.anchored)
+        self._file_paths = _LastMatch((n, p) for n, p in for_files if p.anchored)
         self.for_files = bool(for_files)
         """Whether any pattern is about files; else it is not asked of 78,000 of them."""
 
@@ -179,6 +179,8 @@ def read_patterns(file: Path, *, skip: int = 0, above: str = "", opener: Opener 
 
 
 class _Pattern(NamedTuple):
+    glob: str
+    """Without what the fields below say."""
     regex: str
     negated: bool
     folders_only: bool
@@ -186,27 +188,53 @@ class _Pattern(NamedTuple):
     """Matched against the whole path below its ignore file; else against the name alone."""
 
 
-class _LastMatch:
-    """Finds the last of several regular expressions that matches, by one match of their alternation in reverse order.
+_SPECIAL = frozenset("*?[\\")
+"""What makes a glob more than a name."""
 
-    Each alternative ends in an empty group, so that `lastindex` tells which one it was. (A group around each would
-    keep `re` from skipping alternatives by their first character.)
+
+class _LastMatch:
+    """Finds the last of several globs that matches a name or path.
+
+    Most are a plain name, or `*` and an ending, which are looked up: 78,000 files are asked about at once. The others
+    are one match of an alternation of their expressions, in reverse order. Each alternative ends in an empty group, so
+    that `lastindex` tells which one it was. (A group around each would keep `re` from skipping alternatives by their
+    first character.)
     """
 
-    __slots__ = ("_match", "_numbers", "matches_any")
+    __slots__ = ("_endings", "_match", "_numbers", "_plain", "matches_any")
 
-    def __init__(self, numbered: Iterable[tuple[int, str]]) -> None:
-        backwards = sorted(numbered, reverse=True)
-        self._numbers = [number for number, _ in backwards]
-        self._match = re.compile("|".join(f"{regex}\\Z()" for _, regex in backwards), re.DOTALL).match
-        self.matches_any = bool(backwards)
+    def __init__(self, numbered: Iterable[tuple[int, _Pattern]]) -> None:
+        self._plain: dict[str, int] = {}
+        self._endings: dict[str, int] = {}
+        """Each begins with a dot; of names alone, in which a `*` matches anything."""
+        others: list[tuple[int, str]] = []
+        self.matches_any = False
+        for number, pattern in numbered:
+            self.matches_any = True
+            if _SPECIAL.isdisjoint(pattern.glob):
+                self._plain[pattern.glob] = number
+            elif not pattern.anchored and pattern.glob.startswith("*.") and _SPECIAL.isdisjoint(pattern.glob[1:]):
+                self._endings[pattern.glob[1:]] = number
+            else:
+                others.append((number, pattern.regex))
+        others.reverse()
+        self._numbers = [number for number, _ in others]
+        self._match = re.compile("|".join(f"{regex}\\Z()" for _, regex in others), re.DOTALL).match if others else None
 
     def find(self, text: str) -> int:
-        """The number of the last expression that matches, -1 for none."""
+        """The number of the last glob that matches, -1 for none."""
         if not self.matches_any:
             return -1
-        found = self._match(text)
-        return self._numbers[found.lastindex - 1] if found and found.lastindex else -1
+        last = self._plain.get(text, -1)
+        if self._endings:
+            dot = text.find(".")
+            while dot >= 0:
+                if (number := self._endings.get(text[dot:], -1)) > last:
+                    last = number
+                dot = text.find(".", dot + 1)
+        if self._match is not None and self._numbers[0] > last and (found := self._match(text)) and found.lastindex:
+            return max(last, self._numbers[found.lastindex - 1])
+        return last
 
 
 def _parse(line: str) -> _Pattern | None:
@@ -221,11 +249,12 @@ def _parse(line: str) -> _Pattern | None:
     if not glob:
         return None
     anchored = "/" in glob
+    glob = glob.removeprefix("/")
     try:
-        regex = translate_path(glob.removeprefix("/")) if anchored else translate_part(glob)
+        regex = translate_path(glob) if anchored else translate_part(glob)
     except BadGlob:
         return None
-    return _Pattern(regex, negated, folders_only, anchored)
+    return _Pattern(glob, regex, negated, folders_only, anchored)
 
 
 def _without_trailing_spaces(line: str) -> str:

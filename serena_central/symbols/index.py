@@ -39,6 +39,9 @@ FILES_LOOKED_AT = 1_000
 ADDED_AT_ONCE = 100
 """Files whose symbols are counted already: 0.1 ms."""
 
+UNMAPPED_AT_ONCE = 100
+"""Files whose names are looked through as they are: 0.1 ms."""
+
 FEW_FILES = 20
 """Are decoded sooner than those are looked up that define their containers."""
 
@@ -108,19 +111,19 @@ def names_in(entry: Entry) -> dict[str, int]:
 
 def packed(names: Mapping[str, int]) -> bytes:
     """Names as the cache keeps them: between NULs, in UTF-8 (lone surrogates included), those of one count behind it,
-    and two NULs between these groups. But for names that are empty or hold a NUL, which no pattern asks for."""
+    in groups between two of them. But for names that are empty or hold a NUL, which no pattern asks for."""
     groups: dict[int, list[str]] = {}
     for name, count in names.items():
         if name and "\0" not in name:
             groups.setdefault(min(count, MANY), []).append(name)
-    joined = ("\0".join([str(count), *some]) for count, some in groups.items())
-    return "\0\0".join(joined).encode("utf-8", "surrogatepass")
+    joined = "\0\0".join(["\0".join([str(count), *some]) for count, some in groups.items()])
+    return f"\0{joined}\0".encode("utf-8", "surrogatepass")
 
 
 def unpacked(names: bytes) -> dict[str, int]:
     """What `packed` was made of."""
     found: dict[str, int] = {}
-    for group in names.decode("utf-8", "surrogatepass").split("\0\0") if names else ():
+    for group in names[1:-1].decode("utf-8", "surrogatepass").split("\0\0") if len(names) > 2 else ():
         count, *some = group.split("\0")
         found.update(dict.fromkeys(some, int(count)))
     return found
@@ -394,7 +397,7 @@ class SymbolIndex:
     def restore(self, path: str, entry: Entry, names: bytes) -> None:
         """Takes over an entry of the cache for a file that is not known; `names` are what `names_in` says, `packed`."""
         self._entries[path] = entry
-        self._unmapped[path] = b"\0%b\0" % names
+        self._unmapped[path] = names
 
     def map_names(self, most: int) -> bool:
         """Lets up to `most` names of restored files lead to them; False when all do.
@@ -405,7 +408,7 @@ class SymbolIndex:
         while most > 0 and self._unmapped:
             if self._mapping is None:
                 path = next(reversed(self._unmapped))
-                self._mapping = path, iter(unpacked(self._unmapped[path][1:-1]).items())
+                self._mapping = path, iter(unpacked(self._unmapped[path]).items())
             path, names = self._mapping
             some = dict(islice(names, most))
             self._add_names(path, some)
@@ -526,9 +529,12 @@ class SymbolIndex:
         """How many symbols of which files of a folder have a name that holds a part, in steps."""
         needle = part.encode("utf-8", "surrogatepass")
         # These first: what is mapped meanwhile is found below.
-        for path, held in list(self._unmapped.items()):
-            is_found = needle in held and path.startswith(folder) and any(part in name for name in unpacked(held[1:-1]))
-            yield [(path, _UNKNOWN)] if is_found else ()
+        for some in self._unmapped_parts():
+            yield [
+                (path, _UNKNOWN)
+                for path, held in some
+                if needle in held and path.startswith(folder) and any(part in name for name in unpacked(held))
+            ]
         names = set[str]()
         for name in self._name_text.containing(part):
             if name in self._names:
@@ -586,11 +592,17 @@ class SymbolIndex:
         folder = "" if within is None else within + "/"
         needles = [b"\0%b\0" % name.encode("utf-8", "surrogatepass") for name in names if self._unmapped]
         # These first: what is mapped meanwhile is found below.
-        for path, held in list(self._unmapped.items()):
-            is_found = path.startswith(folder) and any(needle in held for needle in needles)
-            yield [(path, _UNKNOWN)] if is_found else ()
+        for some in self._unmapped_parts() if needles else ():
+            for needle in needles:
+                yield [(path, _UNKNOWN) for path, held in some if needle in held and path.startswith(folder)]
         for name in names:
             yield self._mapped(name, folder)
+
+    def _unmapped_parts(self) -> Iterator[list[tuple[str, bytes]]]:
+        """Files whose names are not mapped yet, as of now, a part of them at a time."""
+        unmapped = iter(list(self._unmapped.items()))
+        while some := list(islice(unmapped, UNMAPPED_AT_ONCE)):
+            yield some
 
     def _mapped(self, name: str, folder: str) -> Iterable[tuple[str, int]]:
         counts = self._names.counts(name)

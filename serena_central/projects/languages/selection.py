@@ -26,7 +26,7 @@ from serena_central.files.tree import Change
 from serena_central.lsp.catalogue import ServerSpec, catalogue
 from serena_central.lsp.catalogue.choices import ChoiceProblem
 from serena_central.lsp.catalogue.permitted import Permitted
-from serena_central.lsp.detection import Detection
+from serena_central.lsp.detection import Detection, FileKind
 from serena_central.symbols.symbol import VALUES
 from serena_central.symbols.syntax.grammars import grammar_of
 
@@ -151,16 +151,15 @@ class LanguageSelection:
         """The language of a root-relative path, if this project serves it."""
         return self._detection.language_of(path)
 
-    def _is_code_of(self, path: str, language: str | None) -> bool:
-        """Whether a file counts as code if it is of this language."""
-        if language is None or not self._detection.is_searched(language):
+    def _counts_as_code(self, kind: FileKind | None) -> bool:
+        if kind is None or not self._detection.is_searched(kind.language):
             return False
-        configuration = catalogue().languages[language].configuration
-        return not configuration or catalogue().identifier_of(path, [language]) not in configuration
+        configuration = catalogue().languages[kind.language].configuration
+        return not configuration or kind.identifier not in configuration
 
     def is_code_file(self, path: str) -> bool:
         """Whether a root-relative path is code, in any language."""
-        return self._is_code_of(path, self.language_of(path))
+        return self._counts_as_code(self._detection.kind_of(path))
 
     def has_references(self, path: str) -> bool:
         """Whether other files refer to what a root-relative path declares: not so of data and markup."""
@@ -169,7 +168,7 @@ class LanguageSelection:
 
     def is_code(self, path: str) -> bool:
         """Whether a root-relative path is code that a language server is asked about."""
-        return self._is_code_of(path, self.language_of(path)) and not self.is_left_alone(path)
+        return self.is_code_file(path) and not self.is_left_alone(path)
 
     def is_left_alone(self, path: str) -> bool:
         """Whether a root-relative path is of a side language: its server waits until such a file is asked about."""
@@ -202,32 +201,35 @@ class LanguageSelection:
 
     async def count(self, paths: Iterable[str]) -> None:
         """Takes all files of the project, to know its side languages."""
-        files = Counter[str]()
+        kinds = Counter[FileKind | None]()
         async for path in paced(paths):
-            if server := self._counted_with(path, self.language_of(path)):
-                files[server] += 1
+            kinds[self._detection.kind_of(path)] += 1
+        files = Counter[str]()
+        for kind, number in kinds.items():
+            if server := self._counted_with(kind):
+                files[server] += number
         self.side.set(files)
 
-    def _counted_with(self, path: str, language: str | None) -> str | None:
-        """The server whose share of the project a file of a language adds to."""
-        spec = self.spec_of(language) if self._is_code_of(path, language) else None
+    def _counted_with(self, kind: FileKind | None) -> str | None:
+        """The server whose share of the project a file of this kind adds to."""
+        spec = self.spec_of(kind.language) if kind is not None and self._counts_as_code(kind) else None
         return spec.name if spec else None
 
-    def changed(self, changes: Sequence[Change]) -> Mapping[str, str | None]:
-        """Follows which languages there are; returns other files whose language may have changed, and what it was."""
+    def changed(self, changes: Sequence[Change]) -> Collection[str]:
+        """Follows which languages there are; returns other files whose language may have changed."""
         before = self.side.left_alone().keys()
-        gone = [(one.path, self.language_of(one.path)) for one in changes if one.kind != "created"]
+        gone = [self._detection.kind_of(one.path) for one in changes if one.kind != "created"]
         moved = self._detection.changed([one.path for one in changes])
         come = [*(one.path for one in changes if one.kind != "deleted"), *moved]
-        for path, language in (*gone, *moved.items()):
-            if server := self._counted_with(path, language):
+        for kind in (*gone, *moved.values()):
+            if server := self._counted_with(kind):
                 self.side.count(server, -1)
         for path in come:
-            if server := self._counted_with(path, self.language_of(path)):
+            if server := self._counted_with(self._detection.kind_of(path)):
                 self.side.count(server, 1)
         if self.side.left_alone().keys() != before:
             self.on_woken()
-        return moved
+        return moved.keys()
 
     def rebinds(self, path: str, kind: int) -> bool:
         """Whether definitions of one name in one scope of a root-relative path, such as one of this kind, are one
@@ -254,8 +256,8 @@ class LanguageSelection:
 
     def identifier(self, path: str) -> str:
         """LSP's identifier of a file's language; empty where this project serves none."""
-        language = self.language_of(path)
-        return catalogue().identifier_of(path, [language]) if language else ""
+        kind = self._detection.kind_of(path)
+        return "" if kind is None else kind.identifier
 
     def marks_builds(self, path: str) -> bool:
         """Whether a file may say how files are built of which that is not known."""

@@ -286,7 +286,9 @@ class UnmarkedBuilds:
         unknown: dict[str, list[str]] = defaultdict(list)
         async for path in paced(list(paths)):
             spec = self._selection.spec_for(path)
-            if spec is not None and self.is_unmarked_by(spec, path) and self._syntax.grammar(path) is not None:
+            if spec is None or spec.roots.unmarked is None:
+                continue
+            if self.is_unmarked_by(spec, path) and self._syntax.grammar(path) is not None:
                 unknown[spec.name].append(path)
         for server, files in unknown.items():
             if len(files) >= MANY_FILES and server not in self.comparisons:

@@ -77,8 +77,15 @@ class CacheSync:
 
 
 def _is_true(file: CachedFile, stamp: Stamp) -> bool:
-    racy = file.indexed_at_ns - max(stamp.mtime_ns, stamp.ctime_ns) < RACY_NS
-    return not racy and stamp == Stamp(file.size, file.mtime_ns, file.ctime_ns, file.inode)
+    if file.indexed_at_ns - max(stamp.mtime_ns, stamp.ctime_ns) < RACY_NS:
+        return False
+    # Not a stamp of it: a restart compares 100,000.
+    return (
+        file.ctime_ns == stamp.ctime_ns
+        and file.mtime_ns == stamp.mtime_ns
+        and file.size == stamp.size
+        and file.inode == stamp.inode
+    )
 
 
 def _to_save(path: str, entry: Entry) -> CachedFile:

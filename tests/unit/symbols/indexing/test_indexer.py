@@ -539,7 +539,7 @@ async def test_a_row_of_edits_is_written_to_the_cache_once_it_is_over(tmp_path: 
         w.indexer.policy.save_after_s = 0.01
         (root / "a.txt").write_text("last")
         await w.tree.fresh()
-        while [file.names for file in cache.load()] != [b"1\0last"]:
+        while [file.names for file in cache.load()] != [b"\x001\0last\0"]:
             await anyio.sleep(0.001)
         assert w.find("last") == ["a.txt"]
         tasks.cancel_scope.cancel()
@@ -692,7 +692,7 @@ async def test_what_a_cancelled_save_leaves_is_saved_by_the_next(tmp_path: Path)
             await w.indexer.save()
         assert cache.load() == []
         await w.indexer.save()
-        assert [file.names for file in cache.load()] == [b"1\0one"]
+        assert [file.names for file in cache.load()] == [b"\x001\0one\0"]
 
 
 async def test_each_file_that_waits_is_counted_once(tmp_path: Path) -> None:
