@@ -6,7 +6,7 @@ is quicker than asking each line. It knows no files: a text is bytes as `files/c
 
 import re
 from collections.abc import Generator, Iterator, Sequence
-from itertools import accumulate
+from itertools import accumulate, chain
 
 from serena_central.files.pattern import Pattern
 
@@ -64,11 +64,8 @@ def _pieces(data: bytes) -> Iterator[tuple[int, bytes]]:
 
 
 def _holding(data: bytes, spans: Sequence[Span], needle: bytes) -> Iterator[int]:
-    for begin, end in spans:
-        found = data.find(needle, begin, end)
-        while found >= 0:
-            yield found
-            found = data.find(needle, data.find(b"\n", found), end)
+    find = re.compile(re.escape(needle) + rb"[^\n]*").finditer
+    return chain.from_iterable(map(re.Match.start, find(data, begin, end)) for begin, end in spans)
 
 
 def _may_match(data: bytes, spans: Sequence[Span], pattern: Pattern) -> list[Span] | None:
