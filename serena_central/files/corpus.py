@@ -5,7 +5,6 @@ hundreds of files something stands, in a tenth of the time that opening them tak
 file had when it was read, and only for that: whoever asks brings the stamps of now, from behind the tree's barrier.
 Some writes are heard of late or never, through a memory map or another name of the file: so the stamps are compared
 with the disk's once a second.
-Chunks of a root that is searched again get a `PageIndex`, in the background: a search looks at the pages that it names.
 What is too large, was changed a moment ago, has several names on the disk or a wide encoding is not kept: each search
 reads it.
 
@@ -13,29 +12,21 @@ A `Corpora` bounds all of them together, and drops those that nobody has searche
 """
 
 import codecs
-import logging
 import os
-import re
 import stat
 import threading
 import time
-from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
 import anyio
-import anyio.to_thread
 import msgspec
 from anyio.abc import TaskStatus
 
 from serena_central.core.nofollow import open_file
 from serena_central.core.periodic import repeat
-from serena_central.files.page_index import DENSEST, PageIndex, Words
 from serena_central.files.stamp import RACY_NS, Stamp
-
-logger = logging.getLogger(__name__)
 
 MAX_BYTES = 90_000_000
 """Of all corpora together: Django has 46 MB. What does not fit is read by each search. With 128 MB of texts a server
@@ -63,73 +54,29 @@ WIDE_MARKS = (b"\xff\xfe", b"\xfe\xff", b"\0\0\xfe\xff")
 LEAST_WANTED = 0.5
 """Of a chunk's bytes have to be asked for, else those texts alone are searched."""
 
-LEAST_INDEXED = 100_000
-"""Bytes of a chunk that are searched as quickly without an index …"""
-
-LEAST_NEW = 0.25
-"""… as is this share of it, behind what is indexed: else each edit would have all of it indexed again."""
-
-INDEX_SHARE = 0.9
-"""Of all that may be kept: indexes don't take the room of texts that are read later."""
-
-INDEX_REST_S = 0.02
-"""After each chunk, which takes some 20 ms of CPU: calls go on meanwhile."""
-
-
-NO_WORDS = Words()
-
 
 class Block(NamedTuple):
     """Texts one after the other, as `lines_of` makes them. `ends` are without the line feed that a text doesn't have
-    itself. `wanted`: the numbers of those that are searched; None: all. `pages`: of the beginning of `data`."""
+    itself. `wanted`: the numbers of those that are searched; None: all."""
 
     data: bytes
     starts: Sequence[int]
     ends: Sequence[int]
     paths: Sequence[str]
     wanted: Collection[int] | None = None
-    pages: PageIndex | None = None
 
     @classmethod
     def of(cls, path: str, text: bytes) -> "Block":
         """One text, with or without a line feed at its end."""
         return cls(text if not text or text.endswith(b"\n") else text + b"\n", [0], [len(text)], [path])
 
-    def spans(self, words: Words) -> list[tuple[int, int]] | None:
-        """Begin and end of the lines that can have all words of an alternative; None where that can't be told."""
-        if self.pages is None or not words.alternatives:
-            return None
-        spans = self.pages.spans(words)
-        if self.pages.end < len(self.data):
-            spans.append((self.pages.end, len(self.data)))
-        return spans
-
-    def singly(self, needed: Sequence[Sequence[bytes]] = (), words: Words = NO_WORDS) -> "Iterator[Block]":
-        """Each text that is searched in a block of its own; with `needed` (see `holds_needed`) and `words` those that
-        hold them, on whichever lines."""
-        numbers: Iterable[int] = range(len(self.paths)) if self.wanted is None else sorted(self.wanted)
-        if self.pages is not None and words.alternatives:
-            having = {number for some in words.alternatives for number in self._having(some, words.any_case)}
-            numbers = filter(having.__contains__, numbers)
-        elif not holds_needed(self.data, needed):
-            return
-        for number in numbers:
+    def singly(self, numbers: Collection[int] | None = None) -> "Iterator[Block]":
+        """Each text that is searched in a block of its own; of `numbers` alone, if these are given."""
+        wanted: Iterable[int] = range(len(self.paths)) if self.wanted is None else sorted(self.wanted)
+        for number in wanted if numbers is None else filter(numbers.__contains__, wanted):
             start, end = self.starts[number], self.ends[number]
-            if start < end and holds_needed(self.data, needed, start, end):
+            if start < end:
                 yield Block.of(self.paths[number], self.data[start:end])
-
-    def _having(self, words: Iterable[re.Pattern[bytes]], any_case: bool) -> set[int]:
-        """The numbers of the texts that can have all of these words."""
-        starts = self.starts
-        having = [
-            {
-                number
-                for begin, end in self.spans(Words([[word]], any_case)) or ()
-                for number in range(bisect_right(starts, begin) - 1, bisect_left(starts, end))
-            }
-            for word in words
-        ]
-        return set[int].intersection(*having)
 
     @property
     def text_count(self) -> int:
@@ -156,16 +103,6 @@ class _Chunk:
         self.paths: list[str] = []
         self.unused = 0
         """Bytes of texts that are not kept any more."""
-        self.index: PageIndex | None = None
-
-    @property
-    def index_bytes(self) -> int:
-        return self.index.size_bytes if self.index is not None else 0
-
-    @property
-    def lacks_index(self) -> bool:
-        new = len(self.data) - (self.index.end if self.index is not None else 0)
-        return new >= max(LEAST_INDEXED, LEAST_NEW * len(self.data))
 
 
 class _Kept(msgspec.Struct, frozen=True, gc=False):
@@ -205,8 +142,6 @@ class Corpus:
         self._checked_at = self.last_used
         self._unheard: set[str] = set()
         self._planned: _Planned | None = None
-        self._searches = 0
-        """Since it keeps texts."""
 
     def blocks(
         self, paths: Sequence[str], stamps: Mapping[str, Stamp], go_on: Callable[[int], bool]
@@ -217,7 +152,6 @@ class Corpus:
         planned = self._planned
         if planned is not None and planned.paths == paths and planned.stamps == stamps:
             self.last_used = time.monotonic()
-            self._searches += 1
             return planned.blocks, planned.missing
         self.read(paths, stamps, go_on)
         places: dict[int, list[int]] = {}
@@ -231,7 +165,6 @@ class Corpus:
                     missing.append(path)
             blocks = [block for one in self._chunks if id(one) in places for block in _blocks(one, places[id(one)])]
             if blocks:
-                self._searches += 1
                 self._planned = _Planned(paths, stamps, blocks, missing)
         return blocks, missing
 
@@ -264,29 +197,9 @@ class Corpus:
             found, self._unheard = self._unheard, set()
             return found
 
-    @property
-    def lacks_index(self) -> bool:
-        """Whether it was searched again, and may be so sooner."""
-        return self._searches > 1 and any(chunk.lacks_index for chunk in list(self._chunks))
-
-    def index_more(self, has_room: Callable[[int], bool]) -> bool:
-        """Indexes a chunk, if one lacks that; whether another one may. `has_room` is asked for bytes."""
-        with self._lock:
-            chunk = next((chunk for chunk in self._chunks if chunk.lacks_index), None)
-            data = chunk.data if chunk is not None else b""
-        if chunk is None or not has_room(int(DENSEST * len(data))):
-            return False
-        index = PageIndex(data)
-        with self._lock:
-            if chunk in self._chunks:
-                self.size_bytes += index.size_bytes - chunk.index_bytes
-                chunk.index = index
-                self._planned = None
-        return True
-
     def clear(self) -> None:
         with self._lock:
-            self._kept, self._chunks, self.size_bytes, self._planned, self._searches = {}, [], 0, None, 0
+            self._kept, self._chunks, self.size_bytes, self._planned = {}, [], 0, None
 
     def _check_now_and_then(self) -> None:
         if time.monotonic() - self._checked_at >= CHECK_S:
@@ -384,7 +297,7 @@ class Corpus:
         chunk.unused += gone.size
         if chunk.unused * 2 > len(chunk.data):
             self._chunks.remove(chunk)
-            self.size_bytes -= len(chunk.data) + chunk.index_bytes
+            self.size_bytes -= len(chunk.data)
             for other in chunk.paths:
                 if (one := self._kept.get(other)) is not None and one.chunk is chunk:
                     del self._kept[other]
@@ -397,35 +310,11 @@ class Corpora:
         self._max_bytes = max_bytes
         self._lock = threading.Lock()
         self._corpora: dict[Path, Corpus] = {}
-        self._index_wanted = anyio.Event()
 
     async def run(self, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
-        """Drops idle ones, and indexes those that are searched again, until it is cancelled."""
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(partial(repeat, "dropping idle corpora", self.drop_idle, every_s=IDLE_S / 10))
-            task_status.started()
-            while True:
-                await self._index_wanted.wait()
-                self._index_wanted = anyio.Event()
-                try:
-                    await self._index()
-                except Exception:
-                    logger.exception("Indexing kept texts failed; retrying after the next search")
-
-    def index_soon(self) -> None:
-        """Has what lacks an index indexed, after a search. In the event loop's thread."""
-        if any(one.lacks_index for one in list(self._corpora.values())):
-            self._index_wanted.set()
-
-    async def _index(self) -> None:
-        for one in list(self._corpora.values()):
-            while one.lacks_index:
-                if not await anyio.to_thread.run_sync(one.index_more, self._has_room):
-                    break
-                await anyio.sleep(INDEX_REST_S)
-
-    def _has_room(self, size: int) -> bool:
-        return self.size_bytes + size <= self._max_bytes * INDEX_SHARE
+        """Drops idle ones until it is cancelled."""
+        task_status.started()
+        await repeat("dropping idle corpora", self.drop_idle, every_s=IDLE_S / 10)
 
     @property
     def size_bytes(self) -> int:
@@ -505,7 +394,7 @@ def _blocks(chunk: _Chunk, places: Sequence[int]) -> list[Block]:
     """Those texts of a chunk, of which others are searched with them where they are few."""
     starts, ends, paths = chunk.starts.copy(), chunk.ends.copy(), chunk.paths.copy()
     wanted = None if len(places) == len(paths) else frozenset(places)
-    block = Block(chunk.data, starts, ends, paths, wanted, chunk.index)
+    block = Block(chunk.data, starts, ends, paths, wanted)
     if wanted is None or sum(ends[place] - starts[place] for place in places) >= LEAST_WANTED * len(chunk.data):
         return [block]
     return list(block.singly())

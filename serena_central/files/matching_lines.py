@@ -4,10 +4,10 @@ Lines are asked only where one may match: where what the pattern needs stands, o
 is quicker than asking each line. It knows no files: a text is bytes as `files/corpus.lines_of` makes them.
 """
 
-import re
 from collections.abc import Generator, Iterator, Sequence
-from itertools import accumulate, chain
+from itertools import accumulate
 
+from serena_central.files.needles import Needles
 from serena_central.files.pattern import Pattern
 
 TELLING_BYTES = 500
@@ -16,25 +16,24 @@ TELLING_BYTES = 500
 PIECE_BYTES = 16_384
 """Of a text with other letters than ASCII's that is decoded at once."""
 
-Span = tuple[int, int]
-"""Begin and end of whole lines, the last line feed included."""
+Line = tuple[int, int]
+"""Begin and end, the line feed included."""
 
 _ERRORS = "surrogateescape"
 
 
-def first_matches(data: bytes, pattern: Pattern, spans: Sequence[Span] | None = None) -> Iterator[int]:
+def first_matches(data: bytes, pattern: Pattern) -> Iterator[int]:
     """Where the first match begins in each line that matches, in order. Each line of `data` ends with a line feed.
-    `spans`: the only places where something may match, whole lines, in order.
 
     Raises:
         TimeoutError
     """
-    if spans is None:
-        spans = [(0, len(data))]
+    if pattern.needles is None:
+        return _in_all(data, pattern)
     if pattern.literal:
-        return _holding(data, spans, pattern.literal.encode())
-    telling = _may_match(data, spans, pattern)
-    return _in_spans(data, spans if telling is None else telling, pattern)
+        return pattern.needles.first_in_lines(data)
+    lines = _may_match(data, pattern.needles, pattern.others)
+    return _in_all(data, pattern) if lines is None else _in_lines(data, lines, pattern)
 
 
 def _in_all(data: bytes, pattern: Pattern) -> Iterator[int]:
@@ -63,67 +62,31 @@ def _pieces(data: bytes) -> Iterator[tuple[int, bytes]]:
         start = end
 
 
-def _holding(data: bytes, spans: Sequence[Span], needle: bytes) -> Iterator[int]:
-    find = re.compile(re.escape(needle) + rb"[^\n]*").finditer
-    return chain.from_iterable(map(re.Match.start, find(data, begin, end)) for begin, end in spans)
-
-
-def _may_match(data: bytes, spans: Sequence[Span], pattern: Pattern) -> list[Span] | None:
-    """The lines in which all stands that an alternative of the pattern needs; None where these are not known, or too
-    many."""
-    if not pattern.needed:
-        return None
-    most = max(sum(end - begin for begin, end in spans) // TELLING_BYTES, 1)
-    lines: list[Span] = []
-    for needed, around_digits in zip(pattern.needed_bytes, pattern.around_digits, strict=True):
-        for span in spans:
-            found = (
-                _lines_with(data, span, needed) if around_digits is None else _lines_around(data, span, around_digits)
-            )
-            for line in found:
-                lines.append(line)
-                if len(lines) > most:
-                    return None
-    return sorted(set(lines)) if len(pattern.needed) > 1 else lines
-
-
-def _lines_with(data: bytes, span: Span, needed: Sequence[bytes]) -> Iterator[Span]:
-    """The lines in which all of these texts stand."""
-    rarest, *others = needed
-    start, stop = span
-    while (found := data.find(rarest, start, stop)) >= 0:
-        begin, end = data.rfind(b"\n", 0, found) + 1, data.find(b"\n", found)
+def _may_match(data: bytes, needles: Needles, others: Sequence[bytes]) -> list[Line] | None:
+    """The lines in which all stands that a pattern needs; None where these are too many."""
+    most = max(len(data) // TELLING_BYTES, 1)
+    lines: list[Line] = []
+    for place in needles.first_in_lines(data):
+        begin, end = data.rfind(b"\n", 0, place) + 1, data.find(b"\n", place)
         for other in others:
             if data.find(other, begin, end) < 0:
                 break
         else:
-            yield begin, end + 1
-        start = end
+            lines.append((begin, end + 1))
+            if len(lines) > most:
+                return None
+    return lines
 
 
-def _lines_around(data: bytes, span: Span, expression: re.Pattern[bytes]) -> Iterator[Span]:
-    """The lines in which an expression finds something."""
-    behind = 0
-    for found in expression.finditer(data, *span):
-        if found.start() >= behind:
-            behind = data.find(b"\n", found.start()) + 1
-            yield data.rfind(b"\n", 0, found.start()) + 1, behind
-
-
-def _in_spans(data: bytes, spans: Sequence[Span], pattern: Pattern) -> Iterator[int]:
-    """Matches in some whole lines, which are put together to one text."""
-    if not spans:
-        return
-    if len(spans) == 1 and spans[0] == (0, len(data)):
-        yield from _in_all(data, pattern)
-        return
-    some = b"".join([data[begin:end] for begin, end in spans])
-    behind = list(accumulate(end - begin for begin, end in spans))
+def _in_lines(data: bytes, lines: Sequence[Line], pattern: Pattern) -> Iterator[int]:
+    """Matches in some lines, which are put together to one text."""
+    some = b"".join([data[begin:end] for begin, end in lines])
+    behind = list(accumulate(end - begin for begin, end in lines))
     number = 0
     for place in _in_all(some, pattern):
         while behind[number] <= place:
             number += 1
-        yield spans[number][1] + place - behind[number]
+        yield lines[number][1] + place - behind[number]
 
 
 def _matching(text: str, pattern: Pattern) -> Iterator[int]:

@@ -13,7 +13,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from serena_central.core.errors import InvalidArguments
-from serena_central.files.page_index import DIGIT, Words, words_in
+from serena_central.files.needles import Needles
 
 if TYPE_CHECKING:
     import regex
@@ -38,8 +38,16 @@ _PIECE = re.compile(
 
 _IGNORING_CASE = "(?i)"
 
-_ANY_DIGIT = rb"(?:[0-9]|[\xc0-\xff][\x80-\xbf]{1,3})"
-"""Or some other letter that is not ASCII's."""
+DIGIT = "\0"
+"""Stands for any digit in a sequence of characters that is looked for."""
+
+_DIGITS = [b"%d" % digit for digit in range(10)]
+
+_OTHER_DIGITS = [bytes((first,)) for first in b"\xd9\xdb\xdf\xe0\xe1\xea\xef\xf0"]
+"""How those of other scripts begin: the first byte is enough of what is looked for."""
+
+_CHANGING = re.compile("[IKSiks]+")
+"""Letters that are, in another case, some letter beyond ASCII as well."""
 
 _ESCAPED = re.compile(r"\\([!-/:-@\[-`{-~])")
 
@@ -48,11 +56,14 @@ _TIMES = re.compile(r"\{(\d+)(,?)")
 MOST_TIMES = 100
 """As often a repeated character is looked for: more of them tell nothing more."""
 
-MOST_ALTERNATIVES = 50
-"""Each is looked for by itself: of more, the whole text is matched as quickly."""
+MOST_TEXTS = 128
+"""That stretches with digits may stand for, of all alternatives together."""
 
-TELLING_CHARS = 3
-"""Shorter texts stand in too many lines: with digits around them they stand in fewer."""
+MOST_IN_ANY_CASE = 8
+"""That those with letters in any case may stand for: of more, many more are looked at."""
+
+LONGEST = 32
+"""Characters of such a stretch: longer ones tell hardly more."""
 
 _UNTOLD = re.compile(r"\(\?[^:]|\[\^?\[|\[:|\\[^\W_wWdDsSbBnrt]")
 """What makes a pattern too hard to say what each of its matches must contain: flags, named sets, codes."""
@@ -63,8 +74,7 @@ class Pattern:
     `looks_around`: a match that is found in the whole text may be none in its line alone.
 
     `needed`: alternatives, the texts of one of which all stand in each match; none if that can't be told. They are
-    ASCII. `literal`: the text that the pattern matches, if that is a single one. `around_digits`: for each alternative
-    an expression that finds something in each match; None where its needed texts tell more.
+    ASCII. `literal`: the text that the pattern matches, if that is a single one.
     """
 
     def __init__(self, source: str, *, dot_matches_newline: bool, deadline: float) -> None:
@@ -98,20 +108,20 @@ class Pattern:
         self.literal = literal if self.needed == ((literal,),) else None
 
     @cached_property
-    def words(self) -> Words:
-        """What is needed, to be looked up in an index of words; nothing where that can't tell."""
-        if len(self._runs) > MOST_ALTERNATIVES:
-            return Words()
-        words = [words_in(runs, any_case=self._ignores_case) for runs in self._runs]
-        return Words(words, self._ignores_case) if all(words) else Words()
+    def needles(self) -> Needles | None:
+        """One of them stands in each match; None where that can't be told."""
+        stretches = [_most_telling(runs, len(self._runs), any_case=self._ignores_case) for runs in self._runs]
+        if not stretches or not all(stretches):
+            return None
+        return Needles(text for one in stretches for text in _texts(one, any_case=self._ignores_case))
 
     @cached_property
-    def around_digits(self) -> Sequence[re.Pattern[bytes] | None]:
-        few = len(self._runs) <= MOST_ALTERNATIVES
-        return [
-            _around_digits(runs) if few and max(map(len, texts)) < TELLING_CHARS else None
-            for runs, texts in zip(self._runs, self.needed, strict=False)
-        ]
+    def others(self) -> Sequence[bytes]:
+        """What else stands in each match, beside one of `needles`."""
+        if len(self.needed) != 1:
+            return ()
+        stretch = _most_telling(self._runs[0], 1, any_case=False)
+        return [text.encode() for text in self.needed[0] if text not in stretch]
 
     def search(self, text: str, start: int = 0, end: int | None = None) -> tuple[int, int] | None:
         """Start and end of the first match between `start` and `end`.
@@ -169,9 +179,9 @@ def _runs(source: str) -> list[list[str]]:
         runs = alternatives[-1]
         depth += (piece["open"] is not None) - (piece["close"] is not None)
         character = piece["escaped"] or piece["literal"] or (piece["digit"] and DIGIT)
-        if depth or character is None:
-            if _repeated(runs, piece["quantifier"]):
-                continue
+        if piece["quantifier"]:
+            _repeat(runs, piece["quantifier"])
+        elif depth or character is None:
             runs.append("")
         elif character == "|" and piece["literal"]:
             alternatives.append([""])
@@ -180,14 +190,15 @@ def _runs(source: str) -> list[list[str]]:
     return [list(filter(None, runs)) for runs in alternatives]
 
 
-def _repeated(runs: list[str], quantifier: str | None) -> bool:
-    """Repeats the last character as often as it stands there at least; whether what follows stands side by side."""
-    if quantifier in (None, "+"):
-        return False
+def _repeat(runs: list[str], quantifier: str) -> None:
+    """Repeats the last character as often as it stands there at least; where there may be more of it, what follows
+    stands beside the last of them."""
     times = _TIMES.match(quantifier)
-    least = int(times[1]) if times else 0  # it may stand there no time
-    runs[-1] = runs[-1][:-1] + runs[-1][-1:] * min(least, MOST_TIMES)
-    return times is not None and not times[2] and 0 < least <= MOST_TIMES
+    least = int(times[1]) if times else int(quantifier == "+")
+    repeated = runs[-1][-1:] * min(least, MOST_TIMES)
+    runs[-1] = runs[-1][:-1] + repeated
+    if times is None or times[2] or not 0 < least <= MOST_TIMES:
+        runs.append(repeated)
 
 
 def _needed(runs: list[list[str]]) -> tuple[tuple[str, ...], ...]:
@@ -199,17 +210,43 @@ def _needed(runs: list[list[str]]) -> tuple[tuple[str, ...], ...]:
     return found if all(found) else ()
 
 
-def _around_digits(runs: Iterable[str]) -> re.Pattern[bytes] | None:
-    """Finds the longest run with digits and something else, by the first of the latter."""
-    run = max((one for one in runs if DIGIT in one and one.strip(DIGIT)), key=len, default=None)
-    if run is None:
-        return None
-    behind = run.lstrip(DIGIT)
-    text = behind.split(DIGIT)[0]
-    literal = re.escape(text.encode())
-    before = rb"(?<=[0-9\x80-\xff]%s)" % literal if behind != run else b""
-    after = (_ANY_DIGIT if one == DIGIT else re.escape(one.encode()) for one in behind[len(text) :])
-    return re.compile(literal + before + b"".join(after))
+def _most_telling(runs: Iterable[str], alternatives: int, *, any_case: bool) -> str:
+    """The stretch of these that probably stands in the fewest lines, of those that stand for few enough texts; empty if
+    there is none."""
+    most = max((MOST_IN_ANY_CASE if any_case else MOST_TEXTS) // alternatives, 1)
+    stretches = [one for run in reversed(list(runs)) for one in reversed(_stretches(run, most, any_case=any_case))]
+    return max(stretches, key=_rarity, default="")
+
+
+def _stretches(run: str, most: int, *, any_case: bool) -> list[str]:
+    """Parts of a run that stand for at most so many texts each, and begin with no digit."""
+    found: list[str] = []
+    for part in _CHANGING.split(run.lower()) if any_case else [run]:
+        for start, first in enumerate(part):
+            if first == DIGIT or (start and part[start - 1] != DIGIT and not any_case):
+                continue
+            count, end = 1, start
+            while end < len(part):
+                count *= 10 if part[end] == DIGIT else 2 if any_case and part[end].isalpha() else 1
+                if count > most or (count > 1 and end - start >= LONGEST):
+                    break
+                end += 1
+            found.append(part[start:end])
+    return found
+
+
+def _texts(stretch: str, *, any_case: bool) -> list[bytes]:
+    """All that it stands for. With a digit of another script they end with the first byte of that."""
+    texts, ending = [b""], list[bytes]()
+    for character in stretch:
+        own = [character.encode()]
+        if character == DIGIT:
+            own = _DIGITS
+            ending += [text + other for text in texts for other in _OTHER_DIGITS]
+        elif any_case and character.isalpha():
+            own = [character.lower().encode(), character.upper().encode()]
+        texts = [text + one for text in texts for one in own]
+    return texts + ending
 
 
 def _rarity(run: str) -> int:

@@ -336,13 +336,23 @@ def _blocks(
             if not go_on(behind):
                 raise _TimeIsUp
             behind += block.text_count
-            yield from block.singly(needed, found.pattern.words) if found.one_by_one else (block,)
+            yield from block.singly(_may_match(block, found.pattern)) if found.one_by_one else (block,)
     for number, path in enumerate(missing, behind):
         if not go_on(number):
             raise _TimeIsUp
         text = _text_that_may_match(root, path, found, needed)
         if text is not None:
             yield Block.of(path, text)
+
+
+def _may_match(block: Block, pattern: Pattern) -> set[int] | None:
+    """The numbers of its texts that hold what a pattern needs, on whichever lines; None where that can't be told."""
+    if pattern.needles is None:
+        return None
+    data, starts, ends = block.data, block.starts, block.ends
+    holding = {bisect_right(starts, place) - 1 for place in pattern.needles.first_in_lines(data)}
+    needed = [pattern.others]
+    return {number for number in holding if holds_needed(data, needed, starts[number], ends[number])}
 
 
 def _text_that_may_match(root: Path, path: str, found: "_Found", needed: Sequence[Sequence[bytes]]) -> bytes | None:
@@ -397,7 +407,7 @@ class _Found:
         if self.one_by_one:
             self._add_with_context(block)
         else:
-            self._add(block, first_matches(block.data, self.pattern, block.spans(self.pattern.words)))
+            self._add(block, first_matches(block.data, self.pattern))
 
     def _add(self, block: Block, found: Iterator[int]) -> None:
         """The lines of matches; `found` are the places of these, in order."""

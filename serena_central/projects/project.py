@@ -355,7 +355,6 @@ class Project:
         """
         corpus = self._corpora.of(self.root)
         found = await search(self.root, paths, request, source=Source(corpus, dict(self.tree.files)))
-        self._corpora.index_soon()
         if unheard := corpus.unheard():
             await self.tree.examine(unheard)
         return found

@@ -8,13 +8,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 import anyio
-import anyio.lowlevel
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from serena_central.files.corpus import Corpora, Corpus
-from serena_central.files.page_index import PageIndex
 from serena_central.files.search import SearchRequest, SearchResult, Source, search
 from serena_central.files.stamp import RACY_NS, Stamp
 
@@ -251,91 +249,3 @@ def test_texts_of_many_files_are_nothing_that_the_garbage_collector_looks_at(tmp
     gc.collect()
     assert len(kept_by(corpus, tmp_path)) == 300
     assert len(gc.get_objects()) - before < 100
-
-
-@pytest.mark.anyio
-@pytest.mark.usefixtures("aged")
-async def test_what_is_searched_again_is_indexed_in_the_background_and_counted(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("serena_central.files.corpus.LEAST_INDEXED", 1)
-    (tmp_path / "file").write_text("some words\n" * 1_000)
-    (tmp_path / "new").write_text("other words\n")
-    corpora = Corpora()
-    corpus = corpora.of(tmp_path)
-    async with anyio.create_task_group() as tasks:
-        await tasks.start(corpora.run)
-        for indexed in (False, True, True):
-            found, again = await both(tmp_path, corpora, "words")
-            assert found == again
-            assert corpus.lacks_index == (indexed and len(pages_of(corpus, tmp_path)) == 0)
-            corpora.index_soon()
-            with anyio.fail_after(5):
-                while corpus.lacks_index:
-                    await anyio.lowlevel.checkpoint()
-        tasks.cancel_scope.cancel()
-    (pages,) = pages_of(corpus, tmp_path)
-    assert corpora.size_bytes == len("some words\n" * 1_000 + "other words\n") + pages.size_bytes
-    corpora.drop()
-    assert corpora.size_bytes == 0
-
-
-def pages_of(corpus: Corpus, root: Path) -> list[PageIndex]:
-    stamps = stamps_of(root)
-    blocks, _ = corpus.blocks(list(stamps), stamps, lambda _: True)
-    return [block.pages for block in blocks if block.pages is not None]
-
-
-@pytest.mark.usefixtures("aged")
-def test_indexes_go_with_their_texts_and_leave_room_for_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("serena_central.files.corpus.LEAST_INDEXED", 1)
-    for name in "ab":
-        (tmp_path / name).write_text(f"words of {name}\n" * 100)
-    corpora = Corpora()
-    corpus = corpora.of(tmp_path)
-    read_all(corpus, tmp_path)
-    without = corpora.size_bytes
-    assert not corpus.index_more(lambda _: False)
-    assert corpora.size_bytes == without
-    assert corpus.index_more(lambda _: True)
-    assert not corpus.index_more(lambda _: True)
-    assert without < corpora.size_bytes < without * 1.33
-    for name in "ab":
-        (tmp_path / name).write_text(f"others of {name}\n")
-    read_all(corpus, tmp_path)
-    assert corpora.size_bytes == len("others of a\n" * 2)
-
-
-@pytest.mark.usefixtures("aged")
-@pytest.mark.parametrize("meanwhile", ["a file is added", "its files change", "all is dropped"])
-def test_a_chunk_that_changes_while_it_is_indexed_is_counted_and_searched_as_it_is_then(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, meanwhile: str
-) -> None:
-    monkeypatch.setattr("serena_central.files.corpus.LEAST_INDEXED", 1)
-    (tmp_path / "first").write_text("old words\n" * 100)
-    corpora = Corpora()
-    corpus = corpora.of(tmp_path)
-    read_all(corpus, tmp_path)
-
-    def change(_size: int) -> bool:
-        if meanwhile == "all is dropped":
-            corpus.clear()
-        else:
-            (tmp_path / ("second" if meanwhile == "a file is added" else "first")).write_text("new words\n" * 50)
-            read_all(corpus, tmp_path)
-        return True
-
-    assert corpus.index_more(change)
-    kept = 0 if meanwhile == "all is dropped" else sum(path.stat().st_size for path in tmp_path.iterdir())
-    stamps = stamps_of(tmp_path)
-    blocks, _ = corpus.blocks(list(stamps), stamps, lambda _: False)
-    indexes = [block.pages for block in blocks if block.pages is not None]
-    assert len(indexes) == (meanwhile == "a file is added")
-    assert corpora.size_bytes == kept + sum(index.size_bytes for index in indexes)
-
-    async def compare() -> None:
-        for pattern in ("old", "new", "words", "none"):
-            read, found = await both(tmp_path, corpora, pattern)
-            assert found == read
-
-    anyio.run(compare)

@@ -1,7 +1,9 @@
-"""A search that looks only at the pages that an index names finds what a plain scan of every line finds."""
+"""A search that looks only at lines with what its pattern needs finds what a plain scan of every line finds."""
 
 import os
+import string
 import time
+import tracemalloc
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -12,9 +14,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from serena_central.core.errors import InvalidArguments
-from serena_central.files.corpus import Corpora, Corpus, lines_of
-from serena_central.files.page_index import PageIndex, Words, words_in
-from serena_central.files.pattern import Pattern
+from serena_central.files.corpus import Corpora, lines_of
+from serena_central.files.needles import Needles
+from serena_central.files.pattern import _CHANGING, _OTHER_DIGITS, Pattern
 from serena_central.files.search import SearchRequest, SearchResult, Source, search
 from serena_central.files.stamp import RACY_NS, Stamp
 
@@ -64,6 +66,7 @@ CONTENTS = st.one_of(
 )
 PIECES = r"""
 slugify lug import raise\s \w+Error\( Error\( get_ _url \w+ KIT kit is größe ö é aaa a a? ab* a{3} a{2,} a{0} x+
+a+b a+? \d+\.\d+ -+ e+
 (?:a|b) (slug|get) \d \d{4} \d{4}- \d\d- \d\d \d+\. v\d+ \. - \d{2,3} [0-9] [0-9]{4} [0-9]- [A-Z]{3} \b \B ^ $ |
 . .* \s \S \W [^a] _ (?=l) (?!l) (?<=s) (?<!s) \A \Z \n
 """
@@ -99,37 +102,29 @@ def plain_scan(data: bytes, source: str, *, multiline: bool) -> list[str]:
     return [f"  >{number:>4}:{line}" for number, line in enumerate(text.split("\n")) if number in matched]
 
 
-def index_all(corpus: Corpus) -> None:
-    while corpus.index_more(lambda _: True):
-        pass
-
-
 @pytest.fixture(scope="module")
-def small_pages() -> Iterator[None]:
-    """Whatever is read was written long ago; pages are a few lines, and chunks a few files."""
+def small_chunks() -> Iterator[None]:
+    """Whatever is read was written long ago; chunks are a few files, which are searched some bytes at a time."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("serena_central.files.corpus.RACY_NS", -(10**18))
         patch.setattr("serena_central.files.corpus.CHUNK_BYTES", 300)
-        patch.setattr("serena_central.files.corpus.LEAST_INDEXED", 1)
-        patch.setattr("serena_central.files.page_index.PAGE_BYTES", 16)
+        patch.setattr("serena_central.files.needles.PIECE_BYTES", 16)
         yield
 
 
-@pytest.mark.usefixtures("small_pages")
+@pytest.mark.usefixtures("small_chunks")
 @given(
     files=st.lists(CONTENTS, min_size=1, max_size=8),
     later=st.lists(st.tuples(st.integers(0, 9), CONTENTS), max_size=3),
     sources=st.lists(SOURCES, min_size=1, max_size=5),
-    densest=st.sampled_from((0.3, 1, 100)),
     before=st.sampled_from((0, 0, 1)),
     literal=st.booleans(),
 )
-def test_an_indexed_search_finds_what_a_plain_scan_finds(
+def test_a_search_finds_what_a_plain_scan_finds(
     tmp_path_factory: pytest.TempPathFactory,
     files: list[bytes],
     later: list[tuple[int, bytes]],
     sources: list[str],
-    densest: float,
     before: int,
     literal: bool,
 ) -> None:
@@ -151,17 +146,10 @@ def test_an_indexed_search_finds_what_a_plain_scan_finds(
                 if not before:
                     check(root, stamps, regex.escape(source) if literal else source, found, multiline=multiline)
 
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("serena_central.files.page_index.DENSEST", densest)
-        stamps = stamps_of(root)
-        corpus.read(stamps, stamps, lambda _: True)
-        index_all(corpus)
-        anyio.run(compare)
-        for number, (name, data) in enumerate(later):
-            (root / str(name)).write_bytes(data)
-            os.utime(root / str(name), ns=(OLD_NS + number, OLD_NS + number))
-            anyio.run(compare)
-        index_all(corpus)
+    anyio.run(compare)
+    for number, (name, data) in enumerate(later):
+        (root / str(name)).write_bytes(data)
+        os.utime(root / str(name), ns=(OLD_NS + number, OLD_NS + number))
         anyio.run(compare)
 
 
@@ -174,64 +162,67 @@ def check(
     }
 
 
-@given(TEXTS, SOURCES)
-def test_each_line_that_matches_is_on_a_page_with_the_words_of_the_pattern(text: str, source: str) -> None:
+@given(TEXTS, SOURCES, st.integers(1, 40))
+def test_each_line_that_matches_has_what_the_pattern_needs(text: str, source: str, piece: int) -> None:
     try:
         pattern = Pattern(source, dot_matches_newline=False, deadline=time.monotonic() + 60)
     except InvalidArguments:
         return
+    if pattern.needles is None:
+        return
     data = lines_of(text.encode("utf-8", "surrogateescape"))
     data += b"" if not data or data.endswith(b"\n") else b"\n"
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("serena_central.files.page_index.PAGE_BYTES", 1)
-        patch.setattr("serena_central.files.page_index.DENSEST", 100)
-        index = PageIndex(data)
-    if not pattern.words.alternatives:
-        return
-    spans = index.spans(pattern.words)
+        patch.setattr("serena_central.files.needles.PIECE_BYTES", piece)
+        places = list(pattern.needles.first_in_lines(data))
+    assert places == sorted(set(places))
     begin = 0
-    for line in data.splitlines(keepends=True) if b"\n" in data else ():
-        if pattern.search(line[:-1].decode("utf-8", "surrogateescape")) is not None:
-            assert any(first <= begin and begin + len(line) <= end for first, end in spans)
-        begin += len(line)
+    for line in data[:-1].split(b"\n") if data else ():
+        if pattern.search(line.decode("utf-8", "surrogateescape")) is not None:
+            assert any(begin <= place <= begin + len(line) for place in places)
+            assert all(other in line for other in pattern.others)
+        begin += len(line) + 1
 
 
-@pytest.mark.parametrize(
-    ("characters", "any_case", "found"),
-    [
-        ("slugify", False, {"slugify", "myslugify2"}),
-        (".slugify", False, {"slugify"}),
-        ("slugify(", False, {"slugify"}),
-        ("-\0\0-", False, {"00"}),
-        ("\0\0\0\0-", False, {"0000"}),
-        ("sluGIFY", True, {"slugify", "myslugify2", "lug"}),
-    ],
+@given(
+    st.lists(st.binary(min_size=1, max_size=4).filter(lambda text: b"\n" not in text), min_size=1, max_size=20),
+    st.text(alphabet="ab\n\xff", max_size=60).map(lambda text: text.encode("latin-1") + b"\n"),
+    st.integers(1, 30),
 )
-def test_words_are_looked_up_as_far_as_their_ends_are_known(characters: str, any_case: bool, found: set[str]) -> None:
-    words = ["slugify", "myslugify2", "lug", "00", "0000", "a0"]
-    entries = b"".join(word.replace("2", "0").encode() + bytes((128 + number,)) for number, word in enumerate(words))
-    (looked_up,) = words_in([characters], any_case=any_case)
-    assert {words[page - 128] for pages in looked_up.findall(entries) for page in pages} == found
+def test_the_first_in_each_line_is_found_whatever_the_pieces(texts: list[bytes], data: bytes, piece: int) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("serena_central.files.needles.PIECE_BYTES", piece)
+        for some in (texts[:1], texts, [b"a", b"bb", b"ab"], [b"aa"]):
+            found = list(Needles(some).first_in_lines(data))
+            lines = [data.count(b"\n", 0, place) for place in found]
+            assert {number for number, line in enumerate(data.split(b"\n")) if any(one in line for one in some)} <= {
+                *lines
+            }
+            assert lines == sorted(set(lines))
+            if len(some) == 1:
+                begins = [data.rfind(b"\n", 0, place) + 1 for place in found]
+                assert found == [data.find(some[0], begin) for begin in begins]
 
 
-def test_what_has_few_equal_words_is_not_indexed_and_always_searched() -> None:
-    plain = b"the same few words on every line\n" * 1000
-    hashes = b"".join(b"%032x\n" % (number * 0x9E3779B97F4A7C15F39CC0605CEDC835 % 2**128) for number in range(1000))
-    index = PageIndex(plain + hashes)
-    assert index.size_bytes < len(plain + hashes) / 3
-    found = index.spans(Words([words_in(["nowhere"])]))
-    assert sum(end - begin for begin, end in found) >= len(hashes)
-    assert not any(begin < len(plain) - 10_000 for begin, _ in found)
+def test_digits_of_every_script_begin_with_a_byte_that_is_looked_for() -> None:
+    digits = regex.findall(r"\d", "".join(map(chr, range(0x80, 0x110000))), concurrent=True)
+    assert len(digits) > 600
+    assert {digit.encode()[:1] for digit in digits} == set(_OTHER_DIGITS)
 
 
-def test_one_huge_line_and_many_short_ones_are_pages() -> None:
-    for data in (
-        b"word " * 1_000_000 + b"\n",
-        bytes(range(128)) * 40_000 + b"\n",
-        b"\n" * 1_000_000,
-        b"",
-        b"a\n" * 5_000_000,
-    ):
-        index = PageIndex(data)
-        assert index.end == len(data)
-        assert index.size_bytes <= max(2_000, len(data) / 3)
+def test_letters_in_any_case_are_looked_for_in_each_that_they_may_have() -> None:
+    others = "".join(char for char in map(chr, range(0x80, 0x110000)) if not 0xD800 <= ord(char) <= 0xDFFF)
+    for letter in string.ascii_lowercase:
+        found = regex.findall(letter, others, regex.IGNORECASE, concurrent=True)
+        assert not found or _CHANGING.fullmatch(letter)
+
+
+def test_what_is_found_in_large_texts_takes_little_memory() -> None:
+    data = b"aaa" * 1_000_000 + b"\n" + b"aaa\n" * 100_000
+    tracemalloc.start()
+    try:
+        assert sum(1 for _ in Needles([b"aaa"]).first_in_lines(data)) == 100_001
+        _, most = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert most < 40_000_000
