@@ -150,7 +150,8 @@ class Corpus:
         that are not kept."""
         self._check_now_and_then()
         planned = self._planned
-        if planned is not None and planned.paths == paths and planned.stamps == stamps:
+        # The same stamps are mostly the same object: equality asks all the same.
+        if planned is not None and planned.paths == paths and (planned.stamps is stamps or planned.stamps == stamps):
             self.last_used = time.monotonic()
             return planned.blocks, planned.missing
         self.read(paths, stamps, go_on)

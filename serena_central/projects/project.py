@@ -354,7 +354,7 @@ class Project:
             InvalidArguments: a pattern or glob that is not well-formed.
         """
         corpus = self._corpora.of(self.root)
-        found = await search(self.root, paths, request, source=Source(corpus, dict(self.tree.files)))
+        found = await search(self.root, paths, request, source=Source(corpus, self.tree.snapshot))
         if unheard := corpus.unheard():
             await self.tree.examine(unheard)
         return found

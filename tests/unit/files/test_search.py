@@ -4,23 +4,29 @@ import math
 import os
 import threading
 import tracemalloc
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import anyio
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from serena_central.core.errors import InvalidArguments
 from serena_central.files import search as search_module
+from serena_central.files.corpus import Corpora
 from serena_central.files.search import (
     READ_AT_ONCE,
     SearchRequest,
     SearchResult,
+    Source,
     files_containing,
     find_containing,
     glob_filter,
     search,
 )
+from serena_central.files.stamp import Stamp
 
 pytestmark = pytest.mark.anyio
 
@@ -219,6 +225,41 @@ async def test_the_answer_is_bounded_and_says_so(tmp_path: Path, monkeypatch: py
     result = await found(tmp_path, "line")
     assert sum(len(line) for lines in result.hits.values() for line in lines) < 1100
     assert "2 of 3 files were searched" in result.notes[0]
+
+
+LONGEST_LINE = 90
+
+
+@given(
+    texts=st.lists(st.lists(st.integers(0, 60), max_size=8), min_size=1, max_size=6),
+    room=st.integers(1, 800),
+    kept=st.booleans(),
+    chunk=st.integers(1, 300),
+)
+def test_the_answer_ends_with_the_line_that_exceeds_it(
+    tmp_path_factory: pytest.TempPathFactory, texts: list[list[int]], room: int, kept: bool, chunk: int
+) -> None:
+    root = tmp_path_factory.mktemp("root")
+    for number, lengths in enumerate(texts):
+        (root / str(number)).write_text("".join(f"{'é' * length}x\nother\n" for length in lengths))
+    expected: dict[str, int] = {}
+    left = room
+    for number, lengths in enumerate(texts):
+        for length in lengths:
+            if left > 0:
+                expected[str(number)] = expected.get(str(number), 0) + 1
+                left -= min(2 * length + 2, LONGEST_LINE) + search_module.MARK_CHARS
+    stamps = {path.name: Stamp.of(path.stat()) for path in sorted(root.iterdir())}
+    source = Source(Corpora().of(root), stamps) if kept else None
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("serena_central.files.corpus.RACY_NS", -(10**18))
+        patch.setattr("serena_central.files.corpus.CHUNK_BYTES", chunk)
+        patch.setattr(search_module, "MAX_LINE_CHARS", LONGEST_LINE)
+        patch.setattr(search_module, "MAX_CHARS", room)
+        result = anyio.run(partial(search, root, stamps, SearchRequest("x"), source=source))
+    assert {path: len(lines) for path, lines in result.hits.items()} == expected
+    assert result.matches == sum(expected.values())
+    assert [note.partition(":")[0] for note in result.notes] == (["truncated"] if left <= 0 else [])
 
 
 async def test_what_is_found_keeps_no_text_that_was_read_for_it_alone(tmp_path: Path) -> None:

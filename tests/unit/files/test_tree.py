@@ -162,7 +162,8 @@ async def test_hundreds_of_random_changes_are_never_missed(root: Path, other: Ot
             await tree.fresh()
             assert tree.files == on_disk(root), f"after step {number}"
             apply(shown, heard, tree)
-            assert shown == tree.files
+            assert shown == tree.files == tree.snapshot
+            assert tree.snapshot is tree.snapshot
             assert list(tree.below("")) == sorted(shown)
             for folder in {path.rpartition("/")[0] for path in shown} - {""}:
                 assert list(tree.below(folder)) == sorted(path for path in shown if path.startswith(f"{folder}/"))
