@@ -32,6 +32,9 @@ QUOTES_CHARS = 3
 
 _HAS_LINE_BREAK = re.compile(r"\n|\\n|\\r|\[\\s\\S\]|\[\\S\\s\]")
 
+FEW_LINES = 100
+"""Made in less time than a thread takes to begin with it."""
+
 BRIEF_CHARS = 200
 """Of a line that is too long for an answer."""
 
@@ -244,7 +247,8 @@ async def search_for_pattern(
     counts = {path: len(some) for path, some in hits.items()}
     total = sum(counts.values())
     window = call.page.window(total, NAME_CHARS)
-    lines = await anyio.to_thread.run_sync(_filling, hits, window, call.page.chars)
+    fill = partial(_filling, hits, window, call.page.chars)
+    lines = fill() if total <= FEW_LINES else await anyio.to_thread.run_sync(fill)
     window = range(window.start, window.start + len(lines))
 
     def within(first: int, last: int) -> list[tuple[str, str]]:
