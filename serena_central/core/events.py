@@ -100,15 +100,20 @@ class Subscription:
         return self._queue.popleft()
 
 
+Kinds = tuple[type[Event], ...]
+"""Classes of events that a listener wants to hear of, subclasses included; none means all."""
+
+
 class EventBus:
     """Fans events out to subscribers. Belongs to the event loop's thread; `publish` never blocks."""
 
     def __init__(self, *, clock: Callable[[], float] = time.time) -> None:
         self._clock = clock
         self._seq = 0
-        self._subscriptions: set[Subscription] = set()
         self._recent: deque[Event] = deque(maxlen=RECENT_EVENTS)
-        self._taps: list[Callable[[Event], None]] = []
+        self._listeners: list[tuple[Callable[[Event], None], Kinds]] = []
+        self._routes: dict[type[Event], list[Callable[[Event], None]]] = {}
+        """Class → who wants to hear of its events; made when the first of them is published."""
 
     def publish(self, event: E) -> E:
         """Numbers and dates an event, and delivers it to all subscribers."""
@@ -117,35 +122,46 @@ class EventBus:
         force_setattr(event, "at", self._clock())
         if event.keep:
             self._recent.append(event)
-        for subscription in self._subscriptions:
-            subscription.push(event)
-        for tap in tuple(self._taps):
+        route = self._routes.get(type(event))
+        for listener in self._route(type(event)) if route is None else route:
             try:
-                tap(event)
+                listener(event)
             except Exception:
                 logger.exception("a listener failed on %s", event.kind)
         return event
 
-    def tap(self, listener: Callable[[Event], None]) -> Callable[[], None]:
-        """Calls `listener` with every event, at once: for counting and the like, some microseconds and no wait. Returns
-        the way to end it.
+    def tap(self, listener: Callable[[Event], None], *kinds: type[Event]) -> Callable[[], None]:
+        """Calls `listener` with every event of these classes (of all, if none is named), at once: for counting and the
+        like, some microseconds and no wait. Returns the way to end it.
 
         A task that is woken for each event costs ten times that.
         """
-        self._taps.append(listener)
-        return lambda: self._taps.remove(listener)
+        self._listeners.append((listener, kinds))
+        self._routes = {}
+
+        def end() -> None:
+            self._listeners.remove((listener, kinds))
+            self._routes = {}
+
+        return end
+
+    def _route(self, kind: type[Event]) -> list[Callable[[Event], None]]:
+        route = [one for one, kinds in self._listeners if not kinds or issubclass(kind, kinds)]
+        self._routes[kind] = route
+        return route
 
     def recent(self) -> list[Event]:
         """The newest events, oldest first."""
         return list(self._recent)
 
     @contextmanager
-    def subscribe(self, limit: int = DEFAULT_QUEUE) -> Generator[Subscription]:
-        """Yields a `Subscription` that receives every event published while the block is open."""
+    def subscribe(self, *kinds: type[Event], limit: int = DEFAULT_QUEUE) -> Generator[Subscription]:
+        """Yields a `Subscription` that receives every event of these classes (of all, if none is named) published while
+        the block is open."""
         subscription = Subscription(limit)
-        self._subscriptions.add(subscription)
+        end = self.tap(subscription.push, *kinds)
         try:
             yield subscription
         finally:
-            self._subscriptions.discard(subscription)
+            end()
             subscription.close()

@@ -50,7 +50,7 @@ class ResourceNews:
 
     async def run(self, bus: EventBus, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
         """Runs for ever; belongs to the composition root's task group."""
-        with bus.subscribe() as news:
+        with bus.subscribe(EditApplied, UpstreamResourceUpdated) as news:
             task_status.started()
             async for event in news:
                 if isinstance(event, EditApplied) and event.tool.endswith("_memory"):

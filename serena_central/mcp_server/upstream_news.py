@@ -34,11 +34,10 @@ class UpstreamNews:
 
     async def run(self, bus: EventBus, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
         """Runs for ever; belongs to the composition root's task group."""
-        with bus.subscribe() as news:
+        with bus.subscribe(UpstreamListed) as news:
             task_status.started()
-            async for event in news:
-                if isinstance(event, UpstreamListed):
-                    await self._tell()
+            async for _ in news:
+                await self._tell()
 
     async def _tell(self) -> None:
         for session in self._sessions.sessions():

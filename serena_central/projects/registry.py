@@ -141,7 +141,7 @@ class ProjectRegistry:
             await repeat("sweeping projects", self._sweep, every_s=SWEEP_EVERY_S)
 
     async def _hear(self) -> None:
-        with self._bus.subscribe() as news:
+        with self._bus.subscribe(ServerInstalled, ServerMoved) as news:
             await follow("handling installed language servers", news, self._take)
 
     def _take(self, event: Event) -> None:

@@ -30,7 +30,7 @@ class ProjectRecorder:
 
     async def run(self, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
         """Restores the list of an earlier run, then records until cancelled; started() when it is back."""
-        with self._bus.subscribe() as news:
+        with self._bus.subscribe(ProjectOpened, ProjectRemoved) as news:
             await self._restore()
             task_status.started()
             await follow("recording projects", news, self._record)

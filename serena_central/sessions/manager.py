@@ -215,6 +215,9 @@ class SessionManager:
         now = self._now()
         return [snapshot(session, now, self.policy.idle_after_s) for session in self._sessions.values()]
 
+    def state(self, session: Session) -> SessionState:
+        return session.state(self._now(), self.policy.idle_after_s)
+
     def snapshot(self, session: Session) -> SessionSnapshot:
         return snapshot(session, self._now(), self.policy.idle_after_s)
 
@@ -326,7 +329,8 @@ class SessionManager:
 
     def check_alive(self, session: Session) -> None:
         """Raises SessionTerminated if a person killed this session."""
-        session.check_alive(self._now())
+        if session.termination is not None:
+            session.check_alive(self._now())
 
     def _now(self) -> float:
         """Unix time. A step of the clock moves what sessions noted by it: they are as old as before."""

@@ -66,13 +66,17 @@ class SessionRecorder:
 
     async def run(self, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
         """Restores the sessions of an earlier run, then records until cancelled; started() when they are back."""
-        with self._bus.subscribe() as news:
-            await self._restore()
-            async with anyio.create_task_group() as tasks:
-                tasks.start_soon(self._read_late)
-                task_status.started()
-                await follow("recording sessions", news, self._take)
-                tasks.cancel_scope.cancel()
+        end_tap = self._bus.tap(self._count_call, CallFinished)  # with each call: a task would have to be woken
+        try:
+            with self._bus.subscribe(SessionEvent) as news:
+                await self._restore()
+                async with anyio.create_task_group() as tasks:
+                    tasks.start_soon(self._read_late)
+                    task_status.started()
+                    await follow("recording sessions", news, self._take)
+                    tasks.cancel_scope.cancel()
+        finally:
+            end_tap()
 
     def _take(self, event: Event) -> None:
         if isinstance(event, SessionCreated) and event.session is not None:
@@ -82,7 +86,11 @@ class SessionRecorder:
                 self._unread.add(event.session)
                 self._more_unread.set()
             self._read.discard(event.session)
-        if event.session is not None and isinstance(event, (SessionEvent, CallFinished)):
+        if event.session is not None:
+            self._record(event.session)
+
+    def _count_call(self, event: Event) -> None:
+        if event.session is not None:
             self._record(event.session)
 
     def remember(self, conversation_id: str, session_id: str, body: bytes) -> None:
@@ -190,7 +198,7 @@ class SessionRecorder:
             return  # forgotten meanwhile; its last row tells so
         if session_id in self._unread or session_id in self._foreign:
             return
-        self._store.writer.put(_row(session, self._sessions.snapshot(session).state))
+        self._store.writer.put_late(SessionRow, session_id, make=lambda: _row(session, self._sessions.state(session)))
 
     async def _restore(self) -> None:
         since = self._clock() - TOMBSTONES_KEPT_S

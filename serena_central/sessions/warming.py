@@ -26,7 +26,7 @@ class WarmOnStart:
         self._only_default = only_default
 
     async def run(self, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
-        with self._bus.subscribe() as news:
+        with self._bus.subscribe(SessionCreated) as news:
             task_status.started()
             await follow("warming up for sessions", news, self._take)
 

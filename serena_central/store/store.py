@@ -21,7 +21,6 @@ from serena_central.core.errors import StoreError
 from serena_central.core.event_kinds import StoreFailed, StoreReplaced
 from serena_central.core.events import Event, EventBus, Severity
 from serena_central.core.late_imports import import_to_stay
-from serena_central.core.periodic import follow
 from serena_central.core.start_up import LONGEST_S, StartUp
 from serena_central.store.query_results import EditAnswer
 from serena_central.store.rows import EventRow, Row
@@ -36,9 +35,6 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 Answer = TypeVar("Answer")
-
-EVENT_QUEUE = 4096
-"""Events that recording may be behind; it only moves them on to the writer."""
 
 OPEN_S = 5.0
 """How long a call that changes something waits for a database that is being opened: at the start of the server for the
@@ -87,14 +83,14 @@ class Store:
                 await self.writer.run(task_status=task_status)
 
         try:
-            async with anyio.create_task_group() as outer:
-                await outer.start(write)
+            async with anyio.create_task_group() as tasks:
+                await tasks.start(write)
+                end_tap = self._bus.tap(self._record)
                 try:
-                    async with anyio.create_task_group() as inner:
-                        await inner.start(self._record_events)
-                        inner.start_soon(self._look_after)
-                        task_status.started()
+                    task_status.started()
+                    await self._look_after()
                 finally:
+                    end_tap()
                     writing.cancel()  # after the last event was handed over, so that the last flush has them all
         finally:
             with anyio.move_on_after(CLOSE_S, shield=True):
@@ -204,16 +200,6 @@ class Store:
     def _record(self, event: Event) -> None:
         if event.keep:
             self.writer.put(event_row(event))
-
-    async def _record_events(self, *, task_status: TaskStatus[None]) -> None:
-        with self._bus.subscribe(EVENT_QUEUE) as news:
-            task_status.started()
-            try:
-                await follow("recording events", news, self._record)
-            finally:
-                news.close()
-                await follow("recording events", news, self._record)  # what is left; never waits once it is closed
-                self.writer.count_lost("event", news.dropped)
 
     async def _look_after(self) -> None:
         """Opens the database, then deletes what is old from time to time."""

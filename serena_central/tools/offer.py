@@ -62,6 +62,9 @@ AnyTool = TypeVar("AnyTool", bound=Tool)
 MOST_KEPT = 1000
 """Roots."""
 
+MOST_LISTINGS = 200
+"""Of sessions with the same settings, context and modes."""
+
 
 class Offer:
     """Belongs to the event loop's thread; nothing in it waits."""
@@ -88,6 +91,8 @@ class Offer:
         self.task_grants: TaskGrants | None = None
         """What sessions of tasks may call; None while there are no tasks."""
 
+        self._listings: Lru[Hashable, _Listing] = Lru(MOST_LISTINGS)
+
     def context(self, session: Session) -> Context:
         return self.profiles.context_for(session.context, session.client_name, self.settings.default_context)
 
@@ -105,11 +110,24 @@ class Offer:
 
     def listed(self, session: Session) -> list[Tool]:
         """The tools that a session is shown, in the catalogue's order."""
-        included = self._included(session)
-        switched_off = self.switched_off(session)
-        kinds = ("always", "super-repo") if self.super_repo(session) else ("always",)
-        chosen = [tool for tool in self._catalogue if tool.shown in kinds or tool.name in included]
-        return [tool for tool in self._shown(session, chosen) if tool.name not in switched_off]
+        tools, switched_off = self._profile_listing(session), self.switched_off(session)
+        if switched_off:
+            tools = [tool for tool in tools if tool.name not in switched_off]
+        return self._open_to_caller(tools, session)
+
+    def _profile_listing(self, session: Session) -> list[Tool]:
+        """Those that settings, context and modes show, whoever calls: made once for all sessions that have the same."""
+        profile = self.settings, self._project_settings(session), self.context(session), *self.modes(session)
+        in_super_repo = self.super_repo(session) is not None
+        # What is listed holds the parts of its profile, so that no other objects can have these ids meanwhile.
+        key = (session.shared, in_super_repo, *map(id, profile))
+        kept = self._listings.get(key)
+        if kept is None:
+            included = self._included(session)
+            kinds = ("always", "super-repo") if in_super_repo else ("always",)
+            chosen = [tool for tool in self._catalogue if tool.shown in kinds or tool.name in included]
+            kept = self._listings[key] = _Listing(profile, self._shown_by_profile(session, chosen))
+        return kept.tools
 
     def allowed(self, session: Session, tools: Iterable[AnyTool]) -> list[AnyTool]:
         """Those of some tools that a session is shown and may call; for those of upstreams, and what belongs to
@@ -124,6 +142,9 @@ class Offer:
         return self.allowed(session, [tool for tool in self._catalogue if tool.shown in kinds])
 
     def _shown(self, session: Session, tools: Iterable[AnyTool]) -> list[AnyTool]:
+        return self._open_to_caller(self._shown_by_profile(session, tools), session)
+
+    def _shown_by_profile(self, session: Session, tools: Iterable[AnyTool]) -> list[AnyTool]:
         project, context, modes = self._project_settings(session), self.context(session), self.modes(session)
         return [
             tool
@@ -131,7 +152,7 @@ class Offer:
             if not tool.is_among(context.excluded_tools)
             and not (tool.own_session and session.shared)
             and tool.refusal(project) is None
-            and self._refusal(tool, session, modes) is None
+            and self._refusal_by_profile(tool, session, modes) is None
         ]
 
     def switched_off(self, session: Session) -> frozenset[str]:
@@ -147,14 +168,26 @@ class Offer:
 
     def refusal(self, tool: Tool, session: Session) -> str | None:
         """The reason why this session may not call a tool on any project; None if it may."""
-        return self._refusal(tool, session, self.modes(session))
+        return (
+            tool.refusal(self.settings)
+            or self._refusal_of_caller(tool, session)
+            or self._refusal_by_profile(tool, session, self.modes(session))
+        )
 
-    def _refusal(self, tool: Tool, session: Session, modes: Sequence[Mode]) -> str | None:
-        refused = tool.refusal(self.settings)
-        if refused is None and self.users.present:
-            refused = self.users.refusal(tool.name, session.credential)
+    def _open_to_caller(self, tools: list[AnyTool], session: Session) -> list[AnyTool]:
+        if not self.users.present and self.task_grants is None:
+            return tools
+        return [tool for tool in tools if self._refusal_of_caller(tool, session) is None]
+
+    def _refusal_of_caller(self, tool: Tool, session: Session) -> str | None:
+        """By who calls."""
+        refused = self.users.refusal(tool.name, session.credential) if self.users.present else None
         if refused is None and self.task_grants is not None:
             refused = self.task_grants.refusal(tool, session.id)
+        return refused
+
+    def _refusal_by_profile(self, tool: Tool, session: Session, modes: Sequence[Mode]) -> str | None:
+        refused = tool.refusal(self.settings)
         if refused is not None:
             return refused
         if tool.needs is not None and not getattr(self.settings, tool.needs):
@@ -181,6 +214,12 @@ class Offer:
         """Settings of the active project, if it is open; else the server's."""
         project = self._projects.opened(session.active_project.root) if session.active_project else None
         return project.settings if project else self.settings
+
+
+class _Listing(NamedTuple):
+    profile: tuple[object, ...]
+    """What it was made of."""
+    tools: list[Tool]
 
 
 class Offered(NamedTuple):
@@ -244,10 +283,10 @@ class UpstreamOffer:
         self, hub: "Hub", *, task_status: anyio.abc.TaskStatus[None] = anyio.TASK_STATUS_IGNORED
     ) -> None:
         """What belonged to a session alone ends with it."""
-        with self._bus.subscribe() as news:
+        with self._bus.subscribe(SessionForgotten, SessionKilled, SessionDisconnected) as news:
             task_status.started()
             async for event in news:
-                if isinstance(event, SessionForgotten | SessionKilled | SessionDisconnected) and event.session:
+                if event.session:
                     hub.session_ended(event.session)
 
     @property

@@ -55,7 +55,7 @@ class Alerts:
 
     async def run(self, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
         """Sends alerts until cancelled."""
-        with self._bus.subscribe(QUEUE) as news:
+        with self._bus.subscribe(limit=QUEUE) as news:
             task_status.started()
             async for event in news:
                 if self._is_wanted(event):

@@ -4,8 +4,9 @@ import anyio
 import pytest
 
 from serena_central.core import event_kinds
+from serena_central.core.event_kinds import SessionEvent
 from serena_central.core.events import RECENT_EVENTS, Event, EventBus
-from tests.support.events import Ended, Happened, server_moved, session_created
+from tests.support.events import Ended, Happened, call_finished, server_moved, session_created
 
 pytestmark = pytest.mark.anyio
 
@@ -21,6 +22,24 @@ async def test_subscribers_receive_events_in_order_until_they_leave() -> None:
     assert first.data == {"client": "codex", "version": "1", "identified_by": "explicit", "folder": None}
     assert (second.seq, second.kind) == (2, "session.ended")
     assert [event.seq async for event in news] == []
+
+
+async def test_subscribers_hear_of_the_kinds_that_they_name_and_of_those_below() -> None:
+    bus = EventBus()
+    heard: list[str] = []
+    with bus.subscribe(SessionEvent) as sessions, bus.subscribe() as everything:
+        end = bus.tap(lambda event: heard.append(event.kind), Happened, Ended)
+        for event in (Happened(), session_created(), Ended(), call_finished()):
+            bus.publish(event)
+        end()
+        bus.publish(Ended())
+        later: list[str] = []
+        bus.tap(lambda event: later.append(event.kind))  # a kind that was published before, too
+        bus.publish(Happened())
+    assert [event.kind async for event in sessions] == ["session.created", "session.ended", "session.ended"]
+    assert len([event async for event in everything]) == 6
+    assert heard == ["server.happened", "session.ended"]
+    assert later == ["server.happened"]
 
 
 async def test_a_slow_subscriber_loses_its_oldest_and_is_told() -> None:

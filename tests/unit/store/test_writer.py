@@ -6,6 +6,7 @@ from contextlib import asynccontextmanager
 
 import anyio
 import pytest
+from anyio.lowlevel import checkpoint
 
 from serena_central.core.errors import StoreError
 from serena_central.core.events import EventBus
@@ -70,6 +71,45 @@ async def test_rows_with_one_key_are_coalesced_and_the_last_wins() -> None:
         writer.remove(ProjectRow, "/b")
         await writer.flush()
         assert disk.rows == [project("/a", "999"), Removal(ProjectRow, ("/b",))]
+
+
+async def test_a_late_row_is_made_once_and_as_it_is_when_it_is_written() -> None:
+    disk, names = Disk(), ["first"]
+    made: list[str] = []
+
+    def make() -> ProjectRow:
+        made.append(names[-1])
+        return project("/a", names[-1])
+
+    writer = Writer(disk.write, EventBus())
+    async with running(writer):
+        for number in range(1000):
+            names.append(str(number))
+            writer.put_late(ProjectRow, "/a", make=make)
+        writer.put(project("/b", "old"))
+        writer.put_late(ProjectRow, "/b", make=lambda: project("/b", "new"))
+        writer.put_late(ProjectRow, "/c", make=lambda: project("/c"))
+        writer.put(project("/c", "newer"))
+        await writer.flush()
+        assert disk.rows == [project("/a", "999"), project("/b", "new"), project("/c", "newer")]
+        assert made == ["999"]
+        disk.failures = 1
+        writer.put_late(ProjectRow, "/a", make=make)
+        await writer.flush()
+        names.append("after the failure")
+        await writer.flush()
+    assert disk.rows[-1] == project("/a", "after the failure")
+
+
+async def test_a_stop_loses_no_batch_that_was_just_taken() -> None:
+    for turns in range(8):
+        disk = Disk()
+        writer = Writer(disk.write, EventBus(), first_after_s=0)
+        async with running(writer):
+            writer.put(event(1))
+            for _ in range(turns):
+                await checkpoint()
+        assert disk.rows == [event(1)]
 
 
 async def test_rows_without_a_key_are_all_written_in_order() -> None:
