@@ -71,6 +71,8 @@ _DEPTH = 6
 
 def masked(text: str) -> str:
     """The text with a mask in place of each secret that is recognized."""
+    if not text:
+        return text
     if any(hint in text for hint in _FORM_HINTS):
         text = _KNOWN.sub(MASK, text)
     lower = text.lower()

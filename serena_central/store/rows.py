@@ -5,9 +5,10 @@ There are no foreign keys on purpose: under overload a row may be dropped, and m
 here needs a migration and a new `SCHEMA_VERSION`; tests compare the two.
 """
 
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import msgspec
+from msgspec.structs import replace
 
 from serena_central.core.masking import is_secret_file, masked, masked_value
 
@@ -28,9 +29,9 @@ class Row(msgspec.Struct, kw_only=True):
     in_order_of_key: ClassVar[bool] = False
     """SQLite keeps the rows themselves in the order of the key: where many small ones are read by its beginning."""
 
-    def values(self) -> dict[str, Any]:
-        """Column → what is written there. Called in the writer's thread."""
-        return msgspec.structs.asdict(self)
+    def as_written(self) -> Self:
+        """The row as the database gets it. Called in the writer's thread."""
+        return self
 
 
 class SessionRow(Row, kw_only=True):
@@ -117,7 +118,7 @@ class CallDetailRow(Row, kw_only=True):
     roots: list[str] = []
     shortened: bool = False
 
-    def values(self) -> dict[str, Any]:
+    def as_written(self) -> Self:
         """Without what looks like a secret, or comes from a file that holds some."""
         arguments, answer = masked_value(self.arguments), masked(self.answer)
         paths = [value for value in self.arguments.values() if isinstance(value, str) and is_secret_file(value)]
@@ -128,8 +129,7 @@ class CallDetailRow(Row, kw_only=True):
                 for name, value in arguments.items()
             }
         error, notes = masked(self.error), [masked(note) for note in self.notes]
-        own = msgspec.structs.asdict(self)
-        return {**own, "arguments": arguments, "answer": answer, "error": error, "notes": notes}
+        return replace(self, arguments=arguments, answer=answer, error=error, notes=notes)
 
 
 class EditRow(Row, kw_only=True):

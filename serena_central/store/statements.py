@@ -4,8 +4,10 @@ import itertools
 import math
 from collections.abc import Iterable, Sequence
 from functools import cache
+from operator import attrgetter
 from typing import Any
 
+import msgspec
 from sqlalchemy import Connection, Delete, Dialect, Insert, and_, bindparam, case, delete
 from sqlalchemy.dialects import sqlite
 from sqlalchemy.exc import SQLAlchemyError
@@ -90,7 +92,7 @@ def _is_there(connection: Connection, error: Exception) -> bool:
 
 
 def _plain(row: Row) -> dict[str, Any]:
-    values = row.values()
+    values = msgspec.structs.asdict(row.as_written())
     if not row.key and values["id"] is None:
         del values["id"]
     return values
@@ -149,10 +151,10 @@ class _Prepared:
         self._row, _, self._after = after.partition(")")
         self._before = before + values
         columns = METADATA.tables[kind.table].columns
-        self._columns = [
-            (name, columns[name].type.dialect_impl(dialect).bind_processor(dialect))
-            for name in compiled.positiontup or ()
-        ]
+        names = compiled.positiontup or []
+        self._values = attrgetter(*names)  # each table has several columns, so that this returns a tuple
+        processors = [columns[name].type.dialect_impl(dialect).bind_processor(dialect) for name in names]
+        self._processors = [(place, process) for place, process in enumerate(processors) if process is not None]
         self._texts: dict[int, str] = {}
 
     def write(self, connection: Connection, rows: Sequence[Row]) -> None:
@@ -160,7 +162,7 @@ class _Prepared:
         for start in range(0, len(rows), STATEMENT_ROWS):
             some = rows[start : start + STATEMENT_ROWS]
             try:
-                parameters = tuple(itertools.chain.from_iterable(map(self._parameters, some)))
+                parameters = tuple(itertools.chain.from_iterable(self._parameters(row.as_written()) for row in some))
             except (TypeError, RecursionError) as error:  # one row is to blame: the others are written without it
                 raise ValueError(f"a value can't be written: {error}") from error
             connection.exec_driver_sql(self._text(len(some)), parameters)
@@ -171,8 +173,10 @@ class _Prepared:
         return self._texts[rows]
 
     def _parameters(self, row: Row) -> list[Any]:
-        values = row.values()
-        return [values[name] if process is None else process(values[name]) for name, process in self._columns]
+        values = list(self._values(row))
+        for place, process in self._processors:
+            values[place] = process(values[place])
+        return values
 
 
 @cache
@@ -194,39 +198,59 @@ def _deletion(kind: type[Row]) -> Delete:
 
 
 def _totals(rows: Iterable[Change]) -> list[Row]:
-    """What the calls among `rows` add to the totals of their spans, tools and projects."""
-    totals: dict[tuple[int, str, str, int], CallTotalRow] = {}
-    steps: dict[tuple[int, str, str, int, int], CallStepRow] = {}
+    """What the calls among `rows` add to the totals of their spans, tools and projects. Calls that are alike are added
+    up first: most of those that are written together are of a few tools, in the same minute."""
+    alike: dict[tuple[str, str, int, int], _Sum] = {}
     for row in rows:
         if isinstance(row, ToolCallRow):
             step = round(STEPS_OF_A_DOUBLING * math.log2(max(row.duration_ms, LEAST_MS)))
-            for span, project, tool in itertools.product(SPANS_S, {row.project or "", ""}, {row.tool, ""}):
-                key = (span, project, tool, int(row.at // span) * span)
-                _add(totals, row, key)
-                _add_to_step(steps, row, (*key, step))
+            key = (row.project or "", row.tool, int(row.at // SPANS_S[0]) * SPANS_S[0], step)
+            found = alike.get(key)
+            if found is None:
+                found = alike[key] = _Sum()
+            found.calls += 1
+            found.errors += row.outcome != "ok"
+            found.duration_ms += row.duration_ms
+            found.longest_ms = max(found.longest_ms, row.duration_ms)
+            found.answer_chars += row.answer_chars
+    totals: dict[tuple[int, str, str, int], CallTotalRow] = {}
+    steps: dict[tuple[int, str, str, int, int], CallStepRow] = {}
+    for (of_project, of_tool, at, step), calls in alike.items():
+        for span, project, tool in itertools.product(SPANS_S, {of_project, ""}, {of_tool, ""}):
+            key = (span, project, tool, at // span * span)
+            _add(totals, calls, key)
+            _add_to_step(steps, calls, (*key, step))
     return [*totals.values(), *steps.values()]
 
 
-def _add(
-    totals: dict[tuple[int, str, str, int], CallTotalRow], row: ToolCallRow, key: tuple[int, str, str, int]
-) -> None:
+class _Sum:
+    """Of calls."""
+
+    __slots__ = ("answer_chars", "calls", "duration_ms", "errors", "longest_ms")
+
+    def __init__(self) -> None:
+        self.calls = self.errors = self.answer_chars = 0
+        self.duration_ms = self.longest_ms = 0.0
+
+
+def _add(totals: dict[tuple[int, str, str, int], CallTotalRow], calls: _Sum, key: tuple[int, str, str, int]) -> None:
     total = totals.get(key)
     if total is None:
         span, project, tool, since = key
         total = totals[key] = CallTotalRow(span=span, project=project, tool=tool, since=since)
-    total.calls += 1
-    total.errors += row.outcome != "ok"
-    total.duration_ms += row.duration_ms
-    total.longest_ms = max(total.longest_ms, row.duration_ms)
-    total.answer_chars += row.answer_chars
+    total.calls += calls.calls
+    total.errors += calls.errors
+    total.duration_ms += calls.duration_ms
+    total.longest_ms = max(total.longest_ms, calls.longest_ms)
+    total.answer_chars += calls.answer_chars
 
 
 def _add_to_step(
-    steps: dict[tuple[int, str, str, int, int], CallStepRow], row: ToolCallRow, key: tuple[int, str, str, int, int]
+    steps: dict[tuple[int, str, str, int, int], CallStepRow], calls: _Sum, key: tuple[int, str, str, int, int]
 ) -> None:
     of_step = steps.get(key)
     if of_step is None:
         span, project, tool, since, step = key
         of_step = steps[key] = CallStepRow(span=span, project=project, tool=tool, since=since, step=step)
-    of_step.calls += 1
-    of_step.duration_ms += row.duration_ms
+    of_step.calls += calls.calls
+    of_step.duration_ms += calls.duration_ms

@@ -7,16 +7,20 @@ import signal
 import sqlite3
 import subprocess
 import sys
+import tempfile
 from collections.abc import Generator
 from concurrent.futures import ThreadPoolExecutor
 from concurrent.futures import TimeoutError as FutureTimeout
 from contextlib import closing, contextmanager
 from pathlib import Path
 from threading import Event
+from typing import Any
 from unittest.mock import Mock
 
 import pytest
-from sqlalchemy import Connection
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sqlalchemy import Connection, select
 
 from serena_central.core.errors import StoreError
 from serena_central.core.resources import migrations_folder
@@ -24,7 +28,8 @@ from serena_central.store import schema
 from serena_central.store.database import OPEN_ATTEMPT_S, Database
 from serena_central.store.queries import Queries
 from serena_central.store.query_results import EventFilter
-from serena_central.store.rows import EventRow, ProjectRow, Removal, SessionRow, ToolCallRow
+from serena_central.store.rows import CallStepRow, CallTotalRow, EventRow, ProjectRow, Removal, SessionRow, ToolCallRow
+from serena_central.store.tables import METADATA
 from tests.support.postgresql import rows_in, url_for
 
 PATIENCE_S = 60
@@ -366,3 +371,44 @@ def test_a_value_that_can_not_be_written_costs_its_own_row_alone(path: Path) -> 
     with opened(path) as database:
         assert database.write(rows) == 1
     assert sorted(rows_in(path, "SELECT seq FROM event")) == [(0,), (2,)]
+
+
+_CALLS = st.lists(
+    st.builds(
+        lambda at, tool, project, duration_ms, outcome: ToolCallRow(
+            id="c",
+            at=at,
+            session="s",
+            tool=tool,
+            project=project,
+            duration_ms=duration_ms,
+            outcome=outcome,
+            answer_chars=3,
+        ),
+        st.floats(0, 200_000),
+        st.sampled_from(["find_symbol", "read_file"]),
+        st.sampled_from([None, "one", "two"]),
+        st.floats(0, 1000),
+        st.sampled_from(["ok", "error"]),
+    ),
+    min_size=1,
+    max_size=30,
+)
+
+
+@given(_CALLS)
+@settings(max_examples=20, deadline=None)
+def test_calls_add_up_to_the_same_whether_they_are_written_together_or_one_by_one(calls: list[ToolCallRow]) -> None:
+    for number, call in enumerate(calls):
+        call.id = f"c-{number}"
+    with tempfile.TemporaryDirectory() as folder:
+        found: list[list[list[Any]]] = []
+        for name, batches in (("together", [calls]), ("apart", [[call] for call in calls])):
+            with closing(Database(Path(folder) / name)) as database:
+                for batch in batches:
+                    database.write(batch)
+                tables = [METADATA.tables[kind.table] for kind in (CallTotalRow, CallStepRow)]
+                found.append([sorted(rows) for rows in database.read_each_at_once([select(one) for one in tables])])
+    for together, apart in zip(*found, strict=True):
+        for one, other in zip(together, apart, strict=True):
+            assert one == pytest.approx(other)
