@@ -7,6 +7,7 @@ nobody listens that costs a lookup. Listeners are plain functions that must not 
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from types import TracebackType
 
 from serena_central.core.quoting import escaped
 
@@ -59,28 +60,40 @@ def waiting_for(wait: Wait) -> Generator[None]:
         waits.remove(wait)
 
 
-@contextmanager
-def reporting_to(hears: Listener) -> Generator[None]:
+class reporting_to:  # noqa: N801 - used like a function
     """Sends what this task reports inside the block to a listener."""
-    token = _listener.set(hears)
-    try:
-        yield
-    finally:
-        _listener.reset(token)
+
+    __slots__ = ("_hears", "_token")
+
+    def __init__(self, hears: Listener) -> None:
+        self._hears = hears
+
+    def __enter__(self) -> None:
+        self._token = _listener.set(self._hears)
+
+    def __exit__(
+        self, _kind: type[BaseException] | None, _error: BaseException | None, _trace: TracebackType | None
+    ) -> None:
+        _listener.reset(self._token)
 
 
 _noted: ContextVar[list[str] | None] = ContextVar("unanswered", default=None)
 
 
-@contextmanager
-def noting_unanswered() -> Generator[list[str]]:
+class noting_unanswered:  # noqa: N801 - used like a function
     """Collects what is noted inside, in the tasks that are started there too."""
-    noted: list[str] = []
-    token = _noted.set(noted)
-    try:
-        yield noted
-    finally:
-        _noted.reset(token)
+
+    __slots__ = ("_token",)
+
+    def __enter__(self) -> list[str]:
+        noted: list[str] = []
+        self._token = _noted.set(noted)
+        return noted
+
+    def __exit__(
+        self, _kind: type[BaseException] | None, _error: BaseException | None, _trace: TracebackType | None
+    ) -> None:
+        _noted.reset(self._token)
 
 
 def note_unanswered(what: str) -> None:

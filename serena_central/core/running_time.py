@@ -11,6 +11,7 @@ import logging
 import time
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
+from types import TracebackType
 
 import anyio
 from anyio.abc import TaskStatus
@@ -61,14 +62,9 @@ class RunningTime:
             timer.cancel()
             self._ticks = False
 
-    @contextmanager
-    def counting(self, scope: anyio.CancelScope) -> Generator[anyio.CancelScope]:
+    def counting(self, scope: anyio.CancelScope) -> "_Counting":
         """While the block runs, pauses put off the deadline of `scope`."""
-        self._scopes.add(scope)
-        try:
-            yield scope
-        finally:
-            self._scopes.discard(scope)
+        return _Counting(self._scopes, scope)
 
     @contextmanager
     def move_on_after(self, seconds: float) -> Generator[anyio.CancelScope]:
@@ -86,6 +82,23 @@ class RunningTime:
             for scope in list(self._scopes):
                 scope.deadline += late_s
         return now
+
+
+class _Counting:
+    __slots__ = ("_scope", "_scopes")
+
+    def __init__(self, scopes: set[anyio.CancelScope], scope: anyio.CancelScope) -> None:
+        self._scopes = scopes
+        self._scope = scope
+
+    def __enter__(self) -> anyio.CancelScope:
+        self._scopes.add(self._scope)
+        return self._scope
+
+    def __exit__(
+        self, _kind: type[BaseException] | None, _error: BaseException | None, _trace: TracebackType | None
+    ) -> None:
+        self._scopes.discard(self._scope)
 
 
 running_time = RunningTime()

@@ -4,9 +4,9 @@ Paths are not looked at here: projects keep closed ones from everybody (`files/b
 """
 
 import math
-from collections.abc import Generator
-from contextlib import contextmanager, nullcontext
+from contextlib import nullcontext
 from pathlib import Path
+from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 import anyio
@@ -98,21 +98,37 @@ def timeout_of(tool: Tool, settings: SharedSettings) -> float:
     return settings.tool_timeouts_s.get(tool.name, tool.timeout_s or settings.tool_timeout_s)
 
 
-@contextmanager
-def until(call: ToolCall, seconds: float, what: str) -> Generator[None]:
+class until:  # noqa: N801 - used like a function
     """Bounds a part of a call: `seconds` after the call came.
 
     Raises:
         DeadlineExceeded
     """
-    with (
-        progress.noting_unanswered() as waited_for,
-        anyio.CancelScope(deadline=call.began + seconds) as scope,
-        running_time.counting(scope),
-    ):
-        yield
-    if scope.cancelled_caught:
-        raise DeadlineExceeded(what, seconds, "; ".join(dict.fromkeys(waited_for)))
+
+    __slots__ = ("_counting", "_noting", "_scope", "_seconds", "_waited_for", "_what")
+
+    def __init__(self, call: ToolCall, seconds: float, what: str) -> None:
+        self._seconds = seconds
+        self._what = what
+        self._noting = progress.noting_unanswered()
+        self._scope = anyio.CancelScope(deadline=call.began + seconds)
+        self._counting = running_time.counting(self._scope)
+
+    def __enter__(self) -> None:
+        self._waited_for = self._noting.__enter__()
+        self._scope.__enter__()
+        self._counting.__enter__()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._counting.__exit__(kind, error, trace)
+        try:
+            self._scope.__exit__(kind, error, trace)
+        finally:
+            self._noting.__exit__(kind, error, trace)
+        if self._scope.cancelled_caught:
+            raise DeadlineExceeded(self._what, self._seconds, "; ".join(dict.fromkeys(self._waited_for)))
 
 
 def check_refusal(refusal: str | None) -> None:

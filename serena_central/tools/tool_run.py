@@ -125,9 +125,12 @@ class LocalHost:
             person=run.person,
         )
         try:
-            limit_s = timeout_of(tool, self._services.settings)
-            with tracing.step_span("scope"), phase("scope"), until(call, limit_s, tool.name):
-                scope = await self._scope(tool, call, parsed)
+            if tool.on_project:
+                limit_s = timeout_of(tool, self._services.settings)
+                with tracing.step_span("scope"), phase("scope"), until(call, limit_s, tool.name):
+                    scope = await self._scope(tool, call, parsed)
+            else:
+                scope = _no_scope(tool, parsed)
             reply.projects = scope.projects
             if len(scope.projects) == 1:
                 (only,) = scope.projects
@@ -144,10 +147,6 @@ class LocalHost:
     async def _scope(self, tool: Tool, call: ToolCall, parsed: dict[str, Any]) -> Scope:
         session = call.session
         asked, words = parsed.pop("project"), parsed.pop("semantic_context")
-        if not tool.on_project:
-            if tool.names_project:
-                parsed["project"] = asked
-            return Scope([], "the tool takes none")
         scope = await resolve_scope(
             call.services.projects,
             call.services.super_repos,
@@ -214,6 +213,14 @@ class LocalHost:
         return answer
 
 
+def _no_scope(tool: Tool, parsed: dict[str, Any]) -> Scope:
+    """Of a tool that runs on no project."""
+    del parsed["semantic_context"]
+    if not tool.names_project:
+        del parsed["project"]
+    return Scope([], "the tool takes none")
+
+
 def _blocks(text: str, call: ToolCall) -> list[str]:
     return [text, "\n".join(call.notes)] if call.notes else [text]
 
@@ -222,7 +229,8 @@ def _is_empty(results: Mapping[str, Any], data: str) -> bool:
     """Whether an answer holds nothing, and is not just the page after a list's last."""
     if any(isinstance(result, Listing) and result.total for result in results.values()):
         return False
-    return holds_nothing(from_json(data))
+    # One of these stands in all that holds nothing, and in few others.
+    return ("[]" in data or "{}" in data) and holds_nothing(from_json(data))
 
 
 async def _help_if_empty(call: ToolCall, tool: Tool) -> None:
