@@ -92,7 +92,7 @@ class BrowserAccess(NamedTuple):
     strangers: ASGIApp
 
     def leads_to(self, path: str) -> bool:
-        return path == self.path or path.startswith(self.path + "/")
+        return path.startswith(self.path) and path[len(self.path) : len(self.path) + 1] in ("", "/")
 
     def lets_in(self, path: str, login: Login | None) -> bool:
         return login is not None or any(
@@ -141,17 +141,18 @@ class AuthGate:
         if scope["type"] != "http":
             await send({"type": "websocket.close", "code": 1008})
             return
-        if self._door is not None and self._door.leads_to(scope["path"]):
+        door = self._door if self._door is not None and self._door.leads_to(scope["path"]) else None
+        if door is not None:
             send = with_safe_headers(send)
         facts = _facts(scope)
         user = self._user(facts.authorization)
         known = user is not None or self._token_fits(facts.authorization)
-        refusal = self._refusal(facts, scope, known=known)
+        refusal = self._refusal(facts, scope, needs_token=not known and door is None)
         if refusal is not None:
             await _refuse(send, *refusal)
             return
-        if self._door is not None and self._door.leads_to(scope["path"]):
-            login = self._door.browsers.login(facts.cookie)
+        if door is not None:
+            login = door.browsers.login(facts.cookie)
             user = (
                 self._users.of(login.user)
                 if login is not None and login.user and self._users and self._users.present
@@ -160,8 +161,8 @@ class AuthGate:
             if login is not None and login.user and user is None:
                 login = None  # the user was revoked, or is not known yet
             scope[_LOGIN] = login
-            if not self._door.lets_in(scope["path"], login):
-                await self._door.strangers(scope, receive, send)
+            if not door.lets_in(scope["path"], login):
+                await door.strangers(scope, receive, send)
                 return
             known = known or login is not None
         scope[_USER] = user
@@ -170,18 +171,17 @@ class AuthGate:
             authenticate_connection(scope)
         await self._admit(scope, receive, send, facts.length)
 
-    def _refusal(self, facts: "_Facts", scope: Scope, *, known: bool) -> "_Refusal | None":
-        """Why this request may not come in, or None when it may. `known`: it carries the token."""
+    def _refusal(self, facts: "_Facts", scope: Scope, *, needs_token: bool) -> "_Refusal | None":
+        """Why this request may not come in, or None when it may. `needs_token`: it carries none, and the door for
+        browsers, which asks for something else, is not where it leads."""
         if len(scope["headers"]) > MOST_HEADERS:
             return _Refusal(431, "too_large", f"The limit is {MOST_HEADERS} headers per request.")
         if not self._host_fits(facts.host, scope["server"]):
             return _Refusal(403, "forbidden", "Host header not allowed. The setting central_server_names adds names.")
         if facts.origin and not self._origin_fits(facts.origin, facts.host, scope):
             return _Refusal(403, "forbidden", "Origin not allowed.")
-        if known or scope["path"] in self._open_paths:
+        if not needs_token or scope["path"] in self._open_paths:
             return None
-        if self._door is not None and self._door.leads_to(scope["path"]):
-            return None  # the door asks for something else
         return _NO_OAUTH if _asks_for_oauth(scope["path"]) else _UNKNOWN_CALLER
 
     def _host_fits(self, host: bytes, server: tuple[str, int] | None) -> bool:
@@ -293,8 +293,23 @@ _AMBIGUOUS = b"\0"
 
 
 def _facts(scope: Scope) -> _Facts:
+    headers: list[tuple[bytes, bytes]] = scope["headers"]
+    value_of = dict(headers)
+    if len(value_of) < len(headers):
+        return _facts_of_repeated(headers)
+    get = value_of.get
+    return _Facts(
+        get(b"host", b"").lower(),
+        get(b"origin", b"").lower(),
+        get(b"authorization", b""),
+        get(b"cookie", b""),
+        get(b"content-length", b""),
+    )
+
+
+def _facts_of_repeated(headers: list[tuple[bytes, bytes]]) -> _Facts:
     host = origin = authorization = cookie = length = b""
-    for name, value in scope["headers"]:
+    for name, value in headers:
         if name == b"host":
             host = _AMBIGUOUS if host else value.lower()
         elif name == b"origin":

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
-from starlette.routing import Route
 
 from serena_central.access.auth import AuthGate, refuse_open_binding
 from serena_central.access.browsers import Browsers
@@ -28,6 +27,7 @@ from serena_central.analysis.collector import Collections
 from serena_central.analysis.local_analyses import LocalAnalyses
 from serena_central.analysis.validation import Validation
 from serena_central.app.application import Application
+from serena_central.app.dispatch import Dispatch
 from serena_central.app.lifespan import Run, running_all
 from serena_central.app.names import own_names, own_origins, proven_names
 from serena_central.app.recording import Recording
@@ -120,8 +120,6 @@ if TYPE_CHECKING:
     from serena_central.agents.tasks import Runner
     from serena_central.hub.hub import Hub
     from serena_central.mcp_server.adapter import Adapter
-
-MCP_PATH = "/mcp"
 
 
 @dataclass(frozen=True)
@@ -576,26 +574,22 @@ def _faces(
     prover = Prover(token, proven_names(settings))
     metrics = Metrics(parts)
     app = Starlette(
-        routes=[
-            Route(MCP_PATH, endpoint),
-            Route(f"{MCP_PATH}/", endpoint),
-            *routes(
-                Api(parts, prover, connections, descriptors, stop),
-                metrics,
-                presence,
-                hooks=Hooks(projects, repos, sessions),
-                gates=Gates(parts, parts.caller.transcript),
-                upstreams=Upstreams(parts),
-                tasks=Tasks(parts),
-                plans=Plans(parts),
-                transcripts=Transcripts(parts),
-                warming=Warming(services.warm_up),
-                calls=Calls(parts),
-                accounts=AccountRoutes(accounts),
-                cluster=ClusterRoutes(parts),
-                dashboard=dashboard,
-            ),
-        ],
+        routes=routes(
+            Api(parts, prover, connections, descriptors, stop),
+            metrics,
+            presence,
+            hooks=Hooks(projects, repos, sessions),
+            gates=Gates(parts, parts.caller.transcript),
+            upstreams=Upstreams(parts),
+            tasks=Tasks(parts),
+            plans=Plans(parts),
+            transcripts=Transcripts(parts),
+            warming=Warming(services.warm_up),
+            calls=Calls(parts),
+            accounts=AccountRoutes(accounts),
+            cluster=ClusterRoutes(parts),
+            dashboard=dashboard,
+        ),
         middleware=[
             Middleware(
                 AuthGate,
@@ -607,6 +601,7 @@ def _faces(
                 users=services.users,
             ),
             *([Middleware(TakeOver, recorder=recorder)] if services.store.shared else []),
+            Middleware(Dispatch, mcp=endpoint),
         ],
         exception_handlers={HTTPException: no_such_route},
         lifespan=lambda _app: running_all(stop, runs),

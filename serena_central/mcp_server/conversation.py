@@ -80,16 +80,24 @@ class Exchange:
     def while_connected(self, request: str) -> Generator[None]:
         """Around the call of this id: it is cancelled when the client has closed this HTTP request's connection and
         does not take its stream up again."""
-        exchanges = self._conversation.exchanges
-        with anyio.CancelScope() as self._scope:
-            if self._hung_up:
-                self.hang_up()
-            exchanges[request] = self
+        with anyio.CancelScope() as scope:
+            self.begin(request, scope)
             try:
                 yield
             finally:
-                if exchanges.get(request) is self:
-                    del exchanges[request]
+                self.end(request)
+
+    def begin(self, request: str, scope: anyio.CancelScope) -> None:
+        """`scope` is around the call of this id, until `end`."""
+        self._scope = scope
+        if self._hung_up:
+            self.hang_up()
+        self._conversation.exchanges[request] = self
+
+    def end(self, request: str) -> None:
+        exchanges = self._conversation.exchanges
+        if exchanges.get(request) is self:
+            del exchanges[request]
 
     def hang_up(self) -> None:
         self._hung_up = True

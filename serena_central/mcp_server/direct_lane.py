@@ -12,13 +12,13 @@ are through before either matters, so a stream begins, before the first byte of 
 import asyncio
 import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from contextlib import nullcontext
 from functools import lru_cache
 from typing import Any, Literal, Protocol
 
 import anyio
 import anyio.to_thread
 import msgspec
+from anyio.abc import TaskGroup, TaskStatus
 from starlette.types import Receive, Scope, Send
 
 from serena_central.core import tracing
@@ -59,8 +59,8 @@ PING = b": ping\r\n\r\n"
 Message = Mapping[str, Any]
 """A JSON-RPC answer."""
 
-Answering = Callable[[], Awaitable[Message | None]]
-"""Makes the answer; None for a request that was cancelled."""
+Answering = Callable[[], Awaitable[Message]]
+"""Makes the answer."""
 
 Headers = Sequence[tuple[bytes, bytes]]
 
@@ -106,32 +106,28 @@ class Wire(Protocol):
 class DirectReply:
     """One response. `scope` is around the work: cancelling it ends the request without an answer."""
 
-    def __init__(self, receive: Receive, send: Send, wire: Wire) -> None:
+    def __init__(self, receive: Receive, send: Send, wire: Wire, attendants: TaskGroup) -> None:
+        """`attendants`: whose tasks look after connections. A group of its own would cost each call as much as a lookup
+        of a symbol."""
         self.scope = anyio.CancelScope()
         self._receive = receive
         self._send = send
         self._wire = wire
+        self._attendants = attendants
+        self._attendant: _Attendant | None = None
         self._is_stream = False
 
     async def run(self, answering: Answering, status_of: Callable[[Message], int]) -> None:
         """Sends what `answering` makes. What a closed connection means is up to the wire."""
         message: Message | None = None
-        async with anyio.create_task_group() as tasks:
-            attended = False
-
-            def attend() -> None:
-                nonlocal attended
-                attended = True
-                tasks.start_soon(self._attend)
-
-            later = asyncio.get_running_loop().call_later(ATTENDED_AFTER_S, attend)
-            try:
-                with self.scope:
-                    message = await answering()
-            finally:
-                later.cancel()
-            if attended:  # to cancel an empty group takes as long as a lookup of a symbol
-                tasks.cancel_scope.cancel()
+        later = asyncio.get_running_loop().call_later(ATTENDED_AFTER_S, self._begin_to_attend)
+        try:
+            with self.scope:
+                message = await answering()
+        finally:
+            later.cancel()
+            if self._attendant is not None:
+                await self._attendant.stop()
         if message is None or self._is_stream:
             # A cancelled request ends without an answer (MCP, "Cancellation"), as a stream can.
             await self._begin_stream()
@@ -145,6 +141,10 @@ class DirectReply:
         ]
         await self._send({"type": "http.response.start", "status": status_of(message), "headers": headers})
         await self._send({"type": "http.response.body", "body": body})
+
+    def _begin_to_attend(self) -> None:
+        self._attendant = _Attendant(self._attend, self.scope)
+        self._attendants.start_soon(self._attendant.run)
 
     async def _attend(self) -> None:
         """Looks after the connection while the answer is made."""
@@ -174,6 +174,34 @@ class DirectReply:
         ]
         await self._send({"type": "http.response.start", "status": 200, "headers": headers})
         self._is_stream = True
+
+
+class _Attendant:
+    """Runs beside the work for one reply, as a task of a group that all share: what fails there fails the reply."""
+
+    def __init__(self, attend: Callable[[], Awaitable[None]], work: anyio.CancelScope) -> None:
+        self._attend = attend
+        self._work = work
+        self._scope = anyio.CancelScope()
+        self._has_ended = anyio.Event()
+        self._failure: Exception | None = None
+
+    async def run(self) -> None:
+        try:
+            with self._scope:
+                await self._attend()
+        except Exception as error:  # noqa: BLE001 (raised by `stop`)
+            self._failure = error
+            self._work.cancel()
+        finally:
+            self._has_ended.set()
+
+    async def stop(self) -> None:
+        """Waits until it has ended. Raises what failed."""
+        self._scope.cancel()
+        await self._has_ended.wait()
+        if self._failure is not None:
+            raise self._failure
 
 
 class ModernWire:
@@ -338,6 +366,17 @@ class DirectLane:
         self._methods = methods
         self._server_info = {"name": SERVER_NAME, "version": version}
         self._callers: Lru[tuple[str, bytes, bytes], Caller] = Lru(MOST_CALLERS)
+        self._attendants: TaskGroup | None = None
+
+    async def run(self, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
+        """Owns the tasks that look after connections, until it is cancelled."""
+        async with anyio.create_task_group() as self._attendants:
+            task_status.started()
+            await anyio.sleep_forever()
+
+    def _reply(self, body: Body, send: Send, wire: Wire) -> DirectReply:
+        assert self._attendants is not None, "requests need run()"
+        return DirectReply(body.receive, send, wire, self._attendants)
 
     async def serve_handshake(
         self, conversation: HandshakeConversation, exchange: Exchange, scope: Scope, body: Body, send: Send
@@ -354,18 +393,14 @@ class DirectLane:
         key, caller = str(request.id), Caller(version, conversation.info)
         async with conversation.turns.holding([key]):
             wire = HandshakeWire(conversation, exchange, key, version)
-            reply = DirectReply(body.receive, send, wire)
+            reply = self._reply(body, send, wire)
             conversation.direct[key] = reply.scope
-            reads = request.method != "tools/call" or self._methods.only_reads(request.params.name or "")
-
-            async def answering() -> Message | None:
-                with exchange.while_connected(key) if reads else nullcontext():
-                    return await self._answer(request, caller, scope[IN_SCOPE])
-                return None
-
+            if request.method != "tools/call" or self._methods.only_reads(request.params.name or ""):
+                exchange.begin(key, reply.scope)
             try:
-                await reply.run(answering, _ok)
+                await reply.run(lambda: self._answer(request, caller, scope[IN_SCOPE]), _ok)
             finally:
+                exchange.end(key)
                 del conversation.direct[key]
         return True
 
@@ -377,11 +412,8 @@ class DirectLane:
         caller = self._caller(scope, request)
         if caller is None or (caller.can_be_asked and request.params.name in ASKS_PERSON):
             return False
-
-        async def answering() -> Message:
-            return await self._answer(request, caller, scope[IN_SCOPE])
-
-        await DirectReply(body.receive, send, ModernWire()).run(answering, _status_of)
+        reply = self._reply(body, send, ModernWire())
+        await reply.run(lambda: self._answer(request, caller, scope[IN_SCOPE]), _status_of)
         return True
 
     async def open(self, conversation: HandshakeConversation, request: Opening, scope: Scope, send: Send) -> bool:

@@ -87,6 +87,8 @@ def folder_in(text: str | None) -> str | None:
 
 
 def _names_in(text: str) -> tuple[str, ...]:
+    if not text:
+        return ()
     return tuple(shortened(name) for part in text.split(",")[:_MOST_NAMES] if (name := part.strip()))
 
 
@@ -114,6 +116,8 @@ class McpEndpoint:
         """Serves until cancelled."""
         async with anyio.create_task_group() as tasks:
             await tasks.start(self._sdk.run)
+            if self._direct is not None:
+                await tasks.start(self._direct.run)
             await self._handshake.run(task_status=task_status)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
