@@ -1,0 +1,90 @@
+"""One response of the direct lane, and the task that looks after its connection."""
+
+from collections.abc import AsyncGenerator
+
+import anyio
+import pytest
+from anyio.abc import TaskGroup
+from starlette.types import Message
+
+from serena_central.mcp_server import direct_lane
+from serena_central.mcp_server.direct_lane import PING, DirectReply, ModernWire
+
+pytestmark = pytest.mark.anyio
+
+ANSWER = {"jsonrpc": "2.0", "id": 1, "result": {}}
+
+
+class BrokenWire(ModernWire):
+    async def opening(self) -> bytes:
+        raise OSError("the log is full")
+
+
+class Client:
+    def __init__(self) -> None:
+        self.sent: list[Message] = []
+        self.gone = anyio.Event()
+        self.heard = anyio.Event()
+
+    async def receive(self) -> Message:
+        await self.gone.wait()
+        return {"type": "http.disconnect"}
+
+    async def send(self, message: Message) -> None:
+        self.sent.append(message)
+        self.heard.set()
+
+
+@pytest.fixture
+async def attendants() -> AsyncGenerator[TaskGroup]:
+    with anyio.fail_after(60):
+        async with anyio.create_task_group() as tasks:
+            yield tasks
+            tasks.cancel_scope.cancel()
+
+
+@pytest.fixture(autouse=True)
+def soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(direct_lane, "ATTENDED_AFTER_S", 0)
+    monkeypatch.setattr(direct_lane, "STREAM_AFTER_S", 0)
+
+
+def ok(_message: object) -> int:
+    return 200
+
+
+async def test_what_fails_beside_the_work_ends_it_and_is_raised_and_the_next_reply_is_as_usual(
+    attendants: TaskGroup,
+) -> None:
+    client = Client()
+
+    async def never() -> direct_lane.Message:
+        await anyio.sleep_forever()
+        raise AssertionError
+
+    reply = DirectReply(client.receive, client.send, BrokenWire(), attendants)
+    with pytest.raises(OSError, match="the log is full"):
+        await reply.run(never, ok)
+
+    async def late() -> direct_lane.Message:
+        while len(client.sent) < 2:
+            client.heard = anyio.Event()
+            await client.heard.wait()
+        return ANSWER
+
+    client = Client()
+    await DirectReply(client.receive, client.send, ModernWire(), attendants).run(late, ok)
+    assert [message.get("body") for message in client.sent][1] == PING
+    assert client.sent[-1]["body"].startswith(b"event: message")
+
+
+async def test_a_client_that_hangs_up_ends_the_work_of_the_modern_era(attendants: TaskGroup) -> None:
+    client = Client()
+
+    async def never() -> direct_lane.Message:
+        client.gone.set()
+        await anyio.sleep_forever()
+        raise AssertionError
+
+    await DirectReply(client.receive, client.send, ModernWire(), attendants).run(never, ok)
+    assert client.sent[-1]["body"] == b""
