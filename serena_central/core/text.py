@@ -82,11 +82,15 @@ class Text:
         return self.content[self._starts[first] : self._ends[last]]
 
     def offset(self, position: Position) -> int:
-        if position.line0 >= len(self._starts):
+        return self.offset_at(position.line0, position.column)
+
+    def offset_at(self, line0: int, column: int) -> int:
+        if line0 >= len(self._starts):
             return len(self.content)
-        if position.line0 < 0:
+        if line0 < 0:
             return 0
-        return min(self._starts[position.line0] + max(position.column, 0), self._ends[position.line0])
+        offset, end = self._starts[line0] + max(column, 0), self._ends[line0]
+        return offset if offset < end else end
 
     def position(self, offset: int) -> Position:
         starts = self._starts

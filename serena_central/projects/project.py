@@ -290,9 +290,12 @@ class Project:
     def locate_code(self, path: str) -> str:
         """Like `locate_file`, for a file that a language server must know."""
         inside = self.locate_file(path)
+        self._check_code(inside)
+        return inside
+
+    def _check_code(self, inside: str) -> None:
         if self.languages.spec_for(inside) is None:
             raise PathRefused(f"No language server supports {inside!r}. Use read_file and search_for_pattern instead.")
-        return inside
 
     def named_file(self, path: str) -> str | None:
         """The root-relative form of a path that is a file; None for a folder, or no path at all.
@@ -417,7 +420,7 @@ class Project:
                 f"{path!r} is ignored (by git, by ignored_paths, as a nested repository or a build folder). "
                 "read_file can read it."
             )
-        self.locate_code(path)
+        self._check_code(path)
         self.languages.selection.asked_about(path)
 
     async def find(self, pattern: str, within: str = "", *, substring: bool = False) -> Found:

@@ -16,6 +16,7 @@ from serena_central.config.layers import Loaded, Problem
 from serena_central.config.load import load_project_config, settings_files
 from serena_central.config.settings import ProjectSettings, ServerSettings, SharedSettings
 from serena_central.core.lru import Lru
+from serena_central.core.paths import kept_path
 from serena_central.core.places import Places
 from serena_central.files.boundary import OPEN, Access
 from serena_central.files.path_watch import PathWatch
@@ -258,7 +259,7 @@ class SuperRepos:
         """The super-repo of a session: by the root of its active project, else by the folder that its client works
         in."""
         if active_root:
-            return self.around(Path(active_root))  # a root is a real path
+            return self.around(kept_path(active_root))  # a root is a real path
         return self.around(real_path(Path(folder))) if folder else None
 
     def of(self, root: Path) -> SuperRepo | None:

@@ -17,6 +17,7 @@ import anyio
 import msgspec
 
 from serena_central.core.errors import DeadlineExceeded, SerenaCentralError, ToolRefused, UnknownProject, listed
+from serena_central.core.paths import kept_path
 from serena_central.core.project_names import listed_names
 from serena_central.core.quoting import quoted
 from serena_central.projects.project import Project
@@ -305,9 +306,9 @@ class _Rules:
     async def _by_active_project(self) -> Scope | None:
         active = self._ask.active_root
         # A super-repo's own root has no code of its own: the rules for its modules go on.
-        if active is None or (self._repo is not None and Path(active) == self._repo.root):
+        if active is None or (self._repo is not None and kept_path(active) == self._repo.root):
             return None
-        return Scope([await self._registry.open(Path(active))], "the session's active project")
+        return Scope([await self._registry.open(kept_path(active))], "the session's active project")
 
     async def _by_working_folder(self) -> Scope | None:
         folder = self._ask.working_folder

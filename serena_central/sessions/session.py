@@ -17,7 +17,6 @@ from bisect import bisect_left
 from collections import OrderedDict, deque
 from dataclasses import dataclass, field
 from enum import StrEnum
-from functools import lru_cache
 from pathlib import Path
 from typing import Literal, NamedTuple
 
@@ -27,6 +26,7 @@ import msgspec
 from serena_central.core.clock import utc
 from serena_central.core.errors import InvalidArguments, SessionTerminated
 from serena_central.core.masking import masked
+from serena_central.core.paths import kept_path
 from serena_central.core.quoting import escaped
 from serena_central.sessions.users import user_name
 
@@ -366,7 +366,7 @@ class Session:
     def rules_root(self) -> Path:
         """Where the rules are looked for that it has to follow when a call names no project."""
         folder = self.active_project.root if self.active_project else self.working_folder or os.environ.get("HOME")
-        return _path(folder) if folder else Path.home()
+        return kept_path(folder) if folder else Path.home()
 
     def check_alive(self, now: float) -> None:
         """Raises SessionTerminated if a person killed this session."""
@@ -494,9 +494,3 @@ def snapshot(session: Session, now: float, idle_after_s: float) -> SessionSnapsh
         ],
         user=user_name(session.credential),
     )
-
-
-@lru_cache(maxsize=256)
-def _path(folder: str) -> Path:
-    """Every call asks: `Path` takes ten times as long to make as to find again."""
-    return Path(folder)

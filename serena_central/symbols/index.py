@@ -253,7 +253,9 @@ class Hits(Sequence[Hit]):
     def __getitem__(self, index: int | slice) -> Hit | list[Hit]:
         if isinstance(index, slice):
             return [self[number] for number in range(*index.indices(len(self)))]
-        number = range(len(self))[index]
+        number = index if index >= 0 else index + self._size
+        if not 0 <= number < self._size:
+            raise IndexError(index)
         if len(self._paths) < len(self._ends):
             self._paths = list(self._counts)
         at = bisect_right(self._ends, number)
@@ -344,17 +346,20 @@ class _Counts:
 
 
 def _places(reading: Reading) -> Places:
-    last, names = reading.last.name, reading.names
+    last, names, is_bare = reading.last.name, reading.names, reading.is_bare
 
-    def places(path: str, file: FileSymbols) -> list[int]:
-        return [
-            place
-            for place, symbol in enumerate(file.symbols)
-            if (last in symbol.name if reading.substring else symbol.name in names)
-            and ((reading.is_bare and "/" not in symbol.name) or reading.fits(file.path(place), path))
-        ]
+    def fits(path: str, file: FileSymbols, place: int, symbol: Symbol) -> bool:
+        return (is_bare and "/" not in symbol.name) or reading.fits(file.path(place), path)
 
-    return places
+    def with_part(path: str, file: FileSymbols) -> list[int]:
+        symbols = enumerate(file.symbols)
+        return [place for place, symbol in symbols if last in symbol.name and fits(path, file, place, symbol)]
+
+    def with_name(path: str, file: FileSymbols) -> list[int]:
+        symbols = enumerate(file.symbols)
+        return [place for place, symbol in symbols if symbol.name in names and fits(path, file, place, symbol)]
+
+    return with_part if reading.substring else with_name
 
 
 class SymbolIndex:

@@ -106,6 +106,19 @@ class FileSymbols(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
         parts.reverse()
         return "/".join(parts)
 
+    @property
+    def name_paths(self) -> list[str]:
+        """Those of all symbols, by their places."""
+        paths: list[str] = []
+        for symbol in self.symbols:
+            if symbol.scope or "/" in symbol.name:
+                own = "/".join(map(str, symbol.parts))
+            else:
+                own = symbol.name if symbol.overload is None else f"{symbol.name}[{symbol.overload}]"
+            # A container stands before what it holds.
+            paths.append(own if symbol.container < 0 else f"{paths[symbol.container]}/{own}")
+        return paths
+
     def place_of(self, name_path: str) -> int | None:
         """The place of the symbol with exactly this name path."""
         last = name_path.rpartition("/")[2]
@@ -321,7 +334,8 @@ def _number(kind: int | str) -> int:
 
 def body_hash(text: Text, symbol: Symbol) -> str:
     """The hash of a symbol's body, 16 hexadecimal digits. Line ends don't count."""
-    return hash_of(text.slice(symbol.range))
+    start = text.offset_at(symbol.start_line, symbol.start_column)
+    return hash_of(text.content[start : text.offset_at(symbol.end_line, symbol.end_column)])
 
 
 def hash_of(body: str) -> str:

@@ -95,10 +95,10 @@ async def get_symbols_overview(
         nested = target.languages.language_of(path) in NESTED_LANGUAGES
         return _overview(file, -1, depth if depth >= 0 else int(nested))
 
-    single = target.locate(relative_path) in files and len(files) == 1
-    if single:
-        ((path, file),) = files.items()
-        await ReadSet(call, target).record_names(path)
+    path = next(iter(files), "") if len(files) == 1 else ""
+    if path and (path == relative_path or path == target.locate(relative_path)):
+        file = files[path]
+        await ReadSet(call, target).record_names(path, file)
         return shaped(
             lambda: overview(path, file),
             Form("without nested symbols", lambda: _overview(file, -1, 0)),

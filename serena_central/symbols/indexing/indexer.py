@@ -208,10 +208,16 @@ class Indexer:
         by_servers: list[str] = []
         async for path in paced(paths):
             (by_servers if self._source.grammar(path) is None else by_syntax).append(path)
-        async with anyio.create_task_group() as tasks:
-            for some, most_s in ((by_syntax, self.policy.deadline_s), (by_servers, self.policy.patient_s)):
-                if some:
-                    tasks.start_soon(partial(self.ensure, some, most_s=began + most_s - anyio.current_time()))
+        bounds = [(by_syntax, self.policy.deadline_s), (by_servers, self.policy.patient_s)]
+        asked = [
+            partial(self.ensure, some, most_s=began + most_s - anyio.current_time()) for some, most_s in bounds if some
+        ]
+        if len(asked) == 1:
+            await asked[0]()
+        elif asked:
+            async with anyio.create_task_group() as tasks:
+                for ask in asked:
+                    tasks.start_soon(ask)
 
     async def complete(self, paths: Iterable[str]) -> list[Incompleteness]:
         """The same with time: asks servers at once, and as long as they take, about files known by syntax, too."""

@@ -54,7 +54,9 @@ def outlined(name: str, line: int, *scope: str, children: tuple[DocumentSymbol, 
 
 def paths(tree: list[DocumentSymbol]) -> list[str]:
     file = flatten(tree)
-    return [file.name_path(place) for place in range(len(file.symbols))]
+    paths = [file.name_path(place) for place in range(len(file.symbols))]
+    assert file.name_paths == paths
+    return paths
 
 
 def test_what_stands_outside_of_its_container_is_put_into_the_last_one_so_named_before_it() -> None:
@@ -133,5 +135,6 @@ def test_a_name_path_has_overloads_and_containers_of_other_files() -> None:
         )
     )
     paths = [file.name_path(place) for place in range(3)]
+    assert file.name_paths == paths
     assert paths == ["shop/Cart/run[1]", "shop/Cart/run[1]/a/b", "shop/Cart/run[1]/a/b/inner[0]"]
     assert paths == ["/".join(map(str, file.path(place))) for place in range(3)]
