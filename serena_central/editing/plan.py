@@ -23,6 +23,9 @@ _LINE_END = re.compile(r"\r\n|\n|\r")
 DIFF_CONTEXT = 3
 """Unchanged lines shown before and after each change of a diff."""
 
+FEW_CHARS = 256
+"""Compared at first, where texts may differ soon."""
+
 SURVIVES = ("utf-8", "surrogatepass")
 """Texts may hold lone surrogates, for bytes that were no text."""
 
@@ -67,13 +70,18 @@ def with_newlines(text: str, newline: str) -> str:
 
 def lines_of(text: str) -> list[str]:
     """The lines of a text with their line ends; the last one has none if the text doesn't end in one."""
-    if "\r" not in text or text.count("\r") == text.count("\r\n"):
-        return list(StringIO(text))  # all end in \n: in an eighth of the time that a search takes
+    if _ends_in_newlines(text):
+        return list(StringIO(text))  # in an eighth of the time that a search takes
     ends = [match.end() for match in _LINE_END.finditer(text)]
     if not ends or ends[-1] < len(text):
         ends.append(len(text))
     starts = [0, *ends[:-1]]
     return [text[start:end] for start, end in zip(starts, ends, strict=True) if end > start]
+
+
+def _ends_in_newlines(text: str) -> bool:
+    """Whether a line feed, and nothing else, ends the lines of a text, with or without a carriage return before it."""
+    return "\r" not in text or text.count("\r") == text.count("\r\n")
 
 
 Change = tuple[str, int, int, int, int]
@@ -88,8 +96,8 @@ class Hunk(msgspec.Struct, frozen=True, array_like=True):
     after: bytes
 
 
-class Difference(NamedTuple):
-    """The lines around all differences, from the 0-based line `first0` of both texts on, and what differs in them."""
+class Stretch(NamedTuple):
+    """Lines of two texts from the same 0-based line `first0` on, and what differs in them."""
 
     first0: int
     old: list[str]
@@ -97,13 +105,25 @@ class Difference(NamedTuple):
     changes: list[Change]
 
     @property
+    def groups(self) -> Iterable[list[Change]]:
+        """The changes of each hunk, with the unchanged lines around them."""
+        return _grouped(self.changes)
+
+
+class Difference(NamedTuple):
+    """All lines in which two texts differ, with those around them. No hunk reaches from one stretch to the next."""
+
+    stretches: list[Stretch]
+
+    @property
     def counts(self) -> LineCounts:
         """How many lines a diff adds and removes."""
         added = removed = 0
-        for tag, first, last, new_first, new_last in self.changes:
-            if tag != "equal":
-                removed += last - first
-                added += new_last - new_first
+        for stretch in self.stretches:
+            for tag, first, last, new_first, new_last in stretch.changes:
+                if tag != "equal":
+                    removed += last - first
+                    added += new_last - new_first
         return LineCounts(added, removed)
 
     @property
@@ -111,11 +131,12 @@ class Difference(NamedTuple):
         """Where the texts differ."""
         return [
             Hunk(
-                self.first0 + group[0][3],
-                "".join(self.old[group[0][1] : group[-1][2]]).encode(*SURVIVES),
-                "".join(self.new[group[0][3] : group[-1][4]]).encode(*SURVIVES),
+                stretch.first0 + group[0][3],
+                "".join(stretch.old[group[0][1] : group[-1][2]]).encode(*SURVIVES),
+                "".join(stretch.new[group[0][3] : group[-1][4]]).encode(*SURVIVES),
             )
-            for group in _grouped(self.changes)
+            for stretch in self.stretches
+            for group in stretch.groups
         ]
 
 
@@ -138,18 +159,18 @@ def unified_diff(
 def changed_span(before: str, after: str) -> tuple[int, int, int]:
     """The one stretch that holds all differences, in offsets: its start, its end in the old text and in the new one."""
     shorter = min(len(before), len(after))
-    head = _longest(shorter, lambda low, high: before[low:high] == after[low:high])
+    head = _longest(0, shorter, lambda low, high: before[low:high] == after[low:high])
     old_end, new_end = len(before), len(after)
     tail = _longest(
+        0,
         shorter - head,
         lambda low, high: before[old_end - high : old_end - low] == after[new_end - high : new_end - low],
     )
     return head, old_end - tail, new_end - tail
 
 
-def _longest(most: int, alike: Callable[[int, int], bool]) -> int:
-    """How far the texts are alike, by halving: comparing slices is far quicker than characters."""
-    low, high = 0, most
+def _longest(low: int, high: int, alike: Callable[[int, int], bool]) -> int:
+    """How far texts are alike that are so up to `low`, by halving: comparing slices is far quicker than characters."""
     while low < high:
         middle = (low + high + 1) // 2
         if alike(low, middle):
@@ -163,30 +184,99 @@ def difference(before: str | None, after: str | None) -> Difference:
     """What differs between two texts; None is an empty one. Looks only at the lines that differ and at the context
     around them: edits are small and files are not."""
     before, after = before or "", after or ""
-    head, old_end, _ = changed_span(before, after)
-    start = head
-    for _ in range(DIFF_CONTEXT + 1):
-        start = before.rfind("\n", 0, max(start - 1, 0)) + 1
-    stop = old_end
-    for _ in range(DIFF_CONTEXT + 1):
-        stop = before.find("\n", stop) + 1 or len(before)
-    old, new = lines_of(before[start:stop]), lines_of(after[start : len(after) - (len(before) - stop)])
-    above = before[:start]
-    first0 = above.count("\n") + above.count("\r") - above.count("\r\n")
-    return Difference(first0, old, new, _changes(old, new))
+    head, old_end, new_end = changed_span(before, after)
+    whole = _Part(head, old_end, head, new_end)
+    stretches: list[Stretch] = []
+    first0 = counted = 0
+    for part in _changed_in_place(before, after, whole) or [whole]:
+        start, stop = part.start, part.end
+        for _ in range(DIFF_CONTEXT + 1):
+            start = before.rfind("\n", 0, max(start - 1, 0)) + 1
+        for _ in range(DIFF_CONTEXT + 1):
+            stop = before.find("\n", stop) + 1 or len(before)
+        old = lines_of(before[start:stop])
+        new = lines_of(after[part.new_start - (part.start - start) : part.new_end + (stop - part.end)])
+        first0 += before.count("\n", counted, start)
+        if "\r" in before:
+            first0 += before.count("\r", counted, start) - before.count("\r\n", counted, start)
+        counted = start
+        stretches.append(Stretch(first0, old, new, _changes(old, new)))
+    return Difference(stretches)
+
+
+class _Part(NamedTuple):
+    """A part of a text and what it became, in offsets."""
+
+    start: int
+    end: int
+    new_start: int
+    new_end: int
+
+
+def _changed_in_place(before: str, after: str, whole: _Part) -> list[_Part]:
+    """The parts of `whole` that differ, one for each hunk, if lines were only changed in place: a rename changes lines
+    all over a file, and those in between need not be looked at. None if it is not so, or can't be told."""
+    old, old_end, new, new_end = whole
+    if before.endswith("\n") != after.endswith("\n") or not (_ends_in_newlines(before) and _ends_in_newlines(after)):
+        return []
+    parts: list[_Part] = []
+    removed: set[str] = set()
+    added: set[str] = set()
+    while True:
+        end, to_end = _line_end(before, old), _line_end(after, new)
+        removed.add(line := before[before.rfind("\n", 0, old) + 1 : end])
+        added.add(new_line := after[after.rfind("\n", 0, new) + 1 : to_end])
+        most = min(old_end - end, new_end - to_end)
+        if line in added or new_line in removed or (most <= 0 and old_end - end != new_end - to_end):
+            return []  # lines were moved, or are more or fewer
+        if parts and not _is_far(before, parts[-1].end + 1, old):
+            parts[-1] = parts[-1]._replace(end=end, new_end=to_end)
+        else:
+            parts.append(_Part(old, end, new, to_end))
+        alike = _alike(before, end, after, to_end, most)
+        old, new = end + alike, to_end + alike
+        if alike >= most and old - old_end == new - new_end:
+            return parts
+
+
+def _is_far(text: str, start: int, end: int) -> bool:
+    """Whether so many lines begin between two places that changes there are shown apart."""
+    for _ in range(2 * DIFF_CONTEXT + 1):
+        start = text.find("\n", start, end) + 1
+        if not start:
+            return False
+    return True
+
+
+def _line_end(text: str, offset: int) -> int:
+    end = text.find("\n", offset)
+    return len(text) if end < 0 else end
+
+
+def _alike(one: str, start: int, other: str, other_start: int, most: int) -> int:
+    """How many characters are the same from two places on, of `most`; where they are few, few are compared."""
+
+    def alike(low: int, high: int) -> bool:
+        return one[start + low : start + high] == other[other_start + low : other_start + high]
+
+    reached, step = 0, FEW_CHARS
+    while reached + step < most and alike(reached, reached + step):
+        reached, step = reached + step, 2 * step
+    return _longest(reached, min(reached + step, most), alike)
 
 
 def _diff_lines(difference: Difference) -> Iterable[str]:
-    first0, old, new, changes = difference
-    for group in _grouped(changes):
-        first, last = group[0], group[-1]
-        yield f"@@ -{_span(first0 + first[1], first0 + last[2])} +{_span(first0 + first[3], first0 + last[4])} @@\n"
-        for tag, start, end, new_start, new_end in group:
-            if tag == "equal":
-                yield from (f" {line}" for line in old[start:end])
-            else:
-                yield from (f"-{line}" for line in old[start:end])
-                yield from (f"+{line}" for line in new[new_start:new_end])
+    for stretch in difference.stretches:
+        first0, old, new = stretch.first0, stretch.old, stretch.new
+        for group in stretch.groups:
+            first, last = group[0], group[-1]
+            yield f"@@ -{_span(first0 + first[1], first0 + last[2])} +{_span(first0 + first[3], first0 + last[4])} @@\n"
+            for tag, start, end, new_start, new_end in group:
+                if tag == "equal":
+                    yield from (f" {line}" for line in old[start:end])
+                else:
+                    yield from (f"-{line}" for line in old[start:end])
+                    yield from (f"+{line}" for line in new[new_start:new_end])
 
 
 def _changes(old: Sequence[str], new: Sequence[str]) -> list[Change]:

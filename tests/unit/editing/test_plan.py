@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from serena_central.core.errors import InvalidArguments
 from serena_central.core.text import Position, Range, Text
+from serena_central.editing import plan
 from serena_central.editing.plan import (
     LineCounts,
     TextEdit,
@@ -98,6 +99,38 @@ def test_lines_that_were_changed_in_place_are_told_one_by_one() -> None:
     told = difference("".join(old), "".join(new))
     assert told.counts == (500, 500)
     assert [hunk.line0 for hunk in told.hunks][:3] == [0, 37, 77]
+
+
+ENDS = st.sampled_from(["\n", "\n", "\n", "\r\n", "\r", ""])
+LINES = st.lists(st.tuples(st.sampled_from(["", "a", "b", "call(old)", "old old", "old = new"]), ENDS), max_size=60)
+
+
+@given(LINES, st.sampled_from(["new", "new_name", "", "a", "b\n", "x\r\n"]), st.text("ab\n\r", max_size=3))
+def test_looking_at_changed_lines_alone_finds_the_same(lines: list[tuple[str, str]], name: str, tail: str) -> None:
+    before = "".join(line + end for line, end in lines)
+    after = before.replace("old", name) + tail
+    told = difference(before, after)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(plan, "_changed_in_place", lambda *_: [])
+        expected = difference(before, after)
+        assert len(expected.stretches) == 1
+    assert (told.counts, told.hunks) == (expected.counts, expected.hunks)
+    assert unified_diff("f", before, after, known=told) == unified_diff("f", before, after, known=expected)
+
+
+@given(st.text("ab\n", max_size=60), st.text("ab\n", max_size=60))
+def test_two_texts_differ_in_the_same_lines_however_they_are_compared(before: str, after: str) -> None:
+    told = difference(before, after)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(plan, "_changed_in_place", lambda *_: [])
+        assert told.hunks == difference(before, after).hunks
+
+
+def test_lines_between_changes_are_not_looked_at() -> None:
+    old = "".join(f"line {number}\n" if number % 100 else "call(old)\n" for number in range(1_000))
+    told = difference(old, old.replace("old", "new"))
+    assert len(told.stretches) == 10
+    assert sum(len(stretch.old) for stretch in told.stretches) < 100
 
 
 def test_a_missing_line_end_a_new_file_and_a_move_are_told() -> None:
