@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 import anyio
 import msgspec
@@ -32,6 +33,16 @@ MANY = 1000
 
 HEAD_START_S = 0.001
 """Until the places of a name are looked for: the server has been asked by then, and takes longer than that."""
+
+
+class RenameGround(NamedTuple):
+    """The bare places of a symbol's uses; what its server would change to rename it: nothing, if it can't, and maybe
+    too little; every place of its name in files of that server, and the other files that hold it."""
+
+    uses: Uses
+    proposal: WorkspaceEdit
+    candidates: Places
+    elsewhere: list[str]
 
 
 class SymbolReferences:
@@ -100,9 +111,8 @@ class SymbolReferences:
         uses = self._uses(locations)
         return msgspec.structs.replace(uses, note=joined(uses.note, note or unopened or lacks()))
 
-    async def renaming(self, hit: Hit, new_name: str) -> tuple[Uses, WorkspaceEdit, Places]:
-        """The bare places of a symbol's uses, what the server would change to rename it (nothing, if it can't, and
-        maybe too little), and every place of its name. All are asked at once.
+    async def renaming(self, hit: Hit, new_name: str) -> RenameGround:
+        """What a rename of a symbol goes by. All is asked at once.
 
         Raises:
             LanguageServerError
@@ -110,19 +120,26 @@ class SymbolReferences:
         shown, unopened = await self._questions.files_to_show(hit.path, hit.symbol.name)
         uses, proposal = Uses(failed=True), WorkspaceEdit(unusable=True)
         candidates: Places = {}
+        elsewhere: list[str] = []
 
         async def propose() -> None:
             nonlocal proposal
             proposal = await self._proposed(hit.path, hit.symbol.name_position, new_name, shown)
 
+        async def look_elsewhere() -> None:
+            nonlocal elsewhere
+            await anyio.sleep(HEAD_START_S)
+            elsewhere = await self._possible.files_elsewhere(hit)
+
         try:
             with self._languages.holding_texts():
                 async with anyio.create_task_group() as tasks:
                     tasks.start_soon(propose)
+                    tasks.start_soon(look_elsewhere)
                     uses, candidates = await self._named_and_candidates(hit, shown, unopened)
         except BaseExceptionGroup as group:
             raise only_cause(group) from group
-        return uses, proposal, candidates
+        return RenameGround(uses, proposal, candidates, elsewhere)
 
     async def renamed_with(self, path: str, position: Position, new_name: str) -> set[Position]:
         """Where a file would be changed if what stands at a position were renamed.

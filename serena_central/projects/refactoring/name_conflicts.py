@@ -80,7 +80,7 @@ class Naming:
                     for match in word.finditer(text.content)
                 ]
                 for path, text in texts.items()
-                if word.search(text.content)
+                if new_name in text.content and word.search(text.content)
             }
 
         found = await anyio.to_thread.run_sync(matching)

@@ -121,14 +121,15 @@ class Refactoring:
             objections[:] = await self._naming.objections(site.hit, new_name)
             _check_free(site.hit, objections, force=force)
             conflicts[:] = await self._edits.conflicts(site, seen, author)
-            known, proposal, candidates = await self._navigation.references.renaming(site.hit, new_name)
+            ground = await self._navigation.references.renaming(site.hit, new_name)
+            known, proposal = ground.uses, ground.proposal
             if every:
                 known, proposal = await self._with_others(site.hit, new_name, known, proposal)
             _check_complete(site.hit, known)
             _check_usable(site.hit, proposal)
             moves = {self._inside(old): new for old, new in proposal.moves}
             proposed = {self._inside(path): edits for path, edits in proposal.replacements.items() if edits}
-            examined = await self._navigation.possible.examine(site.hit, known, THOROUGH, candidates)
+            examined = await self._navigation.possible.examine(site.hit, known, THOROUGH, ground.candidates)
             places = _places(site.hit, known, examined.references)
             texts = await self._texts({*proposed, *places, *moves}, stamps)
             complete = partial(
@@ -162,7 +163,7 @@ class Refactoring:
                 )
                 async for path in paced(sorted({*rename.edits, *moves}))
             ]
-            left[:] = [await self._left(site.hit, examined, rename, left_out)]
+            left[:] = [_left(examined, rename, left_out, ground.elsewhere)]
             changed = {path: texts[path].text for path in rename.edits}
             standing[:] = await self._naming.standing(site.hit, new_name, changed)
             return changes
@@ -267,7 +268,7 @@ class Refactoring:
             path, at = self._root / hit.path, other.symbol.name_position
             if any(edit.range.contains(at) for edit in proposal.replacements.get(path, ())):
                 continue
-            uses, more, _ = await self._navigation.references.renaming(other, new_name)
+            uses, more, *_ = await self._navigation.references.renaming(other, new_name)
             _check_complete(other, uses)
             _check_usable(other, more)
             named = {path: [*known.places.get(path, ()), *spans] for path, spans in uses.places.items()}
@@ -287,22 +288,6 @@ class Refactoring:
         others = [place for place in rename.added if place not in meant]
         unknown = [place for place in (*found.unknown, *found.meant) if place not in meant]
         return rename.without(others), Examined(unexamined=unknown, definitions=found.declaring)
-
-    async def _left(self, hit: Hit, examined: Examined, rename: Rename, left_out: Examined) -> LeftOver:
-        """Where the old name stands besides the places that are renamed."""
-        renamed = {(path, edit.range.start) for path, edits in rename.edits.items() for edit in edits}
-
-        def lines(places: Iterable[PlaceInCode]) -> list[str]:
-            kept = (place for place in places if (place.path, place.range.start) not in renamed)
-            return list(dict.fromkeys(f"{place.path}:{place.range.start.line0}" for place in kept))
-
-        return LeftOver(
-            lines([*examined.possible, *examined.unexamined, *left_out.unexamined]),
-            lines([*examined.definitions, *left_out.definitions]),
-            lines(examined.strings),
-            lines(examined.comments),
-            await self._navigation.possible.files_elsewhere(hit),
-        )
 
     def _inside(self, path: Path) -> str:
         inside = self._navigation.places.inside(path)
@@ -336,6 +321,23 @@ def _with_notes(edited: Edited, notes: Sequence[str]) -> Edited:
     told = edited.consequences
     both = msgspec.structs.replace(told, notes=[*told.notes, *notes])
     return msgspec.structs.replace(edited, consequences=both)
+
+
+def _left(examined: Examined, rename: Rename, left_out: Examined, elsewhere: list[str]) -> LeftOver:
+    """Where the old name stands besides the places that are renamed, and in the files `elsewhere`."""
+    renamed = {(path, edit.range.start) for path, edits in rename.edits.items() for edit in edits}
+
+    def lines(places: Iterable[PlaceInCode]) -> list[str]:
+        kept = (place for place in places if (place.path, place.range.start) not in renamed)
+        return list(dict.fromkeys(f"{place.path}:{place.range.start.line0}" for place in kept))
+
+    return LeftOver(
+        lines([*examined.possible, *examined.unexamined, *left_out.unexamined]),
+        lines([*examined.definitions, *left_out.definitions]),
+        lines(examined.strings),
+        lines(examined.comments),
+        elsewhere,
+    )
 
 
 def _is_within(place: PlaceInCode, hit: Hit) -> bool:
