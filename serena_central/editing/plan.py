@@ -24,7 +24,7 @@ DIFF_CONTEXT = 3
 """Unchanged lines shown before and after each change of a diff."""
 
 FEW_CHARS = 256
-"""Compared at first, where texts may differ soon."""
+"""Compared first to see how far texts are alike."""
 
 SURVIVES = ("utf-8", "surrogatepass")
 """Texts may hold lone surrogates, for bytes that were no text."""
@@ -159,18 +159,22 @@ def unified_diff(
 def changed_span(before: str, after: str) -> tuple[int, int, int]:
     """The one stretch that holds all differences, in offsets: its start, its end in the old text and in the new one."""
     shorter = min(len(before), len(after))
-    head = _longest(0, shorter, lambda low, high: before[low:high] == after[low:high])
+    head = _longest(shorter, lambda low, high: before[low:high] == after[low:high])
     old_end, new_end = len(before), len(after)
     tail = _longest(
-        0,
         shorter - head,
         lambda low, high: before[old_end - high : old_end - low] == after[new_end - high : new_end - low],
     )
     return head, old_end - tail, new_end - tail
 
 
-def _longest(low: int, high: int, alike: Callable[[int, int], bool]) -> int:
-    """How far texts are alike that are so up to `low`, by halving: comparing slices is far quicker than characters."""
+def _longest(most: int, alike: Callable[[int, int], bool]) -> int:
+    """How far the texts are alike: by slices, which are compared far quicker than characters, in twice as many
+    characters each time, and by halving the slice that is not alike."""
+    low, step = 0, FEW_CHARS
+    while low + step < most and alike(low, low + step):
+        low, step = low + step, 2 * step
+    high = min(low + step, most)
     while low < high:
         middle = (low + high + 1) // 2
         if alike(low, middle):
@@ -233,10 +237,16 @@ def _changed_in_place(before: str, after: str, whole: _Part) -> list[_Part]:
             parts[-1] = parts[-1]._replace(end=end, new_end=to_end)
         else:
             parts.append(_Part(old, end, new, to_end))
-        alike = _alike(before, end, after, to_end, most)
+        alike = _alike_from(before, end, after, to_end, most)
         old, new = end + alike, to_end + alike
         if alike >= most and old - old_end == new - new_end:
             return parts
+
+
+def _alike_from(before: str, start: int, after: str, new_start: int, most: int) -> int:
+    return _longest(
+        most, lambda low, high: before[start + low : start + high] == after[new_start + low : new_start + high]
+    )
 
 
 def _is_far(text: str, start: int, end: int) -> bool:
@@ -251,18 +261,6 @@ def _is_far(text: str, start: int, end: int) -> bool:
 def _line_end(text: str, offset: int) -> int:
     end = text.find("\n", offset)
     return len(text) if end < 0 else end
-
-
-def _alike(one: str, start: int, other: str, other_start: int, most: int) -> int:
-    """How many characters are the same from two places on, of `most`; where they are few, few are compared."""
-
-    def alike(low: int, high: int) -> bool:
-        return one[start + low : start + high] == other[other_start + low : other_start + high]
-
-    reached, step = 0, FEW_CHARS
-    while reached + step < most and alike(reached, reached + step):
-        reached, step = reached + step, 2 * step
-    return _longest(reached, min(reached + step, most), alike)
 
 
 def _diff_lines(difference: Difference) -> Iterable[str]:
