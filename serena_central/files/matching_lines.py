@@ -4,7 +4,8 @@ Lines are asked only where one may match: where what the pattern needs stands, o
 is quicker than asking each line. It knows no files: a text is bytes as `files/corpus.lines_of` makes them.
 """
 
-from collections.abc import Generator, Iterator, Sequence
+import re
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from itertools import accumulate
 
 from serena_central.files.needles import Needles
@@ -33,7 +34,11 @@ def first_matches(data: bytes, pattern: Pattern) -> Iterator[int]:
     if pattern.literal:
         return pattern.needles.first_in_lines(data)
     lines = _may_match(data, pattern.needles, pattern.others)
-    return _in_all(data, pattern) if lines is None else _in_lines(data, lines, pattern)
+    if lines is None:
+        return _in_all(data, pattern)
+    if pattern.with_digits is not None:
+        return _in_each(data, lines, pattern, pattern.with_digits)
+    return _in_lines(data, lines, pattern)
 
 
 def _in_all(data: bytes, pattern: Pattern) -> Iterator[int]:
@@ -76,6 +81,16 @@ def _may_match(data: bytes, needles: Needles, others: Sequence[bytes]) -> list[L
             if len(lines) > most:
                 return None
     return lines
+
+
+def _in_each(data: bytes, lines: Iterable[Line], pattern: Pattern, in_ascii: re.Pattern[bytes]) -> Iterator[int]:
+    """Matches of what is found in ASCII by a plain expression, which takes a fourth of the time."""
+    for begin, end in lines:
+        if (line := data[begin : end - 1]).isascii():
+            if (found := in_ascii.search(line)) is not None:
+                yield begin + found.start()
+        elif (alone := pattern.search(text := line.decode("utf-8", _ERRORS))) is not None:
+            yield begin + len(text[: alone[0]].encode("utf-8", _ERRORS))
 
 
 def _in_lines(data: bytes, lines: Sequence[Line], pattern: Pattern) -> Iterator[int]:

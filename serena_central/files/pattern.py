@@ -49,8 +49,6 @@ _OTHER_DIGITS = [bytes((first,)) for first in b"\xd9\xdb\xdf\xe0\xe1\xea\xef\xf0
 _CHANGING = re.compile("[IKSiks]+")
 """Letters that are, in another case, some letter beyond ASCII as well."""
 
-_ESCAPED = re.compile(r"\\([!-/:-@\[-`{-~])")
-
 _TIMES = re.compile(r"\{(\d+)(,?)")
 
 MOST_TIMES = 100
@@ -74,7 +72,8 @@ class Pattern:
     `looks_around`: a match that is found in the whole text may be none in its line alone.
 
     `needed`: alternatives, the texts of one of which all stand in each match; none if that can't be told. They are
-    ASCII. `literal`: the text that the pattern matches, if that is a single one.
+    ASCII. `literal`: the text that the pattern matches, if that is a single one. `with_digits`: finds the same in ASCII
+    as a pattern of digits and other characters alone.
     """
 
     def __init__(self, source: str, *, dot_matches_newline: bool, deadline: float) -> None:
@@ -101,11 +100,13 @@ class Pattern:
         self.sees_beyond = _SEES_BEYOND.search(source) is not None
         self.looks_around = _LOOKS_AROUND.search(source) is not None
         self._ignores_case = source.startswith(_IGNORING_CASE)
-        self._runs = _runs(source.removeprefix(_IGNORING_CASE))
+        runs = _runs(source.removeprefix(_IGNORING_CASE))
+        self._runs = [list(filter(None, some)) for some in runs]
         self.needed = () if self._ignores_case else _needed(self._runs)
         self.needed_bytes = tuple(tuple(one.encode() for one in texts) for texts in self.needed)
-        literal = _ESCAPED.sub(r"\1", source)
-        self.literal = literal if self.needed == ((literal,),) else None
+        alone = runs[0][0] if self.needed and [len(some) for some in runs] == [1] else ""
+        self.literal = alone if alone and DIGIT not in alone else None
+        self.with_digits = _with_digits(alone) if DIGIT in alone else None
 
     @cached_property
     def needles(self) -> Needles | None:
@@ -171,7 +172,7 @@ def _keep_or_escape(found: re.Match[str]) -> str:
 
 def _runs(source: str) -> list[list[str]]:
     """For each alternative the characters that stand side by side in each match, outside of all groups; `DIGIT` for any
-    digit. Empty where that can't be told."""
+    digit; a new run, which may be empty, behind all else. Empty where that can't be told."""
     if _UNTOLD.search(source):
         return []
     alternatives, depth = [[""]], 0
@@ -187,7 +188,11 @@ def _runs(source: str) -> list[list[str]]:
             alternatives.append([""])
         else:
             runs[-1] += character
-    return [list(filter(None, runs)) for runs in alternatives]
+    return alternatives
+
+
+def _with_digits(run: str) -> re.Pattern[bytes]:
+    return re.compile(b"".join(b"[0-9]" if one == DIGIT else re.escape(one.encode()) for one in run))
 
 
 def _repeat(runs: list[str], quantifier: str) -> None:
