@@ -10,6 +10,7 @@ import logging
 import threading
 import time
 from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
@@ -25,6 +26,7 @@ from serena_central.core.errors import (
     FileChanged,
     PathNotFound,
     PathRefused,
+    SerenaCentralError,
     StoreError,
 )
 from serena_central.core.groups import only_cause
@@ -72,6 +74,9 @@ COMPARED_AT_ONCE = 8
 """Changed files whose differences are made on the event loop's thread: 0.1 to 1 ms each."""
 
 _VALUES = kind_numbers(["Constant", "EnumMember", "Field", "Property", "Variable"])
+
+Way = Literal["insert", "replace", "delete"]
+"""What an edit does with a symbol."""
 
 NOTHING_SEEN: Mapping[str, str] = MappingProxyType({})
 
@@ -218,7 +223,7 @@ class Edits:
         plan: Callable[[Site], TextEdit],
         author: Author,
         *,
-        way: Literal["insert", "replace", "delete"] = "insert",
+        way: Way = "insert",
         dry_run: bool = False,
     ) -> tuple[Meant, Edited]:
         """Changes the file of one symbol by an edit that is planned on its place; tells which it was. `find` looks for
@@ -235,14 +240,15 @@ class Edits:
 
         async def changes() -> list[FileChange]:
             found[:] = [meant := await find()]
-            site = await self.site(meant.path, meant.name_path)
-            site = site._replace(declared=await self._declared(meant.path, site.text, site.hit.symbol))
+            site, foreseen = await self._by_syntax(await self.site(meant.path, meant.name_path), plan, way)
             if site.declared is not None and not site.declared.is_whole:
                 raise site.no_declaration()
             conflicts[:] = await self.conflicts(site, meant.seen, author)
             edit = plan(site)
             if way != "insert":
-                await self._check_rest(site, edit, is_deletion=way == "delete")
+                if foreseen is None or foreseen.edit != edit:
+                    foreseen = _Foreseen(edit, await self._broken_by(site, edit, way))
+                _check_rest(site, foreseen.problem, way)
             return [FileChange(self._root / meant.path, site.read, apply_edits(site.text, [edit]))]
 
         path = (await find()).path if within is None else within
@@ -251,18 +257,34 @@ class Edits:
         )
         return found[0], msgspec.structs.replace(edited, conflicts=conflicts)
 
-    async def _check_rest(self, site: Site, edit: TextEdit, *, is_deletion: bool) -> None:
-        """Raises EditRefused for an edit that would break the syntax of what stands around it."""
+    async def _by_syntax(
+        self, site: Site, plan: Callable[[Site], TextEdit], way: Way
+    ) -> "tuple[Site, _Foreseen | None]":
+        """A site with what the syntax says of the symbol; and what the edit would break that is planned on it before
+        that is known, as nearly all replacements turn out: the parser answers both in one go."""
+        foreseen: _Foreseen | None = None
+
+        async def foresee() -> None:
+            nonlocal foreseen
+            with suppress(SerenaCentralError):  # it is planned again, and refused then
+                edit = plan(site)
+                foreseen = _Foreseen(edit, await self._broken_by(site, edit, way))
+
+        declared: Declared | None = None
+        try:
+            async with anyio.create_task_group() as tasks:
+                if way == "replace":
+                    tasks.start_soon(foresee)
+                declared = await self._declared(site.hit.path, site.text, site.hit.symbol)
+        except BaseExceptionGroup as group:
+            raise only_cause(group) from group
+        return site._replace(declared=declared), foreseen
+
+    async def _broken_by(self, site: Site, edit: TextEdit, way: Way) -> str:
+        """What an edit would break in the syntax of what stands around it; empty if nothing."""
         if "\0" in edit.new_text:
-            return  # what writes it refuses it
-        problem = await self._damage(site.hit.path, site.text, SyntaxEdit(*edit, is_deletion))
-        if problem:
-            what = "deleted" if is_deletion else "replaced"
-            raise EditRefused(
-                f"Nothing was changed: if {site.hit.name_path} were {what} in {site.hit.path}:"
-                f"{site.hit.symbol.range.start.line0}, {problem}. Read the surrounding lines and edit them as text "
-                "(replace_content)."
-            )
+            return ""  # what writes it refuses it
+        return await self._damage(site.hit.path, site.text, SyntaxEdit(*edit, way == "delete"))
 
     async def site(self, path: str, name_path: str) -> Site:
         """A symbol and its file's text as it is on disk, both of the same moment.
@@ -529,6 +551,24 @@ class Edits:
 async def _compared(changes: Sequence[FileChange], compare: Callable[[], T]) -> T:
     """What `compare` makes of changes, in a thread if they are many."""
     return compare() if len(changes) <= COMPARED_AT_ONCE else await anyio.to_thread.run_sync(compare)
+
+
+def _check_rest(site: Site, problem: str, way: Way) -> None:
+    """Raises EditRefused for an edit that would break the syntax of what stands around it."""
+    if problem:
+        what = "deleted" if way == "delete" else "replaced"
+        raise EditRefused(
+            f"Nothing was changed: if {site.hit.name_path} were {what} in {site.hit.path}:"
+            f"{site.hit.symbol.range.start.line0}, {problem}. Read the surrounding lines and edit them as text "
+            "(replace_content)."
+        )
+
+
+class _Foreseen(NamedTuple):
+    """An edit, and what it would break."""
+
+    edit: TextEdit
+    problem: str
 
 
 class _Intent(NamedTuple):

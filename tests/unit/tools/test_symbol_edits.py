@@ -1,7 +1,7 @@
 """Edits by symbol on files as they really are: encodings, line ends, modes, links; and bad input."""
 
 import stat
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ from serena_central.core.errors import (
     SymbolNotFound,
     ToolRefused,
 )
+from serena_central.symbols.syntax import reader
 from tests.support.central import session_of
 
 pytestmark = pytest.mark.anyio
@@ -52,6 +53,34 @@ async def test_the_bytes_around_a_symbol_stay(central: Application, root: Path, 
     await edit(central, root)
 
     assert (root / "mod.py").read_bytes() == after
+
+
+async def test_the_parser_is_asked_about_a_symbol_and_its_replacement_in_one_go(
+    central: Application, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (root / "mod.py").write_bytes(b"def first():\n    return 1\n")
+    asked: list[set[str]] = []
+    ask = reader._ask
+
+    async def noting(process: Any, answers: Any, batch: Sequence[Any]) -> str:
+        asked.append({"edit" if one.request.edit else "claimed" for one in batch})
+        return await ask(process, answers, batch)
+
+    monkeypatch.setattr(reader, "_ask", noting)
+    await edit(central, root)
+
+    assert asked == [{"claimed", "edit"}]
+
+
+async def test_a_replacement_that_the_syntax_widens_is_looked_at_as_it_is_made(
+    central: Application, root: Path
+) -> None:
+    (root / "mod.py").write_bytes(b"@cache\ndef first():\n    return 1\n")
+    await edit(central, root, relative_path="mod.py", body="@lru_cache\n" + BODY)
+    with pytest.raises(EditRefused, match="can't be parsed"):
+        await edit(central, root, relative_path="mod.py", body="@lru_cache\ndef first(:\n    return 10")
+
+    assert (root / "mod.py").read_bytes() == b"@lru_cache\ndef first():\n    return 10\n"
 
 
 async def test_a_project_s_encoding_is_kept(central: Application, root: Path) -> None:
