@@ -6,9 +6,12 @@ fail. So what is imported late, in threads, is imported here: one thread at a ti
 
 import gc
 import logging
+import sys
 import threading
 from importlib import import_module, invalidate_caches
+from importlib.util import find_spec, module_from_spec
 from types import ModuleType
+from typing import Any
 
 from serena_central.core.allocator import give_back
 
@@ -17,6 +20,49 @@ logger = logging.getLogger(__name__)
 RETRY_S = 1.0
 
 _turn = threading.RLock()
+
+_running: set[str] = set()
+"""Packages whose own code runs now."""
+
+
+class _LatePackage(ModuleType):
+    """A package whose own code has not run yet."""
+
+    def __getattr__(self, name: str) -> Any:
+        """Asked for names that the package does not have: its code, which may bring it, runs now."""
+        if name.startswith("__") and name != "__all__":  # what Python itself looks for
+            raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
+        with _turn:
+            if isinstance(self, _LatePackage) and self.__name__ not in _running:
+                assert self.__spec__ is not None
+                assert self.__spec__.loader is not None
+                _running.add(self.__name__)
+                try:
+                    self.__spec__.loader.exec_module(self)
+                    self.__class__ = ModuleType  # pyright: ignore[reportAttributeAccessIssue]
+                finally:
+                    _running.discard(self.__name__)
+        try:
+            return self.__dict__[name]
+        except KeyError:
+            raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}") from None
+
+
+def import_modules_alone(*packages: str) -> None:
+    """From now on modules of these packages are imported without the packages' own code, which would import all others:
+    it runs when somebody asks a package itself for a name. Nothing happens to packages that were imported before."""
+    with _turn:
+        for name in packages:
+            if name in sys.modules:
+                continue
+            spec = find_spec(name)
+            if spec is None or spec.loader is None:
+                raise ImportError(name=name)
+            package = sys.modules[name] = module_from_spec(spec)
+            package.__class__ = _LatePackage
+            parent, _, own = name.rpartition(".")
+            if parent:
+                setattr(sys.modules[parent], own, package)
 
 
 def import_to_stay(name: str) -> ModuleType:

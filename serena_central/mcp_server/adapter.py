@@ -7,16 +7,16 @@ import secrets
 from collections.abc import Mapping
 from contextlib import nullcontext
 from dataclasses import replace
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import anyio
 import anyio.abc
+import anyio.to_thread
 import mcp_types as types
 import msgspec
 from mcp.server.caching import CacheableMethod, CacheHint
 from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
 from mcp.server.lowlevel import NotificationOptions, Server
-from mcp.server.request_state import RequestStateBoundary, RequestStateSecurity
 from mcp.server.runner import serve_loop
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp.shared.exceptions import MCPError
@@ -34,6 +34,7 @@ from serena_central.core.errors import (
     ToolRefused,
     UnknownProject,
 )
+from serena_central.core.late_imports import import_to_stay
 from serena_central.core.progress import Listener
 from serena_central.core.tracing import new_call_id
 from serena_central.mcp_server.call_channel import CallChannel, input_required, missing_capability
@@ -55,6 +56,9 @@ from serena_central.sessions.manager import SessionManager
 from serena_central.sessions.session import Session
 from serena_central.tools.arguments import shown
 from serena_central.tools.call import ToolCaller
+
+if TYPE_CHECKING:
+    from mcp.server.request_state import RequestStateBoundary
 
 OWN_SCHEME = "serena:"
 """Of our own resources; all others are of other MCP servers."""
@@ -123,7 +127,7 @@ class Adapter:
             # in headers.
             get_tool_input_schema=self.tools.schema_with_headers,
         )
-        self.server.middleware.append(RequestStateBoundary(_sealing(secret), default_audience=SERVER_NAME))
+        self.server.middleware.append(_Seal(secret or secrets.token_bytes()))
         self.server.middleware.append(self._border)
         if tracing.enabled():
             self.server.middleware.insert(0, _continue_trace)  # before the SDK opens its span
@@ -403,10 +407,31 @@ def _mapping(value: Any) -> Mapping[str, Any]:
     return cast("Mapping[str, Any]", value) if isinstance(value, Mapping) else {}
 
 
-def _sealing(secret: bytes | None) -> RequestStateSecurity:
-    if secret is None:
-        return RequestStateSecurity(keys=[secrets.token_bytes()], bind_principal=_principal)
-    return RequestStateSecurity(keys=[secret], bind_principal=_principal)
+class _Seal:
+    """Middleware: seals what clients carry for us from one round of a request to the next, and opens it again. The
+    SDK's own does that; it comes with 6 MB of cryptography, which requests of the handshake era, where questions travel
+    beside a request, don't need."""
+
+    def __init__(self, secret: bytes) -> None:
+        self._secret = secret
+        self._boundary: RequestStateBoundary | None = None
+
+    async def __call__(self, ctx: Context, call_next: CallNext) -> HandlerResult:
+        # Whatever claims to be a state is looked at, in any era.
+        has_state = ctx.params is not None and ctx.params.get("requestState") is not None
+        if sender_of(ctx.request).connection is not None and not has_state:
+            return await call_next(ctx)
+        if self._boundary is None:
+            await anyio.to_thread.run_sync(import_to_stay, "mcp.server.request_state")
+            self._boundary = _boundary(self._secret)
+        return await self._boundary(ctx, call_next)
+
+
+def _boundary(secret: bytes) -> "RequestStateBoundary":
+    from mcp.server.request_state import RequestStateBoundary, RequestStateSecurity  # late: see `_Seal`
+
+    security = RequestStateSecurity(keys=[secret], bind_principal=_principal)
+    return RequestStateBoundary(security, default_audience=SERVER_NAME)
 
 
 def _principal(context: Context) -> str:

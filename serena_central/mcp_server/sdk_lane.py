@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import anyio
 import anyio.abc
 
-from serena_central.core.late_imports import import_patiently
+from serena_central.core.late_imports import import_modules_alone, import_patiently
 from serena_central.core.start_up import StartUp
 
 if TYPE_CHECKING:
@@ -15,6 +15,9 @@ if TYPE_CHECKING:
 
 
 ADAPTER = "serena_central.mcp_server.adapter"
+
+SDK_PACKAGES = ("mcp", "mcp.server")
+"""They would import the SDK's clients, with an HTTP client, and its framework for servers: 7 MB."""
 
 LOADED_WITHIN_S = 60.0
 """A message waits no longer for the import; on a busy machine that takes some seconds."""
@@ -40,6 +43,7 @@ class SdkLane:
         """Serves until cancelled."""
         task_status.started()
         await self._wanted.wait()
+        import_modules_alone(*SDK_PACKAGES)
         await import_patiently(ADAPTER)
         self._let_streams_be()
         adapter = self._make()

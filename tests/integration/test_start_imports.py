@@ -23,6 +23,7 @@ HEAVY = (
     "jsonschema",
     "markdown_it",
     "mcp",
+    "mcp.server.session",
     "mcp_types",
     "networkx",
     "opentelemetry",
@@ -72,7 +73,9 @@ async def test_a_find_after_each_handshake_imports_nothing_heavy(tmp_path: Path)
     assert "cart.py" in text_of(again)
     assert "starlette" in imported
     assert sorted(imported.intersection(HEAVY)) == []
-    assert later.issuperset(("mcp", "pydantic"))  # so they would have been seen
+    assert later.issuperset(("mcp.server.session", "pydantic"))  # so they would have been seen
+    # What this era needs no part of: the SDK's clients, its framework for servers, and what seals states.
+    assert later.isdisjoint(("mcp", "mcp.client.session", "mcp.server.mcpserver", "httpx2", "cryptography"))
 
 
 SERVER = "import sys; from serena_central.cli.__main__ import main; sys.exit(main())"
@@ -98,7 +101,7 @@ async def test_a_server_that_only_plain_requests_come_to_does_without_the_sdk(tm
         refused = [await client.send("tools/list") for client in clients]
         assert len(killed) == len(clients)
         assert all("was terminated" in response.text for response in refused)
-    assert modules_in(imports).isdisjoint(("mcp", "mcp_types", "pydantic", "sse_starlette"))
+    assert modules_in(imports).isdisjoint(("mcp", "mcp.server.session", "mcp_types", "pydantic", "sse_starlette"))
 
 
 async def test_a_client_that_ends_at_once_waits_for_no_import(tmp_path: Path) -> None:
