@@ -8,6 +8,7 @@ import gc
 import logging
 import sys
 import threading
+from collections.abc import Sequence
 from importlib import import_module, invalidate_caches
 from importlib.util import find_spec, module_from_spec
 from types import ModuleType
@@ -50,7 +51,11 @@ class _LatePackage(ModuleType):
 
 def import_modules_alone(*packages: str) -> None:
     """From now on modules of these packages are imported without the packages' own code, which would import all others:
-    it runs when somebody asks a package itself for a name. Nothing happens to packages that were imported before."""
+    it runs when somebody asks a package itself for a name. Nothing happens to packages that were imported before.
+
+    Whatever imports from such a package itself, as its other modules may, is to be imported by `import_to_stay`: of two
+    threads that each wait for what the other one imports, none goes on.
+    """
     with _turn:
         for name in packages:
             if name in sys.modules:
@@ -86,14 +91,18 @@ def import_to_stay(name: str) -> ModuleType:
                 gc.enable()
 
 
-async def import_patiently(name: str) -> ModuleType:
+async def import_patiently(name: str, *, alone: Sequence[str] = ()) -> ModuleType:
     """Imports a module that the server can't do without, in a thread, as plain requests are answered meanwhile; again
-    and again while files can't be opened."""
+    and again while files can't be opened. `alone`: packages as of `import_modules_alone`."""
     import anyio.to_thread  # the command line, which also imports late, has no use for it
+
+    def work() -> ModuleType:
+        import_modules_alone(*alone)
+        return import_to_stay(name)
 
     while True:
         try:
-            return await anyio.to_thread.run_sync(import_to_stay, name, abandon_on_cancel=True)
+            return await anyio.to_thread.run_sync(work, abandon_on_cancel=True)
         except (ImportError, OSError) as error:
             logger.warning("%s could not be imported: %s; retrying in %g s", name, error, RETRY_S)
         await anyio.sleep(RETRY_S)

@@ -11,6 +11,7 @@ are through before either matters, so a stream begins, before the first byte of 
 
 import asyncio
 import json
+import math
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, Literal, Protocol
@@ -143,8 +144,12 @@ class DirectReply:
         await self._send({"type": "http.response.body", "body": body})
 
     def _begin_to_attend(self) -> None:
-        self._attendant = _Attendant(self._attend, self.scope)
-        self._attendants.start_soon(self._attendant.run)
+        attendant = _Attendant(self._attend, self.scope)
+        try:
+            self._attendants.start_soon(attendant.run)
+        except RuntimeError:  # the server is stopping: what is being answered ends soon
+            return
+        self._attendant = attendant
 
     async def _attend(self) -> None:
         """Looks after the connection while the answer is made."""
@@ -190,11 +195,18 @@ class _Attendant:
         try:
             with self._scope:
                 await self._attend()
+        except anyio.get_cancelled_exc_class():
+            if anyio.current_effective_deadline() == -math.inf:  # all of them are
+                raise
+            self._fail(RuntimeError("something cancelled what looks after a connection"))  # not its reply's end
         except Exception as error:  # noqa: BLE001 (raised by `stop`)
-            self._failure = error
-            self._work.cancel()
+            self._fail(error)
         finally:
             self._has_ended.set()
+
+    def _fail(self, error: Exception) -> None:
+        self._failure = error
+        self._work.cancel()
 
     async def stop(self) -> None:
         """Waits until it has ended. Raises what failed."""

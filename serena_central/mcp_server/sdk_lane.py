@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import anyio
 import anyio.abc
 
-from serena_central.core.late_imports import import_modules_alone, import_patiently
+from serena_central.core.late_imports import import_patiently
 from serena_central.core.start_up import StartUp
 
 if TYPE_CHECKING:
@@ -43,8 +43,7 @@ class SdkLane:
         """Serves until cancelled."""
         task_status.started()
         await self._wanted.wait()
-        import_modules_alone(*SDK_PACKAGES)
-        await import_patiently(ADAPTER)
+        await import_patiently(ADAPTER, alone=SDK_PACKAGES)
         self._let_streams_be()
         adapter = self._make()
         async with adapter.modern.run():

@@ -66,7 +66,8 @@ class SessionRecorder:
 
     async def run(self, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
         """Restores the sessions of an earlier run, then records until cancelled; started() when they are back."""
-        end_tap = self._bus.tap(self._count_call, CallFinished)  # with each call: a task would have to be woken
+        # A task would have to be woken for each call; and a session may have ended its first one by then.
+        end_tap = self._bus.tap(self._take_at_once, SessionCreated, CallFinished)
         try:
             with self._bus.subscribe(SessionEvent) as news:
                 await self._restore()
@@ -78,7 +79,7 @@ class SessionRecorder:
         finally:
             end_tap()
 
-    def _take(self, event: Event) -> None:
+    def _take_at_once(self, event: Event) -> None:
         if isinstance(event, SessionCreated) and event.session is not None:
             given = event.identified_by != IdentifiedBy.TRANSPORT  # else its id is a new one
             known = event.session in self._read if self._store.shared else self._restored
@@ -86,10 +87,9 @@ class SessionRecorder:
                 self._unread.add(event.session)
                 self._more_unread.set()
             self._read.discard(event.session)
-        if event.session is not None:
-            self._record(event.session)
+        self._take(event)
 
-    def _count_call(self, event: Event) -> None:
+    def _take(self, event: Event) -> None:
         if event.session is not None:
             self._record(event.session)
 

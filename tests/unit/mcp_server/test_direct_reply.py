@@ -1,5 +1,6 @@
 """One response of the direct lane, and the task that looks after its connection."""
 
+import asyncio
 from collections.abc import AsyncGenerator
 
 import anyio
@@ -88,3 +89,33 @@ async def test_a_client_that_hangs_up_ends_the_work_of_the_modern_era(attendants
 
     await DirectReply(client.receive, client.send, ModernWire(), attendants).run(never, ok)
     assert client.sent[-1]["body"] == b""
+
+
+async def test_a_wait_that_is_cancelled_from_elsewhere_ends_its_own_reply_alone(attendants: TaskGroup) -> None:
+    async def never() -> direct_lane.Message:
+        await anyio.sleep_forever()
+        raise AssertionError
+
+    async def cancelled() -> Message:
+        waiting: asyncio.Future[Message] = asyncio.get_running_loop().create_future()
+        asyncio.get_running_loop().call_soon(waiting.cancel)
+        return await waiting
+
+    client = Client()
+    with pytest.raises(RuntimeError, match="cancelled"):
+        await DirectReply(cancelled, client.send, ModernWire(), attendants).run(never, ok)
+    await test_a_client_that_hangs_up_ends_the_work_of_the_modern_era(attendants)
+
+
+async def test_a_reply_that_nobody_can_look_after_any_more_is_sent() -> None:
+    async with anyio.create_task_group() as attendants:
+        pass
+    client = Client()
+
+    async def slow() -> direct_lane.Message:
+        await anyio.sleep(0.01)
+        return ANSWER
+
+    with anyio.fail_after(60):
+        await DirectReply(client.receive, client.send, ModernWire(), attendants).run(slow, ok)
+    assert b'"result":{}' in client.sent[-1]["body"]

@@ -8,11 +8,13 @@ from pathlib import Path
 import anyio
 import pytest
 
-from serena_central.core.errors import SessionTerminated
+from serena_central.core.errors import SessionTerminated, StoreError
+from serena_central.core.event_kinds import CallFinished
 from serena_central.core.events import EventBus
+from serena_central.sessions import record
 from serena_central.sessions.manager import SessionManager
 from serena_central.sessions.record import SessionRecorder
-from serena_central.sessions.session import ActiveProject, ClientIdentity, SessionState
+from serena_central.sessions.session import ActiveProject, ClientIdentity, Session, SessionState
 from serena_central.store.store import Store
 from tests.support.postgresql import url_for
 
@@ -35,6 +37,7 @@ class World:
         def clock() -> float:
             return time.time() + later_s
 
+        self.store, self.bus = store, bus
         self.sessions = SessionManager(bus=bus, interest=Nobody(), clock=clock)
         self.recorder = SessionRecorder(self.sessions, store, bus, clock=clock)
 
@@ -60,6 +63,10 @@ def identity(**facts: object) -> ClientIdentity:
     return ClientIdentity(**{"credential": "me", "client_name": "codex", **facts})  # type: ignore[arg-type]  # any facts, by name
 
 
+def finished(session: Session) -> CallFinished:
+    return CallFinished(session=session.id, call="c", tool="find_symbol", outcome="ok", duration_ms=1.0)
+
+
 async def test_a_sessions_counters_go_on(tmp_path: Path) -> None:
     async with run_of(tmp_path / "x.db") as first:
         session = first.sessions.identify(identity(explicit_id="p-1"))
@@ -70,6 +77,47 @@ async def test_a_sessions_counters_go_on(tmp_path: Path) -> None:
     async with run_of(tmp_path / "x.db") as second:
         back = second.sessions.snapshot(second.sessions.get("p-1"))
         assert (back.tool_call_count, back.error_count, back.edit_count) == (2, 1, 3)
+
+
+@pytest.mark.parametrize(
+    ("credential", "killed", "expected"),
+    [("me", False, ("me", 8, None)), ("me", True, ("me", 8, "Ada")), ("another", False, ("me", 7, None))],
+)
+async def test_a_row_that_could_not_be_read_is_not_written_over_however_soon_the_first_call_ends(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    credential: str,
+    killed: bool,
+    expected: tuple[str, int, str | None],
+) -> None:
+    async with run_of(tmp_path / "x.db") as first:
+        session = first.sessions.identify(identity(explicit_id="p-1"))
+        for _ in range(7):
+            session.count("find_symbol", 1.0, failed=False, at=0.0)
+        first.bus.publish(finished(session))
+        if killed:
+            first.sessions.terminate("p-1", "Ada")
+
+    async def fails(*_: object, **__: object) -> None:
+        raise StoreError("busy")
+
+    monkeypatch.setattr(record, "READ_AGAIN_S", 0.05)
+    with monkeypatch.context() as broken:
+        broken.setattr(Store, "saved", fails)
+        async with run_of(tmp_path / "x.db") as second:
+            asked = second.store.ask
+            broken.setattr(second.store, "ask", fails)
+            again = second.sessions.identify(identity(explicit_id="p-1", credential=credential))
+            again.count("find_symbol", 1.0, failed=False, at=0.0)
+            second.bus.publish(finished(again))  # no other task had its turn since the session began
+            await anyio.sleep(0.2)  # rows that are put have been written
+            broken.setattr(second.store, "ask", asked)
+            while (again.calls, again.termination) == (1, None):
+                await anyio.sleep(0.01)
+            await second.store.writer.flush()
+            row = await second.store.ask(lambda queries: queries.session("p-1"))
+            assert row is not None
+            assert (row.credential, row.tool_call_count, row.terminated_by) == expected
 
 
 async def test_a_session_comes_back_disconnected_with_its_project(tmp_path: Path) -> None:
