@@ -32,7 +32,8 @@ _LOOKS_AROUND = re.compile(r"\(\?<?=")
 
 _PIECE = re.compile(
     r"(?P<quantifier>[*?+]|\{(?:\d+(?:,\d*)?|,\d*)\})|(?P<digit>\\d|\[0-9\])|\[\^?\]?(?:\\.|[^]\\])*\]"
-    r"|(?P<open>\((?:\?:)?)|(?P<close>\))|\\(?P<escaped>[!-/:-@\[-`{-~])|\\.|(?P<literal>[^.^$\x00-\x1f\x7f-\U0010ffff])|.",
+    r"|(?P<open>\((?:\?:)?)|(?P<close>\))|\\(?P<escaped>[ -/:-@\[-`{-~])|\\."
+    r"|(?P<literal>[^.^$\x00-\x1f\x7f-\U0010ffff])|.",
     re.DOTALL,
 )
 
@@ -60,8 +61,11 @@ MOST_TEXTS = 128
 MOST_IN_ANY_CASE = 8
 """That those with letters in any case may stand for: of more, many more are looked at."""
 
-LONGEST = 32
-"""Characters of such a stretch: longer ones tell hardly more."""
+LONGEST = 256
+"""Characters of a stretch that stands for one text: what looks for a longer one may take minutes to be made …"""
+
+LONGEST_OF_SEVERAL = 32
+"""… and of one that stands for several, or has letters in any case: longer ones tell hardly more."""
 
 _UNTOLD = re.compile(r"\(\?[^:]|\[\^?\[|\[:|\\[^\W_wWdDsSbBnrt]")
 """What makes a pattern too hard to say what each of its matches must contain: flags, named sets, codes."""
@@ -105,7 +109,7 @@ class Pattern:
         self.needed = () if self._ignores_case else _needed(self._runs)
         self.needed_bytes = tuple(tuple(one.encode() for one in texts) for texts in self.needed)
         alone = runs[0][0] if self.needed and [len(some) for some in runs] == [1] else ""
-        self.literal = alone if alone and DIGIT not in alone else None
+        self.literal = alone if alone and DIGIT not in alone and len(alone) <= LONGEST else None
         self.with_digits = _with_digits(alone) if DIGIT in alone else None
 
     @cached_property
@@ -188,7 +192,8 @@ def _runs(source: str) -> list[list[str]]:
             alternatives.append([""])
         else:
             runs[-1] += character
-    return alternatives
+    # Repeated characters are written out.
+    return alternatives if sum(len(run) for runs in alternatives for run in runs) <= MAX_LENGTH else []
 
 
 def _with_digits(run: str) -> re.Pattern[bytes]:
@@ -233,7 +238,7 @@ def _stretches(run: str, most: int, *, any_case: bool) -> list[str]:
             count, end = 1, start
             while end < len(part):
                 count *= 10 if part[end] == DIGIT else 2 if any_case and part[end].isalpha() else 1
-                if count > most or (count > 1 and end - start >= LONGEST):
+                if count > most or end - start >= (LONGEST_OF_SEVERAL if any_case or count > 1 else LONGEST):
                     break
                 end += 1
             found.append(part[start:end])

@@ -8,14 +8,14 @@ lines, which had a generic call signature behind a generic type, 135 were not fo
 
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
 from tree_sitter import Node
 
 from serena_central.symbols.syntax.statements import Span
-from serena_central.symbols.syntax.trees import errors_in, part_parsed
+from serena_central.symbols.syntax.trees import PartParser
 
 LANGUAGES = frozenset({"javascript", "javascriptreact", "typescript", "typescriptreact"})
 
@@ -25,12 +25,19 @@ _STARTS = re.compile(
 )
 """Where statements begin, or decorators of the next one."""
 
-_MOST_JOINED = 8
-"""What looks like the beginning of a statement may stand in a comment or in a template, which ends so many further on,
-or fewer …"""
+_TOKENS = re.compile(
+    rb"""//[^\n]*+ | /\*.*?\*/ | '(?:\\.|[^'\\\n])*+' | "(?:\\.|[^"\\\n])*+" | `(?:\\.|\$\{[^{}]*+\}|[^`\\])*+`
+    | (?P<open> /\* | ` | ["'](?:\\.|[^"'\\\n])*+\Z)""",
+    re.DOTALL | re.VERBOSE,
+)
+"""Comments and strings; the group is one that has no end."""
 
-_JOINED_BYTES = 50_000
-"""… and has no more bytes: each try parses all of it."""
+_TRIED = 2
+"""What looks like the beginning of a statement may stand in a comment or a template, which ends some further on: more
+and more are parsed together, but all in all no more than so many times the text."""
+
+_MOST_PARTS = 50_000
+"""Nobody has written a text with more."""
 
 
 class _Part(NamedTuple):
@@ -41,20 +48,26 @@ class _Part(NamedTuple):
 
 
 def roots_of(identifier: str, source: bytes, root: Node) -> Sequence[Node]:
-    """The roots of trees that together hold the text, in order; `root` alone, its own tree's, unless several have fewer
-    errors."""
+    """The roots of trees that together hold the text, in order; `root` alone, its own tree's, unless several tell of
+    more statements."""
     if identifier not in LANGUAGES or not root.has_error:
         return [root]
-    parts = list(_parts(source, root))
-    if not any(part.is_lost for part in parts):
-        return [root]
-    roots = list(_parsed(identifier, source, parts))
-    return roots if sum(len(errors_in(one)) for one in roots) < len(errors_in(root)) else [root]
-
-
-def _parts(source: bytes, root: Node) -> Iterator[_Part]:
-    """What makes up the text, in order; what is not lost lies together."""
     starts = sorted({0, *_starts(source), len(source)})
+    parts = list(_parts(root, starts))
+    if not any(part.is_lost for part in parts) or len(parts) > _MOST_PARTS:
+        return [root]
+    roots = list(_parsed(PartParser(identifier, source), source, parts))
+    return roots if _told(roots, set(starts)) > _told([root], set(starts)) else [root]
+
+
+def _told(roots: Sequence[Node], starts: Collection[int]) -> int:
+    """How many nodes begin where statements do."""
+    nodes = (child for root in roots for child in root.children)
+    return sum(child.start_byte in starts and child.is_named and not child.is_error for child in nodes)
+
+
+def _parts(root: Node, starts: Sequence[int]) -> Iterator[_Part]:
+    """What makes up the text between the starts of statements, in order; what is not lost lies together."""
     sound = _sound(root, starts)
     begin = 0
     for start, end in pairwise(starts):
@@ -64,8 +77,8 @@ def _parts(source: bytes, root: Node) -> Iterator[_Part]:
             yield _Part(Span(begin, start), is_lost=False)
         yield _Part(Span(start, end), is_lost=True)
         begin = end
-    if begin < len(source):
-        yield _Part(Span(begin, len(source)), is_lost=False)
+    if begin < starts[-1]:
+        yield _Part(Span(begin, starts[-1]), is_lost=False)
 
 
 def _starts(source: bytes) -> Iterator[int]:
@@ -89,24 +102,24 @@ def _sound(root: Node, starts: Sequence[int]) -> set[int]:
     return sound
 
 
-def _parsed(identifier: str, source: bytes, parts: Sequence[_Part]) -> Iterator[Node]:
-    at = 0
+def _parsed(parser: PartParser, source: bytes, parts: Sequence[_Part]) -> Iterator[Node]:
+    at, left = 0, _TRIED * len(source)
     while at < len(parts):
         (start, end), is_lost = parts[at]
-        root, joined = part_parsed(identifier, source, start, end), 1
-        if is_lost and root.has_error and _may_go_on(source[start:end]):
-            for number in range(at + 1, min(at + _MOST_JOINED, len(parts))):
-                end = parts[number].span.end
-                if end - start > _JOINED_BYTES:
-                    break
-                together = part_parsed(identifier, source, start, end)
+        root, joined = parser.parsed(start, end), 1
+        if is_lost and root.has_error and _goes_on(source[start:end]):
+            count = 2
+            while at + count <= len(parts) and (size := parts[at + count - 1].span.end - start) <= left:
+                left -= size
+                together = parser.parsed(start, start + size)
                 if not together.has_error:
-                    root, joined = together, number + 1 - at
+                    root, joined = together, count
                     break
+                count *= 2
         yield root
         at += joined
 
 
-def _may_go_on(text: bytes) -> bool:
-    """Whether a comment or a template may have no end in a text."""
-    return text.count(b"`") % 2 == 1 or text.rfind(b"/*") > text.rfind(b"*/")
+def _goes_on(text: bytes) -> bool:
+    """Whether a comment or a template has no end in a text."""
+    return any(found["open"] for found in _TOKENS.finditer(text))

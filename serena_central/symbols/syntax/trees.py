@@ -3,6 +3,8 @@
 Runs in the worker's process, like `outline`.
 """
 
+import re
+from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib import import_module
@@ -77,11 +79,23 @@ def parsed(identifier: str, source: bytes) -> Tree:
     return parser.parse(source)
 
 
-def part_parsed(identifier: str, source: bytes, start: int, end: int) -> Node:
-    """The root of the tree of a stretch of a text, as if nothing stood around it; offsets are those of the text."""
-    parser, _ = tools(identifier)
-    alone = Parser(parser.language, included_ranges=[Range(_point(source, start), _point(source, end), start, end)])
-    return alone.parse(source).root_node
+class PartParser:
+    """Parses stretches of one text, each as if nothing stood around it; offsets are those of the text."""
+
+    def __init__(self, identifier: str, source: bytes) -> None:
+        parser, _ = tools(identifier)
+        self._parser = Parser(parser.language)
+        self._source = source
+        self._lines = [0, *(found.end() for found in re.finditer(b"\n", source))]
+
+    def parsed(self, start: int, end: int) -> Node:
+        """The root of a stretch's tree."""
+        self._parser.included_ranges = [Range(self._point(start), self._point(end), start, end)]
+        return self._parser.parse(self._source).root_node
+
+    def _point(self, offset: int) -> Point:
+        row = bisect_right(self._lines, offset) - 1
+        return Point(row, offset - self._lines[row])
 
 
 def errors_in(root: Node) -> list[Node]:

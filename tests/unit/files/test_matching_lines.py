@@ -1,8 +1,10 @@
 """What is found in a text of many lines is what each line by itself would tell."""
 
+import re
 import time
 from unittest.mock import patch
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -44,3 +46,24 @@ def test_what_a_pattern_needs_may_stand_in_most_lines() -> None:
     data = b"a = 1\nb = x\n" * 2000
     assert list(first_matches(data, pattern(r"\w = \d"))) == [12 * number for number in range(2000)]
     assert len(list(first_matches(data, pattern(r" = 1|b = \w")))) == 4000
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "x" * 10_000,
+        "a{100}" * 1_400,
+        "a{100}b" * 1_200,
+        "(?i)" + "=" * 9_990,
+        "(?i)" + "={100}" * 1_600,
+        r"\d{100}" * 1_000,
+    ],
+)
+def test_what_a_long_pattern_needs_is_told_in_time(source: str) -> None:
+    assert list(first_matches(b"aaa\n===\n", pattern(source))) == []
+
+
+@pytest.mark.parametrize("text", ["x" * 255, "x" * 256, "x" * 257, "a word " * 60, "(" * 1_000])
+def test_a_long_text_is_found(text: str) -> None:
+    data = f"{text[1:]}\n{text}\n {text}{text}\n".encode()
+    assert list(first_matches(data, pattern(re.escape(text)))) == [len(text), 2 * len(text) + 2]

@@ -25,6 +25,9 @@ SOUND = [
     "/**\n * export function commented() {}\n */\nexport type Name = string\n",
     "/*\nexport function commented() {}\n*/\nconst value = 1\n",
     "const code = `\nexport function written() {}\n`\n",
+    "const ended = '`'; const code2 = `${'`'}\nfunction written2() {}\n${{ a: `b` }}\nclass Written3 {}\n`\n",
+    "const glob = 'a*/b' /*\nfunction commented2() {}\n*/\n",
+    "const long = 'a \\\nfunction written4() {} \\\n'\n",
     "export declare namespace Inner {\n  interface Deep {}\n}\n",
 ]
 
@@ -48,7 +51,15 @@ def test_what_stands_around_is_found_as_if_it_stood_alone(before: list[str], aft
     expected = set(names("".join([*before, *after])))
     assert expected <= found
     assert {"plain", "other"} <= found
-    assert not {name for name in found if "commented" in name or "written" in name}
+    assert not {name for name in found if "commented" in name or "written" in name.lower()}
+
+
+@pytest.mark.parametrize("places", ["bg", "bgb", "bgbg", "bgbgb", "gbbg"])
+def test_damage_in_several_places_costs_nothing_between(places: str) -> None:
+    damage = "const w = (((;\n" * 2
+    made = {"b": lambda _: damage, "g": lambda at: "".join(f"class A{at}_{n} {{ m() {{}} }}\n" for n in range(20))}
+    text = "".join(made[place](at) for at, place in enumerate(places))
+    assert {f"A{at}_{n}/m" for at, place in enumerate(places) if place == "g" for n in range(20)} <= set(names(text))
 
 
 def test_symbols_stand_where_they_are() -> None:
@@ -82,7 +93,15 @@ def test_a_text_of_which_nothing_is_lost_has_its_own_tree(identifier: str, sourc
 
 
 @pytest.mark.parametrize(
-    "source", ["@a\n" * 50_000, "function `" * 20_000, "export {\n" * 20_000, "const a = `\n" * 20_000]
+    "source",
+    [
+        "async<\n" * 40_000,
+        "const w = (((;\n" + "const a = 1; function f() {}\n" * 20_000,
+        "@a\n" * 50_000,
+        "function `" * 20_000,
+        "export {\n" * 20_000,
+        "const a = `\n" * 20_000,
+    ],
 )
 def test_hostile_texts_are_read_in_time(source: str) -> None:
     outline("typescript", source.encode(), is_asked_again=False)
