@@ -28,7 +28,7 @@ from serena_central.core.nofollow import open_file
 from serena_central.core.periodic import repeat
 from serena_central.files.stamp import RACY_NS, Stamp
 
-MAX_BYTES = 90_000_000
+MAX_BYTES = 85_000_000
 """Of all corpora together: Django has 46 MB. What does not fit is read by each search. With 128 MB of texts a server
 that answers about 40,000 files took 440 MB."""
 
