@@ -12,10 +12,10 @@ from collections.abc import Collection, Iterator, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
-from tree_sitter import Node
+from tree_sitter import Node, Parser, Point, Range
 
 from serena_central.symbols.syntax.statements import Span
-from serena_central.symbols.syntax.trees import PartParser
+from serena_central.symbols.syntax.trees import tools
 
 LANGUAGES = frozenset({"javascript", "javascriptreact", "typescript", "typescriptreact"})
 
@@ -56,8 +56,8 @@ def roots_of(identifier: str, source: bytes, root: Node) -> Sequence[Node]:
     parts = list(_parts(root, starts))
     if not any(part.is_lost for part in parts) or len(parts) > _MOST_PARTS:
         return [root]
-    roots = list(_parsed(PartParser(identifier, source), source, parts))
-    return roots if _told(roots, set(starts)) > _told([root], set(starts)) else [root]
+    roots, begun = list(_parsed(_PartParser(identifier, source), source, parts)), set(starts)
+    return roots if _told(roots, begun) > _told([root], begun) else [root]
 
 
 def _told(roots: Sequence[Node], starts: Collection[int]) -> int:
@@ -102,7 +102,26 @@ def _sound(root: Node, starts: Sequence[int]) -> set[int]:
     return sound
 
 
-def _parsed(parser: PartParser, source: bytes, parts: Sequence[_Part]) -> Iterator[Node]:
+class _PartParser:
+    """Parses stretches of one text, each as if nothing stood around it; offsets are those of the text."""
+
+    def __init__(self, identifier: str, source: bytes) -> None:
+        parser, _ = tools(identifier)
+        self._parser = Parser(parser.language)
+        self._source = source
+        self._lines = [0, *(found.end() for found in re.finditer(b"\n", source))]
+
+    def parsed(self, start: int, end: int) -> Node:
+        """The root of a stretch's tree."""
+        self._parser.included_ranges = [Range(self._point(start), self._point(end), start, end)]
+        return self._parser.parse(self._source).root_node
+
+    def _point(self, offset: int) -> Point:
+        row = bisect_right(self._lines, offset) - 1
+        return Point(row, offset - self._lines[row])
+
+
+def _parsed(parser: _PartParser, source: bytes, parts: Sequence[_Part]) -> Iterator[Node]:
     at, left = 0, _TRIED * len(source)
     while at < len(parts):
         (start, end), is_lost = parts[at]

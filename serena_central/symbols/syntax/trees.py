@@ -3,13 +3,11 @@
 Runs in the worker's process, like `outline`.
 """
 
-import re
-from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib import import_module
 
-from tree_sitter import Language, Node, Parser, Point, Query, Range, Tree
+from tree_sitter import Language, Node, Parser, Point, Query, Tree
 
 from serena_central.core.lru import Lru
 from serena_central.symbols.syntax.grammars import GRAMMARS, QUERIES
@@ -77,25 +75,6 @@ def parsed(identifier: str, source: bytes) -> Tree:
     """As `tree_of`, for a text that is not asked about again."""
     parser, _ = tools(identifier)
     return parser.parse(source)
-
-
-class PartParser:
-    """Parses stretches of one text, each as if nothing stood around it; offsets are those of the text."""
-
-    def __init__(self, identifier: str, source: bytes) -> None:
-        parser, _ = tools(identifier)
-        self._parser = Parser(parser.language)
-        self._source = source
-        self._lines = [0, *(found.end() for found in re.finditer(b"\n", source))]
-
-    def parsed(self, start: int, end: int) -> Node:
-        """The root of a stretch's tree."""
-        self._parser.included_ranges = [Range(self._point(start), self._point(end), start, end)]
-        return self._parser.parse(self._source).root_node
-
-    def _point(self, offset: int) -> Point:
-        row = bisect_right(self._lines, offset) - 1
-        return Point(row, offset - self._lines[row])
 
 
 def errors_in(root: Node) -> list[Node]:
