@@ -5,7 +5,6 @@ restart takes them over without decoding any. A name leads to its files; the few
 decoded ones kept. The index knows no server and no clock: `indexing/` fills it.
 """
 
-import zlib
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
@@ -14,14 +13,14 @@ from typing import NamedTuple, overload
 
 import msgspec
 
-from serena_central.core.decoding import msgpack_decoder
 from serena_central.core.lru import Lru
 from serena_central.core.pacing import paced
 from serena_central.files.stamp import Stamp
+from serena_central.symbols.columns import ColumnedFile, compressed, decompressed
 from serena_central.symbols.name_table import MANY, NAMES_PER_TEXT, NameTable, NameText
 from serena_central.symbols.namepath import Pattern, Reading
 from serena_central.symbols.similar_names import NAMES_COMPARED
-from serena_central.symbols.symbol import FileSymbols, Symbol, encoded, lookup_names
+from serena_central.symbols.symbol import FileSymbols, Symbol
 from serena_central.symbols.syntax.messages import Packed
 
 DECODED_SYMBOLS = 30_000
@@ -45,8 +44,6 @@ UNMAPPED_AT_ONCE = 100
 FEW_FILES = 20
 """Are decoded sooner than those are looked up that define their containers."""
 
-_decoder = msgpack_decoder(FileSymbols)
-
 
 class Entry(msgspec.Struct, frozen=True, gc=False):
     """One indexed file. `indexed_at_ns` (Unix time) and `stamp` tell whether it may have changed unseen."""
@@ -56,57 +53,14 @@ class Entry(msgspec.Struct, frozen=True, gc=False):
     source: str
     """Language server, version and settings digest that said so."""
     compressed: bytes
-    """What `encoded` made of the file's symbols."""
+    """What `columns.compressed` made of the file's symbols: of each file of the Linux kernel 1.1 KB."""
     cut: bool
     """Whether symbols of the file are left out: they are too many, or nested too deeply."""
 
-    @property
-    def blob(self) -> bytes:
-        """A `FileSymbols` as msgpack: 8 µs, of which each file of the Linux kernel is 1.4 KB."""
-        return zlib.decompress(self.compressed)
-
-
-class _Named(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """A `Symbol` up to its scope."""
-
-    name: str
-    kind: int
-    container: int
-    overload: int | None
-    start_line: int
-    start_column: int
-    end_line: int
-    end_column: int
-    name_line: int
-    name_column: int
-    detail: msgspec.Raw
-    scope: str
-
-
-class _NamedSymbols(msgspec.Struct, frozen=True, gc=False):
-    symbols: tuple[_Named, ...]
-
-
-_name_decoder = msgpack_decoder(_NamedSymbols)
-
-
-class _Kind(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """The beginning of a `Symbol`, by another name."""
-
-    name: msgspec.Raw
-    kind: int
-
-
-class _KindSymbols(msgspec.Struct, frozen=True, gc=False):
-    symbols: tuple[_Kind, ...]
-
-
-_kind_decoder = msgpack_decoder(_KindSymbols)
-
 
 def names_in(entry: Entry) -> dict[str, int]:
-    """The names by which an entry is found (`lookup_names`), sooner than by decoding all of it."""
-    return lookup_names(_name_decoder.decode(entry.blob).symbols)
+    """The names by which an entry is found (`FileSymbols.lookup_names`)."""
+    return decompressed(entry.compressed).lookup_names
 
 
 def packed(names: Mapping[str, int]) -> bytes:
@@ -150,10 +104,7 @@ def lies_within(path: str, within: str | None) -> bool:
     return within is None or path == within or path.startswith(within + "/")
 
 
-_EMPTY = frozenset(msgspec.msgpack.encode(FileSymbols((), cut)) for cut in (False, True))
-
-_EMPTY_BYTES = 40
-"""Longer than any of these when it is compressed: what is longer still is not looked at."""
+_EMPTY = frozenset(compressed(FileSymbols((), cut)) for cut in (False, True))
 
 
 class IndexedFiles(Mapping[str, FileSymbols]):
@@ -180,17 +131,13 @@ class IndexedFiles(Mapping[str, FileSymbols]):
         """How many symbols of such kinds each file has that has some."""
         found: dict[str, int] = {}
         async for path, entry in paced(list(self._entries.items())):
-            if number := sum(is_wanted(symbol.kind) for symbol in _kind_decoder.decode(entry.blob).symbols):
+            if number := sum(map(is_wanted, decompressed(entry.compressed).symbols.kinds)):
                 found[path] = number
         return found
 
     async def filled(self) -> list[str]:
         """Files with symbols; decodes none."""
-        return [
-            path
-            async for path, entry in paced(list(self._entries.items()))
-            if len(entry.compressed) > _EMPTY_BYTES or entry.blob not in _EMPTY
-        ]
+        return [path async for path, entry in paced(list(self._entries.items())) if entry.compressed not in _EMPTY]
 
 
 def _is_in(names: Iterable[str], path: str) -> bool:
@@ -199,11 +146,11 @@ def _is_in(names: Iterable[str], path: str) -> bool:
     return any(name in known for name in names)
 
 
-def _size(file: FileSymbols) -> int:
+def _size(file: ColumnedFile) -> int:
     return len(file.symbols) + 1
 
 
-Places = Callable[[str, FileSymbols], list[int]]
+Places = Callable[[str, ColumnedFile], list[int]]
 
 
 class Hits(Sequence[Hit]):
@@ -228,9 +175,9 @@ class Hits(Sequence[Hit]):
         """Once one is asked for by its number."""
         self._places: dict[str, list[int]] = {}
         """Of the files that were looked into."""
-        self._last = "", FileSymbols(())
+        self._last: tuple[str, ColumnedFile | None] = "", None
         """The file that was looked into last: symbols are mostly asked for in their order …"""
-        self._files: Lru[str, FileSymbols] = Lru(max_size=DECODED_SYMBOLS, size_of=_size)
+        self._files: Lru[str, ColumnedFile] = Lru(max_size=DECODED_SYMBOLS, size_of=_size)
         """… and some several times: what is shown in full may be too long, and is shown by names then."""
 
     def add(self, path: str, entry: Entry, count: int) -> None:
@@ -270,7 +217,7 @@ class Hits(Sequence[Hit]):
 
     def _hit(self, path: str, number: int) -> Hit:
         before, file = self._last
-        if path != before:
+        if file is None or path != before:
             file = self._files.get(path)
             if file is None:
                 file = self._index.decoded(path, self._entries[path], keep=len(self._entries) <= FILES_KEPT)
@@ -292,8 +239,9 @@ class Hits(Sequence[Hit]):
     async def of_kinds(self, is_wanted: Callable[[int], bool]) -> "Hits":
         """Those of some kinds."""
 
-        def places(path: str, file: FileSymbols) -> list[int]:
-            return [place for place in self._fitting(path, file) if is_wanted(file.symbols[place].kind)]
+        def places(path: str, file: ColumnedFile) -> list[int]:
+            kinds = file.symbols.kinds
+            return [place for place in self._fitting(path, file) if is_wanted(kinds[place])]
 
         hits = Hits(self._index, places, shortest_name=self.shortest_name)
         keep = len(self._entries) <= FILES_KEPT
@@ -348,16 +296,14 @@ class _Counts:
 def _places(reading: Reading) -> Places:
     last, names, is_bare = reading.last.name, reading.names, reading.is_bare
 
-    def fits(path: str, file: FileSymbols, place: int, symbol: Symbol) -> bool:
-        return (is_bare and "/" not in symbol.name) or reading.fits(file.path(place), path)
+    def fits(path: str, file: ColumnedFile, place: int) -> bool:
+        return (is_bare and "/" not in file.symbols.names[place]) or reading.fits(file.path(place), path)
 
-    def with_part(path: str, file: FileSymbols) -> list[int]:
-        symbols = enumerate(file.symbols)
-        return [place for place, symbol in symbols if last in symbol.name and fits(path, file, place, symbol)]
+    def with_part(path: str, file: ColumnedFile) -> list[int]:
+        return [place for place in file.symbols.with_part(last) if fits(path, file, place)]
 
-    def with_name(path: str, file: FileSymbols) -> list[int]:
-        symbols = enumerate(file.symbols)
-        return [place for place, symbol in symbols if symbol.name in names and fits(path, file, place, symbol)]
+    def with_name(path: str, file: ColumnedFile) -> list[int]:
+        return [place for place in file.symbols.named(names) if fits(path, file, place)]
 
     return with_part if reading.substring else with_name
 
@@ -373,7 +319,7 @@ class SymbolIndex:
         """Restored files whose names are not all mapped yet → those names. They are searched as they are."""
         self._mapping: tuple[str, Iterator[tuple[str, int]]] | None = None
         """The one of these of which some are, and the rest."""
-        self._decoded: Lru[str, FileSymbols] = Lru(max_size=DECODED_SYMBOLS, size_of=_size)
+        self._decoded: Lru[str, ColumnedFile] = Lru(max_size=DECODED_SYMBOLS, size_of=_size)
 
     def __len__(self) -> int:
         return len(self._entries)
@@ -390,8 +336,8 @@ class SymbolIndex:
     def put(self, path: str, file: FileSymbols, *, stamp: Stamp, indexed_at_ns: int, source: str) -> None:
         """Takes over what a server said about a file, in place of what was known."""
         self.drop(path)
-        self._entries[path] = Entry(stamp, indexed_at_ns, source, encoded(file), file.cut)
-        self._add_names(path, lookup_names(file.symbols))
+        self._entries[path] = Entry(stamp, indexed_at_ns, source, compressed(file), file.cut)
+        self._add_names(path, file.lookup_names)
 
     def put_packed(self, path: str, symbols: Packed, *, stamp: Stamp, indexed_at_ns: int, source: str) -> None:
         """As `put`, of symbols that are encoded already."""
@@ -461,13 +407,13 @@ class SymbolIndex:
         entries = {path: entry async for path in paced(paths) if (entry := self._entries.get(path)) is not None}
         return IndexedFiles(self, entries)
 
-    def decoded(self, path: str, entry: Entry, *, keep: bool = True) -> FileSymbols:
+    def decoded(self, path: str, entry: Entry, *, keep: bool = True) -> ColumnedFile:
         """The symbols that a file has, or had in an entry of before."""
         if self._entries.get(path) is not entry:
-            return _decoder.decode(entry.blob)
+            return decompressed(entry.compressed)
         known = self._decoded.get(path)
         if known is None:
-            known = _decoder.decode(entry.blob)
+            known = decompressed(entry.compressed)
             if keep:
                 self._decoded[path] = known
         return known

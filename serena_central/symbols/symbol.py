@@ -5,11 +5,9 @@ Flat and compact because an index holds hundreds of thousands of them, and becau
 microseconds. Positions are code points (core/text.py).
 """
 
-import zlib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from hashlib import blake2b
-from typing import Protocol
 
 import msgspec
 
@@ -28,11 +26,6 @@ GROUPS = frozenset({SymbolKind.MODULE, SymbolKind.NAMESPACE, SymbolKind.PACKAGE}
 """What only groups names: what is in it may be used by its own."""
 
 VALUES = frozenset({SymbolKind.VARIABLE, SymbolKind.CONSTANT})
-
-_encoder = msgspec.msgpack.Encoder()
-
-_LEVEL = 1
-"""zlib's: half the size for 25 µs a file."""
 
 CALLABLE = frozenset({SymbolKind.FUNCTION, SymbolKind.METHOD, SymbolKind.CONSTRUCTOR})
 
@@ -77,12 +70,36 @@ class Symbol(msgspec.Struct, frozen=True, array_like=True, gc=False):
         return [*map(PathPart, containers), PathPart(own, self.overload)]
 
 
-class FileSymbols(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
+class FileSymbols(msgspec.Struct, frozen=True, gc=False):
     """All symbols of one file, in document order of their tree (a container before what it holds). `cut`: but for those
     that are nested too deeply, or are too many."""
 
-    symbols: tuple[Symbol, ...]
+    symbols: Sequence[Symbol]
     cut: bool = False
+
+    @property
+    def names(self) -> Sequence[str]:
+        """Those of all symbols, by their places."""
+        return [symbol.name for symbol in self.symbols]
+
+    @property
+    def scopes(self) -> set[str]:
+        """Those that symbols have."""
+        return {symbol.scope for symbol in self.symbols}
+
+    @property
+    def lookup_names(self) -> dict[str, int]:
+        """The names by which the file is found, and how many of its symbols have each: their own, and of what may be a
+        container of one also its parts and the type that it implements or is an instance of."""
+        names = dict(Counter(self.names))
+        for scope in self.scopes:
+            if scope:
+                names.setdefault(scope, 0)
+        for name in [name for name in names if not name.isidentifier()]:
+            for part in split_name(name):
+                names.setdefault(part, 0)
+                names.setdefault(bare(part), 0)
+        return names
 
     def path(self, place: int) -> list[PathPart]:
         """The name path of the symbol at `place`, from the file's top."""
@@ -180,33 +197,6 @@ class FileSymbols(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
                 open_ones.append(coming.pop())
             open_ones = [one for one in open_ones if (symbols[one[2]].end_line, symbols[one[2]].end_column) >= position]
             yield open_ones[-1][2] if open_ones else None
-
-
-class Placed(Protocol):
-    """A symbol, or what says as much of one as leads to it."""
-
-    @property
-    def name(self) -> str: ...
-    @property
-    def scope(self) -> str: ...
-
-
-def lookup_names(symbols: Sequence[Placed]) -> dict[str, int]:
-    """The names by which a file with these symbols is found, and how many of them have each: their own, and of what may
-    be a container of one also its parts and the type that it implements or is an instance of."""
-    names = dict(Counter([symbol.name for symbol in symbols]))
-    for scope in {symbol.scope for symbol in symbols if symbol.scope}:
-        names.setdefault(scope, 0)
-    for name in [name for name in names if not name.isidentifier()]:
-        for part in split_name(name):
-            names.setdefault(part, 0)
-            names.setdefault(bare(part), 0)
-    return names
-
-
-def encoded(file: FileSymbols) -> bytes:
-    """A file's symbols as the index and its cache keep them: msgpack, compressed."""
-    return zlib.compress(_encoder.encode(file), _LEVEL)
 
 
 def flatten(tree: Sequence[DocumentSymbol], *, cut: bool = False) -> FileSymbols:

@@ -66,7 +66,8 @@ class Request(msgspec.Struct, array_like=True):
 
 
 class Packed(msgspec.Struct, frozen=True, array_like=True):
-    """The symbols of a text as the index keeps them: `encoded`, whether they are cut, and their `lookup_names`."""
+    """The symbols of a text as the index keeps them: `columns.compressed`, whether they are cut, and their
+    `lookup_names`."""
 
     compressed: bytes = b""
     cut: bool = False

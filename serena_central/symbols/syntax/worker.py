@@ -51,12 +51,13 @@ def _answer(request: Request) -> Answer:
 
 def packed(identifier: str, source: bytes) -> Packed:
     """The symbols of a text (valid UTF-8) as the index keeps them."""
-    from serena_central.symbols.symbol import encoded, flatten, lookup_names
+    from serena_central.symbols.columns import compressed
+    from serena_central.symbols.symbol import flatten
     from serena_central.symbols.syntax.outline import outline
 
     symbols, cut = outline(identifier, source, is_asked_again=False)
     file = flatten(symbols, cut=cut)
-    return Packed(encoded(file), cut, lookup_names(file.symbols))
+    return Packed(compressed(file), cut, file.lookup_names)
 
 
 if __name__ == "__main__":

@@ -25,6 +25,7 @@ from serena_central.files.tree import FileTree
 from serena_central.files.watch import Watches
 from serena_central.lsp.answers import DocumentSymbol, SymbolKind
 from serena_central.store.index_cache import IndexCache
+from serena_central.symbols.columns import compressed
 from serena_central.symbols.index import SymbolIndex
 from serena_central.symbols.indexing import file_states
 from serena_central.symbols.indexing.file_states import IndexProgress, Rate
@@ -33,7 +34,7 @@ from serena_central.symbols.indexing.indexer import MANY_READ, Indexer
 from serena_central.symbols.indexing.policy import IndexingPolicy
 from serena_central.symbols.indexing.symbol_source import Outline, Read
 from serena_central.symbols.namepath import parse_pattern
-from serena_central.symbols.symbol import encoded, flatten, lookup_names
+from serena_central.symbols.symbol import flatten
 from serena_central.symbols.syntax.grammars import Grammar
 from serena_central.symbols.syntax.messages import Packed
 
@@ -98,7 +99,7 @@ class Words:
         if "unparsable" in text:
             return LanguageServerError("syntax", "it is too hard.")
         file = flatten([DocumentSymbol(word + "~", SymbolKind.VARIABLE, SPAN, SPAN) for word in text.split()])
-        return Read(stamp, Packed(encoded(file), names=lookup_names(file.symbols)))
+        return Read(stamp, Packed(compressed(file), names=file.lookup_names))
 
     def server_of(self, path: str) -> str | None:
         return self.identity(path)

@@ -1,18 +1,16 @@
 """The reader answers whatever it is given: real text, text that holds up the parser, text that is too long."""
 
-import zlib
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager, suppress
 
 import anyio
-import msgspec
 import psutil
 import pytest
 
 from serena_central.core.errors import LanguageServerError
 from serena_central.processes.child import ChildProcess
 from serena_central.processes.usage import Usage
-from serena_central.symbols.symbol import FileSymbols
+from serena_central.symbols.columns import decompressed
 from serena_central.symbols.syntax import reader as reader_module
 from serena_central.symbols.syntax.grammars import GRAMMARS, SHORTHANDS
 from serena_central.symbols.syntax.messages import PARSED_BYTES, Packed
@@ -142,7 +140,7 @@ async def test_further_workers_share_many_texts_and_end_when_they_are_read(monke
     assert most == 3
     packed = [one for one in found if isinstance(one, Packed)]
     assert [one.names for one in packed] == [{f"x{number}": 3000} for number in range(40)]
-    assert msgspec.msgpack.decode(zlib.decompress(packed[0].compressed), type=FileSymbols).symbols[0].name == "x0"
+    assert decompressed(packed[0].compressed).symbols[0].name == "x0"
 
 
 async def test_a_worker_that_dies_is_followed_by_another() -> None:

@@ -1,0 +1,64 @@
+"""What the index keeps of a file's symbols says again what they were, and finds names as a plain loop does."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from serena_central.symbols.columns import compressed, decompressed
+from serena_central.symbols.symbol import FileSymbols, Symbol
+
+NAMES = st.text(st.sampled_from("ab\0\1/é "), max_size=4) | st.text(st.characters(exclude_categories=["Cs"]))
+NUMBERS = st.integers(0, 300) | st.integers(0, 1 << 40)
+TEXTS = st.sampled_from(["", "str"]) | NAMES
+SYMBOLS = st.builds(
+    Symbol,
+    NAMES,
+    st.integers(-(1 << 63), (1 << 63) - 1) | st.integers(1, 26),
+    st.integers(-1, 200),
+    st.none() | st.integers(0, 50_000),
+    *[NUMBERS] * 6,
+    TEXTS,
+    TEXTS,
+    st.booleans(),
+)
+FILES = st.builds(FileSymbols, st.lists(SYMBOLS, max_size=6).map(tuple), st.booleans())
+
+
+@given(FILES)
+def test_a_file_is_what_it_was(file: FileSymbols) -> None:
+    blob = compressed(file)
+    again = decompressed(blob)
+    assert [again.symbols[place] for place in range(len(again.symbols))] == list(file.symbols)
+    assert (again.symbols[1:], again.cut) == (tuple(file.symbols[1:]), file.cut)
+    assert compressed(again) == blob
+    assert list(again.symbols.kinds) == [symbol.kind for symbol in file.symbols]
+    assert list(again.names) == list(file.names)
+    assert again.lookup_names == file.lookup_names
+
+
+@given(FILES, st.sets(NAMES, max_size=3), NAMES.filter(bool))
+def test_names_are_found_where_a_loop_finds_them(file: FileSymbols, names: set[str], part: str) -> None:
+    known = decompressed(compressed(file)).symbols
+    own = {symbol.name for symbol in file.symbols[:2]}
+    for wanted in (names, own, names | own):
+        assert known.named(wanted) == [place for place, symbol in enumerate(file.symbols) if symbol.name in wanted]
+    for wanted in {part, *own} - {""}:
+        assert known.with_part(wanted) == [place for place, name in enumerate(file.names) if wanted in name]
+
+
+def test_a_place_that_a_file_does_not_have_is_an_error() -> None:
+    file = decompressed(compressed(FileSymbols((Symbol("a", 5, -1, None, 0, 0, 1, 0, 0, 0),))))
+    assert file.symbols[-1].name == "a"
+    for place in (1, -2):
+        with pytest.raises(IndexError):
+            file.symbols[place]
+
+
+def test_values_that_all_symbols_share_are_kept_once() -> None:
+    def size(*details: str) -> int:
+        symbols = [
+            Symbol(f"x{place}", 5, -1, None, place, 0, place, 9, place, 0, one) for place, one in enumerate(details)
+        ]
+        return len(compressed(FileSymbols(tuple(symbols))))
+
+    assert size(*["a long detail"] * 500) - size("a long detail") < size(*["a", "b"] * 250) - size("a")
