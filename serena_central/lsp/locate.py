@@ -11,7 +11,6 @@ import platform
 import re
 import shutil
 import sys
-import sysconfig
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib import metadata
 from pathlib import Path
@@ -29,7 +28,7 @@ from serena_central.lsp.handshake import merged
 from serena_central.lsp.installers.record import installation_in
 from serena_central.lsp.memory_limits import jobs, limiting
 from serena_central.lsp.restriction import SHIMS, environment, restriction, without
-from serena_central.processes.environment import inherited, outside
+from serena_central.processes.environment import inherited, outside, own_programs
 
 _PROGRAM = re.compile(r"\{bin:([^}]+)\}")
 RELAY = Path(__file__).with_name("relay.py")
@@ -156,7 +155,7 @@ def _candidates(
                 installation = installation_in(folder)
                 version = "" if folder.name.startswith(_HIDDEN) else folder.name
                 yield _Found(found, version, installation.env_in(folder) if installation else {})
-    if found := shutil.which(program, path=sysconfig.get_path("scripts")):
+    if found := shutil.which(program, path=own_programs()):
         yield _Found(found, _distribution_version(spec))
     found = shutil.which(program, path=path)
     if found and not _is_empty_proxy(Path(found)):

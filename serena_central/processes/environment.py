@@ -4,6 +4,7 @@ import os
 import re
 import sysconfig
 from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 
 _OF_ONE_PROJECT = frozenset({"VIRTUAL_ENV", "CONDA_PREFIX", "PYTHONPATH", "GOWORK"})
@@ -35,10 +36,16 @@ def allowed(names: re.Pattern[str], environment: Mapping[str, str]) -> dict[str,
     return {name: value for name, value in environment.items() if names.fullmatch(name)}
 
 
+@cache
+def own_programs() -> str:
+    """The folder of what was installed beside this product. 0.1 ms are too long for calls that look there."""
+    return sysconfig.get_path("scripts")
+
+
 def search_path(environment: Mapping[str, str]) -> str:
     """PATH for children: without relative folders, which are other ones in each project, and with the folder of what
     was installed beside this product, such as a Node.js."""
-    folders = [*environment.get("PATH", os.defpath).split(os.pathsep), sysconfig.get_path("scripts")]
+    folders = [*environment.get("PATH", os.defpath).split(os.pathsep), own_programs()]
     return os.pathsep.join(folder for folder in folders if Path(folder).is_absolute())
 
 

@@ -6,9 +6,7 @@ found is published like this server's own installations; so is, once, what each 
 """
 
 import os
-import sysconfig
 from collections.abc import Callable, Iterable, Sequence
-from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -23,6 +21,7 @@ from serena_central.core.periodic import repeat
 from serena_central.core.places import Places
 from serena_central.lsp.catalogue import ServerSpec, catalogue
 from serena_central.lsp.locate import locate, users_folders
+from serena_central.processes.environment import own_programs
 from serena_central.projects.project import Project
 
 LOOK_EVERY_S = 5.0
@@ -147,14 +146,9 @@ def _missed_by(project: Project) -> list[_Missing]:
     return [_Missing(spec, languages.untrusted) for spec in languages.availability.missing()]
 
 
-@cache
-def _scripts() -> str:
-    return sysconfig.get_path("scripts")
-
-
 def _folders(places: Places, missing: Iterable[ServerSpec]) -> list[str]:
     """Where the missing servers could appear."""
-    folders = [*os.environ.get("PATH", os.defpath).split(os.pathsep), _scripts()]
+    folders = [*os.environ.get("PATH", os.defpath).split(os.pathsep), own_programs()]
     for spec in missing:
         folders += [str(places.servers / spec.name), *users_folders(spec)]
         folders += [os.path.dirname(part) for part in spec.launch.command[:1] if part.startswith("/")]  # noqa: PTH120

@@ -4,21 +4,19 @@ A find shows a symbol or two of each of its files: here no others are made, and 
 Compressed, columns take three quarters of what rows do.
 """
 
-import zlib
+import sys
 from array import array
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from functools import cached_property
 from itertools import chain, repeat
-from typing import Literal, TypeVar, overload
+from typing import Literal, TypeVar, cast, overload
 
+import lz4.block
 import msgspec
 
 from serena_central.core.decoding import msgpack_decoder
 from serena_central.symbols.symbol import FileSymbols, Symbol
-
-_LEVEL = 1
-"""zlib's: 40 % of the size for 20 µs a file."""
 
 _TYPES: tuple[Literal["b", "h", "i", "q"], ...] = ("b", "h", "i", "q")
 """Of a column's numbers (`array`): the shortest that holds them."""
@@ -33,6 +31,7 @@ T = TypeVar("T")
 class _Columns(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """The fields of `Symbol`. A column has a value for each symbol, or a single one that all share."""
 
+    size: int
     names: str
     """Each behind a border, a character that no name has; one more ends the last."""
     numbers: tuple[bytes, ...]
@@ -42,6 +41,8 @@ class _Columns(msgspec.Struct, frozen=True, array_like=True, gc=False):
     cut: bool
 
 
+_compress = cast("Callable[[bytes], bytes]", lz4.block.compress)  # pyright: ignore[reportUnknownMemberType]
+_decompress = cast("Callable[[bytes], bytes]", lz4.block.decompress)  # pyright: ignore[reportUnknownMemberType]
 _encoder = msgspec.msgpack.Encoder()
 _decoder = msgpack_decoder(_Columns)
 
@@ -52,9 +53,7 @@ class SymbolColumns(Sequence[Symbol]):
     def __init__(self, columns: _Columns) -> None:
         self._columns = columns
         self._border = columns.names[0]
-        self._size = columns.names.count(self._border) - 1
-        self._numbers: list[Sequence[int]] = []
-        """Once a symbol is made."""
+        self._size = columns.size
         self._made: dict[int, Symbol] = {}
         self._all: tuple[Symbol, ...] | None = None
 
@@ -120,9 +119,8 @@ class SymbolColumns(Sequence[Symbol]):
         return self._size
 
     def _make(self, place: int) -> Symbol:
-        self._numbers = self._numbers or [_read(column) for column in self._columns.numbers]
         kind, container, number, line, column, end_line, end_column, name_line, name_column, flat = [
-            _at(numbers, place) for numbers in self._numbers
+            _number_at(column, place) for column in self._columns.numbers
         ]
         return Symbol(
             self.names[place],
@@ -175,23 +173,20 @@ def compressed(file: FileSymbols) -> bytes:
     names, kinds, containers, overloads, *positions, details, scopes, flats = rows
     own = tuple(_NO_OVERLOAD if overload is None else overload for overload in overloads)
     border = _border("".join(names))
-    return zlib.compress(
-        _encoder.encode(
-            _Columns(
-                names="".join([border + name for name in names]) + border,
-                numbers=tuple(map(_written, (kinds, containers, own, *positions, flats))),
-                details=_shared(details),
-                scopes=_shared(scopes),
-                cut=file.cut,
-            )
-        ),
-        _LEVEL,
+    columns = _Columns(
+        size=len(names),
+        names="".join([border + name for name in names]) + border,
+        numbers=tuple(map(_written, (kinds, containers, own, *positions, flats))),
+        details=_shared(details),
+        scopes=_shared(scopes),
+        cut=file.cut,
     )
+    return _compress(_encoder.encode(columns))
 
 
 def decompressed(blob: bytes) -> ColumnedFile:
     """What `compressed` was made of."""
-    columns = _decoder.decode(zlib.decompress(blob))
+    columns = _decoder.decode(_decompress(blob))
     return ColumnedFile(SymbolColumns(columns), columns.cut)
 
 
@@ -218,6 +213,16 @@ def _written(column: tuple[int, ...]) -> bytes:
 
 def _read(column: bytes) -> Sequence[int]:
     return memoryview(column)[1:].cast(_TYPES[column[0]])
+
+
+def _number_at(column: bytes, place: int) -> int:
+    """As `_read` would say, in half the time."""
+    size = 1 << column[0]
+    at = 1 + place * size if len(column) > 1 + size else 1
+    if size > 1:
+        return int.from_bytes(column[at : at + size], sys.byteorder, signed=True)
+    number = column[at]
+    return number - 256 if number > 127 else number
 
 
 def _at(column: Sequence[T], place: int) -> T:

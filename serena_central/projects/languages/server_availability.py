@@ -4,6 +4,7 @@ pool: where the server for a file runs, and with which settings and environment.
 Orders hold until a file that marks roots, or the Python environment, changes. It starts no server.
 """
 
+import time
 from collections.abc import Callable, Collection, Generator, Iterable
 from contextlib import contextmanager
 from pathlib import Path
@@ -26,6 +27,10 @@ MISSING = "not-installed"
 
 NOT_RUN = "not-trusted"
 """Likewise, where it would execute what a project brings that nobody trusts."""
+
+
+LOOK_AGAIN_S = 1.0
+"""After which it is looked again whether a program is still missing: 0.3 ms for each, longer on a slow disk."""
 
 
 class Installations(Protocol):
@@ -68,6 +73,8 @@ class ServerAvailability:
         self._untrusted = untrusted
         self._installations = installations
         self._identities: dict[str, str] = {}
+        self._failures: dict[str, tuple[float, str | None]] = {}
+        """Server → when it was looked for, and why it wasn't found."""
         self.not_found: dict[str, ServerSpec] = {}
         """Servers that were missing when they were looked for, until `installed` is called for them."""
 
@@ -110,6 +117,7 @@ class ServerAvailability:
     def installed(self, server: str) -> None:
         """A server is there now, or another version of it."""
         self._identities.pop(server, None)
+        self._failures.pop(server, None)
         self.not_found.pop(server, None)
 
     def check(self, spec: ServerSpec) -> None:
@@ -143,13 +151,24 @@ class ServerAvailability:
         """Why it cannot run at this moment, as a sentence; None if it can."""
         if can_run(self.identity_of(spec)):
             return None
-        try:
-            locate(spec, self._root, self._places, untrusted=self._untrusted)
-        except LanguageServerError as error:
-            may_install = MISSING in self.identity_of(spec) and self._may_install(spec)
-            state = self._installations.standing(spec) if self._installations and may_install else None
-            return state or str(error)
-        return None
+        error = self._failure(spec)
+        if error is None:
+            return None
+        may_install = MISSING in self.identity_of(spec) and self._may_install(spec)
+        state = self._installations.standing(spec) if self._installations and may_install else None
+        return state or error
+
+    def _failure(self, spec: ServerSpec) -> str | None:
+        """Why it isn't found, as of a moment ago: each find of a project asks that has files of its languages."""
+        looked, error = self._failures.get(spec.name, (-LOOK_AGAIN_S, None))
+        if time.monotonic() - looked >= LOOK_AGAIN_S:
+            try:
+                locate(spec, self._root, self._places, untrusted=self._untrusted)
+                error = None
+            except LanguageServerError as failure:
+                error = str(failure)
+            self._failures[spec.name] = time.monotonic(), error
+        return error
 
     async def until_installed(self, spec: ServerSpec) -> bool:
         """Waits while a server is being installed; whether there was something to wait for."""
