@@ -7,6 +7,8 @@ import pytest
 
 from serena_central.core.errors import LanguageServerError, ServerNotTrusted
 from serena_central.lsp.catalogue import ServerSpec
+from serena_central.lsp.locate import Launch, locate
+from serena_central.projects.languages import server_availability
 from serena_central.projects.languages.project_languages import ProjectLanguages
 from tests.support.registries import Registered
 
@@ -108,6 +110,30 @@ async def test_what_is_not_run_for_lack_of_trust_is_never_fetched_and_says_so(tm
 
 async def _never() -> None:
     raise AssertionError("no server runs")
+
+
+async def test_a_missing_program_is_looked_for_once_in_a_while_and_found_then(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world = Registered(tmp_path)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    made = languages(world, tmp_path, typescript="deno")
+    said = made.standing("a.ts")
+    looked: list[str] = []
+
+    def noted(spec: ServerSpec, *args: Any, **options: Any) -> Launch:
+        looked.append(spec.name)
+        return locate(spec, *args, **options)
+
+    monkeypatch.setattr(server_availability, "locate", noted)
+    program = tmp_path / "deno"
+    program.write_text("#!/bin/sh\n")
+    program.chmod(0o755)
+    assert [made.standing("a.ts") for _ in range(3)] == [said] * 3
+    assert looked == []
+    monkeypatch.setattr(server_availability, "LOOK_AGAIN_S", 0.0)
+    assert made.standing("a.ts") != said
+    assert looked == ["deno"]
 
 
 async def test_what_configures_a_language_is_its_file_and_holds_no_symbols(tmp_path: Path) -> None:
