@@ -23,6 +23,9 @@ _TYPES: tuple[Literal["b", "h", "i", "q"], ...] = ("b", "h", "i", "q")
 
 _NO_OVERLOAD = -1
 
+_MADE_ALONE = 10
+"""Of so many symbols of a file one may be made by itself: that takes ten times as long as one among all."""
+
 _FIELDS = len(Symbol.__struct_fields__)
 
 T = TypeVar("T")
@@ -48,7 +51,7 @@ _decoder = msgpack_decoder(_Columns)
 
 
 class SymbolColumns(Sequence[Symbol]):
-    """The symbols of a file. One is made when it is asked for, and all when they are gone through."""
+    """The symbols of a file. One is made when it is asked for, and all when many are. Safe in several threads."""
 
     def __init__(self, columns: _Columns) -> None:
         self._columns = columns
@@ -108,8 +111,12 @@ class SymbolColumns(Sequence[Symbol]):
         if self._all is not None or isinstance(index, slice):
             return self._each()[index]
         made = self._made.get(index)
-        if made is None:
-            made = self._made[index] = self._make(range(self._size)[index])
+        if made is not None:
+            return made
+        place = range(self._size)[index]
+        if len(self._made) * _MADE_ALONE > self._size:
+            return self._each()[place]
+        made = self._made[index] = self._make(place)
         return made
 
     def __iter__(self) -> Iterator[Symbol]:

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from serena_central.symbols.columns import compressed, decompressed
+from serena_central.symbols.columns import SymbolColumns, compressed, decompressed
 from serena_central.symbols.symbol import FileSymbols, Symbol
 
 NAMES = st.text(st.sampled_from("ab\0\1/é "), max_size=4) | st.text(st.characters(exclude_categories=["Cs"]))
@@ -52,6 +52,21 @@ def test_a_place_that_a_file_does_not_have_is_an_error() -> None:
     for place in (1, -2):
         with pytest.raises(IndexError):
             file.symbols[place]
+
+
+def test_symbols_asked_for_one_by_one_are_all_made_once_they_are_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    file = FileSymbols(tuple(Symbol(f"x{place}", 5, place - 1, None, *[place] * 6) for place in range(1000)))
+    known, alone, make = decompressed(compressed(file)).symbols, list[int](), SymbolColumns._make
+
+    def noted(self: SymbolColumns, place: int) -> Symbol:
+        alone.append(place)
+        return make(self, place)
+
+    monkeypatch.setattr(SymbolColumns, "_make", noted)
+    assert [known[place] for place in (7, 7, -1)] == [file.symbols[place] for place in (7, 7, -1)]
+    assert alone == [7, 999]
+    assert [known[place] for place in range(1000)] == list(file.symbols)
+    assert len(alone) < 150
 
 
 def test_values_that_all_symbols_share_are_kept_once() -> None:
