@@ -175,7 +175,11 @@ class ColumnedFile(FileSymbols, frozen=True, gc=False):
 
 
 def compressed(file: FileSymbols) -> bytes:
-    """A file's symbols as the index and its cache keep them."""
+    """A file's symbols as the index and its cache keep them.
+
+    Raises:
+        ValueError: for a number of more than 64 bits, a lone surrogate, or names that hold every character there is.
+    """
     rows = zip(*map(msgspec.structs.astuple, file.symbols), strict=True) if file.symbols else repeat((), _FIELDS)
     names, kinds, containers, overloads, *positions, details, scopes, flats = rows
     own = tuple(_NO_OVERLOAD if overload is None else overload for overload in overloads)
@@ -200,7 +204,10 @@ def decompressed(blob: bytes) -> ColumnedFile:
 def _border(names: str) -> str:
     """A character that no name holds: nearly always NUL."""
     held = set(names) if "\0" in names else ()
-    return next(char for char in map(chr, chain(range(0xD800), range(0xE000, 0x110000))) if char not in held)
+    for char in map(chr, chain(range(0xD800), range(0xE000, 0x110000))):
+        if char not in held:
+            return char
+    raise ValueError("names that hold every character")
 
 
 def _shared(column: tuple[T, ...]) -> tuple[T, ...]:
@@ -208,14 +215,11 @@ def _shared(column: tuple[T, ...]) -> tuple[T, ...]:
 
 
 def _written(column: tuple[int, ...]) -> bytes:
-    """Raises:
-    OverflowError: for a number of more than 64 bits.
-    """
     column = _shared(column)
-    for number, kind in enumerate(_TYPES[:-1]):
+    for number, kind in enumerate(_TYPES):
         with suppress(OverflowError):
             return bytes([number]) + array(kind, column).tobytes()
-    return bytes([len(_TYPES) - 1]) + array(_TYPES[-1], column).tobytes()
+    raise ValueError("a number of more than 64 bits")
 
 
 def _read(column: bytes) -> Sequence[int]:

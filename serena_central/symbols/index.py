@@ -334,9 +334,14 @@ class SymbolIndex:
         return self._entries.get(path)
 
     def put(self, path: str, file: FileSymbols, *, stamp: Stamp, indexed_at_ns: int, source: str) -> None:
-        """Takes over what a server said about a file, in place of what was known."""
+        """Takes over what a server said about a file, in place of what was known.
+
+        Raises:
+            ValueError: for what cannot be kept (`compressed`).
+        """
+        entry = Entry(stamp, indexed_at_ns, source, compressed(file), file.cut)
         self.drop(path)
-        self._entries[path] = Entry(stamp, indexed_at_ns, source, compressed(file), file.cut)
+        self._entries[path] = entry
         self._add_names(path, file.lookup_names)
 
     def put_packed(self, path: str, symbols: Packed, *, stamp: Stamp, indexed_at_ns: int, source: str) -> None:

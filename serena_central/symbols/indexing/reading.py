@@ -219,8 +219,13 @@ class FileReader:
             outline = await server.outline(path)
             self._note_answer(group)
             file = await _flat(outline)
-            if not flight.stale:
+            if flight.stale:
+                return
+            try:
                 self._index.put(path, file, stamp=stamp, indexed_at_ns=now, source=source)
+            except ValueError as error:  # costs this file its symbols, not all others theirs
+                states.fail([path], f"its language server reported symbols that cannot be kept: {error}.")
+            else:
                 states.done(path, source)
         except ServerCrashed:
             raise

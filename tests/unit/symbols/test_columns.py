@@ -54,6 +54,13 @@ def test_a_place_that_a_file_does_not_have_is_an_error() -> None:
             file.symbols[place]
 
 
+def test_what_columns_cannot_hold_is_an_error() -> None:
+    characters = "".join(map(chr, [*range(0xD800), *range(0xE000, 0x110000)]))
+    for name, kind in (("a", 1 << 63), ("a", -(1 << 63) - 1), ("\ud800", 5), (characters, 5)):
+        with pytest.raises(ValueError):
+            compressed(FileSymbols((Symbol(name, kind, -1, None, 0, 0, 1, 0, 0, 0),)))
+
+
 def test_symbols_asked_for_one_by_one_are_all_made_once_they_are_many(monkeypatch: pytest.MonkeyPatch) -> None:
     file = FileSymbols(tuple(Symbol(f"x{place}", 5, place - 1, None, *[place] * 6) for place in range(1000)))
     known, alone, make = decompressed(compressed(file)).symbols, list[int](), SymbolColumns._make

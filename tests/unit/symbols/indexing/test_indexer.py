@@ -59,6 +59,8 @@ class Words:
         """Files that another server answers for now."""
         self.hangs: set[str] = set()
         """Files of which the server says nothing."""
+        self.kind: int = SymbolKind.VARIABLE
+        """Of the words, as the server says."""
         self.decided = True
         self.unknowable: set[str] = set()
         """Files that the syntax knows better than their server."""
@@ -140,7 +142,7 @@ class Words:
             raise ServerCrashed("words", -9, "")
         if path in self.broken:
             raise RequestFailed("words", "documentSymbol", -1, "no words today")
-        return Outline([DocumentSymbol(word, SymbolKind.VARIABLE, SPAN, SPAN) for word in text.split()])
+        return Outline([DocumentSymbol(word, self.kind, SPAN, SPAN) for word in text.split()])
 
 
 class WordsServer:
@@ -214,6 +216,19 @@ async def test_when_the_background_has_read_many_files_it_says_so_once(tmp_path:
         await anyio.wait_all_tasks_blocked()
         assert said == [0]
         tasks.cancel_scope.cancel()
+
+
+@pytest.mark.parametrize("kind", [1 << 63, -1 << 63 + 1, 1 << 70])
+async def test_a_file_whose_symbols_cannot_be_kept_fails_alone(tmp_path: Path, kind: int) -> None:
+    (tmp_path / "a.txt").write_text("one")
+    (tmp_path / "b.txt").write_text("two")
+    async with world(tmp_path) as w:
+        w.source.kind = kind
+        (gap,) = await w.indexer.ensure(["a.txt"])
+        assert "cannot be kept" in gap.reason
+        w.source.kind = SymbolKind.VARIABLE
+        assert await w.indexer.ensure(["b.txt"]) == []
+        assert (w.find("one"), w.find("two")) == ([], ["b.txt"])
 
 
 async def test_a_change_is_pending_until_it_is_asked_about_and_a_deletion_is_forgotten(tmp_path: Path) -> None:
