@@ -1,5 +1,6 @@
 """The index answers by name and place, and forgets what it is told to forget."""
 
+import tracemalloc
 from collections import Counter
 from collections.abc import AsyncIterator, Iterable, Iterator
 
@@ -101,6 +102,19 @@ def test_more_symbols_than_stay_decoded_are_all_answered(monkeypatch: pytest.Mon
     index = filled(**{f"f{number}.py": FILE for number in range(10)})
     assert len(found(index, "/Shop")) == 10
     assert len(found(index, "/Shop")) == 10
+
+
+def test_small_files_that_stay_decoded_take_no_more_memory_than_large_ones() -> None:
+    small = flatten([symbol("Shop", 0, 9)])
+    index = filled(**{f"x{number}": small for number in range(12_000)})
+    tracemalloc.start()
+    try:
+        for path in list(index.paths()):
+            assert index.file(path).symbols[0].name == "Shop"
+        kept, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert kept < 12_000_000
 
 
 def test_a_find_in_many_files_pushes_out_none_that_is_asked_for_again(monkeypatch: pytest.MonkeyPatch) -> None:
