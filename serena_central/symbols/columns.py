@@ -1,10 +1,11 @@
 """Symbols of one file as the index and its cache keep them: column by column, and compressed.
 
 A find shows a symbol or two of each of its files: here no others are made, and a name is looked for in one text.
-Compressed, columns take three quarters of what rows do.
+Columns compress better than rows.
 """
 
 import sys
+import zlib
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
@@ -25,6 +26,9 @@ _NO_OVERLOAD = -1
 
 _MADE_ALONE = 10
 """Of so many symbols of a file one may be made by itself: that takes ten times as long as one among all."""
+
+_CHECKSUM_BYTES = 4
+"""At the end of what is kept: a block of LZ4 has none, and what a damaged one is unpacked to looks like symbols."""
 
 _FIELDS = len(Symbol.__struct_fields__)
 
@@ -192,13 +196,23 @@ def compressed(file: FileSymbols) -> bytes:
         scopes=_shared(scopes),
         cut=file.cut,
     )
-    return _compress(_encoder.encode(columns))
+    block = _compress(_encoder.encode(columns))
+    return block + _checksum(block)
 
 
 def decompressed(blob: bytes) -> ColumnedFile:
     """What `compressed` was made of."""
-    columns = _decoder.decode(_decompress(blob))
+    columns = _decoder.decode(_decompress(blob[:-_CHECKSUM_BYTES]))
     return ColumnedFile(SymbolColumns(columns), columns.cut)
+
+
+def is_whole(blob: bytes) -> bool:
+    """Whether these are the very bytes that `compressed` made: 1 µs. Nothing else may be decompressed."""
+    return blob[-_CHECKSUM_BYTES:] == _checksum(blob[:-_CHECKSUM_BYTES])
+
+
+def _checksum(block: bytes) -> bytes:
+    return zlib.crc32(block).to_bytes(_CHECKSUM_BYTES)
 
 
 def _border(names: str) -> str:

@@ -13,6 +13,7 @@ import anyio.to_thread
 from serena_central.core.pacing import paced
 from serena_central.files.stamp import RACY_NS, Stamp
 from serena_central.store.index_cache import CachedFile, IndexCache
+from serena_central.symbols.columns import is_whole
 from serena_central.symbols.index import Entry, SymbolIndex, names_in, packed
 
 
@@ -85,6 +86,7 @@ def _is_true(file: CachedFile, stamp: Stamp) -> bool:
         and file.mtime_ns == stamp.mtime_ns
         and file.size == stamp.size
         and file.inode == stamp.inode
+        and is_whole(file.compressed)
     )
 
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from serena_central.symbols.columns import SymbolColumns, compressed, decompressed
+from serena_central.symbols.columns import SymbolColumns, compressed, decompressed, is_whole
 from serena_central.symbols.symbol import FileSymbols, Symbol
 
 NAMES = st.text(st.sampled_from("ab\0\1/é "), max_size=4) | st.text(st.characters(exclude_categories=["Cs"]))
@@ -52,6 +52,14 @@ def test_a_place_that_a_file_does_not_have_is_an_error() -> None:
     for place in (1, -2):
         with pytest.raises(IndexError):
             file.symbols[place]
+
+
+def test_a_byte_that_is_another_or_missing_is_noticed() -> None:
+    blob = compressed(FileSymbols((Symbol("name", 5, -1, None, 0, 0, 1, 0, 0, 0),)))
+    assert is_whole(blob)
+    for at in range(len(blob)):
+        assert not is_whole(blob[:at] + bytes([blob[at] ^ 1]) + blob[at + 1 :])
+        assert not is_whole(blob[:at])
 
 
 def test_what_columns_cannot_hold_is_an_error() -> None:

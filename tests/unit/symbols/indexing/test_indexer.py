@@ -341,7 +341,7 @@ async def test_a_restart_answers_from_the_cache_what_is_unchanged(tmp_path: Path
     root = tmp_path / "root"
     root.mkdir()
     cache = IndexCache(tmp_path, root)
-    for name in ("same", "changed", "gone", "racy"):
+    for name in ("same", "changed", "gone", "racy", "damaged"):
         (root / f"{name}.txt").write_text(name)
     async with world(root, cache) as w:
         await w.indexer.ensure(list(w.tree.files))
@@ -352,16 +352,23 @@ async def test_a_restart_answers_from_the_cache_what_is_unchanged(tmp_path: Path
         if file.path != "racy.txt"
     ]
     assert cache.save(aged)
+    (damaged,) = [file for file in aged if file.path == "damaged.txt"]
+    at = damaged.compressed.index(b"damaged")
+    assert cache.save([msgspec.structs.replace(damaged, compressed=_with_another_byte(damaged.compressed, at))])
     (root / "changed.txt").write_text("changed since")
     (root / "gone.txt").unlink()
     async with world(root, cache) as w:
         assert list(w.index.paths()) == ["same.txt"]
-        assert sorted(w.indexer.pending_paths()) == ["changed.txt", "racy.txt"]
+        assert sorted(w.indexer.pending_paths()) == ["changed.txt", "damaged.txt", "racy.txt"]
         assert await w.indexer.ensure(["same.txt"]) == []
         assert w.source.asked == []
         await w.indexer.ensure(w.indexer.pending_paths())
         await w.indexer.save()
-    assert sorted(file.path for file in cache.load()) == ["changed.txt", "racy.txt", "same.txt"]
+    assert sorted(file.path for file in cache.load()) == ["changed.txt", "damaged.txt", "racy.txt", "same.txt"]
+
+
+def _with_another_byte(content: bytes, at: int) -> bytes:
+    return content[:at] + bytes([content[at] ^ 1]) + content[at + 1 :]
 
 
 async def test_a_file_that_is_read_on_demand_waits_until_it_is_asked_for(tmp_path: Path) -> None:
