@@ -523,8 +523,8 @@ class SymbolIndex:
         paths.sort(key=lambda path: (not lies_within(path, within), path not in holders, path))
         hits: list[Hit] = []
         for path in paths[:most]:
-            file = self.file(path)
-            hits += [Hit(path, file, place) for place, symbol in enumerate(file.symbols) if symbol.name == name]
+            file = self.decoded(path, self._entries[path])
+            hits += [Hit(path, file, place) for place in file.symbols.named([name])]
         return hits
 
     def holding(self, name: str) -> set[str]:
