@@ -28,9 +28,9 @@ MISSING = "not-installed"
 NOT_RUN = "not-trusted"
 """Likewise, where it would execute what a project brings that nobody trusts."""
 
-
 LOOK_AGAIN_S = 1.0
-"""After which it is looked again whether a program is still missing: 0.3 ms for each, longer on a slow disk."""
+"""How old a note may be that says why a server cannot run. To look for its program takes 0.3 ms, longer on a slow
+disk."""
 
 
 class Installations(Protocol):
@@ -74,7 +74,7 @@ class ServerAvailability:
         self._installations = installations
         self._identities: dict[str, str] = {}
         self._failures: dict[str, tuple[float, str | None]] = {}
-        """Server → when it was looked for, and why it wasn't found."""
+        """Server → when it was looked for, and why it cannot run; None if it can."""
         self.not_found: dict[str, ServerSpec] = {}
         """Servers that were missing when they were looked for, until `installed` is called for them."""
 
@@ -148,7 +148,8 @@ class ServerAvailability:
             raise
 
     def reason_against(self, spec: ServerSpec) -> str | None:
-        """Why it cannot run at this moment, as a sentence; None if it can."""
+        """Why it cannot run, as a sentence for a note; None if it can. Nothing else depends on it: it may be
+        `LOOK_AGAIN_S` old."""
         if can_run(self.identity_of(spec)):
             return None
         error = self._failure(spec)
@@ -159,7 +160,7 @@ class ServerAvailability:
         return state or error
 
     def _failure(self, spec: ServerSpec) -> str | None:
-        """Why it isn't found, as of a moment ago: each find of a project asks that has files of its languages."""
+        """Why it cannot run, at most `LOOK_AGAIN_S` old: each find in a project with files of its languages asks."""
         looked, error = self._failures.get(spec.name, (-LOOK_AGAIN_S, None))
         if time.monotonic() - looked >= LOOK_AGAIN_S:
             try:
