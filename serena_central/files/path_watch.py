@@ -12,7 +12,7 @@ import stat
 import struct
 import sys
 from collections.abc import Callable, Hashable, Iterable
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 
 import anyio
 from anyio.abc import TaskStatus
@@ -74,7 +74,7 @@ class PathWatch:
         self._hear()
         kept = self._kept.get(key)
         if kept is not None and kept.made and not kept.stale:
-            return cast("T", kept.value)
+            return kept.value
         kept = _Kept()
         # Before it is made: a change in between is heard of.
         if not self._follow(key, paths()):
@@ -83,7 +83,7 @@ class PathWatch:
         self._kept[key] = kept
         kept.value = make()
         kept.made = True
-        return cast("T", kept.value)
+        return kept.value
 
     async def run(self, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
         """Holds the queue until it is cancelled; nothing is kept after that."""

@@ -30,6 +30,7 @@ from serena_central.core.event_kinds import (
 )
 from serena_central.core.events import Event, EventBus, Severity
 from serena_central.core.groups import only_cause
+from serena_central.core.paths import kept_path
 from serena_central.core.periodic import follow, repeat
 from serena_central.core.quoting import as_name, quoted
 from serena_central.core.running_time import Steps, running_time
@@ -234,7 +235,7 @@ class ProjectRegistry:
 
     def opened(self, root: str) -> Project | None:
         """The project of this root, if it is open."""
-        opening = self._openings.get(Path(root))
+        opening = self._openings.get(kept_path(root))
         return opening.project if opening else None
 
     # --- opening and closing -------------------------------------------------------------------------------------
@@ -246,6 +247,7 @@ class ProjectRegistry:
             ProjectRefused: its folder is gone.
             SerenaCentralError: its settings can't be used, or its files can't be read.
         """
+        root = kept_path(str(root))  # the object that `opened` asks by is found sooner than one that equals it
         opening = self._openings.get(root)
         before = opening.project if opening else None
         if before is not None:
@@ -259,7 +261,8 @@ class ProjectRegistry:
             opening = self._openings[root] = _Opening()
             # In nobody's context: it outlives the progress and the trace of the call that came first.
             Context().run(self._tasks.start_soon, self._hold, root, opening)
-        await opening.done.wait()
+        if not opening.done.is_set():  # a wait gives others a turn, also when it is over
+            await opening.done.wait()
         if opening.project is None:
             assert opening.error is not None
             raise opening.error

@@ -61,7 +61,7 @@ class ClaudeSettings:
 
     def of(self, root: Path) -> "Effective | None":
         """What counts in a root now; None where no tier has a file. Some microseconds where nothing has changed."""
-        return self._watch.get(("claude", root), lambda: self.locations.files(root), lambda: self._read(root))
+        return self._watch.get(("claude", str(root)), lambda: self.locations.files(root), lambda: self._read(root))
 
     def _read(self, root: Path) -> "Effective | None":
         stamp = self.locations.stamp(root)
@@ -76,12 +76,14 @@ class ClaudeSettings:
 
     def has_servers(self, root: Path) -> bool:
         """Whether any file that counts in a root has an MCP server. Some microseconds, and nothing is imported."""
-        return self._watch.get(("servers?", root), lambda: self._server_files(root), lambda: self._any_server(root))
+        return self._watch.get(
+            ("servers?", str(root)), lambda: self._server_files(root), lambda: self._any_server(root)
+        )
 
     def has_agents(self, root: Path) -> bool:
         """Whether any folder for agents that counts in a root has a file. Some microseconds, and nothing is
         imported."""
-        return self._watch.get(("agents?", root), lambda: self.agent_folders(root), lambda: self._any_agent(root))
+        return self._watch.get(("agents?", str(root)), lambda: self.agent_folders(root), lambda: self._any_agent(root))
 
     def agent_folders(self, root: Path) -> Iterable[str]:
         """Each ends in `/`, as `PathWatch` means all that lies in a folder."""
@@ -94,7 +96,7 @@ class ClaudeSettings:
         """The MCP servers of a root; the same object as long as nothing has changed. `trusted`: a person trusts what
         the repository brings."""
         return self._watch.get(
-            ("servers", root, trusted), lambda: self._server_files(root), lambda: self._read_servers(root, trusted)
+            ("servers", str(root), trusted), lambda: self._server_files(root), lambda: self._read_servers(root, trusted)
         )
 
     def _server_files(self, root: Path) -> Iterable[str]:
@@ -220,7 +222,7 @@ class SuperRepos:
 
     def at(self, root: Path) -> SuperRepo | None:
         """The super-repo whose root this is, as its files are now."""
-        return self._watch.get(("super-repo", root), lambda: _files((root,)), lambda: self._at(root))
+        return self._watch.get(("super-repo", str(root)), lambda: _files((root,)), lambda: self._at(root))
 
     def _at(self, root: Path) -> SuperRepo | None:
         kept = self._current(root)
@@ -273,11 +275,10 @@ class SuperRepos:
 
     def around(self, folder: Path) -> SuperRepo | None:
         """The nearest super-repo that a real folder is, or lies in."""
-        folders = (folder, *folder.parents)
         return self._watch.get(
-            ("super-repo around", folder),
-            lambda: _files(folders),
-            lambda: next((repo for root in folders if (repo := self._at(root)) is not None), None),
+            ("super-repo around", str(folder)),
+            lambda: _files((folder, *folder.parents)),
+            lambda: next((repo for root in (folder, *folder.parents) if (repo := self._at(root)) is not None), None),
         )
 
 
@@ -343,7 +344,7 @@ class RootSettings:
 
     def stamp(self, root: Path) -> Hashable:
         """What differs when `read` may answer otherwise. Costs some microseconds."""
-        files = self.watch.get(("settings", root), lambda: self._files(root), lambda: self._stamp(root))
+        files = self.watch.get(("settings", str(root)), lambda: self._files(root), lambda: self._stamp(root))
         return self._loadings, files
 
     def _policy(self, root: Path) -> Policy:

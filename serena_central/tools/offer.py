@@ -98,7 +98,10 @@ class Offer:
 
     def modes(self, session: Session) -> list[Mode]:
         """The session's own modes, else the default ones; names that nobody defined are left out."""
-        names = session.modes or self._project_settings(session).default_modes
+        return self._modes(session, self._project_settings(session))
+
+    def _modes(self, session: Session, project: SharedSettings) -> list[Mode]:
+        names = session.modes or project.default_modes
         return [mode for name in names if (mode := self.profiles.modes.get(name))]
 
     def super_repo(self, session: Session) -> SuperRepo | None:
@@ -117,7 +120,8 @@ class Offer:
 
     def _profile_listing(self, session: Session) -> list[Tool]:
         """Those that settings, context and modes show, whoever calls: made once for all sessions that have the same."""
-        profile = self.settings, self._project_settings(session), self.context(session), *self.modes(session)
+        project = self._project_settings(session)
+        profile = self.settings, project, self.context(session), *self._modes(session, project)
         in_super_repo = self.super_repo(session) is not None
         # What is listed holds the parts of its profile, so that no other objects can have these ids meanwhile.
         key = (session.shared, in_super_repo, *map(id, profile))

@@ -89,7 +89,7 @@ class Triggers:
     def _due(self, root: Path, occasion: Occasion) -> list[Definition]:
         claude, trusted = self._services.claude, self._services.gating.trusts(root)
         found = self._services.root_settings.watch.get(
-            ("agents", root, trusted),
+            ("agents", str(root), trusted),
             lambda: claude.agent_folders(root),
             lambda: definitions_of(root, claude.locations, trusted=trusted),
         )

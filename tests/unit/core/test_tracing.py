@@ -1,5 +1,6 @@
 """What tracing says where its packages are missing, and that it is nothing while it is off."""
 
+import re
 import sys
 
 import pytest
@@ -19,3 +20,9 @@ def test_a_span_while_tracing_is_off_is_the_same_nothing_every_time() -> None:
     assert tracing.call_span("tool x") is tracing.step_span("scope")
     with tracing.continuing({"traceparent": "00-0-0-01"}), tracing.call_span("tool x") as current:
         assert current is None
+
+
+def test_no_two_calls_have_the_same_id() -> None:
+    ids = [tracing.new_call_id() for _ in range(1000)]
+    assert len(set(ids)) == 1000
+    assert all(re.fullmatch("c-[0-9a-f]{16}", one) for one in ids)
