@@ -1,7 +1,7 @@
 """A transport that writes once what a request writes in one go: uvicorn writes an answer's head and its body by two
 system calls, each of which may wake the client.
 
-What is written is held back until the event loop's next turn, or until it is too much.
+What is written is held back until it is flushed, until the event loop's next turn, or until it is too much.
 """
 
 import asyncio

@@ -264,18 +264,20 @@ class _Bounded(asyncio.Protocol):
     all_connections: ClassVar[Connections]
     connection: Connection
     transport: asyncio.Transport
+    coalescing: CoalescingTransport
+    """The same."""
     app_state: dict[str, Any]
     cycle: Any
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        coalescing = CoalescingTransport(cast("asyncio.Transport", transport))
-        super().connection_made(cast("asyncio.Transport", coalescing))
-        self.connection = Connection(self.all_connections, coalescing)
+        self.coalescing = CoalescingTransport(cast("asyncio.Transport", transport))
+        super().connection_made(cast("asyncio.Transport", self.coalescing))
+        self.connection = Connection(self.all_connections, self.coalescing)
         self.app_state = state_with(self.app_state, self.connection)
 
     def eof_received(self) -> None:
         """Who sends a request and nothing more gets its answer: behind this the connection is closed."""
-        cast("CoalescingTransport", self.transport).flush()
+        self.coalescing.flush()
         super().eof_received()
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -307,6 +309,7 @@ class BoundedH11(_Bounded, H11Protocol):
             self.transport.abort()  # an answer is on its way, or went
 
     def on_response_complete(self) -> None:
+        self.coalescing.flush()  # the client need not wait for the loop's next turn
         super().on_response_complete()
         self.settle()
 
@@ -347,5 +350,6 @@ if HttpToolsProtocol is not None:
                 super().send_400_response(msg)
 
         def on_response_complete(self) -> None:
+            self.coalescing.flush()  # the client need not wait for the loop's next turn
             super().on_response_complete()
             self.settle()

@@ -100,14 +100,16 @@ class _Holding:
 
     def __init__(self, locks: KeyedLocks, names: Iterable[str], until: float) -> None:
         self._locks = locks
-        self._names = names
+        self._names = set(names)
         self._until = until
         self._holder = locks.new_holder()
 
     async def __aenter__(self) -> Holder:
+        if self._holder.add_free(self._names):
+            return self._holder
         await anyio.lowlevel.checkpoint_if_cancelled()
         try:
-            for name in sorted(set(self._names)):
+            for name in sorted(self._names):
                 await self._locks.take(name, self._holder, self._until)
         except BaseException:
             self._locks.leave(self._holder)

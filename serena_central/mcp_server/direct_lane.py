@@ -44,6 +44,7 @@ from serena_central.mcp_server.protocol import (
 from serena_central.mcp_server.request_bodies import Body
 from serena_central.mcp_server.sender import IN_SCOPE, ClientInfo, Sender
 from serena_central.mcp_server.tool_methods import ToolMethods, call_result, result_of_era
+from serena_central.tools.call import Later
 
 ATTENDED_AFTER_S = 0.02
 """From then on the connection is looked after. Most answers are sent before, and spare the task that does it."""
@@ -117,9 +118,26 @@ class DirectReply:
         self._attendants = attendants
         self._attendant: _Attendant | None = None
         self._is_stream = False
+        self._is_over = False
+        self._afterwards: list[Callable[[], None]] = []
+
+    def afterwards(self, function: Callable[[], None]) -> None:
+        """Calls it when the reply has been sent, or nothing is to be sent any more: the client need not wait for it."""
+        if self._is_over:
+            function()
+        else:
+            self._afterwards.append(function)
 
     async def run(self, answering: Answering, status_of: Callable[[Message], int]) -> None:
         """Sends what `answering` makes. What a closed connection means is up to the wire."""
+        try:
+            await self._run(answering, status_of)
+        finally:
+            self._is_over = True
+            for function in self._afterwards:
+                function()
+
+    async def _run(self, answering: Answering, status_of: Callable[[Message], int]) -> None:
         message: Message | None = None
         later = asyncio.get_running_loop().call_later(ATTENDED_AFTER_S, self._begin_to_attend)
         try:
@@ -410,7 +428,7 @@ class DirectLane:
             if request.method != "tools/call" or self._methods.only_reads(request.params.name or ""):
                 exchange.begin(key, reply.scope)
             try:
-                await reply.run(lambda: self._answer(request, caller, scope[IN_SCOPE]), _ok)
+                await reply.run(lambda: self._answer(request, caller, scope[IN_SCOPE], reply.afterwards), _ok)
             finally:
                 exchange.end(key)
                 del conversation.direct[key]
@@ -425,7 +443,7 @@ class DirectLane:
         if caller is None or (caller.can_be_asked and request.params.name in ASKS_PERSON):
             return False
         reply = self._reply(body, send, ModernWire())
-        await reply.run(lambda: self._answer(request, caller, scope[IN_SCOPE]), _status_of)
+        await reply.run(lambda: self._answer(request, caller, scope[IN_SCOPE], reply.afterwards), _status_of)
         return True
 
     async def open(self, conversation: HandshakeConversation, request: Opening, scope: Scope, send: Send) -> bool:
@@ -492,15 +510,17 @@ class DirectLane:
                 self._callers[key] = caller
         return caller
 
-    async def _answer(self, request: PlainRequest, caller: "Caller", sender: Sender) -> Message:
+    async def _answer(self, request: PlainRequest, caller: "Caller", sender: Sender, after_reply: Later) -> Message:
         """The answer as a JSON-RPC message."""
         try:
-            result = await self._result(request, caller, sender)
+            result = await self._result(request, caller, sender, after_reply)
         except Exception as error:  # noqa: BLE001 (the border of a request: error_of logs what is not ours)
             return {"jsonrpc": "2.0", "id": request.id, "error": error_of(error)}
         return {"jsonrpc": "2.0", "id": request.id, "result": self._of_era(request.method, result, caller.version)}
 
-    async def _result(self, request: PlainRequest, caller: "Caller", sender: Sender) -> dict[str, Any]:
+    async def _result(
+        self, request: PlainRequest, caller: "Caller", sender: Sender, after_reply: Later
+    ) -> dict[str, Any]:
         params = request.params
         if request.method == "ping":
             return {}
@@ -510,7 +530,9 @@ class DirectLane:
         name, arguments = params.name or "", params.arguments or {}
         try:
             session = self._methods.identify(sender, caller.client, params.meta)
-            answer = await self._methods.answer(session, sender, name, arguments, request_id=request.id)
+            answer = await self._methods.answer(
+                session, sender, name, arguments, request_id=request.id, after_reply=after_reply
+            )
         except UnknownProject as error:
             question = await _question(sender, caller, error)
             if question is None:

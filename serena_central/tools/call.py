@@ -5,6 +5,7 @@ It knows sessions, projects and tools, but no protocol: failures are errors of c
 person), and each is counted, published and timed. Unknown tool names do not count as calls.
 """
 
+import asyncio
 import difflib
 import time
 from collections.abc import Callable, Hashable, Mapping
@@ -47,6 +48,13 @@ CONTEXT_KEPT = 500
 
 SEPARATOR = "__"
 """In names of upstreams' tools alone."""
+
+Later = Callable[[Callable[[], None]], None]
+"""Calls a function once, at once or soon."""
+
+
+def at_once(function: Callable[[], None]) -> None:
+    function()
 
 
 class ToolCaller:
@@ -124,16 +132,19 @@ class ToolCaller:
         on_progress: Listener | None = None,
         request: str | None = None,
         person: bool = False,
+        after_reply: Later = at_once,
     ) -> Answer:
         """Runs one call to its answer; one that changes something and is sent again gets its first answer. `request`
         is the same when, and only when, the same request is sent again; None where that can't be told. `person`: it
-        was typed or clicked by somebody.
+        was typed or clicked by somebody. `after_reply` is given what counts and records the call when it has ended, to
+        be called once, when the answer has been sent.
 
         Raises:
             SerenaCentralError: anything the caller should know; its text says what to do next.
         """
         tool = self._catalogue.get(name) or await self._services.upstreams.find(session, name) or self._find(name)
-        run = ToolRun(id=new_call_id(), tool=tool.name, session=session, began=anyio.current_time(), person=person)
+        began = asyncio.get_running_loop().time()  # as anyio.current_time(), which asks first whose loop it is
+        run = ToolRun(id=new_call_id(), tool=tool.name, session=session, began=began, person=person)
         reply = ToolReply()
         # What it saw and how it began is in the database before it changes something: else nobody recognises it after a
         # kill. An edit is planned meanwhile.
@@ -145,12 +156,12 @@ class ToolCaller:
             await views.secure(session)
         with secured:
             if on_progress is None:
-                return await self._once_only(tool, run, reply, arguments, _nobody, request)
+                return await self._once_only(tool, run, reply, arguments, _nobody, request, after_reply)
             return await with_heartbeat(
                 run,
                 reply,
                 on_progress,
-                lambda listener: self._once_only(tool, run, reply, arguments, listener, request),
+                lambda listener: self._once_only(tool, run, reply, arguments, listener, request, after_reply),
             )
 
     async def _once_only(
@@ -161,20 +172,27 @@ class ToolCaller:
         arguments: Mapping[str, Any],
         on_progress: Listener,
         request: str | None,
+        after_reply: Later,
     ) -> Answer:
         session = run.session
         if request is None or tool.read_only or session.shared:
-            return await self._call(tool, run, reply, arguments, on_progress)
+            return await self._call(tool, run, reply, arguments, on_progress, after_reply)
         run.repeat = idempotency_key(session.id, request, tool.name, arguments)
         return await self._idempotency.run(
             run.repeat,
-            lambda: self._call(tool, run, reply, arguments, on_progress),
+            lambda: self._call(tool, run, reply, arguments, on_progress, after_reply),
             changed=lambda: reply.edits,
             journaled=tool.journaled,
         )
 
     async def _call(
-        self, tool: Tool, run: ToolRun, reply: ToolReply, arguments: Mapping[str, Any], on_progress: Listener
+        self,
+        tool: Tool,
+        run: ToolRun,
+        reply: ToolReply,
+        arguments: Mapping[str, Any],
+        on_progress: Listener,
+        after_reply: Later,
     ) -> Answer:
         session = run.session
         started = time.perf_counter()
@@ -204,26 +222,39 @@ class ToolCaller:
         finally:
             del session.running[run.id]
             self.on_end()
-            answer = reply.answer
-            if answer is not None and answer.failed:
-                failure = UpstreamCallFailed(tool.name, answer.blocks[0] if answer.blocks else "")  # for the records
             duration_ms = (time.perf_counter() - started) * 1000
-            self._record(run, reply, words, duration_ms, failure)
-            if self.transcript is not None:
-                self.transcript(_recorded(run, reply, arguments, failure, duration_ms))
-            self._keep(
-                detail_row(
-                    run.id,
-                    time.time(),
-                    arguments,
-                    answer=answer,
-                    notes=reply.notes,
-                    failure=failure,
-                    phases=phases,
-                    duration_ms=duration_ms,
-                    roots=[str(project.root) for project in reply.projects],
-                )
+            after_reply(lambda: self._ended(run, reply, arguments, words, phases, duration_ms, failure))
+
+    def _ended(
+        self,
+        run: ToolRun,
+        reply: ToolReply,
+        arguments: Mapping[str, Any],
+        words: str,
+        phases: Phases,
+        duration_ms: float,
+        failure: BaseException | None,
+    ) -> None:
+        """Counts and records a call however it ended. `words`: its semantic context."""
+        answer = reply.answer
+        if answer is not None and answer.failed:
+            failure = UpstreamCallFailed(run.tool, answer.blocks[0] if answer.blocks else "")  # for the records
+        self._record(run, reply, words, duration_ms, failure)
+        if self.transcript is not None:
+            self.transcript(_recorded(run, reply, arguments, failure, duration_ms))
+        self._keep(
+            detail_row(
+                run.id,
+                time.time(),
+                arguments,
+                answer=answer,
+                notes=reply.notes,
+                failure=failure,
+                phases=phases,
+                duration_ms=duration_ms,
+                roots=[str(project.root) for project in reply.projects],
             )
+        )
 
     def _have_agents(self, run: ToolRun, reply: ToolReply) -> bool:
         """Whether agents may have to be used after this call; not after one that a person makes, nor for a user who may

@@ -81,3 +81,15 @@ async def test_too_much_is_not_held_back() -> None:
     assert wire.did == [chunk * 3]
     await asyncio.sleep(0)
     assert wire.did == [chunk * 3]
+
+
+async def test_an_answer_that_is_complete_is_sent_at_once_and_nothing_is_sent_twice() -> None:
+    wire = Wire()
+    transport = coalescing(wire)
+    transport.write(b"head ")
+    transport.write(b"body")
+    transport.flush()
+    assert wire.did == [b"head body"]
+    transport.write(b"next")
+    await asyncio.sleep(0)
+    assert wire.did == [b"head body", b"next"]

@@ -119,3 +119,38 @@ async def test_a_reply_that_nobody_can_look_after_any_more_is_sent() -> None:
     with anyio.fail_after(60):
         await DirectReply(client.receive, client.send, ModernWire(), attendants).run(slow, ok)
     assert b'"result":{}' in client.sent[-1]["body"]
+
+
+async def test_what_is_for_afterwards_is_done_once_when_the_answer_was_sent(attendants: TaskGroup) -> None:
+    client = Client()
+    sent: list[int] = []
+    reply = DirectReply(client.receive, client.send, ModernWire(), attendants)
+
+    async def answer() -> direct_lane.Message:
+        reply.afterwards(lambda: sent.append(len(client.sent)))
+        return ANSWER
+
+    await reply.run(answer, ok)
+    assert client.sent[-1]["body"].endswith(b'"result":{}}')
+    assert sent == [len(client.sent)]
+    reply.afterwards(lambda: sent.append(0))  # of a call that outlives the reply
+    assert sent == [len(client.sent), 0]
+
+
+@pytest.mark.parametrize("fails", ["work", "send"])
+async def test_what_is_for_afterwards_is_done_when_nothing_can_be_sent(attendants: TaskGroup, fails: str) -> None:
+    done: list[bool] = []
+
+    async def send(_message: Message) -> None:
+        raise OSError("the connection is broken")
+
+    async def answer() -> direct_lane.Message:
+        reply.afterwards(lambda: done.append(True))
+        if fails == "work":
+            raise OSError("the disk is broken")
+        return ANSWER
+
+    reply = DirectReply(Client().receive, send, ModernWire(), attendants)
+    with pytest.raises(OSError, match="is broken"):
+        await reply.run(answer, ok)
+    assert done == [True]
