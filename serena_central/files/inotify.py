@@ -176,6 +176,10 @@ class InotifyWatch:
     async def heard(self) -> None:
         await self._news.wait()
 
+    def is_read(self) -> bool:
+        self._inotify.hand_out()
+        return self._unread is not None and not self._unread
+
     def read(self) -> list[Heard] | None:
         self._inotify.hand_out()
         unread, self._unread = self._unread, []

@@ -30,6 +30,10 @@ class Watch(FolderWatch, Protocol):
         Never waits."""
         ...
 
+    def is_read(self) -> bool:
+        """Whether all events before the call have been read. Never waits."""
+        ...
+
     def close(self) -> None:
         """Takes some microseconds per folder; may be called in any thread."""
         ...

@@ -296,13 +296,19 @@ class RecentTexts:
         """Whether a text of the file is remembered, be it the newest or not."""
         return (str(path), encoding) in self._texts
 
-    def read(self, path: Path, *, encoding: str | None = None, opener: Opener = open_file) -> FileText:
-        """As `read_text`, and raises what that raises."""
+    def known(self, path: Path, *, encoding: str | None = None, opener: Opener = open_file) -> FileText | None:
+        """The text of a file that is remembered and has not changed since; None if it has to be read."""
         key = str(path), encoding
         with self._lock:
             known = self._texts.get(key)
-        if known is not None and _stamp_of(key[0], opener) == known.stamp:
+        return known if known is not None and _stamp_of(key[0], opener) == known.stamp else None
+
+    def read(self, path: Path, *, encoding: str | None = None, opener: Opener = open_file) -> FileText:
+        """As `read_text`, and raises what that raises."""
+        known = self.known(path, encoding=encoding, opener=opener)
+        if known is not None:
             return known
+        key = str(path), encoding
         read = read_text(path, encoding=encoding, opener=opener)
         with self._lock:
             is_racy = time.time_ns() - max(read.stamp.mtime_ns, read.stamp.ctime_ns) <= RACY_NS

@@ -104,6 +104,11 @@ class FileTree:
         self._scan: TreeScan | None = None
 
     @property
+    def is_watched(self) -> bool:
+        """Whether changes are heard of, which also means that the root lies on a file system of this machine."""
+        return self._watch is not None
+
+    @property
     def files(self) -> Mapping[str, Stamp]:
         """Every regular file of the root that is not ignored: path → stamp, as of the last `fresh()`. Live: copy it
         before awaiting anything or handing it to a thread."""
@@ -208,12 +213,27 @@ class FileTree:
         with phase("barrier"):
             if not self._scanned.is_set():
                 await self._scanned.wait()
+            if self._is_fresh():
+                return
             wanted = self._scans_begun + 1  # a scan that has begun already may have missed what this call must see
             async with self._turn:
                 if self._watch is not None:
                     await self._catch_up(self._watch)
                 elif self._scans_ended < wanted:
                     await self._rescan()
+
+    def _is_fresh(self) -> bool:
+        """Whether nothing has happened since the last `fresh()`, and nobody is still taking in what has: there is
+        nothing to wait for then, as at most calls."""
+        if self._watch is None or self._scan is None or self._turn.locked():
+            return False
+        return not self._is_outdated(self._scan) and self._watch.is_read()
+
+    def _is_outdated(self, scan: TreeScan) -> bool:
+        """Whether the whole root has to be looked at again."""
+        outer = scan.outer
+        state = self._path_watch.get(("ignore rules", outer.paths), lambda: outer.paths, outer.state)
+        return scan.root_is_another() or state != outer.seen
 
     async def examine(self, paths: Iterable[str]) -> None:
         """Looks at files that have changed although no event said so."""
@@ -230,9 +250,7 @@ class FileTree:
     async def _catch_up(self, watch: Watch) -> None:
         """Applies the watch's events until there are no more."""
         assert self._scan is not None
-        outer = self._scan.outer
-        state = self._path_watch.get(("ignore rules", outer.paths), lambda: outer.paths, outer.state)
-        if self._scan.root_is_another() or state != outer.seen:
+        if self._is_outdated(self._scan):
             await self._rescan()
         for _ in range(MOST_ROUNDS):
             heard = watch.read()

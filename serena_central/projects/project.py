@@ -348,7 +348,10 @@ class Project:
         Raises:
             PathError
         """
-        return await anyio.to_thread.run_sync(self.languages.read, self.root / path)
+        file = self.root / path
+        if self.tree.is_watched and (known := self.languages.known_text(file)) is not None:
+            return known  # on a file system of this machine, where its stamp takes less than a turn of a thread
+        return await anyio.to_thread.run_sync(self.languages.read, file)
 
     async def search(self, paths: Iterable[str], request: SearchRequest) -> SearchResult:
         """Searches root-relative files, as they were at the last `fresh()` or are now.
@@ -364,7 +367,9 @@ class Project:
 
     def _within(self, path: str) -> str | None:
         """Where to search for symbols: a file that can have some, or a folder; None for the whole root."""
-        inside = self.locate(path) if path else ""
+        if not path:
+            return None
+        inside = self.locate(path)
         if (self.root / inside).is_file():
             self._check_indexable(inside)
         return inside or None

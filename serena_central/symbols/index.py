@@ -296,8 +296,8 @@ class _Counts:
         return self._counts[path] if self._first[path] is entry else _UNKNOWN
 
 
-def _places(reading: Reading) -> Places:
-    last, names, is_bare = reading.last.name, reading.names, reading.is_bare
+def _places(reading: Reading, names: Set[str]) -> Places:
+    last, is_bare = reading.last.name, reading.is_bare
 
     def fits(path: str, file: ColumnedFile, place: int) -> bool:
         return (is_bare and "/" not in file.symbols.names[place]) or reading.fits(file.path(place), path)
@@ -439,8 +439,9 @@ class SymbolIndex:
         """Symbols that fit, by path and place. `within` is a file, or a folder's path; None means everywhere."""
         hits = Hits(self)
         for reading in pattern.readings:
-            hits = Hits(self, _places(reading), shortest_name=len(reading.last.name))
-            for _ in self._search(hits, reading, within):
+            names = reading.names
+            hits = Hits(self, _places(reading, names), shortest_name=len(reading.last.name))
+            for _ in self._search(hits, reading, names, within):
                 pass
             if hits:
                 break
@@ -450,18 +451,19 @@ class SymbolIndex:
         """As `find`, with turns for others. What changes meanwhile may be missing."""
         hits = Hits(self)
         for reading in pattern.readings:
-            hits = Hits(self, _places(reading), shortest_name=len(reading.last.name))
-            async for _ in paced(self._search(hits, reading, within)):
+            names = reading.names
+            hits = Hits(self, _places(reading, names), shortest_name=len(reading.last.name))
+            async for _ in paced(self._search(hits, reading, names, within)):
                 pass
             if hits:
                 break
         return hits
 
-    def _search(self, hits: Hits, reading: Reading, within: str | None) -> Iterator[None]:
-        """Adds what fits, in steps."""
+    def _search(self, hits: Hits, reading: Reading, names: Set[str], within: str | None) -> Iterator[None]:
+        """Adds what fits, in steps. `names` are the reading's."""
         counts = _Counts(self._entries)
         if not reading.substring:
-            steps = self._counts_of(reading.names, within)
+            steps = self._counts_of(names, within)
         elif within is not None and within in self._entries:
             steps = iter([[(within, _UNKNOWN)]])
         else:

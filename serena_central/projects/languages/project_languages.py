@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from serena_central.core.errors import LanguageServerError, ServerNotInstalled
-from serena_central.core.nofollow import open_file, open_following
+from serena_central.core.nofollow import Opener, open_file, open_following
 from serena_central.core.places import Places
 from serena_central.core.text import Text
 from serena_central.files.boundary import OPEN, Access
@@ -192,14 +192,28 @@ class ProjectLanguages:
         Raises:
             PathError
         """
+        self._check_reading(path)
+        return self._read_any(path)
+
+    def known_text(self, path: Path) -> FileText | None:
+        """What `read` returns, if it is remembered and the file has not changed since.
+
+        Raises:
+            PathRefused: a rule closes the file.
+        """
+        self._check_reading(path)
+        return self._texts.known(path, encoding=self.encoding, opener=self._opener(path))
+
+    def _check_reading(self, path: Path) -> None:
         if str(path).startswith(self._below):
             self._access.check_reading(str(path)[len(self._below) :])
-        return self._read_any(path)
+
+    def _opener(self, path: Path) -> Opener:
+        return open_file if str(path).startswith(self._below) else open_following
 
     def _read_any(self, path: Path) -> FileText:
         """Also what rules close: to count columns of places in it, which are not shown."""
-        opener = open_file if str(path).startswith(self._below) else open_following
-        return self._texts.read(path, encoding=self.encoding, opener=opener)
+        return self._texts.read(path, encoding=self.encoding, opener=self._opener(path))
 
     def holding_texts(self) -> AbstractContextManager[None]:
         """While the block runs, more of the files that are read are remembered: for an answer that meets each of many

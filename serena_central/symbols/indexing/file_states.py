@@ -362,7 +362,10 @@ class FileStates:
     def _not_known(self, paths: Iterable[str]) -> list[Incompleteness]:
         standing: dict[Hashable, str] = {}
         asked = list(paths)
-        reasons = Counter(self._reason(path, standing) for path in asked if path in self.pending)
+        pending = [path for path in asked if path in self.pending]
+        if not pending:
+            return []
+        reasons = Counter(self._reason(path, standing) for path in pending)
         unread = reasons.pop(NOT_READ_YET, 0)
         others = [Incompleteness(reason, files) for reason, files in reasons.items()]
         return [*others, *not_read_yet(unread, len(asked))]

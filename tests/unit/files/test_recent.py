@@ -43,6 +43,19 @@ def test_a_change_is_seen_by_the_next_reading(tmp_path: Path) -> None:
         texts.read(file)
 
 
+def test_a_text_is_known_only_while_its_file_is_the_one_that_was_read(tmp_path: Path) -> None:
+    texts, file = RecentTexts(), written(tmp_path / "a.py", "one")
+    assert texts.known(file) is None
+    read = texts.read(file)
+    assert texts.known(file) is read
+    assert texts.known(file, encoding="latin-1") is None
+    written(file, "two", seconds_ago=5)
+    assert texts.known(file) is None
+    texts.read(file)
+    file.unlink()
+    assert texts.known(file) is None
+
+
 def test_what_changed_lately_is_read_each_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(text, "RACY_NS", 3600 * 10**9)
     texts, file = RecentTexts(), tmp_path / "a.py"
