@@ -290,8 +290,8 @@ class _Bounded(asyncio.Protocol):
         self.settle()
 
     def send_answer(self) -> None:
-        """Sends an answer that is complete, sooner than in the loop's next turn. Where other requests are being answered
-        they come first: each answer that is sent has its client take a CPU."""
+        """Sends an answer that is complete, sooner than in the loop's next turn. Where other requests are being
+        answered they come first: each answer that is sent has its client take a CPU."""
         if len(self.tasks) <= 1:
             self.coalescing.flush()
 

@@ -44,7 +44,7 @@ from serena_central.mcp_server.protocol import (
 from serena_central.mcp_server.request_bodies import Body
 from serena_central.mcp_server.sender import IN_SCOPE, ClientInfo, Sender
 from serena_central.mcp_server.tool_methods import ToolMethods, call_result, result_of_era
-from serena_central.tools.call import Later
+from serena_central.tools.call import Waiting
 
 ATTENDED_AFTER_S = 0.02
 """From then on the connection is looked after. Most answers are sent before, and spare the task that does it."""
@@ -428,7 +428,7 @@ class DirectLane:
             if request.method != "tools/call" or self._methods.only_reads(request.params.name or ""):
                 exchange.begin(key, reply.scope)
             try:
-                await reply.run(lambda: self._answer(request, caller, scope[IN_SCOPE], reply.afterwards), _ok)
+                await reply.run(lambda: self._answer(request, caller, scope[IN_SCOPE], reply), _ok)
             finally:
                 exchange.end(key)
                 del conversation.direct[key]
@@ -443,7 +443,7 @@ class DirectLane:
         if caller is None or (caller.can_be_asked and request.params.name in ASKS_PERSON):
             return False
         reply = self._reply(body, send, ModernWire())
-        await reply.run(lambda: self._answer(request, caller, scope[IN_SCOPE], reply.afterwards), _status_of)
+        await reply.run(lambda: self._answer(request, caller, scope[IN_SCOPE], reply), _status_of)
         return True
 
     async def open(self, conversation: HandshakeConversation, request: Opening, scope: Scope, send: Send) -> bool:
@@ -510,16 +510,16 @@ class DirectLane:
                 self._callers[key] = caller
         return caller
 
-    async def _answer(self, request: PlainRequest, caller: "Caller", sender: Sender, after_reply: Later) -> Message:
+    async def _answer(self, request: PlainRequest, caller: "Caller", sender: Sender, waiting: Waiting) -> Message:
         """The answer as a JSON-RPC message."""
         try:
-            result = await self._result(request, caller, sender, after_reply)
+            result = await self._result(request, caller, sender, waiting)
         except Exception as error:  # noqa: BLE001 (the border of a request: error_of logs what is not ours)
             return {"jsonrpc": "2.0", "id": request.id, "error": error_of(error)}
         return {"jsonrpc": "2.0", "id": request.id, "result": self._of_era(request.method, result, caller.version)}
 
     async def _result(
-        self, request: PlainRequest, caller: "Caller", sender: Sender, after_reply: Later
+        self, request: PlainRequest, caller: "Caller", sender: Sender, waiting: Waiting
     ) -> dict[str, Any]:
         params = request.params
         if request.method == "ping":
@@ -531,7 +531,7 @@ class DirectLane:
         try:
             session = self._methods.identify(sender, caller.client, params.meta)
             answer = await self._methods.answer(
-                session, sender, name, arguments, request_id=request.id, after_reply=after_reply
+                session, sender, name, arguments, request_id=request.id, waiting=waiting
             )
         except UnknownProject as error:
             question = await _question(sender, caller, error)

@@ -25,7 +25,7 @@ from serena_central.mcp_server.upstream_news import UpstreamNews
 from serena_central.sessions.manager import SessionManager
 from serena_central.sessions.session import Session
 from serena_central.tools.answer import Answer
-from serena_central.tools.call import Later, ToolCaller, at_once
+from serena_central.tools.call import ToolCaller, Waiting
 from serena_central.tools.catalogue import Tool
 from serena_central.tools.upstream_tool import UpstreamTool
 
@@ -109,10 +109,10 @@ class ToolMethods:
         *,
         request_id: str | int | None,
         on_progress: Listener | None = None,
-        after_reply: Later = at_once,
+        waiting: Waiting | None = None,
     ) -> Answer:
         """The answer of one call. A client whose list of tools changes by it, or has changed since, is told.
-        `after_reply` as in `ToolCaller.call`.
+        `waiting` as in `ToolCaller.call`.
 
         Raises:
             SerenaCentralError: the call failed.
@@ -121,7 +121,7 @@ class ToolMethods:
         before = session.modes, session.active_project
         request = request_of(sender, request_id)
         answer = await self._caller.call(
-            session, name, arguments, on_progress=on_progress, request=request, after_reply=after_reply
+            session, name, arguments, on_progress=on_progress, request=request, waiting=waiting
         )
         if before != (session.modes, session.active_project):
             await self._tools_changed(session, sender)

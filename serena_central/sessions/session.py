@@ -261,8 +261,10 @@ class RunningCall:
     cancelled_because: str | None = None
 
     def cancel(self, reason: str) -> None:
-        self.cancelled_because = reason
-        self.scope.cancel()
+        """A call that its client has cancelled gets no answer any more, and so no reason."""
+        if not self.scope.cancel_called:
+            self.cancelled_because = reason
+            self.scope.cancel()
 
 
 class Session:

@@ -27,7 +27,7 @@ from serena_central.mcp_server.transports import HandshakeTransports
 from serena_central.sessions.manager import SessionManager
 from serena_central.sessions.session import Session
 from serena_central.tools.answer import Answer
-from serena_central.tools.call import Later, ToolCaller, at_once
+from serena_central.tools.call import ToolCaller, Waiting
 from serena_central.tools.catalogue import Tool
 from serena_central.tools.families import CATALOGUE
 
@@ -148,7 +148,7 @@ class _ScriptedTools(ToolCaller):
         on_progress: Listener | None = None,
         request: str | None = None,
         person: bool = False,
-        after_reply: Later = at_once,
+        waiting: Waiting | None = None,
     ) -> Answer:
         tool = self._find(name)
         tool.parse(arguments)

@@ -10,7 +10,8 @@ import difflib
 import time
 from collections.abc import Callable, Hashable, Mapping
 from contextlib import nullcontext
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import TYPE_CHECKING, Any, Protocol
 
 import anyio
 
@@ -49,12 +50,20 @@ CONTEXT_KEPT = 500
 SEPARATOR = "__"
 """In names of upstreams' tools alone."""
 
-Later = Callable[[Callable[[], None]], None]
-"""Calls a function once, at once or soon."""
+_NOTHING = nullcontext()
 
 
-def at_once(function: Callable[[], None]) -> None:
-    function()
+class Waiting(Protocol):
+    """A reply that waits for the answer to a call."""
+
+    @property
+    def scope(self) -> anyio.CancelScope:
+        """Around the call, which needs none of its own then. Cancelled by who ends the request without an answer."""
+        ...
+
+    def afterwards(self, function: Callable[[], None]) -> None:
+        """Calls it once, when the reply has been sent or none can be."""
+        ...
 
 
 class ToolCaller:
@@ -132,12 +141,12 @@ class ToolCaller:
         on_progress: Listener | None = None,
         request: str | None = None,
         person: bool = False,
-        after_reply: Later = at_once,
+        waiting: Waiting | None = None,
     ) -> Answer:
         """Runs one call to its answer; one that changes something and is sent again gets its first answer. `request`
         is the same when, and only when, the same request is sent again; None where that can't be told. `person`: it
-        was typed or clicked by somebody. `after_reply` is given what counts and records the call when it has ended, to
-        be called once, when the answer has been sent.
+        was typed or clicked by somebody. `waiting`: the call is counted and recorded when its reply has been sent; else
+        before this returns.
 
         Raises:
             SerenaCentralError: anything the caller should know; its text says what to do next.
@@ -148,7 +157,7 @@ class ToolCaller:
         reply = ToolReply()
         # What it saw and how it began is in the database before it changes something: else nobody recognises it after a
         # kill. An edit is planned meanwhile.
-        views, secured = self._services.views, nullcontext()
+        views, secured = self._services.views, _NOTHING
         if tool.journaled and self._host.writes_here:
             views.secure_soon(session)
             secured = writing_after(lambda: views.secure(session))
@@ -156,12 +165,12 @@ class ToolCaller:
             await views.secure(session)
         with secured:
             if on_progress is None:
-                return await self._once_only(tool, run, reply, arguments, _nobody, request, after_reply)
+                return await self._once_only(tool, run, reply, arguments, _nobody, request, waiting)
             return await with_heartbeat(
                 run,
                 reply,
                 on_progress,
-                lambda listener: self._once_only(tool, run, reply, arguments, listener, request, after_reply),
+                lambda listener: self._once_only(tool, run, reply, arguments, listener, request, waiting),
             )
 
     async def _once_only(
@@ -172,15 +181,15 @@ class ToolCaller:
         arguments: Mapping[str, Any],
         on_progress: Listener,
         request: str | None,
-        after_reply: Later,
+        waiting: Waiting | None,
     ) -> Answer:
         session = run.session
         if request is None or tool.read_only or session.shared:
-            return await self._call(tool, run, reply, arguments, on_progress, after_reply)
+            return await self._call(tool, run, reply, arguments, on_progress, waiting)
         run.repeat = idempotency_key(session.id, request, tool.name, arguments)
         return await self._idempotency.run(
             run.repeat,
-            lambda: self._call(tool, run, reply, arguments, on_progress, after_reply),
+            lambda: self._call(tool, run, reply, arguments, on_progress, waiting),
             changed=lambda: reply.edits,
             journaled=tool.journaled,
         )
@@ -192,7 +201,7 @@ class ToolCaller:
         reply: ToolReply,
         arguments: Mapping[str, Any],
         on_progress: Listener,
-        after_reply: Later,
+        waiting: Waiting | None,
     ) -> Answer:
         session = run.session
         started = time.perf_counter()
@@ -200,7 +209,8 @@ class ToolCaller:
         words = ""
         self._services.sessions.check_alive(session)
         self._services.gating.check_halted(session)
-        running = RunningCall(run.id, tool.name, time.time(), anyio.CancelScope(), main_argument(arguments))
+        scope = anyio.CancelScope() if waiting is None else waiting.scope
+        running = RunningCall(run.id, tool.name, time.time(), scope, main_argument(arguments))
         session.running[run.id] = running
         phases = Phases(f"{tool.name}, call {run.id} of session {session.id}")
         try:
@@ -208,7 +218,8 @@ class ToolCaller:
             run.arguments = tool.parse(arguments)
             words = run.arguments["semantic_context"] or ""
             span = tracing.call_span(f"tool {tool.name}")
-            with running.scope, reporting_to(on_progress), measuring(phases), span:
+            inner = scope if waiting is None else _NOTHING
+            with inner, reporting_to(on_progress), measuring(phases), span:
                 answer = await self._host.run(tool, run, reply)
                 if reply.projects and self._have_agents(run, reply):
                     answer = reply.answer = await self._triggers_of().after(tool, run, reply, answer)
@@ -218,12 +229,19 @@ class ToolCaller:
             raise
         except BaseException as error:
             failure = error
+            if isinstance(error, anyio.get_cancelled_exc_class()) and running.cancelled_because is not None:
+                failure = CallCancelled(running.cancelled_because)
+                raise failure from error  # nothing waits from here to the end of the scope
             raise
         finally:
             del session.running[run.id]
             self.on_end()
             duration_ms = (time.perf_counter() - started) * 1000
-            after_reply(lambda: self._ended(run, reply, arguments, words, phases, duration_ms, failure))
+            ended = partial(self._ended, run, reply, arguments, words, phases, duration_ms, failure)
+            if waiting is None:
+                ended()
+            else:
+                waiting.afterwards(ended)
 
     def _ended(
         self,

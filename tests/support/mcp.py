@@ -21,7 +21,7 @@ from serena_central.core.progress import Listener
 from serena_central.sessions.session import RunningCall, Session
 from serena_central.testing.server import Era
 from serena_central.tools.answer import Answer
-from serena_central.tools.call import Later, ToolCaller, at_once
+from serena_central.tools.call import ToolCaller, Waiting
 from serena_central.tools.catalogue import Catalogue, Tool, tool, tool_of
 
 MODERN = "2026-07-28"
@@ -79,7 +79,7 @@ class ScriptedTools(ToolCaller):
         on_progress: Listener | None = None,
         request: str | None = None,
         person: bool = False,
-        after_reply: Later = at_once,
+        waiting: Waiting | None = None,
     ) -> Answer:
         running = RunningCall(f"c-{len(session.running)}-{name}", name, 0.0, anyio.CancelScope())
         session.running[running.id] = running

@@ -2,12 +2,14 @@
 
 import json
 import sys
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import anyio
+import anyio.lowlevel
 import pytest
 
 from serena_central.app import Application
@@ -22,6 +24,7 @@ from serena_central.core.errors import (
 )
 from serena_central.projects.project import Project
 from serena_central.projects.registry import KnownProject
+from serena_central.sessions.session import Session
 from serena_central.tools.catalogue import Catalogue, tool, tools_in
 from serena_central.tools.context import ToolCall
 from tests.support.central import running_parts, session_of
@@ -178,6 +181,71 @@ async def test_a_person_who_kills_the_session_ends_its_calls(tmp_path: Path) -> 
         assert endings(central) == [("wait", "cancelled")]
         with pytest.raises(SessionTerminated):
             await central.caller.call(session, "tell", {})
+
+
+class Reply:
+    """A reply that waits for its call, and notes what is for afterwards."""
+
+    def __init__(self) -> None:
+        self.scope = anyio.CancelScope()
+        self.later: list[Callable[[], None]] = []
+        self.answered: str | None = None
+
+    def afterwards(self, function: Callable[[], None]) -> None:
+        self.later.append(function)
+
+    async def wait_for(self, central: Application, session: Session, tool: str, **arguments: Any) -> None:
+        with self.scope:
+            try:
+                answer = await central.caller.call(session, tool, arguments, waiting=self)
+            except CallCancelled as error:
+                self.answered = str(error)
+            else:
+                self.answered = answer.blocks[0]
+
+
+async def test_a_call_whose_reply_waits_for_it_is_counted_and_recorded_afterwards(tmp_path: Path) -> None:
+    async with central_in(tmp_path) as central:
+        session, reply = session_of(central), Reply()
+        await reply.wait_for(central, session, "tell", project=project(tmp_path, "app"))
+        assert reply.answered == "app"
+        assert session.running == {}
+        assert (session.calls, endings(central)) == (0, [])
+        (record,) = reply.later
+        record()
+        assert (session.calls, endings(central)) == (1, [("tell", "ok")])
+
+
+async def test_a_person_who_cancels_a_call_has_its_reply_say_so_and_its_task_goes_on(tmp_path: Path) -> None:
+    async with central_in(tmp_path) as central:
+        session, reply = session_of(central), Reply()
+
+        async def calling() -> None:
+            await reply.wait_for(central, session, "wait")
+            await anyio.lowlevel.checkpoint()  # nothing of the cancellation is left
+            for record in reply.later:
+                record()
+
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(calling)
+            await began.wait()
+            for running in session.running.values():
+                running.cancel("Ada has no time.")
+        assert reply.answered == "Ada has no time."
+        assert endings(central) == [("wait", "cancelled")]
+
+
+async def test_a_client_that_cancels_a_call_gets_no_reply_whoever_cancels_it_then(tmp_path: Path) -> None:
+    async with central_in(tmp_path) as central:
+        session, reply = session_of(central), Reply()
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(partial(reply.wait_for, central, session, "wait"))
+            await began.wait()
+            reply.scope.cancel()
+            for running in session.running.values():
+                running.cancel("Ada has no time.")
+        assert reply.answered is None
+        assert len(reply.later) == 1
 
 
 async def test_one_projects_trouble_spoils_no_others_answer(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
