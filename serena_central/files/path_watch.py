@@ -8,6 +8,7 @@ where a watch does not hear everything (other machines' file systems, hard links
 
 import logging
 import os
+import select
 import stat
 import struct
 import sys
@@ -62,6 +63,8 @@ class PathWatch:
         self._watches = watches
         self._queue: Any = None  # inotify_simple has no types of its own
         self._descriptor = -1
+        self._poll: Callable[[int], list[tuple[int, int]]] = lambda _timeout: []
+        """Tells of events in the queue; called with the milliseconds to wait for one."""
         self._kept: Lru[Hashable, _Kept] = Lru(MOST_KEPT)
         self._interested: dict[int, dict[str, set[Hashable]]] = {}
         """The kernel's number of a folder → name in it, or any → keys of values."""
@@ -101,7 +104,7 @@ class PathWatch:
 
     def _hear(self) -> None:
         """Reads the queue until it is empty."""
-        if self._descriptor < 0:
+        if self._descriptor < 0 or not self._poll(0):  # a third of the time of a read that finds nothing
             return
         try:
             events = os.read(self._descriptor, READ_BYTES)
@@ -161,6 +164,10 @@ class PathWatch:
 
             self._queue = INotify(nonblocking=True)
             self._descriptor = self._queue.fileno()
+            if sys.platform == "linux":
+                poll = select.poll()
+                poll.register(self._descriptor, select.POLLIN)
+                self._poll = poll.poll
 
     def _add(self, folder: str, name: str, key: Hashable, *, last: bool) -> None:
         """Hears of a name in a folder: that it comes or goes and, if it is a path's `last` one, that it changes."""

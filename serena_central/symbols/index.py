@@ -276,10 +276,11 @@ class _Counts:
     def add(self, counts: Iterable[tuple[str, int]]) -> None:
         """Adds what is known of one name at one moment, once for each path."""
         known, first, entry = self._counts, self._first, self._entries.get
-        if not known:  # of a name that thousands of files have
+        if not known:  # of a name that thousands of files have, or none
             known.update(counts)
-            first.update((path, entry(path)) for path in known)
-            known.update([(path, _UNKNOWN) for path, count in known.items() if count >= MANY])
+            if known:
+                first.update((path, entry(path)) for path in known)
+                known.update([(path, _UNKNOWN) for path, count in known.items() if count >= MANY])
             return
         for path, count in counts:
             before = known.get(path)

@@ -140,7 +140,10 @@ class FileSymbols(msgspec.Struct, frozen=True, gc=False):
         """The place of the symbol with exactly this name path."""
         last = name_path.rpartition("/")[2]
         for place, symbol in enumerate(self.symbols):
-            if last.startswith(symbol.name.rpartition("/")[2]) and self.name_path(place) == name_path:
+            name = symbol.name
+            if "/" in name:
+                name = name.rpartition("/")[2]
+            if last.startswith(name) and self.name_path(place) == name_path:
                 return place
         return None
 
