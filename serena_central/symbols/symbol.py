@@ -346,7 +346,7 @@ def body_hashes(text: Text, file: FileSymbols, places: Iterable[int] | None = No
 def below(file: FileSymbols, place: int) -> list[int]:
     """A symbol and all that it contains."""
     inside = {place}
-    for number in range(place + 1, len(file.symbols)):  # a container stands before what it holds
-        if file.symbols[number].container in inside:
+    for number, symbol in enumerate(file.symbols):  # a container stands before what it holds
+        if symbol.container in inside:
             inside.add(number)
     return sorted(inside)

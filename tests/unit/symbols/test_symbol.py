@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from serena_central.core.text import Position, Range
 from serena_central.lsp.answers import DocumentSymbol, SymbolKind
-from serena_central.symbols.symbol import FileSymbols, Symbol, flatten
+from serena_central.symbols.symbol import FileSymbols, Symbol, below, flatten
 
 
 def symbol(name: str, container: int, start: tuple[int, int], end: tuple[int, int]) -> Symbol:
@@ -138,3 +138,15 @@ def test_a_name_path_has_overloads_and_containers_of_other_files() -> None:
     assert file.name_paths == paths
     assert paths == ["shop/Cart/run[1]", "shop/Cart/run[1]/a/b", "shop/Cart/run[1]/a/b/inner[0]"]
     assert paths == ["/".join(map(str, file.path(place))) for place in range(3)]
+
+
+@given(st.lists(st.integers(0, 30), max_size=12), st.data())
+def test_what_a_symbol_contains_has_it_for_a_container_however_deep(drawn: list[int], data: st.DataObject) -> None:
+    containers = [number % (place + 2) - 1 for place, number in enumerate(drawn)]  # each before what it holds
+    file = FileSymbols(tuple(symbol("s", container, (0, 0), (0, 0)) for container in (-1, *containers)))
+
+    def lies_in(place: int, outer: int) -> bool:
+        return place == outer or (place >= 0 and lies_in(file.symbols[place].container, outer))
+
+    chosen = data.draw(st.integers(0, len(containers)))
+    assert below(file, chosen) == [place for place in range(len(file.symbols)) if lies_in(place, chosen)]
