@@ -28,8 +28,14 @@ MOST_UNAUTHENTICATED = 512
 DESCRIPTORS_SHARE = 4
 """Unauthenticated connections take at most this fraction (1/n) of the descriptors."""
 
-HELD_UP_S = 3.0
-"""After a gap this long, in seconds, this process was stopped or got no CPU time."""
+CHECK_S = 1.0
+"""Between two looks at deadlines, as long as there are unauthenticated connections …"""
+
+IDLE_CHECK_S = 5.0
+"""… and else: an authenticated connection has deadlines of half a minute, and seldom."""
+
+HELD_UP_S = 2.0
+"""A look that comes so much too late shows that this process was stopped or got no CPU time."""
 
 _STATE_KEY = "serena_central.connection"
 
@@ -90,7 +96,10 @@ class Connections:
         self.most_unauthenticated = int(min(MOST_UNAUTHENTICATED, descriptors / DESCRIPTORS_SHARE))
         self.closed_for_room = 0
         """How many were closed because there were too many."""
-        self._looked_at = clock()
+        self._due_at = clock()
+        """When it has to be looked at deadlines again."""
+        self.on_due: Callable[[], None] = _ignore
+        """Called when that is earlier than `close_late` said."""
         self._all: dict[Connection, None] = {}
         self._unauthenticated: dict[Connection, None] = {}
         """The oldest first."""
@@ -104,6 +113,10 @@ class Connections:
             oldest.abort()
         self._all[connection] = None
         self._unauthenticated[connection] = None
+        due_at = self.clock() + CHECK_S
+        if due_at < self._due_at:
+            self._due_at = due_at
+            self.on_due()
 
     def authenticate(self, connection: "Connection") -> None:
         self._unauthenticated.pop(connection, None)
@@ -112,15 +125,16 @@ class Connections:
         self._all.pop(connection, None)
         self._unauthenticated.pop(connection, None)
 
-    def close_late(self) -> None:
-        """Closes what has missed its deadline; to be called about once a second."""
+    def close_late(self) -> float:
+        """Closes what has missed its deadline; returns after how many seconds it is to be called again."""
         now = self.clock()
-        held_up = now - self._looked_at > HELD_UP_S
-        self._looked_at = now
-        if held_up:
-            return  # what came meanwhile has not been read yet
-        for connection in [one for one in self._all if one.deadline <= now]:
-            connection.abort()
+        was_held_up = now - self._due_at > HELD_UP_S
+        if not was_held_up:  # else what came meanwhile has not been read yet
+            for connection in [one for one in self._all if one.deadline <= now]:
+                connection.abort()
+        after_s = CHECK_S if self._unauthenticated else IDLE_CHECK_S
+        self._due_at = now + after_s
+        return after_s
 
     def count(self) -> dict[str, int]:
         """How many there are, for statistics."""
@@ -130,6 +144,10 @@ class Connections:
             "unauthenticated": len(self._all) - authenticated,
             "closed_for_room": self.closed_for_room,
         }
+
+
+def _ignore() -> None:
+    pass
 
 
 class Connection:

@@ -1,9 +1,13 @@
 """Runs the server in uvicorn: protocols, timeouts and an orderly stop."""
 
+import asyncio
 import socket
+import time
+from email.utils import formatdate
 
 import anyio
 import uvicorn
+from uvicorn.server import ServerState
 
 from serena_central.access.connections import HEAD_BYTES, bounded_protocol
 from serena_central.app.application import Application
@@ -12,14 +16,30 @@ from serena_central.core.periodic import aligned
 KEEP_ALIVE_S = 120
 """Longer than the usual pause of an agent between two calls, so that it can reuse its connection."""
 
-TICK_S = 0.5
-"""Between two looks at whether to stop. With uvicorn's 0.1 s they are half of what an idle server does."""
-
-TICKS_PER_S = 10
-"""As uvicorn counts, for which a second is ten ticks of its main loop."""
-
 STOP_S = 5.0
 """After this long what still runs is cut off."""
+
+
+class _DatedState(ServerState):
+    """uvicorn's, whose headers have the date of the moment: uvicorn writes it once a second, asked or not."""
+
+    def __init__(self) -> None:
+        self._dated_s = -1
+        self._dated: list[tuple[bytes, bytes]] = []
+        super().__init__()
+
+    @property
+    def default_headers(self) -> list[tuple[bytes, bytes]]:  # pyright: ignore[reportIncompatibleVariableOverride]
+        now_s = int(time.time())
+        if now_s != self._dated_s:
+            self._dated_s, self._dated = now_s, [(b"date", formatdate(now_s, usegmt=True).encode())]
+        return self._dated
+
+    @default_headers.setter
+    def default_headers(  # pyright: ignore[reportIncompatibleVariableOverride]
+        self, _value: list[tuple[bytes, bytes]]
+    ) -> None:
+        """uvicorn's own are those of above."""
 
 
 class CentralServer(uvicorn.Server):
@@ -27,6 +47,10 @@ class CentralServer(uvicorn.Server):
 
     def __init__(self, application: Application) -> None:
         self._application = application
+        self._loop: asyncio.AbstractEventLoop | None = None
+        """Of `main_loop`, once it runs."""
+        self._woken = asyncio.Event()
+        self._should_exit = False
         super().__init__(
             uvicorn.Config(
                 application.app,
@@ -43,18 +67,33 @@ class CentralServer(uvicorn.Server):
                 timeout_graceful_shutdown=int(STOP_S),
             )
         )
+        self.server_state = _DatedState()
+
+    @property
+    def should_exit(self) -> bool:
+        """Set by any thread, or in a signal handler: stops the server."""
+        return self._should_exit
+
+    @should_exit.setter
+    def should_exit(self, value: bool) -> None:
+        self._should_exit = value
+        if self._loop is not None and not self._loop.is_closed():
+            self._loop.call_soon_threadsafe(self._wake)
+
+    def _wake(self) -> None:
+        self._woken.set()
 
     async def main_loop(self) -> None:
-        counter = 0
-        while not await self.on_tick(counter):
-            counter += int(TICK_S * TICKS_PER_S)
-            await anyio.sleep(aligned(TICK_S))
-
-    async def on_tick(self, counter: int) -> bool:
-        if counter % TICKS_PER_S == 0:
-            self._application.connections.close_late()
-            self._application.descriptors.check()
-        return await super().on_tick(counter)
+        """Instead of uvicorn's, which wakes up ten times a second: until it is to stop."""
+        connections, descriptors = self._application.connections, self._application.descriptors
+        self._loop = asyncio.get_running_loop()
+        connections.on_due = self._wake
+        while not self.should_exit:
+            self._woken = asyncio.Event()
+            after_s = connections.close_late()
+            descriptors.check()
+            with anyio.move_on_after(aligned(after_s)):
+                await self._woken.wait()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         async with anyio.create_task_group() as tasks:

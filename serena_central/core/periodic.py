@@ -13,31 +13,35 @@ logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
-GRID_S = 0.5
-"""Periodic work comes at multiples of this by the event loop's clock: an idle server wakes up once for all that is due
-then, which costs more than most of the work."""
+GRIDS_S = (5.0, 0.5)
+"""Periodic work comes at multiples of the first of these that is no longer than its interval, by the event loop's
+clock: an idle server wakes up once for all that is due then, which costs more than most of the work."""
 
 
 def aligned(after_s: float, now: float | None = None) -> float:
     """The delay in seconds, nearest to `after_s`, that ends on the grid; `after_s` itself where that is shorter. `now`
     is the event loop's time: anyio does not know it in a callback of a loop that it did not start."""
-    if after_s < GRID_S:
-        return after_s
-    now = anyio.current_time() if now is None else now
-    return round((now + after_s) / GRID_S) * GRID_S - now
+    for grid_s in GRIDS_S:
+        if after_s >= grid_s:
+            now = anyio.current_time() if now is None else now
+            return round((now + after_s) / grid_s) * grid_s - now
+    return after_s
 
 
-async def repeat(what: str, work: Callable[[], Awaitable[None] | None], *, every_s: float) -> None:
-    """Does `work` for ever: first after `every_s`, then that long after it was done, on the grid. The log says
-    `what` failed."""
+async def repeat(
+    what: str, work: Callable[[], Awaitable[None] | None], *, every_s: float | Callable[[], float]
+) -> None:
+    """Does `work` for ever: first after `every_s`, which a function may tell each time, then that long after it was
+    done, on the grid. The log says `what` failed."""
     while True:
-        await anyio.sleep(aligned(every_s))
+        after_s = every_s() if callable(every_s) else every_s
+        await anyio.sleep(aligned(after_s))
         try:
             doing = work()
             if doing is not None:
                 await doing
         except Exception:
-            logger.exception("%s failed; retrying in %g s", what, every_s)
+            logger.exception("%s failed; retrying in %g s", what, after_s)
 
 
 async def follow(what: str, news: AsyncIterable[T], take: Callable[[T], None]) -> None:

@@ -22,6 +22,10 @@ logger = logging.getLogger(__name__)
 
 TICK_S = 0.5
 
+IDLE_TICK_S = 5.0
+"""Between two ticks while no deadline counts on this clock: an idle server wakes up for little else. Pauses that are
+shorter go unnoticed then: what is measured in such times takes minutes."""
+
 PAUSE_S = 2.0
 """A tick that comes so much too late shows a pause. A busy event loop is some 0.1 s late."""
 
@@ -37,34 +41,47 @@ class RunningTime:
         self._seen_at = clock()
         self._paused_s = 0.0
         self._scopes: set[anyio.CancelScope] = set()
-        self._ticks = False
+        self._loop: asyncio.AbstractEventLoop | None = None
+        """Which ticks; None before and after."""
+        self._timer: asyncio.TimerHandle | None = None
+        self._tick_s = TICK_S
 
     def __call__(self) -> float:
         return self._look() - self._paused_s
 
     async def run(self, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
         """Notices pauses until cancelled; before and after, it is the monotonic clock."""
-        # Not a task that sleeps: of all timers that are due after a pause, the loop calls the oldest first. So this one
-        # puts off deadlines before they are met.
-        loop = asyncio.get_running_loop()
-
-        def tick() -> None:
-            nonlocal timer
-            self._look()
-            timer = loop.call_later(aligned(TICK_S, loop.time()), tick)
-
-        self._seen_at, self._ticks = self._clock(), True
-        timer = loop.call_later(aligned(TICK_S), tick)
+        self._loop = asyncio.get_running_loop()
+        self._seen_at = self._clock()
+        self._tick()
         task_status.started()
         try:
             await anyio.sleep_forever()
         finally:
-            timer.cancel()
-            self._ticks = False
+            if self._timer is not None:
+                self._timer.cancel()
+            self._loop = self._timer = None
+            self._tick_s = TICK_S
+
+    def _tick(self) -> None:
+        """Looks, and does so again after a while."""
+        # Not a task that sleeps: of all timers that are due after a pause, the loop calls the oldest first. So this one
+        # puts off deadlines before they are met.
+        self._look()
+        if self._loop is not None:
+            after_s = aligned(TICK_S if self._scopes else IDLE_TICK_S, self._loop.time())
+            self._tick_s = TICK_S if self._scopes else after_s
+            self._timer = self._loop.call_later(after_s, self._tick)
+
+    def _count(self, scope: anyio.CancelScope) -> None:
+        self._scopes.add(scope)
+        if self._timer is not None and self._tick_s > TICK_S:
+            self._timer.cancel()
+            self._tick()
 
     def counting(self, scope: anyio.CancelScope) -> "_Counting":
         """While the block runs, pauses put off the deadline of `scope`."""
-        return _Counting(self._scopes, scope)
+        return _Counting(scope, self._count, self._scopes.discard)
 
     @contextmanager
     def move_on_after(self, seconds: float) -> Generator[anyio.CancelScope]:
@@ -74,9 +91,9 @@ class RunningTime:
 
     def _look(self) -> float:
         now = self._clock()
-        late_s = now - self._seen_at - TICK_S
+        late_s = now - self._seen_at - self._tick_s
         self._seen_at = now
-        if self._ticks and late_s >= PAUSE_S:
+        if self._loop is not None and late_s >= PAUSE_S:
             self._paused_s += late_s
             logger.warning("this process was suspended for %.1f s; timeouts are extended by as much", late_s)
             for scope in list(self._scopes):
@@ -85,20 +102,26 @@ class RunningTime:
 
 
 class _Counting:
-    __slots__ = ("_scope", "_scopes")
+    __slots__ = ("_begin", "_end", "_scope")
 
-    def __init__(self, scopes: set[anyio.CancelScope], scope: anyio.CancelScope) -> None:
-        self._scopes = scopes
+    def __init__(
+        self,
+        scope: anyio.CancelScope,
+        begin: Callable[[anyio.CancelScope], None],
+        end: Callable[[anyio.CancelScope], None],
+    ) -> None:
         self._scope = scope
+        self._begin = begin
+        self._end = end
 
     def __enter__(self) -> anyio.CancelScope:
-        self._scopes.add(self._scope)
+        self._begin(self._scope)
         return self._scope
 
     def __exit__(
         self, _kind: type[BaseException] | None, _error: BaseException | None, _trace: TracebackType | None
     ) -> None:
-        self._scopes.discard(self._scope)
+        self._end(self._scope)
 
 
 running_time = RunningTime()

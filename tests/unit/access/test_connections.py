@@ -4,7 +4,16 @@ import math
 
 import pytest
 
-from serena_central.access.connections import HEAD_BYTES, HELD_UP_S, Connection, Connections, Deadlines, Phase
+from serena_central.access.connections import (
+    CHECK_S,
+    HEAD_BYTES,
+    HELD_UP_S,
+    IDLE_CHECK_S,
+    Connection,
+    Connections,
+    Deadlines,
+    Phase,
+)
 
 DEADLINES = Deadlines(head_s=10, answer_s=10, idle_s=5, body_pause_s=30, body_s=600)
 
@@ -169,6 +178,24 @@ def test_a_server_that_was_held_up_reads_before_it_closes(connections: Connectio
     assert client.end == ""
     pass_time(connections, clock, 1)
     assert client.end == "aborted"
+
+
+def test_deadlines_are_looked_at_seldom_while_all_callers_are_known(connections: Connections, clock: Clock) -> None:
+    woken: list[float] = []
+    connections.on_due = lambda: woken.append(clock.now)
+    assert connections.close_late() == IDLE_CHECK_S
+    client = Client(connections)
+    assert woken == [clock.now]
+    assert connections.close_late() == CHECK_S
+    Client(connections).connection.lost()
+    assert len(woken) == 1, "that is soon enough"
+    client.connection.authenticate()
+    client.part_of_head()
+    assert connections.close_late() == IDLE_CHECK_S
+    for _ in range(2):
+        clock.now += IDLE_CHECK_S
+        connections.close_late()
+    assert client.end == "aborted", "late by that at the most"
 
 
 def test_a_head_ends_at_its_limit_however_it_comes(connections: Connections) -> None:

@@ -4,7 +4,7 @@ import anyio
 import pytest
 
 from serena_central.core.events import EventBus
-from serena_central.core.periodic import GRID_S, aligned, follow, repeat
+from serena_central.core.periodic import aligned, follow, repeat
 from tests.support.events import Happened
 
 pytestmark = pytest.mark.anyio
@@ -33,6 +33,22 @@ async def test_work_that_failed_is_done_again(waits: bool, caplog: pytest.LogCap
     assert "ZeroDivisionError: a bug" in caplog.text
 
 
+async def test_the_interval_may_change_each_time() -> None:
+    intervals, done = iter((0.0, 0.0, 3600.0)), anyio.Event()
+    left = [1, 2]
+
+    def work() -> None:
+        left.pop()
+        if not left:
+            done.set()
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(lambda: repeat("counting", work, every_s=lambda: next(intervals)))
+        with anyio.fail_after(60):
+            await done.wait()
+        tasks.cancel_scope.cancel()
+
+
 async def test_news_after_one_that_could_not_be_taken_are_taken(caplog: pytest.LogCaptureFixture) -> None:
     bus = EventBus()
     taken: list[str] = []
@@ -48,8 +64,8 @@ async def test_news_after_one_that_could_not_be_taken_are_taken(caplog: pytest.L
 
 async def test_periodic_work_comes_on_a_grid_for_one_wakeup_of_all() -> None:
     now = anyio.current_time()
-    for after_s in (0.5, 1.0, 2.0, 15.0):
+    for after_s, grid_s in ((0.5, 0.5), (1.0, 0.5), (2.0, 0.5), (5.0, 5.0), (15.0, 5.0)):
         delay = aligned(after_s)
-        assert delay == pytest.approx(after_s, abs=GRID_S / 2 + 0.1)
-        assert (now + delay) / GRID_S == pytest.approx(round((now + delay) / GRID_S), abs=0.1)
+        assert delay == pytest.approx(after_s, abs=grid_s / 2 + 0.1)
+        assert (now + delay) / grid_s == pytest.approx(round((now + delay) / grid_s), abs=0.1)
     assert aligned(0.05) == 0.05

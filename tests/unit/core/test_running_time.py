@@ -9,7 +9,7 @@ import anyio
 import pytest
 
 from serena_central.core.clock import UnhurriedClock
-from serena_central.core.running_time import TICK_S, RunningTime, Steps
+from serena_central.core.running_time import IDLE_TICK_S, TICK_S, RunningTime, Steps
 
 pytestmark = pytest.mark.anyio
 
@@ -22,10 +22,10 @@ from serena_central.core.running_time import running_time
 async def main():
     async with anyio.create_task_group() as tasks:
         await tasks.start(running_time.run)
-        began = running_time()
-        sys.stdout.write("waiting\n")
-        sys.stdout.flush()
         with running_time.move_on_after(1.5):  # by the monotonic clock it is over when the process goes on
+            began = running_time()
+            sys.stdout.write("waiting\n")
+            sys.stdout.flush()
             await anyio.wait_readable(0)
             sys.stdout.write(f"answered after {running_time() - began < 1.5}\n")
             sys.stdout.flush()
@@ -72,6 +72,21 @@ async def test_a_pause_is_not_counted_and_puts_deadlines_off() -> None:
             assert scope.deadline == pytest.approx(deadline + 100 - TICK_S)
             clock.now += 0.1
             assert running() == pytest.approx(1000.1 + TICK_S)
+        tasks.cancel_scope.cancel()
+
+
+async def test_a_pause_while_nobody_waits_is_not_counted_either() -> None:
+    clock = Clock()
+    running = RunningTime(clock)
+    async with anyio.create_task_group() as tasks:
+        await tasks.start(running.run)
+        clock.now += 100
+        assert 1000 <= running() <= 1000 + 2 * IDLE_TICK_S
+        with running.move_on_after(50) as scope:  # from now on it is looked for often
+            began, deadline = running(), scope.deadline
+            clock.now += 5
+            assert running() - began == pytest.approx(TICK_S)
+            assert scope.deadline == pytest.approx(deadline + 5 - TICK_S)
         tasks.cancel_scope.cancel()
 
 
