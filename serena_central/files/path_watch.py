@@ -56,7 +56,7 @@ class _Kept:
 
 
 class PathWatch:
-    """Belongs to one thread."""
+    """Of one thread at a time."""
 
     def __init__(self, *, watches: bool = sys.platform == "linux") -> None:
         """Without `watches` nothing is kept."""
@@ -87,6 +87,12 @@ class PathWatch:
         kept.value = make()
         kept.made = True
         return kept.value
+
+    def kept(self, key: Hashable) -> Any:
+        """What `get` would return without making it; None where it would have to. Looks at no file."""
+        self._hear()
+        kept = self._kept.get(key)
+        return kept.value if kept is not None and kept.made and not kept.stale else None
 
     async def run(self, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
         """Holds the queue until it is cancelled; nothing is kept after that."""

@@ -53,6 +53,9 @@ logger = logging.getLogger(__name__)
 LOOKED_AT_S = 1.0
 """Interval at which calls that wait for silent language servers are checked, in seconds."""
 
+IDLE_FACTOR = 5
+"""While no call waits it is so many times as long: earlier there is nothing to say of one that begins to."""
+
 T = TypeVar("T")
 Work = Callable[[], Awaitable[None]]
 
@@ -167,7 +170,7 @@ class LanguageServerPool:
         async with anyio.create_task_group() as tasks:
             await tasks.start(self._own_work)
             tasks.start_soon(self._sweep_temporary)
-            tasks.start_soon(partial(repeat, "looking at silent servers", self._look_at_silence, every_s=LOOKED_AT_S))
+            tasks.start_soon(self._look_at_silence)
             self._open = True
             task_status.started()
             try:
@@ -357,9 +360,16 @@ class LanguageServerPool:
         """One pass of the reaper, which otherwise comes every policy.idle_check_s."""
         await self._reaper.sweep()
 
-    def _look_at_silence(self) -> None:
-        for slot in self._slots.values():
-            slot.look_at_silence()
+    async def _look_at_silence(self) -> None:
+        def look() -> None:
+            for slot in self._slots.values():
+                slot.look_at_silence()
+
+        def every_s() -> float:
+            waiting = any(run.silence.keeps_waiting for slot in self._slots.values() for run in slot.runs)
+            return LOOKED_AT_S if waiting else LOOKED_AT_S * IDLE_FACTOR
+
+        await repeat("looking at silent servers", look, every_s=every_s)
 
     def _slot(self, wanted: WantedServer) -> Slot:
         slot = self._slots.get(wanted.key)

@@ -20,12 +20,15 @@ from serena_central.pool.interest import Interests
 from serena_central.pool.key import ServerKey
 from serena_central.pool.ledger import Ledger
 from serena_central.pool.node_memory import NodeMemory
-from serena_central.pool.run import Run
+from serena_central.pool.run import RESTING_AFTER_S, Run
 from serena_central.pool.slot import Slot
 from serena_central.pool.state import Cause, RunState
 from serena_central.processes.usage import Usage, usage_of
 
 logger = logging.getLogger(__name__)
+
+RESTING_MEASURED_S = 14.0
+"""While all servers are at rest they are measured this often: in every third of the usual sweeps."""
 
 LARGEST_NAMED = 3
 """Servers named where the budget is exceeded."""
@@ -68,11 +71,13 @@ class Reaper:
         self._held_elsewhere: list[Holder] = []
         self._other_bytes: dict[int, int] = {}
         """Pid → the memory of such a process with all below it, as last measured."""
+        self._measured_at = -math.inf
         self._measuring = anyio.Lock()  # the ledger is written by one at a time
 
     async def sweep(self) -> None:
         """One pass over everything; takes as long as a hung server's ping may, and delays no lease."""
-        await self.measure()
+        if self._clock() - self._measured_at >= RESTING_MEASURED_S or not self._all_rest():
+            await self.measure()
         if self.node is not None:
             self._held_elsewhere = await anyio.to_thread.run_sync(
                 self.node.exchange, self._holding_here(), self._clock()
@@ -84,6 +89,10 @@ class Reaper:
             slot.replace_worn_out()
         await self._check_health()
         self._forget()
+
+    def _all_rest(self) -> bool:
+        others_rest = all(one.idle_s is not None and one.idle_s >= RESTING_AFTER_S for one in self.others())
+        return others_rest and all(run.is_resting for run in self._runs())
 
     def admit(self, needed_bytes: int) -> str | None:
         """Retires idle servers to make room for one more; says why it must not start when those in use leave none.
@@ -154,6 +163,7 @@ class Reaper:
     async def measure(self) -> None:
         """Notes what every server takes, and its processes; some milliseconds each, in a thread, all in one go."""
         async with self._measuring:
+            self._measured_at = self._clock()
             running = [(run, pid) for run in self._runs() if (pid := run.life.facts.pid) is not None]
             others = [one.pid for one in self.others()]
 

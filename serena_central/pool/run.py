@@ -57,6 +57,9 @@ LEAST_MEASURED_S = 0.5
 IDLE_SHARE = 0.01
 """Of one core, that also a server takes that does nothing."""
 
+RESTING_AFTER_S = 30.0
+"""Unused for so long, a server may be at rest."""
+
 _DRAINS = frozenset({Cause.MAX_CALLS, Cause.SETTINGS_CHANGED})
 """Causes after which the calls that still run may end; after all others the process is stopped at once."""
 
@@ -131,6 +134,13 @@ class Run:
         if now - self._cpu_at >= LEAST_MEASURED_S:
             self.cpu_percent = 100 * max(0.0, usage.cpu_s - self._cpu_s) / (now - self._cpu_at)
             self._cpu_s, self._cpu_at = usage.cpu_s, now
+
+    @property
+    def is_resting(self) -> bool:
+        """True for a server that has been unused for long, and did nothing by itself when it was measured last."""
+        facts = self.life.facts
+        unused = facts.state is RunState.IDLE and self._clock() - facts.moved_at >= RESTING_AFTER_S
+        return unused and self.cpu_percent <= 100 * IDLE_SHARE
 
     def usable(self) -> bool:
         """True while leases may be taken. A process whose death was not yet noticed by its owner expires here."""
@@ -297,6 +307,11 @@ class Silence:
         self._waits: set[_Wait] = set()
         self._given_up_at = -math.inf
         self._doubted_at = -math.inf
+
+    @property
+    def keeps_waiting(self) -> bool:
+        """Whether any call waits now."""
+        return bool(self._waits)
 
     @contextmanager
     def waiting(self) -> Generator[None]:

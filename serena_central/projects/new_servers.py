@@ -7,6 +7,7 @@ found is published like this server's own installations; so is, once, what each 
 
 import os
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -19,6 +20,7 @@ from serena_central.core.event_kinds import ServerInstalled, ServerMissing
 from serena_central.core.events import EventBus, Severity
 from serena_central.core.periodic import repeat
 from serena_central.core.places import Places
+from serena_central.files.path_watch import PathWatch
 from serena_central.lsp.catalogue import ServerSpec, catalogue
 from serena_central.lsp.locate import locate, users_folders
 from serena_central.processes.environment import own_programs
@@ -62,6 +64,8 @@ class NewServers:
         self._projects = projects
         self._places = places
         self._bus = bus
+        self._watch = PathWatch()
+        """Of its own: folders of PATH may lie where a look takes long, so that a worker thread does it."""
         self._round = 0
         self._stamp: tuple[int, ...] = ()
         self._changed_at = -CHANGING_S
@@ -73,10 +77,13 @@ class NewServers:
     async def run(self, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
         """Looks until it is cancelled."""
         task_status.started()
-        await repeat("checking for newly installed language servers", self.look, every_s=LOOK_EVERY_S)
+        try:
+            await repeat("checking for newly installed language servers", self.look, every_s=LOOK_EVERY_S)
+        finally:
+            self._watch.close()
 
     async def look(self) -> None:
-        """One round. Some twenty stats while nothing changes, and none while no project misses anything."""
+        """One round. Where folders can be watched it looks at no file while nothing changes."""
         self._publish_missing()
         missing = {one.key: one for project in self._projects() for one in _missed_by(project)}
         self._round += 1
@@ -110,8 +117,12 @@ class NewServers:
         self._published = set(missing)
 
     async def _is_due(self, missing: Iterable[_Missing]) -> bool:
-        folders = _folders(self._places, [one.spec for one in missing])
-        stamp = await anyio.to_thread.run_sync(_stamp_of, folders)
+        folders = tuple(_folders(self._places, [one.spec for one in missing]))
+        stamp: tuple[int, ...] | None = self._watch.kept(folders)
+        if stamp is None:
+            stamp = await anyio.to_thread.run_sync(
+                self._watch.get, folders, lambda: [f"{folder}/" for folder in folders], partial(_stamp_of, folders)
+            )
         now = anyio.current_time()
         if stamp != self._stamp:
             self._stamp, self._changed_at = stamp, now

@@ -54,6 +54,15 @@ def test_nothing_is_made_again_while_nothing_happens(asked: Asked, tmp_path: Pat
     assert asked.made == 1
 
 
+def test_what_is_kept_can_be_had_without_a_look(asked: Asked, watch: PathWatch) -> None:
+    assert watch.kept("key") is None
+    asked.get()
+    assert watch.kept("key") == "one"
+    asked.file.write_text("two")
+    assert watch.kept("key") is None
+    assert (asked.get(), watch.kept("key"), asked.made) == ("two", "two", 2)
+
+
 def replaced(file: Path) -> None:
     other = file.with_name("new")
     other.write_text("two")

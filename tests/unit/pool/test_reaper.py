@@ -12,8 +12,8 @@ from serena_central.core.errors import ServerUnavailable
 from serena_central.core.tracing import Phases, measuring
 from serena_central.lsp.catalogue import ServerSpec
 from serena_central.pool.budget import CachedMemory
-from serena_central.pool.reaper import Reaper
-from serena_central.pool.run import BACKGROUND, Run
+from serena_central.pool.reaper import RESTING_MEASURED_S, Reaper
+from serena_central.pool.run import BACKGROUND, RESTING_AFTER_S, Run
 from serena_central.pool.state import RunState
 from tests.support.fakes import FAKE_SPEC, logged
 from tests.support.pools import PATIENCE_S, PoolBox, hover, pool_box
@@ -206,6 +206,27 @@ async def test_what_a_server_really_takes_is_measured(tmp_path: Path) -> None:
         await use(box)
         await box.pool.sweep()
         assert box.shown(box.wanted("a")).memory_bytes > MB
+
+
+async def test_servers_at_rest_are_measured_less_often_until_one_works_again(tmp_path: Path) -> None:
+    async with pool_box(tmp_path, health_interval_s=9999) as box:
+        await use(box)
+        box.clock.advance(RESTING_AFTER_S)
+        await box.pool.sweep()
+
+        async def measured_mb(now_mb: int, after_s: float) -> int:
+            box.memory_mb.update(a=now_mb)
+            box.clock.advance(after_s)
+            await box.pool.sweep()
+            return box.shown(box.wanted("a")).memory_bytes // MB
+
+        before_mb = box.shown(box.wanted("a")).memory_bytes // MB
+        assert await measured_mb(1000, 5) == before_mb
+        assert await measured_mb(1000, RESTING_MEASURED_S - 5) == 1000
+        assert await measured_mb(2000, 5) == 1000
+        await use(box)
+        assert await measured_mb(2000, 1) == 2000
+        assert await measured_mb(3000, 1) == 3000
 
 
 async def test_a_server_is_told_its_part_of_the_budget(tmp_path: Path) -> None:
