@@ -1,7 +1,6 @@
 """The overview page: sessions, servers, calls, events, and what needs attention."""
 
 from collections import Counter
-from collections.abc import Collection
 from pathlib import Path
 
 import msgspec
@@ -25,6 +24,7 @@ from serena_central.pool.snapshot import ServerSnapshot
 from serena_central.pool.state import RunState
 from serena_central.projects.new_servers import needed
 from serena_central.projects.project import Project
+from serena_central.projects.registry import ProjectRegistry
 from serena_central.projects.root_settings import ClaudeSettings
 from serena_central.projects.trust.trust_decisions import State, Trust
 from serena_central.sessions.session import Minute, SessionSnapshot
@@ -292,9 +292,7 @@ async def attention(visit: Visit) -> Attention:
     problems = [
         *_of_store(parts.store.writer.problem),
         *_of_servers(parts.pool.snapshot()),
-        *_of_missing_servers(
-            parts.tally, parts.projects.open_projects(), {one.root for one in parts.projects.snapshots()}
-        ),
+        *_of_missing_servers(parts.tally, parts.projects),
         *await _of_trust(parts.projects.open_projects(), parts.trust),
         *_of_settings(parts.projects.open_projects(), parts.claude),
         *_of_events(recent, PageLinks(parts)),
@@ -326,13 +324,12 @@ def _of_servers(found: list[ServerSnapshot]) -> list[AttentionItem]:
     ]
 
 
-def _of_missing_servers(tally: Tally, found: list[Project], known: Collection[str]) -> list[AttentionItem]:
+def _of_missing_servers(tally: Tally, projects: ProjectRegistry) -> list[AttentionItem]:
     """Language servers that known projects lack, and that are not being installed."""
-    opened = {str(one.root): one for one in found}
     by_server: dict[str, dict[str, MissingServer]] = {}
     for (root, server), missing in tally.missing.items():
-        project = opened.get(root)
-        if root in known and (project is None or _is_still_missing(project, server)):
+        project, is_known = projects.opened(root), projects.known_root_of(Path(root)) == Path(root)
+        if is_known and (project is None or _is_still_missing(project, server)):
             by_server.setdefault(server, {})[root] = missing
     problems: list[AttentionItem] = []
     for in_roots in by_server.values():

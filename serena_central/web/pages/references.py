@@ -1,5 +1,6 @@
 """Links from an event to what it is about: its language server, project, session and edit."""
 
+from functools import cached_property
 from pathlib import Path
 
 import msgspec
@@ -65,15 +66,27 @@ def shown_state(one: SessionSnapshot) -> str:
 
 
 class PageLinks:
-    """What has a page at this moment."""
+    """What has a page at this moment; looked at when an event first asks."""
 
     def __init__(self, parts: WebServices) -> None:
-        self._clients = {session.id: session.client_name for session in parts.sessions.sessions()}
-        self._servers = {(one.server, str(one.root)): server_page(one.key) for one in parts.pool.snapshot()}
-        self._roots: dict[str, str] = {}
-        for one in parts.projects.snapshots():
-            self._roots[one.root] = one.root
-            self._roots[one.name] = "" if one.name in self._roots else one.root  # two of one name: nobody knows which
+        self._parts = parts
+
+    @cached_property
+    def _clients(self) -> dict[str, str]:
+        return {session.id: session.client_name for session in self._parts.sessions.sessions()}
+
+    @cached_property
+    def _servers(self) -> dict[tuple[str, str], str]:
+        return {(one.server, str(one.root)): server_page(one.key) for one in self._parts.pool.snapshot()}
+
+    @cached_property
+    def _roots(self) -> dict[str, str]:
+        """The root that a name or a root stands for; "" for a name of several."""
+        roots: dict[str, str] = {}
+        for one in self._parts.projects.snapshots():
+            roots[one.root] = one.root
+            roots[one.name] = "" if one.name in roots else one.root
+        return roots
 
     def of(self, event: Event | EventRow) -> list[PageLink]:
         """From the narrowest on: where one of them is enough, the first leads to where something can be done."""
