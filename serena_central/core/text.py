@@ -12,8 +12,7 @@ Columns past a line's end mean its end, lines past the text's end mean the text'
 
 import re
 from array import array
-from bisect import bisect_right
-from collections.abc import Sequence
+from bisect import bisect_left, bisect_right
 from functools import lru_cache
 from itertools import accumulate
 from operator import add
@@ -28,6 +27,9 @@ LONGEST_KEPT = 500_000
 """Characters of the longest that is remembered: some 25 MB for all, if each were as long."""
 
 _LINE_END = re.compile(r"\r\n|\n|\r")
+
+_WIDE = {"utf-8": re.compile(r"[^\x00-\x7f]"), "utf-16": re.compile("[\U00010000-\U0010ffff]")}
+"""Characters of more than one unit."""
 
 
 class Position(NamedTuple):
@@ -50,6 +52,20 @@ class Range(NamedTuple):
         return self.start <= other.start and other.end <= self.end
 
 
+class _Wide(NamedTuple):
+    """The characters of a line that have more than one unit: their columns, and how many units end with each."""
+
+    columns: "array[int]"
+    ends: "array[int]"
+
+    def extra_before(self, index: int) -> int:
+        """How many units more than characters those before the `index`th have."""
+        return self.ends[index - 1] - self.columns[index - 1] - 1 if index else 0
+
+
+_NONE_WIDE = _Wide(array("I"), array("I"))
+
+
 class Text:
     """One text and its lines. Immutable; conversions cost O(log lines) plus the length of one line."""
 
@@ -59,7 +75,7 @@ class Text:
         self.content = content
         self.is_ascii = content.isascii()
         # The line that was converted last: a minified file is one line, with thousands of positions in it.
-        self._measured: tuple[int, Encoding, Sequence[int]] | None = None
+        self._measured: tuple[int, Encoding, _Wide] | None = None
         self._starts, self._ends = (_lines_kept if len(content) <= LONGEST_KEPT else _lines)(content)
 
     @property
@@ -107,28 +123,38 @@ class Text:
             return self.position(len(self.content))
         if self.is_ascii or encoding == "utf-32":
             return Position(line0, min(character, self._ends[line0] - self._starts[line0]))
-        return Position(line0, bisect_right(self._units_of(line0, encoding), character))
+        wide = self._wide_in(line0, encoding)
+        before = bisect_right(wide.ends, character)
+        end = wide.columns[before] if before < len(wide.ends) else self._ends[line0] - self._starts[line0]
+        return Position(line0, max(0, min(character - wide.extra_before(before), end)))
 
     def to_lsp(self, position: Position, encoding: Encoding) -> tuple[int, int]:
         """Converts to (line, character), `character` in units of `encoding`."""
         line0, column = self.position(self.offset(position))
         if self.is_ascii or encoding == "utf-32":
             return line0, column
-        return line0, self._units_of(line0, encoding)[column - 1] if column else 0
+        wide = self._wide_in(line0, encoding)
+        return line0, column + wide.extra_before(bisect_left(wide.columns, column))
 
-    def _units_of(self, line0: int, encoding: Encoding) -> Sequence[int]:
-        """Per character of a line, the units up to its end."""
+    def _wide_in(self, line0: int, encoding: Encoding) -> _Wide:
         measured = self._measured
         if measured is None or measured[:2] != (line0, encoding):
-            line = self.line(line0)
-            # The text keeps it: of a minified file it would be 10 MB as a list.
-            units = (
-                range(1, len(line) + 1)
-                if line.isascii()
-                else array("I", accumulate(_units(char, encoding) for char in line))
-            )
-            measured = self._measured = line0, encoding, units
+            measured = self._measured = line0, encoding, _wide(self.line(line0), encoding)
         return measured[2]
+
+
+def _wide(line: str, encoding: Encoding) -> _Wide:
+    if line.isascii():
+        return _NONE_WIDE
+    # Arrays, for a text keeps them: of a minified file in another script they would be 10 MB as lists.
+    columns, ends = array("I"), array("I")
+    extra = 0
+    for match in _WIDE[encoding].finditer(line):
+        column = match.start()
+        extra += _units(match[0], encoding) - 1
+        columns.append(column)
+        ends.append(column + 1 + extra)
+    return _Wide(columns, ends)
 
 
 def _lines(content: str) -> "tuple[array[int], array[int]]":

@@ -56,6 +56,8 @@ ERROR = 1
 
 _TEMPLATE_ARGUMENTS = re.compile(r"<[^<>]*>")
 _WORD = re.compile(r"\w+")
+_DOUBLED = "|?&"
+"""Characters of which two before `=` make an assignment to a name that had no value."""
 _SPECIAL = re.compile(r"[%?#\s\0-\x1f]")
 """What a URI's path is not written with, or not ended by."""
 
@@ -208,7 +210,7 @@ class Converter:
         if name == whole:  # servers that know one range send it twice
             name = _name_in(text, whole, bare)
         if name.start == name.end:
-            whole, name = _assigned(text, whole, bare)
+            whole, name = assigned(text, whole, bare)
         # What could be the name of a function is none where it is told of a block.
         may_be_none = symbol.kind == SymbolKind.MODULE or not bare.isidentifier()
         if may_be_none and self._names.anonymous and self._names.anonymous.fullmatch(bare):
@@ -295,15 +297,35 @@ def _tables(text: Text, array: DocumentSymbol) -> list[DocumentSymbol]:
     ]
 
 
-def _assigned(text: Text, whole: Range, name: str) -> tuple[Range, Range]:
-    """The definition and its name where a server draws only the function that is assigned to it."""
+def assigned(text: Text, whole: Range, name: str) -> tuple[Range, Range]:
+    """The definition and its name where a server draws only the function that is assigned to it: `a.name = `,
+    `name ||= `."""
     first = text.offset(whole.start)
     begin = max(0, first - HEAD)
-    found = re.search(rf"(?:[\w$]+\.)*(?P<name>{re.escape(name)})\s*(?:[|?&]{{2}})?=\s*\Z", text.content[begin:first])
-    if found is None:
-        return whole, _name_in(text, whole, name)
-    start, end = (text.position(begin + at) for at in found.span("name"))
-    return Range(text.position(begin + found.start()), whole.end), Range(start, end)
+    head = text.content[begin:first].rstrip()
+    if head.endswith("="):
+        target = head[:-1]
+        if len(target) > 1 and target[-1] in _DOUBLED and target[-2] in _DOUBLED:
+            target = target[:-2]
+        target = target.rstrip()
+        if target.endswith(name):
+            end = len(target)
+            start = end - len(name)
+            span = Range(text.position(begin + _owners_at(target, start)), whole.end)
+            return span, Range(text.position(begin + start), text.position(begin + end))
+    return whole, _name_in(text, whole, name)
+
+
+def _owners_at(content: str, at: int) -> int:
+    """Where `a.b.` begins that ends at an offset; that offset where nothing of the kind does."""
+    while content[at - 1 : at] == ".":
+        start = at - 1
+        while start and (_is_of_word(content[start - 1]) or content[start - 1] == "$"):
+            start -= 1
+        if start == at - 1:
+            break
+        at = start
+    return at
 
 
 def _name_in(text: Text, whole: Range, name: str) -> Range:
@@ -311,10 +333,27 @@ def _name_in(text: Text, whole: Range, name: str) -> Range:
     The whole range where it does not stand."""
     first, last = text.offset(whole.start), text.offset(whole.end)
     for wanted in (name, *_WORD.findall(name)[:1]):
-        found = re.compile(rf"(?<!\w){re.escape(wanted)}(?!\w)").search(text.content, first, last)
-        if found is not None:
-            return Range(*map(text.position, found.span()))
+        at = word_at(text.content, wanted, first, last)
+        if at >= 0:
+            return Range(text.position(at), text.position(at + len(wanted)))
     return whole
+
+
+def word_at(content: str, word: str, first: int, last: int) -> int:
+    """Where a word stands between two offsets, with no letter, digit or `_` beside it; -1 where it does not. Without an
+    expression: to compile one for each name takes most of the time of a conversion."""
+    at = content.find(word, first, last)
+    while at >= 0:
+        end = at + len(word)
+        if not (at and _is_of_word(content[at - 1])) and not (end < last and _is_of_word(content[end])):
+            return at
+        at = content.find(word, at + 1, last)
+    return -1
+
+
+def _is_of_word(char: str) -> bool:
+    """Whether it is a letter, a digit or `_`."""
+    return char.isalnum() or char == "_"
 
 
 def take_long(text: Text, symbols: Sequence[LspSymbol]) -> bool:

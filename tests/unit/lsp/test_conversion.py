@@ -1,7 +1,10 @@
+import re
 from pathlib import Path
 
 import msgspec
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from serena_central.core.errors import PathNotFound
 from serena_central.core.text import Encoding, Position, Range, Text
@@ -11,12 +14,14 @@ from serena_central.lsp.conversion import (
     LARGE_TEXT,
     MANY_SYMBOLS,
     Converter,
+    assigned,
     lsp_position,
     path_of,
     plain,
     scoped_name,
     take_long,
     uri_of,
+    word_at,
 )
 from serena_central.lsp.patterns import NamePatterns
 from serena_central.lsp.types import LspDiagnostic, LspLocation, LspPosition, LspRange, LspSymbol
@@ -192,6 +197,31 @@ def test_an_assigned_function_has_its_name_where_it_is_written(
     assert (found.range, found.selection) == tuple(
         Range(Position(0, first), Position(0, last)) for first, last in (whole, name)
     )
+
+
+SOURCES = st.text(st.sampled_from("ab_é1$ .=|?&({\n"), max_size=30)
+NAMES = st.sampled_from(["a", "ab", "a.b", "é", "_1", "$a", "a(b)", "{", ""])
+
+
+@given(SOURCES, NAMES, st.integers(0, 30), st.integers(0, 30))
+def test_a_word_is_found_where_an_expression_finds_it(content: str, word: str, first: int, last: int) -> None:
+    first, last = sorted((min(first, len(content)), min(last, len(content))))
+    found = re.compile(rf"(?<!\w){re.escape(word)}(?!\w)").search(content, first, last)
+    assert word_at(content, word, first, last) == (found.start() if found else -1)
+
+
+@given(SOURCES, NAMES, st.sampled_from(["", "=", " = ", " ||= ", "?? =", "\n=\n"]))
+def test_an_assignment_is_seen_where_an_expression_sees_it(content: str, name: str, sign: str) -> None:
+    head = content + name + sign
+    text = Text(head + "function () {}")
+    start, end = text.position(len(head)), text.position(len(text.content))
+    found = re.search(rf"(?:[\w$]+\.)*(?P<name>{re.escape(name)})\s*(?:[|?&]{{2}})?=\s*\Z", head)
+    whole, shown = assigned(text, Range(start, end), name)
+    if found is None:
+        assert whole == Range(start, end)
+    else:
+        assert whole == Range(text.position(found.start()), end)
+        assert shown == Range(*map(text.position, found.span("name")))
 
 
 def test_what_an_import_names_is_no_definition() -> None:
