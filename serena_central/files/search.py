@@ -208,12 +208,27 @@ def files_containing(
     Candidates, for somebody who looks closer: rather one too many. Files that can't be read are none. In the calling
     thread.
     """
+    each = _containing_each(root, paths, word, whole=whole, encoding=encoding, ignore_case=ignore_case)
+    return [path for path, contains in each if contains]
+
+
+def files_lacking(
+    root: Path, paths: Iterable[str], word: str, *, encoding: str | None = None, ignore_case: bool = False
+) -> list[str]:
+    """Those of `paths` that could be read, and whose bytes contain `word` nowhere. In the calling thread."""
+    each = _containing_each(root, paths, word, whole=False, encoding=encoding, ignore_case=ignore_case)
+    return [path for path, contains in each if not contains]
+
+
+def _containing_each(
+    root: Path, paths: Iterable[str], word: str, *, whole: bool, encoding: str | None, ignore_case: bool
+) -> Iterator[tuple[str, bool]]:
+    """Each of `paths` that can be read, and whether it contains `word`."""
     if not word:
-        return []
+        return
     needles = encodings_of(word, encoding)
     contains = _word_finder(needles, whole=whole, ignore_case=ignore_case)
     usual, *others = needles
-    found: list[str] = []
     for path, data in read_each(root, paths):
         if data.startswith(WIDE_MARKS):
             try:
@@ -221,9 +236,8 @@ def files_containing(
             except PathError:
                 continue
         # Most files hold the word in no form: that is known ten times as quickly as by an expression.
-        if (ignore_case or usual in data or (others and any(needle in data for needle in others))) and contains(data):
-            found.append(path)
-    return found
+        may_contain = ignore_case or usual in data or (others and any(needle in data for needle in others))
+        yield path, bool(may_contain) and contains(data) is not None
 
 
 def glob_filter(glob: str) -> Callable[[str], bool] | None:

@@ -16,7 +16,7 @@ import os
 import stat
 import threading
 import time
-from collections.abc import Generator, Iterable, Iterator
+from collections.abc import Collection, Generator, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from hashlib import blake2b
 from pathlib import Path
@@ -268,6 +268,12 @@ MOST_CHARS = 7_000_000
 """Of all texts together: some 10 MB with their lines. The files that hold a frequent name of Django have 6 MB, and are
 read for several answers in turn: with less room each of these would read all of them again."""
 
+FEW_FILES = 16
+"""Reading so many that are remembered, and have not changed, takes less than a thread takes to begin with it …"""
+
+FEW_CHARS = 300_000
+"""… and reading texts of so many characters again, if they have changed, hardly more than a millisecond."""
+
 MOST_HELD_CHARS = 16_000_000
 """While an answer is made, which meets each of its files three times."""
 
@@ -295,6 +301,14 @@ class RecentTexts:
     def holds(self, path: Path, *, encoding: str | None = None) -> bool:
         """Whether a text of the file is remembered, be it the newest or not."""
         return (str(path), encoding) in self._texts
+
+    def are_at_hand(self, paths: Collection[Path], *, encoding: str | None = None) -> bool:
+        """Whether these are few files of which short texts are remembered: they may be read without a thread."""
+        if len(paths) > FEW_FILES:
+            return False
+        with self._lock:
+            known = [self._texts.get((str(path), encoding)) for path in paths]
+        return None not in known and sum(_chars(one) for one in known if one is not None) <= FEW_CHARS
 
     def known(self, path: Path, *, encoding: str | None = None, opener: Opener = open_file) -> FileText | None:
         """The text of a file that is remembered and has not changed since; None if it has to be read."""

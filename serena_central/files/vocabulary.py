@@ -76,12 +76,13 @@ class Vocabulary:
         either = {path for some in found for path in some}
         return [path for path in asked if path in either]
 
-    def _is_known(self, path: str, stamp: Stamp) -> bool:
+    def knows(self, path: str, stamp: Stamp) -> bool:
+        """Whether it knows the words of a file as of a stamp: one that was old enough, so that no other text has it."""
         known = self._filters.get(path)
         return known is not None and known[0] == stamp
 
     def _unread(self, files: Mapping[str, Stamp], paths: Iterable[str]) -> dict[str, Stamp]:
-        """Those of `paths` without a filter for their stamp. Thousands of files: not a call of `_is_known` for each."""
+        """Those of `paths` without a filter for their stamp. Thousands of files: not a call of `knows` for each."""
         known, now = self._filters.get, files.get
         stamps = ((path, now(path)) for path in paths)  # some may be gone meanwhile
         return {path: stamp for path, stamp in stamps if stamp is not None and (known(path) or _UNREAD)[0] != stamp}
@@ -100,7 +101,7 @@ class Vocabulary:
         if not stamps:
             return
         async with self._reading:
-            missing = [path for path, stamp in stamps.items() if not self._is_known(path, stamp)]
+            missing = [path for path, stamp in stamps.items() if not self.knows(path, stamp)]
             for start in range(0, len(missing), BATCH):
                 batch = missing[start : start + BATCH]
                 read = await anyio.to_thread.run_sync(_filters_of, self._root, batch)

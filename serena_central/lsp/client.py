@@ -5,7 +5,7 @@
 
 import logging
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypeVar
@@ -41,7 +41,7 @@ from serena_central.lsp.answers import (
 from serena_central.lsp.catalogue import ServerSpec
 from serena_central.lsp.catalogue.spec import Feature
 from serena_central.lsp.conversion import Converter, plain, signatures, take_long
-from serena_central.lsp.documents import Reading
+from serena_central.lsp.documents import Reading, never_at_hand
 from serena_central.lsp.handshake import merged
 from serena_central.lsp.locate import Launch
 from serena_central.lsp.lsp_session import LspSession, Question
@@ -72,6 +72,9 @@ _LIMITS = Limits(nice=GIVES_WAY)
 REAPING_S = 6.0
 """How long a caller whose server ended waits to learn how; longer than the whole stop ladder."""
 
+FEW_LOCATIONS = 200
+"""Converted in less than half a millisecond, if no file has to be read for it."""
+
 REREAD_TRIES = 3
 """How often an answer is asked for again because it points into files that the server knows as they were."""
 
@@ -93,12 +96,13 @@ class LanguageServer:
         launch: Launch,
         settings: dict[str, Any],
         read_text: Callable[[Path], Text],
+        are_at_hand: Callable[[Collection[Path]], bool] = never_at_hand,
         folder: Path | None = None,
         temporary: Path | None = None,
         on_watching: Callable[[], None] = lambda: None,
     ) -> None:
-        """`settings` are laid over the catalogue's. `read_text` is called from worker threads too. `on_watching` is
-        called when `watched_folders` may be others.
+        """`settings` are laid over the catalogue's. `read_text` is called from worker threads too, and for files that
+        `are_at_hand` from the loop's. `on_watching` is called when `watched_folders` may be others.
 
         `folder` is the first workspace folder, None for the root. Below `temporary` it gets a temporary folder.
         """
@@ -116,7 +120,13 @@ class LanguageServer:
         self._reaped = anyio.Event()
         settings = merged(settings, launch.settings)
         self._lsp_session = LspSession(
-            spec, root, folder or root, settings=settings, read_text=read_text, on_watching=on_watching
+            spec,
+            root,
+            folder or root,
+            settings=settings,
+            read_text=read_text,
+            are_at_hand=are_at_hand,
+            on_watching=on_watching,
         )
         self.created_ns = time.time_ns()
         """Before it read anything, by the clock that files are stamped with."""
@@ -271,14 +281,17 @@ class LanguageServer:
         *,
         include_declaration: bool = False,
         candidates: Sequence[Path] = (),
+        when_asked: Callable[[], None] = lambda: None,
     ) -> list[Location]:
         """Every place that names what stands at `position`; that place itself only with `include_declaration`.
 
-        `candidates` are files that hold the name as a word: for servers that must be shown them first.
+        `candidates` are files that hold the name as a word: for servers that must be shown them first. `when_asked` is
+        called when the server has been sent the request.
         """
         # Always with declarations: to some servers an import is one, and would be missing.
         context = {"context": {"includeDeclaration": True}}
-        found = await self._locations(Question("references", path, position, params=context, open_first=candidates))
+        question = Question("references", path, position, "", context, candidates, when_asked)
+        found = await self._locations(question)
         if include_declaration:
             return found
         return [place for place in found if place.path != path or not place.range.contains(position)]
@@ -394,10 +407,17 @@ class LanguageServer:
     async def _locations(self, question: Question) -> list[Location]:
         async def ask() -> list[Location]:
             _, found = await self._ask(question, list[LspLocation] | LspLocation | None)
-            # The files that the places lie in are read: not in the loop's thread.
-            return await anyio.to_thread.run_sync(self._converter().locations, found) if found else []
+            return await self._converted(found) if found else []
 
         return await self._settled(ask, lambda found: {place.path for place in found})
+
+    async def _converted(self, found: Sequence[LspLocation] | LspLocation) -> list[Location]:
+        """The files that the places lie in are read: where these are not at hand, not in the loop's thread."""
+        converter = self._converter()
+        are_few = isinstance(found, LspLocation) or len(found) <= FEW_LOCATIONS
+        if are_few and self._lsp_session.documents.are_at_hand(converter.paths(found)):
+            return converter.locations(found)
+        return await anyio.to_thread.run_sync(converter.locations, found)
 
     async def _items(self, question: Question) -> list[HierarchyItem]:
         async def ask() -> list[HierarchyItem]:

@@ -112,6 +112,11 @@ class Converter:
         found = self._symbols(text, symbols)
         return named(without_imports(found, text, self._names.imports) if self._names.imports else found)
 
+    def paths(self, found: Sequence[LspLocation] | LspLocation) -> set[Path]:
+        """The files of places."""
+        uris = {one.target_uri or one.uri for one in ([found] if isinstance(found, LspLocation) else found)}
+        return {path for uri in uris if (path := self._path(uri)) is not None}
+
     def locations(self, found: Sequence[LspLocation] | LspLocation | None) -> list[Location]:
         """Each place once, in the server's order; places in what is no readable file are left out."""
         if found is None:

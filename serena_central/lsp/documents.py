@@ -10,7 +10,7 @@ import logging
 import re
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Generator, Iterable, Sequence
+from collections.abc import Callable, Collection, Generator, Iterable, Sequence
 from contextlib import contextmanager
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -74,16 +74,27 @@ class _Document(msgspec.Struct):
     """When the server was sent this text, by the monotonic clock."""
 
 
+def never_at_hand(_paths: Collection[Path]) -> bool:
+    """Has all files be read in threads."""
+    return False
+
+
 class Documents:
     """The documents of one server. `sync_kind` is the server's TextDocumentSyncKind: 1 full, 2 ranges."""
 
     def __init__(
-        self, spec: ServerSpec, connection: Connection, watchers: Watchers, read_text: Callable[[Path], Text]
+        self,
+        spec: ServerSpec,
+        connection: Connection,
+        watchers: Watchers,
+        read_text: Callable[[Path], Text],
+        are_at_hand: Callable[[Collection[Path]], bool] = never_at_hand,
     ) -> None:
         self._spec = spec
         self._connection = connection
         self._watchers = watchers
         self._read_text = read_text
+        self._are_at_hand = are_at_hand
         self._open: OrderedDict[Path, _Document] = OrderedDict()
         self._unopened: dict[str, Stamp] = {}
         """Files that the server was asked about without opening them: what they were like then."""
@@ -230,6 +241,10 @@ class Documents:
             return self._read_text(path)
         except PathRefused:
             return self._read_text(Path(resolved(path)))
+
+    def are_at_hand(self, paths: Collection[Path]) -> bool:
+        """Whether `text_of` these files takes less than a thread takes to begin with it."""
+        return self._are_at_hand([path for path in paths if path not in self._open])
 
     async def open_many(self, paths: Sequence[Path]) -> None:
         """Opens files that a request is about without naming them; those that can't be read are left out."""

@@ -25,7 +25,7 @@ from serena_central.lsp.catalogue import ServerSpec
 from serena_central.lsp.catalogue.spec import Feature
 from serena_central.lsp.conversion import lsp_position, path_of, uri_of
 from serena_central.lsp.diagnostics_wait import Patience
-from serena_central.lsp.documents import Documents, Reading
+from serena_central.lsp.documents import Documents, Reading, never_at_hand
 from serena_central.lsp.handshake import METHODS, ServerOffer, initialize_params, merged, offer_of, workspace_folders
 from serena_central.lsp.readiness import ReadinessTracker, note_gap
 from serena_central.lsp.settling import Settling
@@ -68,6 +68,8 @@ class Question(msgspec.Struct, frozen=True):
     params: dict[str, Any] = {}
     open_first: Sequence[Path] = ()
     """Files that have to be open for a complete answer."""
+    when_asked: Callable[[], None] = lambda: None
+    """Called when the server has been sent the request, each time that it is."""
 
 
 class Answered(NamedTuple):
@@ -87,6 +89,7 @@ class LspSession:
         *,
         settings: dict[str, Any],
         read_text: Callable[[Path], Text],
+        are_at_hand: Callable[[Collection[Path]], bool] = never_at_hand,
         on_watching: Callable[[], None] = lambda: None,
     ) -> None:
         """`on_watching` is called when the folders that it watches may be others."""
@@ -97,7 +100,7 @@ class LspSession:
         self._inapplicable = re.compile(spec.inapplicable) if spec.inapplicable else None
         self._noted = anyio.Event()
         # Around "bring the documents up to date, then send": nothing may get in between.
-        self._sending = anyio.Lock()
+        self._sending = anyio.Lock(fast_acquire=True)
         self._settling = Settling(self._show) if spec.documents.settle_candidates else None
         self._published: dict[Path, LspPublishedDiagnostics] = {}
         self._names_versions = False
@@ -125,7 +128,7 @@ class LspSession:
             on_notification=self._callbacks.notification,
             is_unready=lambda: self.readiness.pending,
         )
-        self.documents = Documents(spec, self.connection, self.watchers, read_text)
+        self.documents = Documents(spec, self.connection, self.watchers, read_text, are_at_hand)
 
     async def run(self, receive: ByteReceiveStream, send: ByteSendStream) -> None:
         """Reads and writes until the connection ends."""
@@ -399,6 +402,7 @@ class LspSession:
             reading = await self.documents.prepare(question.path, opened=opened)
             params = question.params if "item" in question.params else self._params(question, reading.text)
             pending = await self.connection.request(method, params, shared=True)
+        question.when_asked()
         with self.documents.held(question.path):
             answer = await pending.answer(shape)
         self.proven = True

@@ -4,7 +4,7 @@ Knows no projects and no sessions: a root is a folder, settings are data.
 """
 
 import hashlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -13,6 +13,7 @@ import msgspec
 
 from serena_central.core.text import Text
 from serena_central.lsp.catalogue import ServerSpec
+from serena_central.lsp.documents import never_at_hand
 
 _DIGEST_BYTES = 8
 """64 bits tell apart the handful of settings that one root ever has."""
@@ -31,8 +32,9 @@ class ServerKey(NamedTuple):
 class WantedServer(msgspec.Struct, frozen=True, dict=True, eq=False):
     """A language server that somebody wants to use. Keep it and pass it again: its key is computed once.
 
-    `root` is absolute; `settings` are laid over the spec's own; `read_text` is called from worker threads too. `folder`
-    is the workspace folder that the server starts with (None: the root), `env` is laid over its environment.
+    `root` is absolute; `settings` are laid over the spec's own; `read_text` is called from worker threads too, and for
+    files that `are_at_hand` from the loop's. `folder` is the workspace folder that the server starts with (None: the
+    root), `env` is laid over its environment.
     `untrusted` is the root of the project if it is not trusted, else None: trusted and untrusted projects never share
     a server.
     """
@@ -42,6 +44,7 @@ class WantedServer(msgspec.Struct, frozen=True, dict=True, eq=False):
     settings: dict[str, Any]
     read_text: Callable[[Path], Text]
     untrusted: Path | None
+    are_at_hand: Callable[[Collection[Path]], bool] = never_at_hand
     folder: Path | None = None
     env: dict[str, str] = {}
     state: str = ""

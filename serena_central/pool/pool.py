@@ -422,6 +422,7 @@ class LanguageServerPool:
             launch=msgspec.structs.replace(launch, env=env),
             settings=wanted.settings,
             read_text=wanted.read_text,
+            are_at_hand=wanted.are_at_hand,
             temporary=self._places.temporary,
             on_watching=self._watching,
         )

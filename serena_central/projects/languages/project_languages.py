@@ -121,6 +121,7 @@ class ProjectLanguages:
             self.python,
             untrusted=self._untrusted,
             read_text=lambda file: self._read_any(file).text,
+            are_at_hand=self.are_at_hand,
             builds_changes=lambda: self.builds.changes,
         )
         self._dependencies = ProjectDependencies(root)
@@ -227,6 +228,10 @@ class ProjectLanguages:
     def holds_text(self, path: Path) -> bool:
         """Whether reading a file may be as cheap as looking whether it has changed."""
         return self._texts.holds(path, encoding=self.encoding)
+
+    def are_at_hand(self, paths: Collection[Path]) -> bool:
+        """Whether reading these files takes less than a thread takes to begin with it."""
+        return self._texts.are_at_hand(paths, encoding=self.encoding)
 
     def read_text(self, path: Path) -> Text:
         """As `read`, the text alone."""

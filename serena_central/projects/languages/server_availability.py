@@ -215,15 +215,17 @@ class ServerOrders:
         *,
         untrusted: Path | None,
         read_text: Callable[[Path], Text],
+        are_at_hand: Callable[[Collection[Path]], bool],
         builds_changes: Callable[[], int],
     ) -> None:
-        """`untrusted` is the root if the project is not trusted. `read_text` is called in any thread; `builds_changes`
-        counts how often it became known, or unknown, how files are built."""
+        """`untrusted` is the root if the project is not trusted. `read_text` is called in any thread, in the loop's for
+        files that `are_at_hand`; `builds_changes` counts how often it became known, or unknown, how files are built."""
         self._root = root
         self._choices = choices
         self._python = python
         self._untrusted = untrusted
         self._read_text = read_text
+        self._are_at_hand = are_at_hand
         self._builds_changes = builds_changes
         self.roots: set[Path] = {root}
         """Roots of the servers that were ordered."""
@@ -260,6 +262,7 @@ class ServerOrders:
                 root=found.root,
                 settings=python.settings,
                 read_text=self._read_text,
+                are_at_hand=self._are_at_hand,
                 untrusted=self._untrusted,
                 folder=found.folder,
                 env={**found.env, **python.env},

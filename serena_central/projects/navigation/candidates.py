@@ -5,7 +5,8 @@ It reads files and asks no server: which places refer to the symbol is `possible
 
 import re
 import threading
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -16,8 +17,8 @@ from serena_central.core.errors import PathError
 from serena_central.core.lru import Lru
 from serena_central.core.pacing import paced
 from serena_central.core.text import Range, whole_word
-from serena_central.files.search import files_containing, find_containing
-from serena_central.files.text import FileText
+from serena_central.files.search import files_lacking, find_containing
+from serena_central.files.text import FEW_FILES, FileText
 from serena_central.files.tree import FileTree
 from serena_central.files.vocabulary import Vocabulary
 from serena_central.projects.languages.project_languages import ProjectLanguages
@@ -57,7 +58,13 @@ class _Served(NamedTuple):
     same: list[str]
     others: list[str]
     holders: Lru[str, Sequence[str]]
-    """Name → those of the same that may hold it."""
+    """Name → those of the same that may hold it: without those that were read and don't."""
+
+
+class _Read(NamedTuple):
+    places: Places
+    lacking: Collection[str]
+    """Files that were read, and don't hold the name as a word."""
 
 
 class CandidateSearch:
@@ -84,13 +91,37 @@ class CandidateSearch:
         holders = list(served.same if ignore_case else await self._holding(served, name))
         folder = hit.path.rpartition("/")[0]
         holders.sort(key=lambda path: (path != hit.path, path.rpartition("/")[0] != folder, path))
-        return await anyio.to_thread.run_sync(self._read, holders, name, ignore_case, abandon_on_cancel=True)
+        if self._languages.are_at_hand([self._root / path for path in holders[: FEW_FILES + 1]]):
+            return self._read(holders, name, ignore_case).places
+        read = await anyio.to_thread.run_sync(self._read, holders, name, ignore_case, abandon_on_cancel=True)
+        if not ignore_case:
+            lacking = self._certain(read.lacking)
+            served.holders[name] = [path for path in holders if path not in lacking]
+        return read.places
+
+    def _certain(self, lacking: Iterable[str]) -> Collection[str]:
+        """Those of which nothing but a change that is heard of makes another text."""
+        stamps = ((path, self._tree.files.get(path)) for path in lacking)
+        return {path for path, stamp in stamps if stamp is not None and self._vocabulary.knows(path, stamp)}
 
     async def told(self, hit: Hit, paths: Collection[str]) -> Candidates:
         """The same of some of the files, with what each place stands in: to tell that of all takes longer than to find
         them, and hardly any file has a place that a server does not list."""
         word = whole_word(hit.symbol.name, ignore_case=self._ignores_case(hit))
-        return await anyio.to_thread.run_sync(self._tell, paths, word, abandon_on_cancel=True) if paths else {}
+        if self._languages.are_at_hand([self._root / path for path in paths]):
+            readings = dict(self._readings(paths))
+            if all(self._tokens.are_known(self._identifier(path), read) for path, read in readings.items()):
+                return self._tell(readings.items(), word)
+        return await anyio.to_thread.run_sync(lambda: self._tell(self._readings(paths), word), abandon_on_cancel=True)
+
+    def _readings(self, paths: Iterable[str]) -> Iterator[tuple[str, FileText]]:
+        """Those of the files that can be read."""
+        for path in paths:
+            with suppress(PathError):
+                yield path, self._languages.read(self._root / path)
+
+    def _identifier(self, path: str) -> str:
+        return self._languages.selection.identifier(path)
 
     def _ignores_case(self, hit: Hit) -> bool:
         return ignores_case(self._languages.language_of(hit.path), hit.symbol.kind)
@@ -128,36 +159,28 @@ class CandidateSearch:
             served[key] = known  # nobody's any more, if files have changed meanwhile
         return known
 
-    def _read(self, holders: Iterable[str], name: str, ignore_case: bool) -> Places:
-        """Runs in a thread. Files that may hold the name and don't are not worth finding their lines; those whose text
-        is at hand are searched as they are."""
+    def _read(self, holders: Iterable[str], name: str, ignore_case: bool) -> _Read:
+        """Runs in a thread, unless all texts are at hand. Files that may hold the name and don't are not worth finding
+        their lines; those whose text is at hand are searched as they are."""
         found: dict[str, Sequence[Range]] = {}
         word, encoding = whole_word(name, ignore_case=ignore_case), self._languages.encoding
         files = {path: self._root / path for path in holders}
         others = [path for path, file in files.items() if not self._languages.holds_text(file)]
-        contain = files_containing(self._root, others, name, whole=False, encoding=encoding, ignore_case=ignore_case)
-        lacking = {*others}.difference(contain)
-        for path, file in files.items():
-            if path in lacking:
-                continue
-            try:
-                read = self._languages.read(file)
-            except PathError:
-                continue
+        lacking = set(files_lacking(self._root, others, name, encoding=encoding, ignore_case=ignore_case))
+        for path, read in self._readings(path for path in files if path not in lacking):
             if places := self._places.of(read, word):
                 found[path] = places
-        return found
+            else:
+                lacking.add(path)
+        return _Read(found, lacking)
 
-    def _tell(self, paths: Iterable[str], word: re.Pattern[str]) -> Candidates:
-        """Runs in a thread. All places of a file are of one reading, which may be newer than the one before."""
+    def _tell(self, readings: Iterable[tuple[str, FileText]], word: re.Pattern[str]) -> Candidates:
+        """Runs in a thread, unless all tokens are known. All places of a file are of one reading, which may be newer
+        than the one before."""
         found: dict[str, Sequence[Candidate]] = {}
-        for path in paths:
-            try:
-                read = self._languages.read(self._root / path)
-            except PathError:
-                continue
+        for path, read in readings:
             places = self._places.of(read, word)
-            found_tokens = self._tokens.of(self._languages.selection.identifier(path), read)
+            found_tokens = self._tokens.of(self._identifier(path), read)
             told = kinds(read.text.content, found_tokens, [read.text.offset(span.start) for span in places])
             found[path] = list(map(Candidate, places, told))
         return found
@@ -194,6 +217,11 @@ class RecentTokens:
     def __init__(self, most: int = MOST_TOKENS) -> None:
         self._known: Lru[tuple[str, str], Tokens | None] = Lru(max_size=most, size_of=_size)
         self._lock = threading.Lock()
+
+    def are_known(self, identifier: str, read: FileText) -> bool:
+        """Whether they need not be found first."""
+        with self._lock:
+            return (identifier, read.digest) in self._known
 
     def of(self, identifier: str, read: FileText) -> Tokens | None:
         """The tokens of a text in the language of an LSP identifier."""

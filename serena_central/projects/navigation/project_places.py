@@ -110,7 +110,7 @@ class ProjectPlaces:
     async def readings(self, paths: Iterable[str]) -> dict[str, FileText]:
         """Files by path; without those that were deleted while they were asked about.
 
-        All in one turn of one thread: a turn for each costs as much as the reading.
+        All in one turn of one thread, where they are not at hand: a turn for each costs as much as the reading.
 
         Raises:
             PathError
@@ -124,6 +124,8 @@ class ProjectPlaces:
                     readings[path] = self._languages.read(self._root / path)
             return readings
 
+        if self._languages.are_at_hand([self._root / path for path in asked]):
+            return read_all()
         return await anyio.to_thread.run_sync(read_all, abandon_on_cancel=True)
 
     async def views(self, places: Iterable[tuple[str, Range]]) -> tuple[list[ReferenceView], list[Incompleteness]]:

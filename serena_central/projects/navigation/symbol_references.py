@@ -1,11 +1,12 @@
 """The references of a symbol: what its language server lists, what else may refer to it, and what a rename changes."""
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 import anyio
 import msgspec
+from anyio.lowlevel import checkpoint
 
 from serena_central.core.errors import Unsupported
 from serena_central.core.groups import only_cause
@@ -31,8 +32,9 @@ POSSIBLE_LISTED = 20
 MANY = 1000
 """Places that are sorted in a thread."""
 
-HEAD_START_S = 0.001
-"""Until the places of a name are looked for: the server has been asked by then, and takes longer than that."""
+HEAD_START_S = 0.01
+"""The places of a name are looked for when the server has been asked, so that it need not wait for that; or after so
+many seconds, if it has to start first."""
 
 
 class RenameGround(NamedTuple):
@@ -43,6 +45,20 @@ class RenameGround(NamedTuple):
     proposal: WorkspaceEdit
     candidates: Places
     elsewhere: list[str]
+
+
+class _Asked:
+    """Whether the server has been asked for a symbol's references."""
+
+    def __init__(self) -> None:
+        self._event = anyio.Event()
+        self.set = self._event.set
+
+    async def head_start(self) -> None:
+        """Waits until the request is written, and no longer than HEAD_START_S."""
+        with anyio.move_on_after(HEAD_START_S):
+            await self._event.wait()
+            await checkpoint()  # the event loop writes at the end of a turn
 
 
 class SymbolReferences:
@@ -71,7 +87,7 @@ class SymbolReferences:
 
         async def ask(hit: Hit) -> tuple[References, Collection[str]]:
             shown, unopened = await self._questions.files_to_show(hit.path, hit.symbol.name)
-            uses, candidates = await self._named_and_candidates(hit, shown, unopened)
+            uses, candidates = await self._named_and_candidates(hit, shown, unopened, _Asked())
             examined = await self._possible.examine(hit, uses, candidates=candidates)
             found_in: Sequence[tuple[str, Range]] = [
                 (path, span) for path, spans in uses.places.items() for span in spans
@@ -121,6 +137,7 @@ class SymbolReferences:
         uses, proposal = Uses(failed=True), WorkspaceEdit(unusable=True)
         candidates: Places = {}
         elsewhere: list[str] = []
+        asked = _Asked()
 
         async def propose() -> None:
             nonlocal proposal
@@ -128,7 +145,7 @@ class SymbolReferences:
 
         async def look_elsewhere() -> None:
             nonlocal elsewhere
-            await anyio.sleep(HEAD_START_S)
+            await asked.head_start()
             elsewhere = await self._possible.files_elsewhere(hit)
 
         try:
@@ -136,7 +153,7 @@ class SymbolReferences:
                 async with anyio.create_task_group() as tasks:
                     tasks.start_soon(propose)
                     tasks.start_soon(look_elsewhere)
-                    uses, candidates = await self._named_and_candidates(hit, shown, unopened)
+                    uses, candidates = await self._named_and_candidates(hit, shown, unopened, asked)
         except BaseExceptionGroup as group:
             raise only_cause(group) from group
         return RenameGround(uses, proposal, candidates, elsewhere)
@@ -162,17 +179,22 @@ class SymbolReferences:
             return WorkspaceEdit()
         return edit
 
-    async def _named(self, hit: Hit, candidates: Sequence[Path], unopened: str | None) -> Uses:
+    async def _named(
+        self, hit: Hit, candidates: Sequence[Path], unopened: str | None, when_asked: Callable[[], None] = lambda: None
+    ) -> Uses:
         path, position = self._root / hit.path, hit.symbol.name_position
         locations, note = await self._questions.when_ready(
-            hit.path, lambda server: server.references(path, position, candidates=candidates)
+            hit.path,
+            lambda server: server.references(path, position, candidates=candidates, when_asked=when_asked),
         )
         uses = await anyio.to_thread.run_sync(self._uses, locations) if len(locations) > MANY else self._uses(locations)
         return msgspec.structs.replace(
             uses, note=joined(uses.note, note or unopened, await self._questions.elsewhere_note(hit))
         )
 
-    async def _named_and_candidates(self, hit: Hit, shown: Sequence[Path], unopened: str | None) -> tuple[Uses, Places]:
+    async def _named_and_candidates(
+        self, hit: Hit, shown: Sequence[Path], unopened: str | None, asked: "_Asked"
+    ) -> tuple[Uses, Places]:
         """What the server lists, and while it looks, every place of the name.
 
         Raises:
@@ -183,13 +205,13 @@ class SymbolReferences:
 
         async def look() -> None:
             nonlocal candidates
-            await anyio.sleep(HEAD_START_S)
+            await asked.head_start()
             candidates = await self._possible.candidates(hit)
 
         try:
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(look)
-                uses = await self._named(hit, shown, unopened)
+                uses = await self._named(hit, shown, unopened, asked.set)
         except BaseExceptionGroup as group:
             raise only_cause(group) from group
         return uses, candidates

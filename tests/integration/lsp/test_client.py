@@ -1,6 +1,8 @@
 """The client against a scripted server: a real child process that misbehaves on demand."""
 
 import os
+import threading
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,14 +21,15 @@ from serena_central.core.errors import (
     ServerUnavailable,
     Unsupported,
 )
-from serena_central.core.text import Position, Range
+from serena_central.core.text import Position, Range, Text
 from serena_central.lsp.answers import FileEvent, Location
 from serena_central.lsp.catalogue import Documents, Readiness, Watching
+from serena_central.lsp.client import LanguageServer
 from serena_central.lsp.diagnostics_wait import LEAST_S
 from serena_central.lsp.lsp_session import CURRENT_TRIES
 from serena_central.lsp.readiness import noting_gaps
 from serena_central.processes.usage import Usage
-from tests.support.fakes import FAKE_SPEC, fake_server, log_of, logged, methods_of, running
+from tests.support.fakes import FAKE_SPEC, fake_launch, fake_server, log_of, logged, methods_of, running, text_of
 
 pytestmark = pytest.mark.anyio
 
@@ -252,6 +255,37 @@ async def test_an_answer_that_points_into_a_changed_file_is_asked_again_once_tha
         assert lacks() is None
     asked = [method.rpartition("/")[2] for method in methods_of(log) if method.startswith("textDocument/")]
     assert asked == ["didOpen", "references", "didOpen", "documentSymbol", "references", "references"]
+
+
+async def test_who_asks_for_references_is_called_when_the_server_was_asked(file: Path, log: Path) -> None:
+    asked = anyio.Event()
+    script = {"hang_on": ["textDocument/references"]}
+    async with running(fake_server(file.parent, log=str(log), **script)) as server, anyio.create_task_group() as tasks:
+        tasks.start_soon(partial(server.references, file, START, when_asked=asked.set))
+        with anyio.fail_after(60):
+            await asked.wait()
+        await logged(log, method="textDocument/references")
+        tasks.cancel_scope.cancel()
+
+
+async def test_places_in_files_that_are_at_hand_are_converted_without_a_thread(file: Path) -> None:
+    file.write_text("größe = 1", encoding="utf-8")
+    span = {"start": {"line": 0, "character": 0}, "end": {"line": 0, "character": 7}}  # in UTF-8
+    script = {"answers": {"textDocument/definition": [{"uri": file.as_uri(), "range": span}]}}
+    threads: set[str] = set()
+
+    def read(path: Path) -> Text:
+        threads.add(threading.current_thread().name)
+        return text_of(path)
+
+    for at_hand in (False, True):
+        spec = msgspec.structs.replace(FAKE_SPEC, documents=Documents(unopened=("definition",)))
+        launch = fake_launch(**script)
+        made = partial(LanguageServer, spec, file.parent, launch=launch, settings={}, read_text=read)
+        async with running(made(are_at_hand=lambda _paths, at_hand=at_hand: at_hand)) as server:
+            threads.clear()
+            assert [(one.path, one.range.end.column) for one in await server.definition(file, START)] == [(file, 5)]
+        assert (threads == {threading.main_thread().name}) is at_hand
 
 
 async def test_what_includes_a_changed_file_is_opened_anew(file: Path, log: Path) -> None:

@@ -118,3 +118,19 @@ def test_all_texts_are_forgotten_unless_an_answer_is_being_made_of_them(tmp_path
     texts.forget()
     assert not texts.holds(file)
     assert texts.read(file) is not read
+
+
+def test_few_short_texts_that_are_remembered_are_at_hand(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(text, "FEW_FILES", 2)
+    monkeypatch.setattr(text, "FEW_CHARS", 7)
+    texts = RecentTexts()
+    one, two, three = (written(tmp_path / name, "x" * length) for name, length in zip("abc", (3, 4, 5), strict=True))
+    assert texts.are_at_hand([])
+    assert not texts.are_at_hand([one])
+    for file in (one, two, three):
+        texts.read(file)
+    assert texts.are_at_hand([one, two])
+    assert not texts.are_at_hand([one, three])  # too long together
+    monkeypatch.setattr(text, "FEW_CHARS", 100)
+    assert not texts.are_at_hand([one, two, three])
+    assert not texts.are_at_hand([one], encoding="latin-1")

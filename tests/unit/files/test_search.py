@@ -22,6 +22,7 @@ from serena_central.files.search import (
     SearchResult,
     Source,
     files_containing,
+    files_lacking,
     find_containing,
     glob_filter,
     search,
@@ -284,6 +285,7 @@ async def test_files_that_can_not_be_read_are_told_and_pipes_never_block(tmp_pat
     assert list(result.hits) == ["a"]
     assert [note.split(":")[0] for note in result.notes] == ["incomplete", "incomplete"]
     assert files_containing(tmp_path, ["pipe", "huge", "missing", "a"], "x") == ["a"]
+    assert files_lacking(tmp_path, ["huge", "missing", "a"], "y") == ["a"]
 
 
 @pytest.mark.parametrize(
