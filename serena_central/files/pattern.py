@@ -120,6 +120,12 @@ class Pattern:
             return None
         return Needles(text for one in stretches for text in _texts(one, any_case=self._ignores_case))
 
+    @property
+    def needle_at(self) -> int:
+        """How many characters of a match stand before its first needle, where `with_digits` is there."""
+        ((run,),) = self._runs
+        return run.index(_most_telling([run], 1, any_case=False))
+
     @cached_property
     def others(self) -> Sequence[bytes]:
         """What else stands in each match, beside one of `needles`."""

@@ -412,6 +412,10 @@ class _Found:
         """Lines are measured only when the answer may become too long …"""
         self._most_uncounted = 0
         """… with so many more characters."""
+        self._unestimated: list[MatchingLines] = []
+        """These have not even been looked at for that …"""
+        self._most_unestimated = 0
+        """… and have so many characters if all of them are long."""
         self.one_by_one = bool(request.multiline or request.before or request.after)
 
     def look(self, block: Block) -> None:
@@ -437,26 +441,35 @@ class _Found:
             self._add_places(block, places)
 
     def _add_places(self, block: Block, places: "array[int]") -> None:
-        data, starts, result = block.data, block.starts, self.result
-        find, rfind = data.find, data.rfind  # thousands of files
-        first, count = 0, len(places)
+        data, starts, paths, hits = block.data, block.starts, block.paths, self.result.hits
+        count, text_count = len(places), len(starts)
+        first = 0
         while first < count and self.room > 0:
-            number = bisect_right(starts, places[first]) - 1
-            last = bisect_left(places, starts[number + 1], first) if number + 1 < len(starts) else count
-            lines = MatchingLines(data, starts[number], places[first:last])
-            result.hits[block.paths[number]] = lines
-            self._uncounted.append(lines)
-            stretch = find(b"\n", places[last - 1]) - rfind(b"\n", 0, places[first])
-            many = (last - first) * MAX_LINE_CHARS
-            self._most_uncounted += (stretch if stretch < many else many) + (last - first) * MARK_CHARS
-            if self._most_uncounted >= self.room:
-                self._count()
-            result.matches += len(lines)
+            number = bisect_right(starts, places[first])
+            start, end = starts[number - 1], starts[number] if number < text_count else len(data)
+            last = count if places[-1] < end else bisect_left(places, end, first)
+            lines = hits[paths[number - 1]] = MatchingLines(data, start, places[first:last])
+            self._unestimated.append(lines)
+            many = last - first
+            self._most_unestimated += many * (MAX_LINE_CHARS + MARK_CHARS)
+            if self._most_uncounted + self._most_unestimated >= self.room:
+                self._estimate()
+                many = len(lines)
+            self.result.matches += many
             first = last
         if places and len(block.paths) == 1:
             # Nothing but the answer would keep this text: the lines of a large one lie in 100 MB of them.
+            self._estimate()
             self._count()
-            result.hits[block.paths[0]] = list(result.hits[block.paths[0]])
+            hits[paths[0]] = list(hits[paths[0]])
+
+    def _estimate(self) -> None:
+        """Takes a closer look at how long lines may be, and counts them if it has to."""
+        self._most_uncounted += sum(lines.most_chars() for lines in self._unestimated)
+        self._uncounted += self._unestimated
+        self._unestimated, self._most_unestimated = [], 0
+        if self._most_uncounted >= self.room:
+            self._count()
 
     def _count(self) -> None:
         """Takes the room that lines need which were only estimated, and drops those that there is none for."""
@@ -501,6 +514,12 @@ class MatchingLines(Sequence[str]):  # noqa: PLW1641 - equal to any sequence of 
         self._places = places
         self._shown: list[str] | None = None
 
+    def most_chars(self) -> int:
+        """No more characters than these has an answer with all of them: from the first of these lines to the last."""
+        data, places, count = self._data, self._places, len(self._places)
+        most, stretch = count * MAX_LINE_CHARS, data.find(b"\n", places[-1]) - data.rfind(b"\n", 0, places[0])
+        return (stretch if stretch < most else most) + count * MARK_CHARS
+
     def cut_to(self, room: int) -> int:
         """Drops the lines behind the one that exceeds `room`; returns what is left of it."""
         find, rfind = self._data.find, self._data.rfind
@@ -535,9 +554,11 @@ def _lines_at(data: bytes, start: int, places: Iterable[int]) -> Iterator[tuple[
     for place in places:
         begin, end = data.rfind(b"\n", start, place) + 1 or start, data.find(b"\n", place)
         line0 += data.count(b"\n", counted, begin)
-        counted = begin
+        counted, column = begin, place - begin
         line = data[begin:end].decode("utf-8", "surrogateescape")
-        yield line0, len(data[begin:place].decode("utf-8", "surrogateescape")), line
+        if len(line) < end - begin:
+            column = len(data[begin:place].decode("utf-8", "surrogateescape"))
+        yield line0, column, line
 
 
 def _in_text(pattern: Pattern, text: str) -> Iterator[tuple[int, int, int]]:

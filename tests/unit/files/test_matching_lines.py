@@ -21,12 +21,17 @@ a b ab aa bb é \( \s \s+ [^a] [^b]* . a* b? \w+ \b ^ $ | \n \n?$ \A \Z (?i:A) (
 SOURCES = st.lists(st.sampled_from(PIECES.split()), min_size=1, max_size=5).map("".join)
 
 
+DIGITS = st.lists(st.text(alphabet="01-a٢é\udcff", max_size=9), max_size=8)
+SOURCES_OF_DIGITS = st.lists(st.sampled_from([r"\d", r"[0-9]", r"\d{2}", "0", "-", "a"]), min_size=1, max_size=6).map(
+    "".join
+)
+
+
 def pattern(source: str) -> Pattern:
     return Pattern(source, dot_matches_newline=False, deadline=time.monotonic() + 60)
 
 
-@given(LINES, SOURCES, st.integers(0, 20))
-def test_a_line_is_found_if_it_matches_alone_and_where_it_does(lines: list[str], source: str, piece: int) -> None:
+def check(lines: list[str], source: str, piece: int = matching_lines.PIECE_BYTES) -> None:
     try:
         asked = pattern(source)
     except InvalidArguments:
@@ -40,6 +45,22 @@ def test_a_line_is_found_if_it_matches_alone_and_where_it_does(lines: list[str],
     data = "".join(f"{line}\n" for line in lines).encode("utf-8", "surrogateescape")
     with patch.object(matching_lines, "PIECE_BYTES", piece):
         assert list(first_matches(data, asked)) == expected
+
+
+@given(LINES, SOURCES, st.integers(0, 20))
+def test_a_line_is_found_if_it_matches_alone_and_where_it_does(lines: list[str], source: str, piece: int) -> None:
+    check(lines, source, piece)
+
+
+@given(DIGITS, SOURCES_OF_DIGITS)
+def test_digits_of_any_script_are_found_where_the_first_of_them_match(lines: list[str], source: str) -> None:
+    check(lines, source)
+
+
+@pytest.mark.parametrize("line", ["01-0-01-01", "-01", "1-01", "٢1-01 01-01", "1-0", "x-00 10-01"])
+def test_a_needle_without_a_match_hides_no_later_one(line: str) -> None:
+    for source in (r"\d\d-\d\d", r"[0-9]{2}-[0-9]{2}", r"\d-\d", r"-\d\d"):
+        check([line, "", line + line], source)
 
 
 def test_what_a_pattern_needs_may_stand_in_most_lines() -> None:
