@@ -46,8 +46,9 @@ from serena_central.mcp_server.sender import IN_SCOPE, ClientInfo, Sender
 from serena_central.mcp_server.tool_methods import ToolMethods, call_result, result_of_era
 from serena_central.tools.call import Waiting
 
-ATTENDED_AFTER_S = 0.02
-"""From then on the connection is looked after. Most answers are sent before, and spare the task that does it."""
+ATTENDED_AFTER_S = 0.05
+"""From then on the connection is looked after. Most answers are sent before, those of language servers too, and spare
+the task that does it."""
 
 STREAM_AFTER_S = 5.0
 """An answer after this many seconds comes by an event stream: early enough for clients that wait 10 s for the head of a
