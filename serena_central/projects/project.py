@@ -106,6 +106,7 @@ class Project:
             hidden=access.hides if access.reading else None,
             path_watch=path_watch,
         )
+        languages.is_watched = lambda: self.tree.is_watched
         self._external = ExternalFolders(root, self.tree, languages, shared_trees) if shared_trees else None
         self.index = SymbolIndex()
         self.indexer = Indexer(root, self.tree, self.index, languages, cache, indexing)
@@ -349,8 +350,8 @@ class Project:
             PathError
         """
         file = self.root / path
-        if self.tree.is_watched and (known := self.languages.known_text(file)) is not None:
-            return known  # on a file system of this machine, where its stamp takes less than a turn of a thread
+        if (known := self.languages.known_text(file)) is not None:
+            return known
         return await anyio.to_thread.run_sync(self.languages.read, file)
 
     async def search(self, paths: Iterable[str], request: SearchRequest) -> SearchResult:

@@ -106,6 +106,9 @@ class ProjectLanguages:
         self.changes = 0
         """How often something changed that answers of its servers depend on."""
         self._texts = RecentTexts()
+        self.is_watched: Callable[[], bool] = lambda: False
+        """Whether changes of the root are heard of, which also means that its file system is one of this machine: a
+        file that is remembered is looked at without a thread then. The project says so."""
         self._around = around
         self.restricted: dict[str, str] = {}
         """Servers that were asked and run restricted because the project is not trusted → what answers lack for it."""
@@ -197,12 +200,15 @@ class ProjectLanguages:
         return self._read_any(path)
 
     def known_text(self, path: Path) -> FileText | None:
-        """What `read` returns, if it is remembered and the file has not changed since.
+        """What `read` returns, if it is remembered and the file has not changed since, and a look at it takes less
+        than a turn of a thread.
 
         Raises:
             PathRefused: a rule closes the file.
         """
         self._check_reading(path)
+        if not self.is_watched():
+            return None
         return self._texts.known(path, encoding=self.encoding, opener=self._opener(path))
 
     def _check_reading(self, path: Path) -> None:
@@ -231,7 +237,7 @@ class ProjectLanguages:
 
     def are_at_hand(self, paths: Collection[Path]) -> bool:
         """Whether reading these files takes less than a thread takes to begin with it."""
-        return self._texts.are_at_hand(paths, encoding=self.encoding)
+        return self.is_watched() and self._texts.are_at_hand(paths, encoding=self.encoding)
 
     def read_text(self, path: Path) -> Text:
         """As `read`, the text alone."""
