@@ -1,6 +1,7 @@
 """Messages between the syntax reader and its worker process."""
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Literal
 
 import msgspec
@@ -55,7 +56,8 @@ class SyntaxEdit(msgspec.Struct, frozen=True, array_like=True):
 
 class Request(msgspec.Struct, array_like=True):
     """`identifier` is LSP's for the language; `source` is valid UTF-8. With `name` its places are asked for, with
-    `claimed` whether it is a declaration, with `edit` what that breaks, else the text's symbols, `packed` or not."""
+    `claimed` whether it is a declaration, with `edit` what that breaks, else the text's symbols, `packed` or not. The
+    source is left out on the way if the request is `again` about that of the one before it in its batch."""
 
     identifier: str
     source: bytes
@@ -63,6 +65,7 @@ class Request(msgspec.Struct, array_like=True):
     claimed: Claimed | None = None
     edit: SyntaxEdit | None = None
     packed: bool = False
+    again: bool = False
 
 
 class Packed(msgspec.Struct, frozen=True, array_like=True):
@@ -105,6 +108,25 @@ def framed(messages: Sequence[Request] | Sequence[Answer]) -> bytes:
     """One batch: a length (4 bytes, big-endian), then msgpack."""
     body = msgspec.msgpack.encode(messages)
     return len(body).to_bytes(4) + body
+
+
+def without_repetition(requests: Sequence[Request]) -> list[Request]:
+    """The requests of a batch, each source once in a row: an edit asks twice about its file."""
+    sent: list[Request] = []
+    before: bytes | None = None
+    for request in requests:
+        is_again = request.source == before
+        sent.append(msgspec.structs.replace(request, source=b"", again=True) if is_again else request)
+        before = request.source
+    return sent
+
+
+def with_repetition(requests: Sequence[Request]) -> Sequence[Request]:
+    """The requests as they were before `without_repetition`; changes them."""
+    for before, request in pairwise(requests):
+        if request.again:
+            request.source = before.source
+    return requests
 
 
 def longest(identifier: str) -> int:

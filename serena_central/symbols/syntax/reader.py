@@ -32,6 +32,7 @@ from serena_central.symbols.syntax.messages import (
     SyntaxEdit,
     framed,
     longest,
+    without_repetition,
 )
 
 logger = logging.getLogger(__name__)
@@ -250,7 +251,7 @@ async def _ask(process: ChildProcess, answers: BufferedByteReceiveStream, batch:
     """Answers a batch; returns the reason if the worker cannot continue."""
     try:
         with anyio.fail_after(STALLED_S):
-            await process.stdin.send(framed([order.request for order in batch]))
+            await process.stdin.send(framed(without_repetition([order.request for order in batch])))
             length = int.from_bytes(await _received(process, answers, 4))
             if length > MAX_ANSWER_BYTES:
                 return f"{length} bytes is not a valid response size"

@@ -9,7 +9,7 @@ from typing import BinaryIO
 
 from serena_central.core.allocator import give_back
 from serena_central.core.decoding import msgpack_decoder
-from serena_central.symbols.syntax.messages import Answer, Packed, Request, framed
+from serena_central.symbols.syntax.messages import Answer, Packed, Request, framed, with_repetition
 
 LARGE_BYTES = 2_000_000
 """Of a batch: what a text of 24 MB took is returned to the system, else a worker keeps 25 MB more for good."""
@@ -19,7 +19,7 @@ def serve(requests: BinaryIO, answers: BinaryIO) -> None:
     decoder = msgpack_decoder(list[Request])
     while header := requests.read(4):
         length = int.from_bytes(header)
-        batch = decoder.decode(requests.read(length))
+        batch = with_repetition(decoder.decode(requests.read(length)))
         answers.write(framed([_answer(request) for request in batch]))
         answers.flush()
         if length > LARGE_BYTES:
