@@ -41,7 +41,13 @@ _SIZES = range(5, 32)
 AT_ONCE = 2000
 """Files that are asked before others have their turn: a millisecond."""
 
-_WORD = re.compile(rb"[A-Za-z_\x80-\xff][0-9A-Za-z_\x80-\xff]*")
+_WORD = re.compile(rb"[A-Za-z_][0-9A-Za-z_]*")
+
+_WORD_OR_CHARACTER = re.compile(
+    _WORD.pattern + rb"|[\xc2-\xdf][\x80-\xbf]|[\xe0-\xef][\x80-\xbf]{2}|[\xf0-\xf4][\x80-\xbf]{3}"
+)
+"""Each character beyond ASCII counts alone: it may be a quotation mark or a byte-order mark beside a name."""
+
 _UNREAD: tuple[None, bytes] = None, b""
 _WIDE_MARKS = (b"\xff\xfe", b"\xfe\xff", b"\0\0\xfe\xff")
 
@@ -69,7 +75,7 @@ class Vocabulary:
         if sum(stamp.size for stamp in unread.values()) > READ_BYTES:
             return (await find_containing(self._root, asked, name, encoding=self._encoding)).files
         await self._read(unread)
-        forms = [[hash(word) for word in _WORD.findall(form)] for form in encodings_of(name, self._encoding)]
+        forms = [[hash(word) for word in _words(form)] for form in encodings_of(name, self._encoding)]
         found = [await self._with(asked, words) for words in forms]
         if len(found) == 1:
             return found[0]
@@ -151,8 +157,13 @@ def _filters_of(root: Path, paths: Iterable[str]) -> dict[str, bytes]:
             except PathError:
                 continue
         if data is not None:
-            found[path] = _filter_of(set(_WORD.findall(data)))
+            found[path] = _filter_of(_words(data))
     return found
+
+
+def _words(data: bytes) -> set[bytes]:
+    """All that a search for whole words could find is made of these, whatever stands beside it."""
+    return set((_WORD if data.isascii() else _WORD_OR_CHARACTER).findall(data))
 
 
 def _filter_of(words: Collection[bytes]) -> bytes:

@@ -5,6 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from serena_central.files import vocabulary as vocabulary_module
+from serena_central.files.search import find_containing
 from serena_central.files.stamp import Stamp
 from serena_central.files.vocabulary import Vocabulary, _filter_of, _with_word
 
@@ -72,6 +73,28 @@ async def test_operators_stand_in_all_files_as_far_as_can_be_told(tmp_path: Path
 def test_no_word_of_a_file_is_ever_missed(words: set[bytes]) -> None:
     filters = {"a.py": (Stamp.of(Path(__file__).stat()), _filter_of(words))}
     assert all(_with_word(filters, ["a.py"], hash(word)) for word in words)
+
+
+@pytest.mark.usefixtures("_clocks_are_exact")
+@pytest.mark.parametrize("name", ["filter", "größe", "函数", "é2", "ß"])
+async def test_letters_and_marks_beyond_ascii_hide_no_name_beside_them(tmp_path: Path, name: str) -> None:
+    texts = [
+        f"“{name}”",
+        f"\ufeff{name} = 1",
+        f"→{name}…",
+        f"«{name}»",
+        f"\xa0{name}\u2028",
+        f"a.{name}—b",
+        f"𝒳 {name}(é)",
+    ]
+    for number, text in enumerate(texts):
+        written(tmp_path, f"{number}.py", text.encode())
+    for number, text in enumerate(texts):
+        written(tmp_path, f"latin{number}.py", text.encode("latin-1", "ignore"))
+    everywhere = sorted(path.name for path in tmp_path.iterdir())
+    exact = await find_containing(tmp_path, everywhere, name, encoding="latin-1")
+    assert set(exact.files) <= set(await holding(tmp_path, name, encoding="latin-1"))
+    assert {f"{number}.py" for number in range(len(texts))} <= set(exact.files)
 
 
 async def test_more_than_can_be_read_in_time_is_searched_for_the_word(
