@@ -236,8 +236,10 @@ class ProjectLanguages:
         return self._texts.holds(path, encoding=self.encoding)
 
     def are_at_hand(self, paths: Collection[Path]) -> bool:
-        """Whether reading these files takes less than a thread takes to begin with it."""
-        return self.is_watched() and self._texts.are_at_hand(paths, encoding=self.encoding)
+        """Whether reading these files takes less than a thread takes to begin with it. A library outside of the root
+        may lie on a file system that hangs."""
+        are_here = self.is_watched() and all(str(path).startswith(self._below) for path in paths)
+        return are_here and self._texts.are_at_hand(paths, encoding=self.encoding)
 
     def read_text(self, path: Path) -> Text:
         """As `read`, the text alone."""

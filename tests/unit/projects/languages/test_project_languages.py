@@ -1,11 +1,14 @@
 """What becomes of servers when the settings of a project change."""
 
+import os
 from pathlib import Path
 from typing import Any
 
+import anyio
 import pytest
 
 from serena_central.core.errors import LanguageServerError, ServerNotTrusted
+from serena_central.files.stamp import RACY_NS
 from serena_central.lsp.catalogue import ServerSpec
 from serena_central.lsp.locate import Launch, locate
 from serena_central.projects.languages import server_availability
@@ -141,3 +144,20 @@ async def test_what_configures_a_language_is_its_file_and_holds_no_symbols(tmp_p
     assert {made.language_of(name) for name in ("go.mod", "sub/go.work", "a.go")} == {"go"}
     assert [name for name in ("go.mod", "sub/go.work", "a.go") if made.is_searched(name)] == ["a.go"]
     assert made.is_code("a.mli")
+
+
+async def test_only_files_of_a_watched_root_are_at_hand(tmp_path: Path) -> None:
+    root, library = tmp_path / "root", tmp_path / "library.py"
+    root.mkdir()
+    inside = root / "a.py"
+    made = languages(Registered(tmp_path), root)
+    for file in (inside, library):
+        file.write_text("a = 1\n")
+        os.utime(file, (1, 1))
+    await anyio.sleep(RACY_NS / 1e9)
+    for file in (inside, library):
+        made.read(file)
+    assert not made.are_at_hand([inside])
+    made.is_watched = lambda: True
+    assert made.are_at_hand([inside])
+    assert not made.are_at_hand([inside, library]), "its file system may hang"
