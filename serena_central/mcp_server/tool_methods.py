@@ -14,6 +14,7 @@ from collections.abc import Hashable, Mapping
 from typing import Any
 from weakref import WeakKeyDictionary
 
+import anyio
 import msgspec
 
 from serena_central.core.decoding import from_json
@@ -21,7 +22,7 @@ from serena_central.core.progress import Listener
 from serena_central.core.quoting import with_escapes_shown
 from serena_central.mcp_server.sender import ClientInfo, Sender, identity_of, request_of
 from serena_central.mcp_server.subscriptions import Subscriptions
-from serena_central.mcp_server.upstream_news import UpstreamNews
+from serena_central.mcp_server.upstream_news import SENT_WITHIN_S, UpstreamNews
 from serena_central.sessions.manager import SessionManager
 from serena_central.sessions.session import Session
 from serena_central.tools.answer import Answer
@@ -124,7 +125,9 @@ class ToolMethods:
             session, name, arguments, on_progress=on_progress, request=request, waiting=waiting
         )
         if before != (session.modes, session.active_project):
-            await self._tools_changed(session, sender)
+            # A person may have cancelled the call when it could not be stopped any more: it is answered all the same.
+            with anyio.move_on_after(SENT_WITHIN_S, shield=True):
+                await self._tools_changed(session, sender)
         return answer
 
     async def _tools_changed(self, session: Session, sender: Sender) -> None:
