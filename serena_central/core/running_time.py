@@ -74,6 +74,7 @@ class RunningTime:
             self._timer = self._loop.call_later(after_s, self._tick)
 
     def _count(self, scope: anyio.CancelScope) -> None:
+        self._look()  # a pause before now puts off the deadlines of others
         self._scopes.add(scope)
         if self._timer is not None and self._tick_s > TICK_S:
             self._timer.cancel()

@@ -118,3 +118,18 @@ def test_what_is_kept_does_not_grow_old_by_a_clock_that_was_set_forward() -> Non
     assert clock() == 1060
     wall.now = 500
     assert clock() == 500
+
+
+async def test_a_deadline_that_was_set_after_a_pause_is_not_put_off_by_it() -> None:
+    clock = Clock()
+    running = RunningTime(clock)
+    async with anyio.create_task_group() as tasks:
+        await tasks.start(running.run)
+        clock.now += 100
+        with running.move_on_after(50) as first:
+            assert first.deadline <= anyio.current_time() + 50
+            clock.now += 100
+            with running.move_on_after(50) as second:  # one counts on the clock already
+                running()
+                assert second.deadline <= anyio.current_time() + 50 < first.deadline
+        tasks.cancel_scope.cancel()
