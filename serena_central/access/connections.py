@@ -34,8 +34,9 @@ CHECK_S = 1.0
 IDLE_CHECK_S = 5.0
 """… and else: an authenticated connection has deadlines of half a minute, and seldom."""
 
-HELD_UP_S = 2.0
-"""A look that comes so much too late shows that this process was stopped or got no CPU time."""
+HELD_UP_S = 3.0
+"""A look that comes so much too late shows that this process was stopped or got no CPU time: to come together with
+other work, one may be up to half of IDLE_CHECK_S late."""
 
 _STATE_KEY = "serena_central.connection"
 

@@ -14,6 +14,7 @@ from serena_central.access.connections import (
     Deadlines,
     Phase,
 )
+from serena_central.core.periodic import aligned
 
 DEADLINES = Deadlines(head_s=10, answer_s=10, idle_s=5, body_pause_s=30, body_s=600)
 
@@ -196,6 +197,20 @@ def test_deadlines_are_looked_at_seldom_while_all_callers_are_known(connections:
         clock.now += IDLE_CHECK_S
         connections.close_late()
     assert client.end == "aborted", "late by that at the most"
+
+
+def test_a_look_that_comes_later_for_the_sake_of_other_work_closes_what_is_late(
+    connections: Connections, clock: Clock
+) -> None:
+    client = Client(connections)
+    client.connection.authenticate()
+    client.part_of_head()
+    clock.now = 12.5
+    client.connection.deadline = clock.now + IDLE_CHECK_S
+    clock.now += aligned(connections.close_late(), clock.now)
+    assert clock.now == 20, "2.5 s later than it was asked for"
+    connections.close_late()
+    assert client.end == "aborted"
 
 
 def test_a_head_ends_at_its_limit_however_it_comes(connections: Connections) -> None:
