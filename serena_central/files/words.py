@@ -1,11 +1,13 @@
 """Indexes which words occur in which files, and each file's digest: read once, for many questions.
 
 In the calling thread. Words are what identifiers are made of in most languages: letters, digits and `_`, every
-character beyond ASCII included.
+character beyond ASCII included. Of words beside such characters as quotation marks, arrows or a byte-order mark, which
+no identifier has, those between them count, too: else a name that stands there would pass for unused.
 """
 
 import hashlib
 import re
+import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
@@ -85,13 +87,30 @@ def words_of(
 
 def _counted(text: bytes, known: Mapping[bytes, str]) -> Counter[str]:
     """How often each of the known words stands in a text."""
-    counts, start = Counter[str](), 0
+    counts, start, is_ascii = Counter[str](), 0, text.isascii()
     while start < len(text):
         between = _BETWEEN_WORDS.search(text, start + PIECE_BYTES)
         end = between.start() if between else len(text)
-        counts.update(map(known.__getitem__, filter(known.__contains__, _WORD.findall(text, start, end))))
+        words = _WORD.findall(text, start, end)
+        counts.update(map(known.__getitem__, filter(known.__contains__, words)))
+        if not is_ascii:
+            parts = (part for word in words if not word.isascii() and word not in known for part in _parts(word))
+            counts.update(map(known.__getitem__, filter(known.__contains__, parts)))
         start = end
     return counts
+
+
+def _parts(word: bytes) -> list[bytes]:
+    """The words between characters of a word that no identifier has; none where it has no such character."""
+    text = word.decode("utf-8", "surrogateescape")
+    if text.replace("_", "").isalnum():  # nearly all
+        return []
+    parts = "".join([one if _is_of_word(one) else " " for one in text]).split()
+    return [part.encode("utf-8", "surrogateescape") for part in parts]
+
+
+def _is_of_word(character: str) -> bool:
+    return character == "_" or character.isalnum() or unicodedata.category(character).startswith("M")
 
 
 def _holds(data: bytes, marker: re.Pattern[bytes]) -> bool:

@@ -18,6 +18,15 @@ def test_words_are_counted_in_any_case_where_the_language_knows_none(tmp_path: P
     }
 
 
+def test_names_beside_characters_that_no_identifier_has_are_counted(tmp_path: Path) -> None:
+    text = "\ufeffhelper()\xa0helper(größe)\u2028“helper”→größe; हिन्दी “हिन्दी” naïvehelper helperß \u200b_x"
+    (tmp_path / "a.js").write_text(text)
+    (tmp_path / "b.js").write_bytes(b"\xff\x80helper(\xc3)")
+    found = words_of(tmp_path, ["a.js", "b.js"], {"helper", "größe", "हिन्दी", "_x"})
+    assert found["a.js"].counts == {"helper": 3, "größe": 2, "हिन्दी": 2, "_x": 1}
+    assert found["b.js"].counts == {"helper": 1}
+
+
 @pytest.mark.parametrize("before", range(PIECE_BYTES - 8, PIECE_BYTES + 2))
 def test_a_word_counts_once_wherever_a_large_text_is_divided(tmp_path: Path, before: int) -> None:
     (tmp_path / "a.c").write_text(
