@@ -8,7 +8,7 @@ decoded ones kept. The index knows no server and no clock: `indexing/` fills it.
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
-from itertools import chain, islice
+from itertools import accumulate, chain, islice
 from typing import NamedTuple, overload
 
 import msgspec
@@ -190,6 +190,13 @@ class Hits(Sequence[Hit]):
         self._size += count
         self._ends.append(self._size)
 
+    def add_all(self, paths: Sequence[str], entries: Sequence[Entry], counts: Sequence[int]) -> None:
+        """As `add`, of many."""
+        self._entries.update(zip(paths, entries, strict=True))
+        self._counts.update(zip(paths, counts, strict=True))
+        self._ends += islice(accumulate(counts, initial=self._size), 1, None)
+        self._size += sum(counts)
+
     def look_into(self, path: str, entry: Entry, *, keep: bool = True) -> None:
         """Adds the symbols of an entry that fit."""
         if places := self._fitting(path, self._index.decoded(path, entry, keep=keep)):
@@ -278,9 +285,8 @@ class _Counts:
         known, first, entry = self._counts, self._first, self._entries.get
         if not known:  # of a name that thousands of files have, or none
             known.update(counts)
-            if known:
-                first.update((path, entry(path)) for path in known)
-                known.update([(path, _UNKNOWN) for path, count in known.items() if count >= MANY])
+            first.update(zip(known, map(entry, known), strict=True))
+            known.update([(path, _UNKNOWN) for path, count in known.items() if count >= MANY])
             return
         for path, count in counts:
             before = known.get(path)
@@ -289,12 +295,19 @@ class _Counts:
             known[path] = before + count if before >= 0 and 0 <= count < MANY else _UNKNOWN
 
     @property
-    def paths(self) -> set[str]:
-        return set(self._counts)
+    def paths(self) -> Collection[str]:
+        """In the order in which they came, which is hardly another than their own: they are sorted soon."""
+        return self._counts.keys()
 
     def of(self, path: str, entry: Entry) -> int:
         """Those of a file, if it is still the one that was counted."""
         return self._counts[path] if self._first[path] is entry else _UNKNOWN
+
+    def of_each(self, paths: Sequence[str], entries: Sequence[Entry]) -> list[int]:
+        """As `of`."""
+        first, known = self._first, self._counts
+        each = zip(paths, entries, strict=True)
+        return [known[path] if first[path] is entry else _UNKNOWN for path, entry in each]
 
 
 def _places(reading: Reading, names: Set[str]) -> Places:
@@ -473,19 +486,30 @@ class SymbolIndex:
             counts.add(some)
             yield
         paths = counts.paths
-        yield from self._drop_without_containers(paths, reading, within)
-        is_counted, is_kept = reading.is_bare, len(paths) <= FILES_KEPT
-        for number, path in enumerate(sorted(paths)):
-            entry = self._entries.get(path)
-            if entry is not None:
-                count = counts.of(path, entry) if is_counted else _UNKNOWN
+        if reading.held:
+            paths = set(paths)
+            yield from self._drop_without_containers(paths, reading, within)
+        yield from self._add(hits, sorted(paths), counts if reading.is_bare else None)
+
+    def _add(self, hits: Hits, paths: Sequence[str], counts: _Counts | None) -> Iterator[None]:
+        """Adds what fits in files, in steps: as often as it was counted, if it was."""
+        is_kept, each = len(paths) <= FILES_KEPT, iter(paths)
+        while some := list(islice(each, ADDED_AT_ONCE)):
+            yield
+            entries = [entry for path in some if (entry := self._entries.get(path)) is not None]
+            if counts and len(entries) == len(some) and min(counted := counts.of_each(some, entries)) > 0:
+                hits.add_all(some, entries, counted)  # of a name that thousands of files have
+                continue
+            for path in some:
+                entry = self._entries.get(path)
+                if entry is None:
+                    continue
+                count = counts.of(path, entry) if counts else _UNKNOWN
                 if count == _UNKNOWN:
                     hits.look_into(path, entry, keep=is_kept)
                     yield
                 elif count:
                     hits.add(path, entry, count)
-            if number % ADDED_AT_ONCE == 0:
-                yield
 
     def _counts_with_part(self, part: str, folder: str) -> Iterator[Iterable[tuple[str, int]]]:
         """How many symbols of which files of a folder have a name that holds a part, in steps."""

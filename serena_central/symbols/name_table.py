@@ -54,7 +54,8 @@ class NameText:
 
 _HASH = struct.Struct("<q")
 _FILE = struct.Struct("<I")
-_RECORD = _HASH.size + _FILE.size
+_BOTH = struct.Struct("<qI")
+_RECORD = _BOTH.size
 
 _FILE_BITS = 23
 """Of a record's last four bytes: 8 million files. The rest is the count."""
@@ -143,13 +144,13 @@ class NameTable:
     def counts(self, name: str) -> Iterator[tuple[str, int]]:
         """Paths of the files that have a name, and how many symbols of it each has, at most `MANY`. It must not change
         meanwhile."""
-        key, paths, numbers = _HASH.pack(hash(name)), self._paths, (1 << _FILE_BITS) - 1
-        bucket = self._buckets[self._place(hash(name))]
-        at = _next(bucket, key)
-        while at >= 0:
-            (file,) = _FILE.unpack_from(bucket, at + _HASH.size)
-            yield paths[file & numbers], file >> _FILE_BITS
-            at = _next(bucket, key, at + _RECORD)
+        wanted, paths, numbers = hash(name), self._paths, (1 << _FILE_BITS) - 1
+        bucket = self._buckets[self._place(wanted)]
+        at = _next(bucket, _HASH.pack(wanted))
+        if at >= 0:
+            for number, file in _BOTH.iter_unpack(bucket[at:]):
+                if number == wanted:
+                    yield paths[file & numbers], file >> _FILE_BITS
 
     def _number(self, path: str) -> int:
         if (known := self._numbers.get(path)) is not None:

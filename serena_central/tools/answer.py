@@ -8,10 +8,13 @@ call's `Page` may show are built, so that the first page of 100,000 items costs 
 import heapq
 import json
 import re
-from collections import Counter, defaultdict
+import sys
+from bisect import bisect_left
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import accumulate
 from typing import Any, NamedTuple, cast
 
 import msgspec
@@ -278,14 +281,17 @@ def in_brief(total: int, per_file: Mapping[str, int], first: Sequence[Any]) -> d
 
 def by_folder(per_file: Mapping[str, int], most: int = FOLDERS) -> tuple[list[tuple[str, int]], int]:
     """Counts of at most `most` folders, the largest first and told apart furthest, and how much lies in others."""
-    below = _below(per_file)
-    shown = Counter(below[""])
+    folders = _Folders(per_file)
+    shown = Counter(folders.parts(""))
     largest = [(-count, folder) for folder, count in shown.items()]
     heapq.heapify(largest)
     while largest:
         _, folder = heapq.heappop(largest)
-        parts = below.get(folder, {folder: shown[folder]})
-        if folder == "./" or len(shown) - 1 + len(parts) > most:
+        if folder == "./":
+            continue
+        room = most - len(shown) + 1
+        parts = folders.parts(folder, room)
+        if len(parts) > room:
             continue
         del shown[folder]
         shown.update(parts)
@@ -296,27 +302,33 @@ def by_folder(per_file: Mapping[str, int], most: int = FOLDERS) -> tuple[list[tu
     return first, sum(shown.values()) - sum(count for _, count in first)
 
 
-def _below(per_file: Mapping[str, int]) -> Mapping[str, dict[str, int]]:
-    """Folder ("" or with a slash at its end) that holds folders → those and what lies in each with all below. Its own
-    files are under its own name, `./` for the root's."""
-    below: dict[str, dict[str, int]] = {"": {}}
-    within: dict[str, int] = {}
-    for path, count in per_file.items():
-        folder = path[: path.rfind("/") + 1]
-        within[folder] = within.get(folder, 0) + count
-    levels: dict[int, dict[str, int]] = defaultdict(dict)
-    for folder, count in within.items():  # a fifth as many as files
-        levels[folder.count("/")][folder] = count
-    for depth in range(max(levels, default=0), 0, -1):  # the deepest first: each is added to the one above it once
-        above = levels[depth - 1]
-        for folder, count in levels[depth].items():
-            holder = folder[: folder.rfind("/", 0, -1) + 1]
-            below.setdefault(holder, {})[folder] = count
-            above[holder] = above.get(holder, 0) + count
-    for folder, parts in below.items():
-        if folder in within:
-            parts[folder or "./"] = within[folder]
-    return below
+class _Folders:
+    """Counts by file, added up for folders ("" or with a slash at their ends): those below one stand side by side in
+    sorted paths, so that only folders that are shown are looked through."""
+
+    def __init__(self, per_file: Mapping[str, int]) -> None:
+        self._paths = sorted(per_file)
+        self._until = [0, *accumulate(map(per_file.__getitem__, self._paths))]
+        """Counts of so many first paths together."""
+
+    def parts(self, folder: str, most: int = sys.maxsize) -> dict[str, int]:
+        """The folders of one and what lies in each, and its own files under its own name, `./` for the root's; one
+        more than `most` if there are more."""
+        paths, until, found, own = self._paths, self._until, dict[str, int](), folder or "./"
+        place = bisect_left(paths, folder)
+        end = self._end(folder) if folder else len(paths)
+        while place < end and len(found) <= most:
+            slash = paths[place].find("/", len(folder))
+            part = paths[place][: slash + 1] if slash >= 0 else own
+            behind = self._end(part, place, end) if slash >= 0 else place + 1
+            found[part] = found.get(part, 0) + until[behind] - until[place]
+            place = behind
+        return found
+
+    def _end(self, folder: str, start: int = 0, end: int | None = None) -> int:
+        """The place behind the paths that begin with a folder's."""
+        behind = folder[:-1] + chr(ord("/") + 1)
+        return bisect_left(self._paths, behind, start, end)
 
 
 class _Json(str):

@@ -161,6 +161,27 @@ def test_the_largest_folders_are_told_apart_furthest() -> None:
     assert (shown[0], len(shown), rest) == (("m00/", 100), 12, sum(100 - number for number in range(12, 30)))
 
 
+@given(
+    st.dictionaries(
+        st.lists(st.sampled_from(["a", "b", "a-b", "a.x", "é"]), min_size=1, max_size=4).map("/".join),
+        st.integers(1, 9),
+        max_size=30,
+    ),
+    st.integers(1, 12),
+)
+def test_what_is_counted_by_folder_is_what_lies_there(per_file: dict[str, int], most: int) -> None:
+    shown, rest = by_folder(per_file, most)
+    assert len(shown) <= most
+    assert sum(count for _, count in shown) + rest == sum(per_file.values())
+    names = [folder for folder, _ in shown]
+    for folder, count in shown:
+        inside = "" if folder == "./" else folder
+        held = {path: number for path, number in per_file.items() if path.startswith(inside)}
+        direct = sum(number for path, number in held.items() if "/" not in path[len(inside) :])
+        parts = [one for one in names if one != folder and one.startswith(inside) and one != "./"]
+        assert count in ({direct} if parts or folder == "./" else {direct, sum(held.values())})
+
+
 def test_an_item_that_is_too_long_keeps_count_and_cursor() -> None:
     long = ["x" * 900, "y", "z"]
     text, *_ = fit({"p": listing(items=long, limit=1, chars=300)}, 300, grouped=False)
