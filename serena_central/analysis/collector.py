@@ -234,8 +234,8 @@ class _Run:
         )
 
     async def _ask(self, batch: list[tuple[Hit, Definition]]) -> None:
-        asked = [Asked(hit, self._around.counts(hit)) for hit, _ in batch]
         meant = self._meaning(batch)
+        asked = [Asked(hit, self._around.counts(hit)) async for hit, _ in paced(batch)]  # thousands of files hold `New`
         answers: list[UsesAnswer | None] = [None] * len(batch)
         try:
             await uses_of(

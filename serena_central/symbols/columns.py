@@ -9,7 +9,6 @@ import zlib
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
-from functools import cached_property
 from itertools import chain, repeat
 from typing import Literal, TypeVar, cast, overload
 
@@ -57,10 +56,13 @@ _decoder = msgpack_decoder(_Columns)
 class SymbolColumns(Sequence[Symbol]):
     """The symbols of a file. One is made when it is asked for, and all when many are. Safe in several threads."""
 
+    __slots__ = ("_all", "_border", "_columns", "_made", "_names", "_size")
+
     def __init__(self, columns: _Columns) -> None:
         self._columns = columns
         self._border = columns.names[0]
         self._size = columns.size
+        self._names: list[str] | None = None
         self._made: dict[int, Symbol] = {}
         self._all: tuple[Symbol, ...] | None = None
 
@@ -92,10 +94,12 @@ class SymbolColumns(Sequence[Symbol]):
             at = text.find(part, before)
         return places
 
-    @cached_property
+    @property
     def names(self) -> list[str]:
         """By place."""
-        return self._columns.names.split(self._border)[1:-1]
+        if self._names is None:
+            self._names = self._columns.names.split(self._border)[1:-1]
+        return self._names
 
     @property
     def kinds(self) -> Sequence[int]:
