@@ -231,7 +231,8 @@ class ToolCaller:
             failure = error
             if isinstance(error, anyio.get_cancelled_exc_class()) and running.cancelled_because is not None:
                 failure = CallCancelled(running.cancelled_because)
-                raise failure from error  # nothing waits from here to the end of the scope
+                if waiting is not None:
+                    raise failure from error  # nothing waits from here to the end of the scope
             raise
         finally:
             del session.running[run.id]

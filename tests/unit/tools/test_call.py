@@ -183,6 +183,24 @@ async def test_a_person_who_kills_the_session_ends_its_calls(tmp_path: Path) -> 
             await central.caller.call(session, "tell", {})
 
 
+async def test_a_call_that_its_client_cancels_stays_cancelled_whoever_cancels_it_then(tmp_path: Path) -> None:
+    async with central_in(tmp_path) as central:
+        session = session_of(central)
+        with anyio.CancelScope() as clients:
+
+            async def cancelling() -> None:
+                await began.wait()
+                clients.cancel()
+                for running in session.running.values():
+                    running.cancel("Ada has no time.")
+
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(cancelling)
+                await central.caller.call(session, "wait", {})
+        assert clients.cancelled_caught
+        assert endings(central) == [("wait", "cancelled")]
+
+
 class Reply:
     """A reply that waits for its call, and notes what is for afterwards."""
 
