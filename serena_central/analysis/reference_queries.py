@@ -14,6 +14,7 @@ import anyio
 
 from serena_central.analysis.uncertain_places import NOWHERE, Doubtful, UncertainPlaces
 from serena_central.core.errors import LanguageServerError, PathError, RequestFailed, ServerBusy
+from serena_central.core.pacing import paced
 from serena_central.core.text import Range
 from serena_central.lsp.client import LanguageServer
 from serena_central.projects.navigation.symbol_views import Uses
@@ -148,7 +149,7 @@ async def _places_of(project: Project, hit: Hit, holders: Sequence[str]) -> dict
     ignore_case = ignores_case(project.languages.language_of(hit.path), hit.symbol.kind)
     word = re.compile(rf"\b{re.escape(hit.symbol.name)}\b", re.IGNORECASE if ignore_case else 0)
     places: dict[str, list[Range]] = {}
-    for path, read in (await project.navigation.places.readings(holders)).items():
+    async for path, read in paced(list((await project.navigation.places.readings(holders)).items())):
         spans = (Range(*map(read.text.position, match.span())) for match in word.finditer(read.text.content))
         places[path] = [span for span in spans if (path, span.start) != own]
     return places

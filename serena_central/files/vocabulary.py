@@ -19,6 +19,7 @@ from serena_central.core.pacing import paced
 from serena_central.files.search import find_containing
 from serena_central.files.stamp import RACY_NS, Stamp
 from serena_central.files.text import decode, encodings_of, read_quickly
+from serena_central.files.words import pieces
 
 BITS_PER_WORD = 10
 """With two bits set for each word, a filter is wrong about one word in thirty at most, and in a hundred on average."""
@@ -163,7 +164,10 @@ def _filters_of(root: Path, paths: Iterable[str]) -> dict[str, bytes]:
 
 def _words(data: bytes) -> set[bytes]:
     """All that a search for whole words could find is made of these, whatever stands beside it."""
-    return set((_WORD if data.isascii() else _WORD_OR_CHARACTER).findall(data))
+    pattern, words = _WORD if data.isascii() else _WORD_OR_CHARACTER, set[bytes]()
+    for start, end in pieces(data):
+        words.update(pattern.findall(data, start, end))
+    return words
 
 
 def _filter_of(words: Collection[bytes]) -> bytes:

@@ -87,17 +87,25 @@ def words_of(
 
 def _counted(text: bytes, known: Mapping[bytes, str]) -> Counter[str]:
     """How often each of the known words stands in a text."""
-    counts, start, is_ascii = Counter[str](), 0, text.isascii()
-    while start < len(text):
-        between = _BETWEEN_WORDS.search(text, start + PIECE_BYTES)
-        end = between.start() if between else len(text)
+    counts, is_ascii = Counter[str](), text.isascii()
+    for start, end in pieces(text):
         words = _WORD.findall(text, start, end)
         counts.update(map(known.__getitem__, filter(known.__contains__, words)))
         if not is_ascii:
             parts = (part for word in words if not word.isascii() and word not in known for part in _parts(word))
             counts.update(map(known.__getitem__, filter(known.__contains__, parts)))
-        start = end
     return counts
+
+
+def pieces(text: bytes) -> Iterator[tuple[int, int]]:
+    """Where the pieces of a text begin and end, of which regular expressions are given one at a time; no word, nor any
+    character, is divided."""
+    start = 0
+    while start < len(text):
+        between = _BETWEEN_WORDS.search(text, start + PIECE_BYTES)
+        end = between.start() if between else len(text)
+        yield start, end
+        start = end
 
 
 def _parts(word: bytes) -> list[bytes]:
@@ -114,8 +122,8 @@ def _is_of_word(character: str) -> bool:
 
 
 def _holds(data: bytes, marker: re.Pattern[bytes]) -> bool:
-    pieces = range(0, len(data), PIECE_BYTES)
-    return any(marker.search(data, start, start + PIECE_BYTES + OVERLAP_BYTES) for start in pieces)
+    starts = range(0, len(data), PIECE_BYTES)
+    return any(marker.search(data, start, start + PIECE_BYTES + OVERLAP_BYTES) for start in starts)
 
 
 def _lower(data: bytes) -> bytes:

@@ -22,6 +22,7 @@ import msgspec
 
 from serena_central.core.errors import PathError, PathNotFound, PathRefused
 from serena_central.core.nofollow import resolved
+from serena_central.core.pacing import paced
 from serena_central.core.text import Encoding, Text
 from serena_central.files.stamp import Stamp
 from serena_central.lsp.answers import FileEvent
@@ -248,7 +249,7 @@ class Documents:
 
     async def open_many(self, paths: Sequence[Path]) -> None:
         """Opens files that a request is about without naming them; those that can't be read are left out."""
-        for path in paths[:MAX_CANDIDATES]:
+        async for path in paced(paths[:MAX_CANDIDATES]):
             try:
                 await self.prepare(path, opened=True)
             except (PathError, OSError) as error:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import anyio
+import anyio.lowlevel
 import msgspec.structs
 import psutil
 import pytest
@@ -310,6 +311,35 @@ async def test_candidates_are_opened_and_worked_on_before_the_question_once(file
             assert await server.references(file, START, candidates=[other, gone]) == []
     asked = [method.rpartition("/")[2] for method in methods_of(log) if method.startswith("textDocument/")]
     assert asked == ["didOpen", "didOpen", "documentSymbol", "documentSymbol", "references", "references"]
+
+
+async def test_others_run_between_two_of_the_candidates_that_are_opened(
+    file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("serena_central.core.pacing.SLICE_S", 0.0)
+    spec = msgspec.structs.replace(FAKE_SPEC, documents=Documents(open_candidates=True, settle_candidates=True))
+    others = [file.with_name(f"{number}.py") for number in range(20)]
+    for other in others:
+        other.write_text("", encoding="utf-8")
+    turns, read_at = 0, dict[Path, int]()
+
+    async def count() -> None:
+        nonlocal turns
+        while True:
+            turns += 1
+            await anyio.lowlevel.checkpoint()
+
+    def read(path: Path) -> Text:
+        read_at.setdefault(path, turns)
+        return text_of(path)
+
+    server = LanguageServer(spec, file.parent, launch=fake_launch(), settings={}, read_text=read)
+    async with running(server), anyio.create_task_group() as tasks:
+        tasks.start_soon(count)
+        await server.references(file, START, candidates=others)
+        tasks.cancel_scope.cancel()
+    seen = [read_at[other] for other in others]
+    assert len(set(seen)) == len(others)
 
 
 async def test_work_that_begins_with_the_first_document_is_waited_for_before_a_wide_question(

@@ -1,3 +1,4 @@
+import tracemalloc
 from pathlib import Path
 
 import pytest
@@ -7,7 +8,8 @@ from hypothesis import strategies as st
 from serena_central.files import vocabulary as vocabulary_module
 from serena_central.files.search import find_containing
 from serena_central.files.stamp import Stamp
-from serena_central.files.vocabulary import Vocabulary, _filter_of, _with_word
+from serena_central.files.vocabulary import Vocabulary, _filter_of, _with_word, _words
+from serena_central.files.words import PIECE_BYTES
 
 pytestmark = pytest.mark.anyio
 
@@ -104,3 +106,25 @@ async def test_more_than_can_be_read_in_time_is_searched_for_the_word(
     written(tmp_path, "a.py", b"def wanted(): ...\n")
     written(tmp_path, "b.py", b"def unwanted(): ...\n")
     assert await holding(tmp_path, "wanted") == ["a.py"]
+
+
+@pytest.mark.parametrize("mark", ["", "„"])
+@pytest.mark.parametrize("before", range(PIECE_BYTES - 7, PIECE_BYTES + 2))
+def test_the_words_of_a_large_text_are_whole_wherever_it_is_divided(before: int, mark: str) -> None:
+    between = " " * 2 * PIECE_BYTES
+    assert {b"deploy", b"other"} <= _words(f"{' ' * before}{mark}deploy{between}other".encode()) <= {
+        b"deploy", b"other", mark.encode()
+    }  # fmt: skip
+
+
+def test_a_large_text_is_looked_through_in_pieces() -> None:
+    """A pattern keeps the interpreter's lock until it is through, and everybody waits."""
+    text = b"ab " * (40 * PIECE_BYTES // 3)
+    tracemalloc.start()
+    try:
+        words = _words(text)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert words == {b"ab"}
+    assert peak < len(text), "all its words stood in memory at once"
