@@ -164,23 +164,27 @@ def _children(node: yaml.CollectionNode) -> list[yaml.Node]:
 def _lines(root: yaml.MappingNode, *, items: bool) -> tuple[dict[str, int], list[str]]:
     lines: dict[str, int] = {}
     repeated: list[str] = []
-
-    def note(mapping: yaml.MappingNode, prefix: str, depth: int) -> None:
-        for key, value in mapping.value:
-            name = f"{prefix}{key.value}"
-            if name in lines:
-                repeated.append(name)
-            lines[name] = key.start_mark.line + 1
-            if depth > 1 and isinstance(value, yaml.MappingNode):
-                note(value, f"{name}.", depth - 1)
-            elif items and depth > 1 and isinstance(value, yaml.SequenceNode):
-                note_items(value, name, depth - 1)
-
-    def note_items(sequence: yaml.SequenceNode, name: str, depth: int) -> None:
-        for number, item in enumerate(sequence.value):
-            lines[f"{name}.{number}"] = item.start_mark.line + 1
-            if depth > 1 and isinstance(item, yaml.MappingNode):
-                note(item, f"{name}.{number}.", depth - 1)
-
-    note(root, "", _ITEMS_DEPTH if items else _DEPTH)
+    _note(root, "", _ITEMS_DEPTH if items else _DEPTH, lines, repeated, items=items)
     return lines, repeated
+
+
+def _note(
+    node: yaml.MappingNode | yaml.SequenceNode,
+    prefix: str,
+    depth: int,
+    lines: dict[str, int],
+    repeated: list[str],
+    *,
+    items: bool,
+) -> None:
+    """Notes the lines of a node's values, and with `items` those of lists."""
+    keyed = isinstance(node, yaml.MappingNode)
+    for number, entry in enumerate(node.value):
+        key, value = entry if keyed else (entry, entry)
+        name = f"{prefix}{key.value if keyed else number}"
+        if keyed and name in lines:
+            repeated.append(name)
+        lines[name] = key.start_mark.line + 1
+        goes_on = isinstance(value, yaml.MappingNode) or (keyed and items and isinstance(value, yaml.SequenceNode))
+        if depth > 1 and goes_on:
+            _note(value, f"{name}.", depth - 1, lines, repeated, items=items)

@@ -2,6 +2,9 @@
 
 import ctypes
 import sys
+from collections.abc import Callable
+from functools import cache
+from typing import Any
 
 _MMAP_THRESHOLD = -3
 _ARENA_MAX = -8
@@ -33,17 +36,19 @@ def read_shortly(size: int) -> None:
 
 def give_back() -> None:
     """Returns what is free now, where the C library is glibc; takes milliseconds: call it in a thread."""
-    if sys.platform == "linux":
-        trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
-        if trim is not None:
-            trim(0)
+    trim = _of_glibc("malloc_trim")
+    if trim is not None:
+        trim(0)
 
 
 def keep_little() -> None:
     """Bounds that, where the C library is glibc; does nothing elsewhere."""
-    if sys.platform != "linux":
-        return
-    mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
+    mallopt = _of_glibc("mallopt")
     if mallopt is not None:
         mallopt(_MMAP_THRESHOLD, LARGE_BYTES)
         mallopt(_ARENA_MAX, ARENAS)
+
+
+@cache
+def _of_glibc(name: str) -> Callable[..., Any] | None:
+    return getattr(ctypes.CDLL(None), name, None) if sys.platform == "linux" else None

@@ -52,20 +52,23 @@ async def _others_are_through() -> None:
     The event loop calls a function at each of its turns: were it the waiting task instead, that would take more time
     than many a turn.
     """
-    loop = asyncio.get_running_loop()
-    through: asyncio.Future[None] = loop.create_future()
-
-    def look(turns_left: int, before: float, paced_before: float) -> None:
-        if through.done():  # the task was cancelled
-            return
-        now, paced_now = time.perf_counter(), Pace.paced_s
-        if not turns_left or now - before - (paced_now - paced_before) < IDLE_S:
-            through.set_result(None)
-        else:
-            loop.call_soon(look, turns_left - 1, now, paced_now)
-
-    loop.call_soon(look, TURNS - 1, time.perf_counter(), Pace.paced_s)
+    through: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+    _look_after_a_turn(through, TURNS - 1)
     await through
+
+
+def _look_after_a_turn(through: "asyncio.Future[None]", turns_left: int) -> None:
+    asyncio.get_running_loop().call_soon(_look, through, turns_left, time.perf_counter(), Pace.paced_s)
+
+
+def _look(through: "asyncio.Future[None]", turns_left: int, before: float, paced_before: float) -> None:
+    """Ends the wait, if the turn since `before` had nothing to do, or was the last."""
+    if through.done():  # the task was cancelled
+        return
+    if not turns_left or time.perf_counter() - before - (Pace.paced_s - paced_before) < IDLE_S:
+        through.set_result(None)
+    else:
+        _look_after_a_turn(through, turns_left - 1)
 
 
 async def paced(items: Iterable[T]) -> AsyncIterator[T]:

@@ -20,6 +20,7 @@ from typing import NamedTuple, cast, overload
 import anyio
 import anyio.to_thread
 import msgspec
+from anyio.abc import TaskGroup
 from anyio.lowlevel import RunVar
 
 from serena_central.core.allocator import read_shortly
@@ -156,38 +157,47 @@ async def find_containing(
     What a disk has not delivered by then is not waited for.
     """
     asked = list(paths)
-    parts = iter(_slices(asked, READ_AT_ONCE))
-    readers = 1
-    stop = threading.Event()
-    found: set[str] = set()
-    read: set[str] = set()
-    """What is in it is in `found`, too, if it belongs there."""
-
-    def look(part: Sequence[str]) -> bool:
-        began, cpu_before = time.perf_counter(), time.thread_time()
-        for some in _slices(part, COUNTED_AT_ONCE):
-            if stop.is_set():
-                break
-            found.update(files_containing(root, some, word, whole=whole, encoding=encoding))
-            read.update(some)
-        return time.perf_counter() - began > WAITING * (time.thread_time() - cpu_before)
-
-    async def keep_looking() -> None:
-        nonlocal readers
-        for part in parts:
-            if await anyio.to_thread.run_sync(look, part, abandon_on_cancel=True) and readers < READERS:
-                readers += 1
-                tasks.start_soon(keep_looking)
-
+    looking = _Looking(asked, partial(files_containing, root, word=word, whole=whole, encoding=encoding))
     try:
         with anyio.move_on_after(most_s):
             async with anyio.create_task_group() as tasks:
-                tasks.start_soon(keep_looking)
+                await looking.go_on(tasks)
     finally:
-        stop.set()
-    seen = set(read)  # a thread that still waits for the disk may add to `read`
-    holding = [path for path in asked if path in seen and path in found]
+        looking.stop()
+    seen = set(looking.read)  # a thread that still waits for the disk may add to it
+    holding = [path for path in asked if path in seen and path in looking.found]
     return Containing(holding, [path for path in asked if path not in seen] if len(seen) < len(asked) else [])
+
+
+class _Looking:
+    """Looks through files for a word, in threads."""
+
+    def __init__(self, asked: Sequence[str], containing: Callable[[Sequence[str]], list[str]]) -> None:
+        self._parts = iter(_slices(asked, READ_AT_ONCE))
+        self._containing = containing
+        self._readers = 1
+        self._stopped = threading.Event()
+        self.stop = self._stopped.set
+        self.found: set[str] = set()
+        self.read: set[str] = set()
+        """What is in it is in `found`, too, if it belongs there."""
+
+    async def go_on(self, tasks: TaskGroup) -> None:
+        """Until all have been read; with more readers where they wait for the disk."""
+        for part in self._parts:
+            if await anyio.to_thread.run_sync(self._look, part, abandon_on_cancel=True) and self._readers < READERS:
+                self._readers += 1
+                tasks.start_soon(self.go_on, tasks)
+
+    def _look(self, part: Sequence[str]) -> bool:
+        """Whether it waited for the disk most of the time."""
+        began, cpu_before = time.perf_counter(), time.thread_time()
+        for some in _slices(part, COUNTED_AT_ONCE):
+            if self._stopped.is_set():
+                break
+            self.found.update(self._containing(some))
+            self.read.update(some)
+        return time.perf_counter() - began > WAITING * (time.thread_time() - cpu_before)
 
 
 def _slices(paths: Sequence[str], size: int) -> list[Sequence[str]]:

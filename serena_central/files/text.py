@@ -244,12 +244,11 @@ def _decode(body: bytes, codec: str, path: Path | str) -> tuple[str, bool]:
         return body.decode(codec), False
     except LookupError as error:
         raise ConfigError("encoding", f"{codec!r} is not a text encoding that Python supports") from error
-    except UnicodeError as error:
-        invalid = error
-    try:
-        return body.decode(codec, _error_handler(codec)), True
-    except UnicodeError:  # not every codec can carry every invalid byte
-        raise PathRefused(f"{path} is not valid {codec}: {invalid}.") from invalid
+    except UnicodeError as invalid:  # which knows the bytes: kept in a variable, both would wait for the collector
+        try:
+            return body.decode(codec, _error_handler(codec)), True
+        except UnicodeError:  # not every codec can carry every invalid byte
+            raise PathRefused(f"{path} is not valid {codec}: {invalid}.") from invalid
 
 
 def _newline_of(content: str) -> Newline:

@@ -1,7 +1,7 @@
 """What two sources know of one file together, where neither knows all: a language server that cannot know how the file
 is built, and the syntax, which knows no macros. Pure: outlines in, outline out."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 import msgspec
@@ -27,28 +27,28 @@ def united(by_server: Outline, by_syntax: Outline) -> Union:
     missed, extra = len(syntax - server), len(server - syntax)
     prefers_syntax = missed > max(extra, len(syntax | server) * TOLERATED)
     better, other, known = (by_syntax, by_server, syntax) if prefers_syntax else (by_server, by_syntax, server)
-    places = [one.selection.start for one in _all(better.symbols) if is_whole(one) and one.kind in CALLABLE]
+    outline = Outline(_Known(better, known).merged(better.symbols, other.symbols), better.cut or other.cut)
+    return Union(outline, bool(names(outline.symbols) - server))
 
-    def is_made_up(function: DocumentSymbol) -> bool:
-        """It takes in a function that is known: a macro before that one, or a name in its head."""
-        return function.kind in CALLABLE and any(function.range.start <= at <= function.range.end for at in places)
 
-    def unknown(symbols: Iterable[DocumentSymbol]) -> Iterator[DocumentSymbol]:
-        for one in symbols:
-            if is_whole(one) and last_name(one) not in known and not is_made_up(one):
-                yield one
-            elif one.kind not in CALLABLE:
-                yield from unknown(one.children)
+class _Known:
+    """What one outline tells, and what another one adds to it."""
 
-    def merged(symbols: Sequence[DocumentSymbol], others: Sequence[DocumentSymbol]) -> list[DocumentSymbol]:
+    def __init__(self, outline: Outline, known: Collection[str]) -> None:
+        self._names = known
+        self._functions = [
+            one.selection.start for one in _all(outline.symbols) if is_whole(one) and one.kind in CALLABLE
+        ]
+
+    def merged(self, symbols: Sequence[DocumentSymbol], others: Sequence[DocumentSymbol]) -> list[DocumentSymbol]:
         """What is unknown of `others`, put to `symbols`; what is in a container of both stays in it."""
         found, added = list(symbols), list[DocumentSymbol]()
         for one in others:
             at = next((at for at, same in enumerate(found) if _is_same_container(same, one)), None)
             if at is None:
-                added += unknown([one])
+                added += self._unknown([one])
             else:
-                found[at] = _with_children(found[at], merged(found[at].children, one.children))
+                found[at] = _with_children(found[at], self.merged(found[at].children, one.children))
         if not added:
             return found
         # What stands in a type that was unknown is told as its member alone.
@@ -57,8 +57,17 @@ def united(by_server: Outline, by_syntax: Outline) -> Union:
         found = [one for one in found if not (last_name(one) in members and _is_in(one.range, inside))]
         return sorted([*found, *added], key=lambda symbol: symbol.range.start)
 
-    outline = Outline(merged(better.symbols, other.symbols), better.cut or other.cut)
-    return Union(outline, bool(names(outline.symbols) - server))
+    def _unknown(self, symbols: Iterable[DocumentSymbol]) -> Iterator[DocumentSymbol]:
+        for one in symbols:
+            if is_whole(one) and last_name(one) not in self._names and not self._is_made_up(one):
+                yield one
+            elif one.kind not in CALLABLE:
+                yield from self._unknown(one.children)
+
+    def _is_made_up(self, function: DocumentSymbol) -> bool:
+        """It takes in a function that is known: a macro before that one, or a name in its head."""
+        span = function.range
+        return function.kind in CALLABLE and any(span.start <= at <= span.end for at in self._functions)
 
 
 def _all(symbols: Iterable[DocumentSymbol]) -> Iterator[DocumentSymbol]:

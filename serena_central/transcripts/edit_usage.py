@@ -103,10 +103,10 @@ def _undone(edits: Sequence[LoggedEdit]) -> Mapping[str, str]:
     for one in edits:
         if one.undoes:
             undoers.setdefault(one.undoes, []).append(one.id)
+    return {edit: by for edit in undoers if (by := _undone_by(undoers, edit))}
 
-    def undone_by(edit: str, depth: int = 0) -> str:
-        if depth > DEEPEST:
-            return ""
-        return next((one for one in undoers.get(edit, ()) if not undone_by(one, depth + 1)), "")
 
-    return {edit: by for edit in undoers if (by := undone_by(edit))}
+def _undone_by(undoers: Mapping[str, Sequence[str]], edit: str, depth: int = 0) -> str:
+    if depth > DEEPEST:
+        return ""
+    return next((one for one in undoers.get(edit, ()) if not _undone_by(undoers, one, depth + 1)), "")

@@ -243,13 +243,7 @@ class EditHistory:
         undoers: dict[str, list[str]] = {}
         for edit, undoer in await self._store.ask(lambda queries: queries.undoings(list(ids))):
             undoers.setdefault(edit, []).append(undoer)
-
-        def in_force(edit: str, depth: int = 0) -> str:
-            """What undid an edit and was not undone itself; "" for nothing."""
-            own = undoers.get(edit, ())
-            return next((one for one in own if depth > MOST_UNDONE_AGAIN or not in_force(one, depth + 1)), "")
-
-        return {edit: undoer for edit in ids if (undoer := in_force(edit))}
+        return {edit: undoer for edit in ids if (undoer := _in_force(undoers, edit))}
 
     async def _take_over(self, past: list[Past]) -> None:
         """Writes rows for edits that the journal knows and the store doesn't, and recalls what was answered."""
@@ -323,3 +317,9 @@ def _row(edit: AppliedEdit) -> EditRow:
         undoes=edit.undoes,
         symbol=edit.author.symbol,
     )
+
+
+def _in_force(undoers: Mapping[str, Sequence[str]], edit: str, depth: int = 0) -> str:
+    """What undid an edit and was not undone itself; "" for nothing."""
+    own = undoers.get(edit, ())
+    return next((one for one in own if depth > MOST_UNDONE_AGAIN or not _in_force(undoers, one, depth + 1)), "")
