@@ -51,4 +51,5 @@ def keep_little() -> None:
 
 @cache
 def _of_glibc(name: str) -> Callable[..., Any] | None:
-    return getattr(ctypes.CDLL(None), name, None) if sys.platform == "linux" else None
+    libc = ctypes.CDLL(None) if sys.platform == "linux" else None
+    return getattr(libc, name, None)

@@ -63,7 +63,9 @@ def recursive(): recursive()
 
 def test_no_function_keeps_itself() -> None:
     found = {path: keep_themselves(path.read_text(encoding="utf-8")) for path in SOURCES.rglob("*.py")}
-    assert {path: names for path, names in found.items() if names} == {}, "make them methods, or functions of the module"
+    assert {path: names for path, names in found.items() if names} == {}, (
+        "make them methods, or functions of the module"
+    )
 
 
 @pytest.fixture
