@@ -146,8 +146,9 @@ class DirectReply:
                 message = await answering()
         finally:
             later.cancel()
-            if self._attendant is not None:
-                await self._attendant.stop()
+            attendant, self._attendant = self._attendant, None  # they know each other, and the answer
+            if attendant is not None:
+                await attendant.stop()
         if message is None or self._is_stream:
             # A cancelled request ends without an answer (MCP, "Cancellation"), as a stream can.
             await self._begin_stream()

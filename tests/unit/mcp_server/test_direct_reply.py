@@ -1,6 +1,8 @@
 """One response of the direct lane, and the task that looks after its connection."""
 
 import asyncio
+import gc
+import weakref
 from collections.abc import AsyncGenerator
 
 import anyio
@@ -77,6 +79,27 @@ async def test_what_fails_beside_the_work_ends_it_and_is_raised_and_the_next_rep
     await DirectReply(client.receive, client.send, ModernWire(), attendants).run(late, ok)
     assert [message.get("body") for message in client.sent][1] == PING
     assert client.sent[-1]["body"].startswith(b"event: message")
+
+
+async def test_a_reply_that_was_looked_after_is_freed_with_its_answer(attendants: TaskGroup) -> None:
+    """It need not wait for the garbage collector: answers may have megabytes."""
+    client = Client()
+
+    async def late() -> direct_lane.Message:
+        await client.heard.wait()
+        return ANSWER
+
+    reply = DirectReply(client.receive, client.send, ModernWire(), attendants)
+    left = weakref.ref(reply)
+    gc.collect()
+    gc.disable()
+    try:
+        await reply.run(late, ok)
+        await anyio.wait_all_tasks_blocked()
+        del reply
+        assert left() is None
+    finally:
+        gc.enable()
 
 
 async def test_a_client_that_hangs_up_ends_the_work_of_the_modern_era(attendants: TaskGroup) -> None:
