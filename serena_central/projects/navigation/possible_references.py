@@ -259,8 +259,8 @@ class Possible:
         """Where symbols of a file have a name that holds this one, in any case: definitions are no uses of others."""
         if path not in self._index:
             return ()
-        symbols, part = self._index.file(path).symbols, name.lower()
-        return {symbol.name_position for symbol in symbols if part in symbol.name.lower()}
+        file, part = self._index.file(path), name.lower()
+        return {file.symbols[place].name_position for place, one in enumerate(file.names) if part in one.lower()}
 
     async def _ask(self, places: Sequence[PlaceInCode], answers: dict[PlaceInCode, Sequence[Location] | None]) -> None:
         """Place → its definitions; None if unknown. Fills `answers` until it is cancelled."""
@@ -373,30 +373,21 @@ class Possible:
     async def _among_kin(
         self, hit: Hit, place: PlaceInCode, locations: Sequence[Location], same_hierarchy: SameHierarchy
     ) -> bool:
+        name = hit.symbol.name
         for location in locations:
-            target = self._defined_at(location)
-            if (
-                target is not None
-                and target.symbol.name == hit.symbol.name
-                and await same_hierarchy.related(hit, target)
-            ):
+            target = self._named_at(location, name)
+            if target is not None and await same_hierarchy.related(hit, target):
                 return True
         return False
 
-    def _defined_at(self, location: Location) -> Hit | None:
-        """The indexed symbol whose name stands at a place."""
+    def _named_at(self, location: Location, name: str) -> Hit | None:
+        """The indexed symbol of this name that stands at a place."""
         path = self._relative(location.path)
         if path is None or path not in self._index:
             return None
-        file, (line0, column) = self._index.file(path), location.range.start
-        return next(
-            (
-                Hit(path, file, number)
-                for number, symbol in enumerate(file.symbols)
-                if symbol.name_line == line0 and symbol.name_column == column
-            ),
-            None,
-        )
+        file, at = self._index.file(path), location.range.start
+        alike = (place for place, one in enumerate(file.names) if one == name)
+        return next((Hit(path, file, place) for place in alike if file.symbols[place].name_position == at), None)
 
 
 def _batches(paths: Iterable[str], sorted_out: Collection[str]) -> Iterator[list[str]]:
