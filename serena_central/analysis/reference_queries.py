@@ -149,8 +149,9 @@ async def _places_of(project: Project, hit: Hit, holders: Sequence[str]) -> dict
     ignore_case = ignores_case(project.languages.language_of(hit.path), hit.symbol.kind)
     word = re.compile(rf"\b{re.escape(hit.symbol.name)}\b", re.IGNORECASE if ignore_case else 0)
     places: dict[str, list[Range]] = {}
-    async for path, read in paced(list((await project.navigation.places.readings(holders)).items())):
-        spans = (Range(*map(read.text.position, match.span())) for match in word.finditer(read.text.content))
+    for path, read in (await project.navigation.places.readings(holders)).items():
+        # A generated file may have thousands.
+        spans = [Range(*map(read.text.position, one.span())) async for one in paced(word.finditer(read.text.content))]
         places[path] = [span for span in spans if (path, span.start) != own]
     return places
 
