@@ -27,6 +27,7 @@ from anyio.abc import TaskStatus
 from serena_central.core.nofollow import open_file
 from serena_central.core.periodic import repeat
 from serena_central.files.stamp import RACY_NS, Stamp
+from serena_central.files.text import WIDE_MARKS
 
 MAX_BYTES = 85_000_000
 """Of all corpora together: Django has 46 MB. What does not fit is read by each search. With 128 MB of texts a server
@@ -47,9 +48,6 @@ CHECK_S = 1.0
 
 IDLE_S = 600.0
 """Who searches does so again within some minutes, and all can be read again in a tenth of a second per 10,000 files."""
-
-WIDE_MARKS = (b"\xff\xfe", b"\xfe\xff", b"\0\0\xfe\xff")
-"""How files in UTF-16 and UTF-32 begin: a text's UTF-8 does not stand in them."""
 
 LEAST_WANTED = 0.5
 """Of a chunk's bytes have to be asked for, else those texts alone are searched."""

@@ -26,12 +26,21 @@ from anyio.lowlevel import RunVar
 from serena_central.core.allocator import read_shortly
 from serena_central.core.errors import InvalidArguments, PathError, PathNotFound
 from serena_central.core.progress import waiting_for
-from serena_central.files.corpus import WIDE_MARKS, Block, Corpus, holds_needed, lines_of
+from serena_central.files.corpus import Block, Corpus, holds_needed, lines_of
 from serena_central.files.glob import BadGlob, expand_braces, translate_part, translate_path
 from serena_central.files.matching_lines import first_matches
 from serena_central.files.pattern import Pattern
 from serena_central.files.stamp import Stamp
-from serena_central.files.text import DEFAULT_ENCODING, decode, encodings_of, read_bytes, read_each, read_quickly
+from serena_central.files.text import (
+    DEFAULT_ENCODING,
+    WIDE_MARKS,
+    decode,
+    encodings_of,
+    in_utf8,
+    read_bytes,
+    read_each,
+    read_quickly,
+)
 
 DEADLINE_S = 10.0
 """A search of 100,000 files takes 2 s; what takes longer than this is the pattern's fault."""
@@ -239,12 +248,10 @@ def _containing_each(
     needles = encodings_of(word, encoding)
     contains = _word_finder(needles, whole=whole, ignore_case=ignore_case)
     usual, *others = needles
-    for path, data in read_each(root, paths):
-        if data.startswith(WIDE_MARKS):
-            try:
-                data = decode(data, path).content.encode("utf-8", "surrogatepass")  # noqa: PLW2901 - the same text
-            except PathError:
-                continue
+    for path, read in read_each(root, paths):
+        data = in_utf8(read, path)
+        if data is None:
+            continue
         # Most files hold the word in no form: that is known ten times as quickly as by an expression.
         may_contain = ignore_case or usual in data or (others and any(needle in data for needle in others))
         yield path, bool(may_contain) and contains(data) is not None

@@ -41,6 +41,9 @@ DEFAULT_ENCODING = "utf-8"
 MARK = "\ufeff"
 """A byte-order mark as a character; a text holds it only when the file is rewritten."""
 
+WIDE_MARKS = (b"\xff\xfe", b"\xfe\xff", b"\0\0\xfe\xff")
+"""How files in UTF-16 and UTF-32 begin: a text's UTF-8 does not stand in them."""
+
 Newline = Literal["\n", "\r\n", "\r"]
 
 _MARKS: tuple[tuple[bytes, str], ...] = (  # UTF-32's begins like UTF-16's: longest first
@@ -175,6 +178,17 @@ def read_each(root: Path, paths: Iterable[str]) -> Iterator[tuple[str, bytes]]:
         if data is not None:
             read_shortly(len(data))
             yield path, data
+
+
+def in_utf8(data: bytes, path: str) -> bytes | None:
+    """A file's bytes as searches by bytes take them: a text in UTF-16 or UTF-32 in UTF-8, None if it is not valid in
+    that; all others as they are."""
+    if not data.startswith(WIDE_MARKS):
+        return data
+    try:
+        return decode(data, path).content.encode("utf-8", "surrogatepass")
+    except PathRefused:
+        return None
 
 
 def encodings_of(text: str, encoding: str | None) -> list[bytes]:

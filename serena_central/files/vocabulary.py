@@ -14,11 +14,10 @@ from pathlib import Path
 import anyio
 import anyio.to_thread
 
-from serena_central.core.errors import PathError
 from serena_central.core.pacing import paced
 from serena_central.files.search import find_containing
 from serena_central.files.stamp import RACY_NS, Stamp
-from serena_central.files.text import decode, encodings_of, read_quickly
+from serena_central.files.text import encodings_of, in_utf8, read_quickly
 from serena_central.files.words import pieces
 
 BITS_PER_WORD = 10
@@ -50,7 +49,6 @@ _WORD_OR_CHARACTER = re.compile(
 """Each character beyond ASCII counts alone: it may be a quotation mark or a byte-order mark beside a name."""
 
 _UNREAD: tuple[None, bytes] = None, b""
-_WIDE_MARKS = (b"\xff\xfe", b"\xfe\xff", b"\0\0\xfe\xff")
 
 
 class Vocabulary:
@@ -151,12 +149,8 @@ def _filters_of(root: Path, paths: Iterable[str]) -> dict[str, bytes]:
     folder = f"{root}/"
     found: dict[str, bytes] = {}
     for path in paths:
-        data = read_quickly(folder + path)
-        if data is not None and data.startswith(_WIDE_MARKS):
-            try:
-                data = decode(data, path).content.encode("utf-8", "surrogatepass")
-            except PathError:
-                continue
+        read = read_quickly(folder + path)
+        data = None if read is None else in_utf8(read, path)
         if data is not None:
             found[path] = _filter_of(_words(data))
     return found

@@ -13,8 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from serena_central.core.errors import PathError
-from serena_central.files.text import decode, read_each
+from serena_central.files.text import in_utf8, read_each
 
 PIECE_BYTES = 1 << 16
 """Regular expressions keep the interpreter's lock until they have looked through all that they are given: 0.3 ms for
@@ -25,7 +24,6 @@ OVERLAP_BYTES = 1 << 12
 
 _WORD = re.compile(rb"[A-Za-z_\x80-\xff][0-9A-Za-z_\x80-\xff]*")
 _BETWEEN_WORDS = re.compile(rb"[^0-9A-Za-z_\x80-\xff]")
-_WIDE_MARKS = (b"\xff\xfe", b"\xfe\xff", b"\0\0\xfe\xff")
 
 
 class FileWords(NamedTuple):
@@ -56,15 +54,13 @@ def words_of_each(
     """
     known = {word.encode("utf-8", "surrogateescape"): word for word in wanted}
     lower = {word.lower().encode("utf-8", "surrogateescape"): word.lower() for word in known.values()}
-    for path, data in read_each(root, paths):
+    for path, read in read_each(root, paths):
         if stopped():
             break
-        digest = hashlib.blake2b(data, digest_size=16).digest()
-        if data.startswith(_WIDE_MARKS):
-            try:
-                data = decode(data, path).content.encode("utf-8", "surrogatepass")  # noqa: PLW2901 - the same text
-            except PathError:
-                continue
+        data = in_utf8(read, path)
+        if data is None:
+            continue
+        digest = hashlib.blake2b(read, digest_size=16).digest()
         of, text = (lower, _lower(data)) if any_case(path) else (known, data)
         pattern = lines(path)
         yield (

@@ -5,6 +5,7 @@ Importing this costs nothing, unlike the store. Blocks; the server may use the d
 
 import json
 import sqlite3
+from collections.abc import Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -15,6 +16,9 @@ BUSY_S = 5.0
 
 MOST_EDITS = 1_000_000
 """More than are kept."""
+
+MOST_UNDONE_AGAIN = 100
+"""How often an edit may be undone and redone before that is no longer followed."""
 
 
 class LoggedEdit(NamedTuple):
@@ -31,6 +35,12 @@ class LoggedEdit(NamedTuple):
     undoes: str | None
     symbol: str
     patches: bytes | None = None
+
+
+def undoer_in_force(undoers: Mapping[str, Sequence[str]], edit: str, depth: int = 0) -> str:
+    """What undid an edit and was not undone itself; "" for nothing. `undoers`: edit → those that undid it."""
+    own = undoers.get(edit, ())
+    return next((one for one in own if depth > MOST_UNDONE_AGAIN or not undoer_in_force(undoers, one, depth + 1)), "")
 
 
 def read_edits(

@@ -5,7 +5,7 @@ it was undone.
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from serena_central.store.edit_log import LoggedEdit
+from serena_central.store.edit_log import LoggedEdit, undoer_in_force
 from serena_central.store.usage_store import UsageStore
 from serena_central.transcripts.edit_calls import EditCall, calls_of_edits
 from serena_central.transcripts.messages import prompt_before
@@ -13,9 +13,6 @@ from serena_central.transcripts.reports import UsageRow
 from serena_central.transcripts.roots import Root
 
 NO_SYMBOL = "(no symbol)"
-
-DEEPEST = 100
-"""Of edits that undo each other."""
 
 
 class EditUsage(UsageRow, kw_only=True):
@@ -103,10 +100,4 @@ def _undone(edits: Sequence[LoggedEdit]) -> Mapping[str, str]:
     for one in edits:
         if one.undoes:
             undoers.setdefault(one.undoes, []).append(one.id)
-    return {edit: by for edit in undoers if (by := _undone_by(undoers, edit))}
-
-
-def _undone_by(undoers: Mapping[str, Sequence[str]], edit: str, depth: int = 0) -> str:
-    if depth > DEEPEST:
-        return ""
-    return next((one for one in undoers.get(edit, ()) if not _undone_by(undoers, one, depth + 1)), "")
+    return {edit: by for edit in undoers if (by := undoer_in_force(undoers, edit))}

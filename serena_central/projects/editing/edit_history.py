@@ -25,6 +25,7 @@ from serena_central.editing.journal import Entry, Journal, Past
 from serena_central.editing.transaction import Applier
 from serena_central.files.boundary import OPEN, Access
 from serena_central.projects.editing.edit_records import AppliedEdit, edits_in, operation_of
+from serena_central.store.edit_log import undoer_in_force
 from serena_central.store.query_results import EDIT_PATCHES_KEPT_S, EditAnswer, EditBrief, EditFilter
 from serena_central.store.rows import EditRow
 from serena_central.store.store import Store
@@ -48,9 +49,6 @@ CLOSED_FILE = "(closed by a permission rule)"
 
 MOST_TOLD = 1000
 """Edits of which it is known that they were published."""
-
-MOST_UNDONE_AGAIN = 100
-"""How often an edit may be undone and redone before that is no longer followed."""
 
 MOST_RECALLED = 10_000
 """Edits whose calls are recognized when they are sent again, should the journal be lost."""
@@ -243,7 +241,7 @@ class EditHistory:
         undoers: dict[str, list[str]] = {}
         for edit, undoer in await self._store.ask(lambda queries: queries.undoings(list(ids))):
             undoers.setdefault(edit, []).append(undoer)
-        return {edit: undoer for edit in ids if (undoer := _in_force(undoers, edit))}
+        return {edit: undoer for edit in ids if (undoer := undoer_in_force(undoers, edit))}
 
     async def _take_over(self, past: list[Past]) -> None:
         """Writes rows for edits that the journal knows and the store doesn't, and recalls what was answered."""
@@ -317,9 +315,3 @@ def _row(edit: AppliedEdit) -> EditRow:
         undoes=edit.undoes,
         symbol=edit.author.symbol,
     )
-
-
-def _in_force(undoers: Mapping[str, Sequence[str]], edit: str, depth: int = 0) -> str:
-    """What undid an edit and was not undone itself; "" for nothing."""
-    own = undoers.get(edit, ())
-    return next((one for one in own if depth > MOST_UNDONE_AGAIN or not _in_force(undoers, one, depth + 1)), "")
