@@ -16,6 +16,8 @@ from starlette.types import Scope
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from serena_central.access.coalescing import CoalescingTransport
+from serena_central.core.periodic import aligned
+from serena_central.core.rest import RESTING_S
 
 HEAD_BYTES = 64 * 1024
 """A request's head, from its method to the empty line; as much may a body have in trailers or chunk lines at a time."""
@@ -31,12 +33,11 @@ DESCRIPTORS_SHARE = 4
 CHECK_S = 1.0
 """Between two looks at deadlines, as long as there are unauthenticated connections …"""
 
-IDLE_CHECK_S = 5.0
+IDLE_CHECK_S = RESTING_S
 """… and else: an authenticated connection has deadlines of half a minute, and seldom."""
 
 HELD_UP_S = 3.0
-"""A look that comes so much too late shows that this process was stopped or got no CPU time: to come together with
-other work, one may be up to half of IDLE_CHECK_S late."""
+"""A look that comes so much too late shows that this process was stopped or got no CPU time."""
 
 _STATE_KEY = "serena_central.connection"
 
@@ -133,7 +134,7 @@ class Connections:
         if not was_held_up:  # else what came meanwhile has not been read yet
             for connection in [one for one in self._all if one.deadline <= now]:
                 connection.abort()
-        after_s = CHECK_S if self._unauthenticated else IDLE_CHECK_S
+        after_s = aligned(CHECK_S if self._unauthenticated else IDLE_CHECK_S, now)
         self._due_at = now + after_s
         return after_s
 

@@ -45,6 +45,7 @@ from serena_central.core.events import EventBus, Severity
 from serena_central.core.logs import log_event
 from serena_central.core.places import Places
 from serena_central.core.quoting import quoted
+from serena_central.core.rest import rest
 from serena_central.core.running_time import running_time
 from serena_central.core.start_up import StartUp
 from serena_central.editing.journal import Journal
@@ -208,7 +209,7 @@ def build(
     endpoint = _mcp(runs, services, caller, token, recorder, start_up, resources, prompts)
     if places.begun_file.exists():
         runs.append(services.gating.session_hooks(services).run)
-    start_up.is_busy = services.sessions.any_call_runs
+    start_up.is_busy = rest.is_busy = services.sessions.any_call_runs
     runs.append(start_up.run)
     services.tasks.build = partial(_scheduler, services, caller, token, recording)
     services.tasks.build_plans = partial(_plans, services)

@@ -11,7 +11,6 @@ from uvicorn.server import ServerState
 
 from serena_central.access.connections import HEAD_BYTES, bounded_protocol
 from serena_central.app.application import Application
-from serena_central.core.periodic import aligned
 
 KEEP_ALIVE_S = 120
 """Longer than the usual pause of an agent between two calls, so that it can reuse its connection."""
@@ -92,7 +91,7 @@ class CentralServer(uvicorn.Server):
             self._woken = asyncio.Event()
             after_s = connections.close_late()
             descriptors.check()
-            with anyio.move_on_after(aligned(after_s)):
+            with anyio.move_on_after(after_s):
                 await self._woken.wait()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:

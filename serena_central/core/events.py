@@ -17,6 +17,8 @@ import anyio
 import msgspec
 from msgspec.structs import force_setattr
 
+from serena_central.core.rest import rest
+
 logger = logging.getLogger(__name__)
 
 RECENT_EVENTS = 512
@@ -117,6 +119,7 @@ class EventBus:
 
     def publish(self, event: E) -> E:
         """Numbers and dates an event, and delivers it to all subscribers."""
+        rest.stir()
         self._seq += 1
         force_setattr(event, "seq", self._seq)
         force_setattr(event, "at", self._clock())

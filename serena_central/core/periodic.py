@@ -9,11 +9,13 @@ from typing import TypeVar
 
 import anyio
 
+from serena_central.core.rest import RESTING_S, rest
+
 logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
-GRIDS_S = (5.0, 0.5)
+GRIDS_S = (RESTING_S, 5.0, 0.5)
 """Periodic work comes at multiples of the first of these that is no longer than its interval, by the event loop's
 clock: an idle server wakes up once for all that is due then, which costs more than most of the work."""
 
@@ -32,16 +34,27 @@ async def repeat(
     what: str, work: Callable[[], Awaitable[None] | None], *, every_s: float | Callable[[], float]
 ) -> None:
     """Does `work` for ever: first after `every_s`, which a function may tell each time, then that long after it was
-    done, on the grid. The log says `what` failed."""
+    done, on the grid; less often while the process rests. The log says `what` failed."""
     while True:
         after_s = every_s() if callable(every_s) else every_s
-        await anyio.sleep(aligned(after_s))
+        await _sleep(after_s)
         try:
             doing = work()
             if doing is not None:
                 await doing
         except Exception:
             logger.exception("%s failed; retrying in %g s", what, after_s)
+
+
+async def _sleep(after_s: float) -> None:
+    """On the grid; while the process rests until RESTING_S are over, or `after_s` from when something happens."""
+    if after_s < RESTING_S and rest.is_resting:
+        stirred = anyio.Event()
+        with rest.waking(stirred.set), anyio.move_on_after(aligned(RESTING_S)):
+            await stirred.wait()
+        if not stirred.is_set():
+            return
+    await anyio.sleep(aligned(after_s))
 
 
 async def follow(what: str, news: AsyncIterable[T], take: Callable[[T], None]) -> None:

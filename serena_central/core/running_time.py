@@ -17,12 +17,13 @@ import anyio
 from anyio.abc import TaskStatus
 
 from serena_central.core.periodic import aligned
+from serena_central.core.rest import RESTING_S
 
 logger = logging.getLogger(__name__)
 
 TICK_S = 0.5
 
-IDLE_TICK_S = 5.0
+IDLE_TICK_S = RESTING_S
 """Between two ticks while no deadline counts on this clock: an idle server wakes up for little else. Pauses that are
 shorter go unnoticed then: what is measured in such times takes minutes."""
 

@@ -27,6 +27,7 @@ from serena_central.core.event_kinds import ServerLeftover, ServerMemory
 from serena_central.core.events import EventBus, Severity
 from serena_central.core.periodic import repeat
 from serena_central.core.places import Places
+from serena_central.core.rest import rest
 from serena_central.core.running_time import running_time
 from serena_central.core.tracing import measured_call, phase
 from serena_central.lsp.answers import FileEvent
@@ -78,6 +79,7 @@ class Lease:
         self._run: Run | None = None
 
     async def __aenter__(self) -> LanguageServer:
+        rest.stir()
         slot = self._slot
         run = slot.usable_run()
         if run is not None:

@@ -14,6 +14,7 @@ import anyio.to_thread
 
 from serena_central.config.policies import PoolPolicy
 from serena_central.core.quoting import quoted
+from serena_central.core.rest import rest
 from serena_central.lsp.client import LanguageServer
 from serena_central.pool.budget import SETTLED_S, CachedMemory, Holder, OtherProcess, holders_of, make_room
 from serena_central.pool.interest import Interests
@@ -28,7 +29,7 @@ from serena_central.processes.usage import Usage, usage_of
 logger = logging.getLogger(__name__)
 
 RESTING_MEASURED_S = 14.0
-"""While all servers are at rest they are measured this often: in every third of the usual sweeps."""
+"""While all servers are at rest they are measured this often, though others of the process may be busy."""
 
 LARGEST_NAMED = 3
 """Servers named where the budget is exceeded."""
@@ -76,7 +77,10 @@ class Reaper:
 
     async def sweep(self) -> None:
         """One pass over everything; takes as long as a hung server's ping may, and delays no lease."""
-        if self._clock() - self._measured_at >= RESTING_MEASURED_S or not self._all_rest():
+        if not self._all_rest():
+            rest.stir()
+            await self.measure()
+        elif self._clock() - self._measured_at >= RESTING_MEASURED_S:
             await self.measure()
         if self.node is not None:
             self._held_elsewhere = await anyio.to_thread.run_sync(

@@ -30,6 +30,7 @@ from serena_central.core.event_kinds import (
 )
 from serena_central.core.events import EventBus
 from serena_central.core.periodic import repeat
+from serena_central.core.rest import rest
 from serena_central.core.running_time import Steps
 from serena_central.sessions.session import (
     ActiveProject,
@@ -101,6 +102,7 @@ class SessionManager:
             InvalidArguments: its explicit id is no identifier.
         """
         self.requests += 1
+        rest.stir()
         session_id, identified_by = identity.resolve()
         folder = identity.working_folder
         if folder and self._users.present and not self._users.may_work_in(identity.credential, folder):

@@ -22,6 +22,8 @@ from serena_central.core.errors import SerenaCentralError
 from serena_central.core.event_kinds import SessionKilled, SessionRevived
 from serena_central.core.events import Event, EventBus
 from serena_central.core.lru import Lru
+from serena_central.core.periodic import aligned
+from serena_central.core.rest import RESTING_S, rest
 from serena_central.web.pages.page import Page, Visit
 
 logger = logging.getLogger(__name__)
@@ -58,7 +60,8 @@ SHARED = 64
 """Contexts that streams of the same page share. Each is as large as what its section shows."""
 
 STILL_S = 20.0
-"""A section `of_calls` is rebuilt this often, even if nothing was called and no event came."""
+"""A section `of_calls` is rebuilt when it is looked at so long after the last time, even if nothing was called and no
+event came."""
 
 LEAVE = b"event: leave\ndata: now\n\n"
 """Tells the page to reload: what it shows is gone, or its browser was signed out."""
@@ -331,9 +334,12 @@ class Stream(StreamingResponse):
                 await self._urgent.wait()
 
     async def _wait(self) -> None:
-        """Until a section is due."""
+        """Until a section is due, or while the process rests until periodic work comes."""
         self._wakeup = anyio.Event()
         left = min(feed.due for feed in self._feeds) - anyio.current_time()
-        if left > 0:
+        if 0 < left < RESTING_S and rest.is_resting:
+            with rest.waking(self._wakeup.set), anyio.move_on_after(aligned(RESTING_S)):
+                await self._wakeup.wait()
+        elif left > 0:
             with anyio.move_on_after(left):
                 await self._wakeup.wait()

@@ -14,7 +14,6 @@ from serena_central.access.connections import (
     Deadlines,
     Phase,
 )
-from serena_central.core.periodic import aligned
 
 DEADLINES = Deadlines(head_s=10, answer_s=10, idle_s=5, body_pause_s=30, body_s=600)
 
@@ -184,6 +183,7 @@ def test_a_server_that_was_held_up_reads_before_it_closes(connections: Connectio
 def test_deadlines_are_looked_at_seldom_while_all_callers_are_known(connections: Connections, clock: Clock) -> None:
     woken: list[float] = []
     connections.on_due = lambda: woken.append(clock.now)
+    clock.now = 60 * IDLE_CHECK_S
     assert connections.close_late() == IDLE_CHECK_S
     client = Client(connections)
     assert woken == [clock.now]
@@ -205,10 +205,10 @@ def test_a_look_that_comes_later_for_the_sake_of_other_work_closes_what_is_late(
     client = Client(connections)
     client.connection.authenticate()
     client.part_of_head()
-    clock.now = 12.5
+    clock.now = 0.6 * IDLE_CHECK_S
     client.connection.deadline = clock.now + IDLE_CHECK_S
-    clock.now += aligned(connections.close_late(), clock.now)
-    assert clock.now == 20, "2.5 s later than it was asked for"
+    clock.now += connections.close_late()
+    assert clock.now == 2 * IDLE_CHECK_S, "6 s later than half a minute's deadlines need"
     connections.close_late()
     assert client.end == "aborted"
 

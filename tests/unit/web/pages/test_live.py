@@ -14,6 +14,7 @@ from starlette.types import Message
 from serena_central.access.browsers import Login
 from serena_central.core.event_kinds import CallFinished, SessionEvent, SessionKilled
 from serena_central.core.events import Event, EventBus
+from serena_central.core.rest import RESTS_AFTER_S, Rest
 from serena_central.web.pages import live as live_module
 from serena_central.web.pages.live import LEAVE, STREAMS_PER_BROWSER, Feed, Live
 from serena_central.web.pages.page import Page, Section, Visit, WebServices
@@ -208,6 +209,33 @@ async def test_what_calls_alone_change_is_not_built_again_while_there_are_none()
         still.now = "happened"
         bus.publish(server_moved())
         await browser.until(b"happened")
+
+
+async def test_a_page_rests_with_the_process_and_is_looked_at_again_when_anything_happens(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    now = [0.0]
+    resting, rests = Rest(lambda: now[0]), anyio.Event()
+
+    def aligned(_after_s: float) -> float:
+        rests.set()
+        return 3600
+
+    monkeypatch.setattr(live_module, "rest", resting)
+    monkeypatch.setattr(live_module, "aligned", aligned)
+    words, browser = Words(), Browser()
+    async with streaming(Live(EventBus()), words, browser, every_s=0.01, hears=()):
+        await browser.until(b"first")
+        words.now = "second"
+        await browser.until(b"second")
+        now[0] = RESTS_AFTER_S
+        await rests.wait()
+        words.now = "third"
+        made = words.made
+        await anyio.sleep(0.1)
+        assert words.made == made
+        resting.stir()
+        await browser.until(b"third")
 
 
 async def test_a_page_about_a_session_hears_of_no_other() -> None:
