@@ -21,8 +21,12 @@ Examples:
   serena-central call search_for_pattern --arguments '{"substring_pattern": "TODO"}'
 """
 
+_ALL_TOOLS = "/api/v1/tools?unlisted=true"
+
 COMPLETION_S = 2.0
 """How long a shell waits for the tools' names."""
+
+OPTIONAL = "\nCallable, and not listed to agents here (the setting included_optional_tools lists optional ones):\n"
 
 _TYPES: dict[str, click.ParamType[Any]] = {"integer": click.INT, "number": click.FLOAT, "string": click.STRING}
 
@@ -47,7 +51,7 @@ def _complete_tool(_context: click.Context, _parameter: click.Parameter, incompl
 def _known_tools() -> list[dict[str, Any]]:
     """For somebody who waits at a prompt: nothing, where no server answers soon."""
     try:
-        return Remote(answer_timeout_s=COMPLETION_S).get("/api/v1/tools")["tools"]
+        return Remote(answer_timeout_s=COMPLETION_S).get(_ALL_TOOLS)["tools"]
     except SerenaCentralError:
         return []
 
@@ -66,7 +70,7 @@ def command(context: click.Context, tool: str | None, arguments: tuple[str, ...]
     if tool in ("-h", "--help"):
         click.echo(context.get_help())
         return
-    tools: list[dict[str, Any]] = Remote().get("/api/v1/tools")["tools"]
+    tools: list[dict[str, Any]] = Remote().get(_ALL_TOOLS)["tools"]
     if tool is None or tool == "--json":
         _print_tools(tools, as_json=tool is not None)
         return
@@ -75,6 +79,8 @@ def command(context: click.Context, tool: str | None, arguments: tuple[str, ...]
         close = get_close_matches(tool, [one["name"] for one in tools])
         meant = f" Did you mean {' or '.join(close)}?" if close else ""
         raise click.UsageError(f"There is no tool named {tool!r}.{meant} `serena-central call` lists the tools.")
+    if found["refused"]:
+        raise click.UsageError(found["refused"])
     _command_of(found).main(list(arguments), prog_name=f"serena-central call {tool}", standalone_mode=False)
 
 
@@ -83,8 +89,13 @@ def _print_tools(tools: list[dict[str, Any]], *, as_json: bool) -> None:
         print_json(tools)
         return
     width = max(len(one["name"]) for one in tools)
-    for one in tools:
-        click.echo(f"{one['name'].ljust(width)}  {one['description'].splitlines()[0]}")
+    listed = [one for one in tools if one["listed"]]
+    optional = [one for one in tools if not one["listed"] and not one["refused"]]
+    for heading, part in (("", listed), (OPTIONAL, optional)):
+        if part:
+            click.echo(heading, nl=False)
+        for one in part:
+            click.echo(f"{one['name'].ljust(width)}  {one['description'].splitlines()[0]}")
 
 
 def _command_of(tool: dict[str, Any]) -> click.Command:

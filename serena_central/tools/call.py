@@ -101,6 +101,10 @@ class ToolCaller:
         """The tools that are listed for a session, in the catalogue's order."""
         return self._services.offer.listed(session)
 
+    def unlisted_tools_for(self, session: Session) -> list[tuple[Tool, str]]:
+        """The other tools, and why the session may not call each; "" if it may."""
+        return self._services.offer.unlisted(session)
+
     async def upstreams_tools_for(self, session: Session) -> list[Tool]:
         """The tools of upstreams that are listed for a session, and ours that go with them. Waits a while for upstreams
         that were never asked."""

@@ -118,6 +118,11 @@ class Offer:
             tools = [tool for tool in tools if tool.name not in switched_off]
         return self._open_to_caller(tools, session)
 
+    def unlisted(self, session: Session) -> list[tuple[Tool, str]]:
+        """The other tools, in the catalogue's order: why this session may not call each; "" if it may, by its name."""
+        listed = {tool.name for tool in self.listed(session)}
+        return [(tool, self.refusal(tool, session) or "") for tool in self._catalogue if tool.name not in listed]
+
     def _profile_listing(self, session: Session) -> list[Tool]:
         """Those that settings, context and modes show, whoever calls: made once for all sessions that have the same."""
         project = self._project_settings(session)

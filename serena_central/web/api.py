@@ -183,9 +183,13 @@ class Api:
     # --- tools -----------------------------------------------------------------------------------------------------
 
     async def list_tools(self, request: Request) -> ToolList:
-        """What `session` (else the session shared by all who name none) is shown."""
+        """What `session` (else the session shared by all who name none) is shown; with `unlisted` the others, too."""
         session = self._session_of(request, request.query_params.get("session"))
-        return {"tools": [tool_view(tool) for tool in self.parts.caller.tools_for(session)]}
+        tools = [tool_view(tool) for tool in self.parts.caller.tools_for(session)]
+        if request.query_params.get("unlisted") == "true":
+            others = self.parts.caller.unlisted_tools_for(session)
+            tools += [tool_view(tool, listed=False, refused=why) for tool, why in others]
+        return {"tools": tools}
 
     async def call_tool(self, request: Request) -> Any:
         """By the same way as an agent's call. Without `session` it belongs to the session that all share who name none;

@@ -98,17 +98,20 @@ class SessionDetails(SessionSnapshot, frozen=True, kw_only=True):
 
 
 class ToolView(TypedDict):
-    """A tool, with the JSON schema of its arguments."""
+    """A tool, with the JSON schema of its arguments. One that is not `listed` to agents may be called by its name,
+    unless `refused` says why not."""
 
     name: str
     title: str
     description: str
     input_schema: dict[str, Any]
     read_only: bool
+    listed: bool
+    refused: str
 
 
 class ToolList(TypedDict):
-    """In the catalogue's order."""
+    """In the catalogue's order, what is listed first."""
 
     tools: list[ToolView]
 

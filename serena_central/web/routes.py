@@ -205,6 +205,7 @@ def operations(
             "The tools that a session is shown",
             answers.ToolList,
             Query("session", "A session's id; without one, the session that all share who name none."),
+            choice("unlisted", "Whether tools that it is not shown follow, such as optional ones.", ("true", "false")),
             for_users=True,
         ),
         _post(

@@ -50,13 +50,15 @@ def edit_view(row: EditRow) -> EditView:
     }
 
 
-def tool_view(tool: Tool) -> ToolView:
+def tool_view(tool: Tool, *, listed: bool = True, refused: str = "") -> ToolView:
     return {
         "name": tool.name,
         "title": tool.title,
         "description": tool.description,
         "input_schema": tool.schema,
         "read_only": tool.read_only,
+        "listed": listed,
+        "refused": refused,
     }
 
 

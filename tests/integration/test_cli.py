@@ -57,7 +57,13 @@ async def test_several_projects_are_named_as_in_any_other_call(serving: Child, p
 async def test_tools_tell_how_they_are_called(serving: Child) -> None:
     listed = await run_command(serving.folder, "call")
     assert listed.code == 0
-    assert "find_symbol" in listed.out
+    offered, optional = listed.out.split("included_optional_tools")
+    assert "find_symbol" in offered
+    assert "find_unused_symbols" in optional
+    assert "replace_lines" not in listed.out, "it is refused where the setting does not name it"
+    of_an_optional_tool = await run_command(serving.folder, "call", "find_unused_symbols", "--help")
+    assert of_an_optional_tool.code == 0
+    assert "--relative-path" in of_an_optional_tool.out
     shown = await run_command(serving.folder, "call", "find_symbol", "--help")
     assert shown.code == 0
     for option in ("--name-path-pattern", "--include-body / --no-include-body", "--arguments", "--json", "[required]"):
@@ -71,6 +77,7 @@ async def test_tools_tell_how_they_are_called(serving: Child) -> None:
     ("arguments", "code", "says"),
     [
         (["no_such_tool"], 2, "There is no tool named 'no_such_tool'"),
+        (["replace_lines"], 2, "The setting included_optional_tools enables it"),
         (["find_symbol", "--nonsense", "1"], 2, "--nonsense"),
         (["find_symbol", "--depth", "deep"], 2, "--depth"),
         (["find_symbol", "--arguments", "{"], 2, "not JSON"),
