@@ -8,14 +8,17 @@ stay with `re`, behind the same interface.
 
 import logging
 import re
-from typing import Protocol
+from typing import Any, Protocol
 
 from serena_central.core.errors import ConfigError
 
 logger = logging.getLogger(__name__)
 
 DEADLINE_S = 0.25
-"""Deadline for one text. A good pattern takes microseconds; the clock also runs while the machine is busy."""
+"""Deadline for one text, of the process's CPU time: its other threads count. A good pattern takes microseconds …"""
+
+CHARACTER_S = 0.000001
+"""… and some 14 ns a character of a whole file, of which there may be 3,000,000: so much more for each."""
 
 MAX_LENGTH = 10_000
 """Characters of a pattern; compiling is not interrupted."""
@@ -39,9 +42,35 @@ class Matcher(Protocol):
     def fullmatch(self, text: str, /) -> Match | None: ...
     def search(self, text: str, /) -> Match | None: ...
 
+
+class TooSlow(Exception):
+    """A pattern did not come to the end of a text in time; the message names both."""
+
+
+class FileMatcher:
+    """A pattern that meets whole files, each of which somebody else has written. One that takes too long says nothing
+    about the next one, and what its matches leave out must not be taken for known."""
+
+    def __init__(self, key: str, source: str) -> None:
+        """`key` names the setting.
+
+        Raises:
+            ConfigError: for what is no pattern.
+        """
+        self._key = key
+        self._compiled = _compiled(key, source)
+
     def spans(self, text: str) -> list[tuple[int, int]]:
-        """Start and end of every match, none overlapping another."""
-        ...
+        """Start and end of every match, none overlapping another.
+
+        Raises:
+            TooSlow
+        """
+        limit_s = DEADLINE_S + len(text) * CHARACTER_S
+        try:
+            return [match.span() for match in self._compiled.finditer(text, timeout=limit_s, concurrent=True)]
+        except TimeoutError:
+            raise TooSlow(f"{self._key} took longer than {limit_s:.3g} s on {len(text):,} characters") from None
 
 
 class BoundedMatcher:
@@ -53,14 +82,7 @@ class BoundedMatcher:
         Raises:
             ConfigError: for what is no pattern.
         """
-        if len(source) > MAX_LENGTH:
-            raise ConfigError(key, f"has {len(source)} characters; the limit is {MAX_LENGTH}")
-        import regex  # late: it takes 3 MB, and 30 ms of a start
-
-        try:
-            self._compiled = regex.compile(source)
-        except (regex.error, RecursionError, OverflowError, ValueError) as error:
-            raise ConfigError(key, f"is not a valid regular expression: {error}") from error
+        self._compiled = _compiled(key, source)
         self._key = key
         self.groups = frozenset(self._compiled.groupindex)
         self.trouble = ""
@@ -80,15 +102,6 @@ class BoundedMatcher:
             return self._compiled.search(text, timeout=DEADLINE_S, concurrent=True)
         except TimeoutError:
             return self._give_up(text)
-
-    def spans(self, text: str) -> list[tuple[int, int]]:
-        if self.trouble:
-            return []
-        try:
-            return [match.span() for match in self._compiled.finditer(text, timeout=DEADLINE_S, concurrent=True)]
-        except TimeoutError:
-            self._give_up(text)
-            return []
 
     def _give_up(self, text: str) -> None:
         source = self._compiled.pattern
@@ -110,5 +123,14 @@ class OwnMatcher:
         self.fullmatch = self._compiled.fullmatch
         self.search = self._compiled.search
 
-    def spans(self, text: str) -> list[tuple[int, int]]:
-        return [match.span() for match in self._compiled.finditer(text)]
+
+def _compiled(key: str, source: str) -> Any:
+    """Of the `regex` module, which has no types."""
+    if len(source) > MAX_LENGTH:
+        raise ConfigError(key, f"has {len(source)} characters; the limit is {MAX_LENGTH}")
+    import regex  # late: it takes 3 MB, and 30 ms of a start
+
+    try:
+        return regex.compile(source)
+    except (regex.error, RecursionError, OverflowError, ValueError) as error:
+        raise ConfigError(key, f"is not a valid regular expression: {error}") from error

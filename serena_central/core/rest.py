@@ -1,7 +1,7 @@
 """Whether this process rests: nobody has asked it anything, and nothing has happened, for a while.
 
-Periodic work then comes together every RESTING_S, and pages are looked through as often: each wake-up of a processor
-that slept costs more than most of that work. Whatever happens ends the rest at once, by `rest.stir`.
+Periodic work then comes together every RESTING_S, and pages are looked through as often: each wake-up of a CPU that
+slept costs more than most of that work. Whatever happens ends the rest at once, by `rest.stir`.
 """
 
 import time

@@ -25,6 +25,7 @@ from serena_central.core.errors import (
     ServerStartFailed,
     ServerUnavailable,
 )
+from serena_central.core.patterns import TooSlow
 from serena_central.core.quoting import quoted
 from serena_central.core.text import Position, Text
 from serena_central.lsp.answers import (
@@ -273,6 +274,10 @@ class LanguageServer:
             raise RequestFailed(
                 self.spec.name, method, 0, f"the symbols of {path.name} are nested too deeply"
             ) from error
+        except TooSlow as error:
+            method = "textDocument/documentSymbol"
+            why = f"which symbols of {path.name} are imports is unknown: {error}"
+            raise RequestFailed(self.spec.name, method, 0, why) from error
 
     async def references(
         self,

@@ -17,7 +17,7 @@ import msgspec
 
 from serena_central.core.decoding import json_decoder
 from serena_central.core.errors import PathError
-from serena_central.core.patterns import Matcher
+from serena_central.core.patterns import FileMatcher
 from serena_central.core.text import Encoding, Position, Range, Text
 from serena_central.lsp.answers import (
     Diagnostic,
@@ -389,8 +389,12 @@ def scoped_name(name: str, names: NamePatterns) -> tuple[str, tuple[str, ...]]:
     return match["name"], tuple(scope.split(names.separator) if names.separator else [scope])
 
 
-def without_imports(symbols: Sequence[DocumentSymbol], text: Text, imports: Matcher) -> list[DocumentSymbol]:
-    """Leaves out the symbols that lie inside the matches of `imports`."""
+def without_imports(symbols: Sequence[DocumentSymbol], text: Text, imports: FileMatcher) -> list[DocumentSymbol]:
+    """Leaves out the symbols that lie inside the matches of `imports`.
+
+    Raises:
+        TooSlow
+    """
     return _outside(symbols, [Range(*map(text.position, span)) for span in imports.spans(text.content)])
 
 

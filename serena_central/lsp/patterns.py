@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from functools import cache
 
 from serena_central.core.errors import ConfigError
-from serena_central.core.patterns import BoundedMatcher, Matcher, OwnMatcher
+from serena_central.core.patterns import BoundedMatcher, FileMatcher, Matcher, OwnMatcher
 from serena_central.lsp.catalogue import Naming, Readiness, ServerSpec, catalogue
 
 _SCOPED = "naming.scoped"
@@ -27,11 +27,11 @@ class NamePatterns:
         self.separator = naming.separator
         self.scoped = matcher_of(f"{server} {_SCOPED}", naming.scoped)
         self.decorated = matcher_of(f"{server} {_DECORATED}", naming.decorated)
-        self.imports = BoundedMatcher(f"{server} {_IMPORTS}", naming.imports) if naming.imports else None
+        self.imports = FileMatcher(f"{server} {_IMPORTS}", naming.imports) if naming.imports else None
         self.anonymous = matcher_of(f"{server} {_ANONYMOUS}", naming.anonymous)
         self.values = BoundedMatcher(f"{server} {_VALUES}", naming.values) if naming.values else None
 
-        self.bounded = _bounded(self.scoped, self.decorated, self.imports, self.anonymous, self.values)
+        self.bounded = _bounded(self.scoped, self.decorated, self.anonymous, self.values)
 
 
 class LinePatterns:

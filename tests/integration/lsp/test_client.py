@@ -24,7 +24,7 @@ from serena_central.core.errors import (
 )
 from serena_central.core.text import Position, Range, Text
 from serena_central.lsp.answers import FileEvent, Location
-from serena_central.lsp.catalogue import Documents, Readiness, Watching
+from serena_central.lsp.catalogue import Documents, Naming, Readiness, Watching
 from serena_central.lsp.client import LanguageServer
 from serena_central.lsp.diagnostics_wait import LEAST_S
 from serena_central.lsp.lsp_session import CURRENT_TRIES
@@ -256,6 +256,19 @@ async def test_an_answer_that_points_into_a_changed_file_is_asked_again_once_tha
         assert lacks() is None
     asked = [method.rpartition("/")[2] for method in methods_of(log) if method.startswith("textDocument/")]
     assert asked == ["didOpen", "references", "didOpen", "documentSymbol", "references", "references"]
+
+
+async def test_imports_that_can_not_be_told_in_time_cost_their_own_file_its_symbols_and_no_other(file: Path) -> None:
+    spec = msgspec.structs.replace(FAKE_SPEC, naming=Naming(imports="(?m)^import ((x|xx|x?)+)b"))
+    slow = file.with_name("slow.py")
+    slow.write_text("import " + "x" * 60, encoding="utf-8")
+    span = {"start": {"line": 0, "character": 0}, "end": {"line": 0, "character": 1}}
+    symbols = [{"name": "first", "kind": 13, "range": span, "selectionRange": span}]
+    async with running(fake_server(file.parent, spec, answers={"textDocument/documentSymbol": symbols})) as server:
+        with pytest.raises(RequestFailed, match=r"slow.py are imports is unknown: fake naming.imports took"):
+            await server.document_symbols(slow)
+        assert [symbol.name for symbol in await server.document_symbols(file)] == ["first"]
+        assert await server.ready() is None
 
 
 async def test_who_asks_for_references_is_called_when_the_server_was_asked(file: Path, log: Path) -> None:

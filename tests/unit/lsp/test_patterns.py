@@ -5,8 +5,9 @@ import re
 import msgspec
 import pytest
 
+from serena_central.core import patterns
 from serena_central.core.errors import ConfigError
-from serena_central.core.patterns import BoundedMatcher, OwnMatcher
+from serena_central.core.patterns import BoundedMatcher, OwnMatcher, TooSlow
 from serena_central.lsp.catalogue import Naming, Readiness, catalogue
 from serena_central.lsp.catalogue.choices import Choices
 from serena_central.lsp.globs import compiled, matches
@@ -26,9 +27,17 @@ def test_imports_are_looked_for_in_hostile_files() -> None:
     names = NamePatterns(catalogue().server("typescript").naming, "typescript")
     assert names.imports is not None
     assert names.imports.spans("import { a } from 'b';\nconst c = 1;\nimport d = require('e')\n") == [(0, 21), (36, 59)]
-    assert names.imports.spans("\nimport" * 200_000) == []
-    assert "typescript naming.imports is disabled" in names.imports.trouble
-    assert names.imports in names.bounded
+    with pytest.raises(TooSlow, match=r"typescript naming.imports took longer than 0.\d+ s on 350,000 characters"):
+        names.imports.spans("\nimport" * 50_000)
+    assert names.imports.spans("import { a } from 'b';\n") == [(0, 21)], "another file's author is no reason"
+
+
+def test_a_long_file_has_more_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(patterns, "DEADLINE_S", 0.0)
+    monkeypatch.setattr(patterns, "CHARACTER_S", 0.00001)
+    names = NamePatterns(catalogue().server("typescript").naming, "typescript")
+    assert names.imports is not None
+    assert len(names.imports.spans("import { a } from 'b';\n" * 10_000)) == 10_000
 
 
 @pytest.mark.parametrize(
