@@ -130,6 +130,8 @@ class FileReader:
         with group.patience:
             if not group.is_patient:
                 group.patience.deadline = group.began + self._policy.patience_s
+                if group.in_background:  # a large project: until its first answer no caller waits for it
+                    self._states.failures.slow(group.server)
             try:
                 await self._ask_server(group)
             except LanguageServerError as error:

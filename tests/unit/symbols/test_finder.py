@@ -9,6 +9,7 @@ import pytest
 
 from serena_central.core.errors import AmbiguousSymbol, SymbolNotFound
 from serena_central.files.search import COUNTED_AT_ONCE, files_containing
+from serena_central.symbols import finder as finder_module
 from serena_central.symbols.finder import Finder
 from serena_central.symbols.indexing.incompleteness import NOT_READ_YET, Incompleteness
 from serena_central.symbols.indexing.policy import IndexingPolicy
@@ -31,6 +32,25 @@ async def test_only_files_that_hold_the_name_are_asked(tmp_path: Path) -> None:
         assert sorted(w.source.asked) == ["a.txt", "b.txt"]
         found = await finder(w).find(parse_pattern("two", substring=True), None)
         assert [hit.name_path for hit in found.hits] == ["two", "two", "twofold"]
+
+
+async def test_of_many_files_those_are_asked_first_that_name_what_holds_the_symbol(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(finder_module, "MANY_CANDIDATES", 3)
+    (tmp_path / "shop").mkdir()
+    for name, text in {"a": "cart/buy", "b": "buy", "c": "other/buy", "shop/d": "buy", "e": "cart"}.items():
+        (tmp_path / f"{name}.txt").write_text(text)
+    async with world(tmp_path) as w:
+        found = await finder(w).find(parse_pattern("cart/buy"), None)
+        assert ([hit.path for hit in found.hits], found.gaps) == (["a.txt"], [])
+        assert w.source.asked == ["a.txt"]
+        found = await finder(w).find(parse_pattern("shop.buy"), None)
+        assert [hit.path for hit in found.hits] == ["shop/d.txt"]
+        assert w.source.asked == ["a.txt", "shop/d.txt"]
+        found = await finder(w).find(parse_pattern("none/buy"), None)
+        assert (list(found.hits), found.gaps) == ([], [])
+        assert sorted(w.source.asked) == ["a.txt", "b.txt", "c.txt", "shop/d.txt"]
 
 
 async def test_a_find_stays_within_its_folder_or_file(tmp_path: Path) -> None:
