@@ -36,6 +36,9 @@ from serena_central.symbols.indexing.symbol_source import SymbolSource
 RATE_OVER_S = 20
 """The rate is that of the last seconds: what a server read first says little of what is left."""
 
+FEW_COUNTED, SURE_AFTER_S = 20, 5.0
+"""From fewer files, in fewer seconds, no rate is taken."""
+
 TOLD_EVERY_S = 1.0
 
 Standing = Callable[[str], str]
@@ -435,9 +438,16 @@ class Rate:
 
     @property
     def per_s(self) -> float:
+        """0.0 where nothing tells."""
         now = self._clock()
         recent = [(second, count) for second, count in self._counts if now - second <= RATE_OVER_S]
-        return sum(count for _, count in recent) / max(now - recent[0][0], 1.0) if recent else 0.0
+        return _per_s(sum(count for _, count in recent), now - recent[0][0]) if recent else 0.0
+
+
+def _per_s(count: int, seconds: float) -> float:
+    """0.0 where so few in so short a time say nothing: one file of 35,000 in the first second is no ten hours."""
+    says_nothing = count < FEW_COUNTED and seconds < SURE_AFTER_S
+    return 0.0 if says_nothing else count / max(seconds, 1.0)
 
 
 @asynccontextmanager
@@ -449,7 +459,7 @@ async def telling(total: int, left: Callable[[], int]) -> AsyncGenerator[None]:
         while True:
             await anyio.sleep(TOLD_EVERY_S)
             most = max(most, total - left())
-            per_s = most / (anyio.current_time() - began)
+            per_s = _per_s(most, anyio.current_time() - began)
             then = f", {(total - most) / per_s:.0f} s left" if per_s else ""
             report(f"reading symbols: {most:,} of {total:,} files{then}", most / total)
 

@@ -778,7 +778,9 @@ def test_a_rate_is_that_of_the_last_seconds() -> None:
     now = 100.0
     rate = Rate(clock=lambda: now)
     assert rate.per_s == 0
-    for _ in range(30):
+    rate.count()
+    assert rate.per_s == 0, "it says nothing yet"
+    for _ in range(29):
         rate.count()
     now = 110.0
     assert rate.per_s == 3
