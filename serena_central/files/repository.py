@@ -67,7 +67,7 @@ class OuterRules:
         users = _user_excludes(configurations)
         above = [top.joinpath(*parts[:depth]) / IGNORE_FILE for depth in range(len(parts))]
         self._files = [str(file) for file in (*above, exclude, users, *configurations)]
-        if _is_ignored_by(top, parts, [exclude, users]):
+        if _ignored_folder(top, parts, [exclude, users]) is not None:  # the root itself, or what it lies in
             return
         levels = [
             _patterns_of(file, above="".join(f"{part}/" for part in parts[depth:]))
@@ -79,17 +79,34 @@ class OuterRules:
         self.weaker = (*(level for level in levels if level is not None), of_tools)
 
 
-def _is_ignored_by(top: Path, parts: Sequence[str], weakest: Sequence[Path]) -> bool:
-    """Whether the repository ignores the root itself, which lies at `parts` below `top`."""
+def is_ignored_below(folder: Path, root: Path) -> bool:
+    """Whether git ignores `root`, or a folder between it and `folder`, which lies above it.
+
+    Each repository around the root decides as far as the next one in it.
+    """
+    inner = root
+    for top in (above for above in root.parents if os.path.lexists(above / ".git")):
+        weakest = [_common_folder(top / ".git") / "info" / "exclude", _user_excludes(_user_configurations())]
+        ignored = _ignored_folder(top, inner.relative_to(top).parts, weakest)
+        if ignored is not None and folder in ignored.parents:
+            return True
+        if folder.is_relative_to(top):
+            return False
+        inner = top
+    return False
+
+
+def _ignored_folder(top: Path, parts: Sequence[str], weakest: Sequence[Path]) -> Path | None:
+    """The outermost folder on the way from `top` down to `parts`, that one included, which the repository ignores."""
     rules = tuple(level for file in weakest if (level := _patterns_of(file)) is not None)
     path = ""
     for depth, part in enumerate(parts):
         level = _patterns_of(top.joinpath(*parts[:depth]) / IGNORE_FILE, skip=len(path))
         rules = (level, *rules) if level is not None else rules
         if ignores(rules, path + part, part, is_folder=True):
-            return True
+            return top / path / part
         path += part + "/"
-    return False
+    return None
 
 
 def _common_folder(dot_git: Path) -> Path:

@@ -127,6 +127,19 @@ class Roots(CatalogueStruct, frozen=True):
     unmarked: str | None = None
 
 
+class OuterProject(CatalogueStruct, frozen=True):
+    """The server takes a folder above its root for its project, by the files that it finds there, and then searches
+    only what git does not ignore in that folder: see `roots.kept_to_root`.
+
+    `files` maps a file's name → the table (dotted) with which it counts before files that are nearer to the root; empty
+    if it always does. `setting` (dotted) names a configuration file to be used in place of those: with one, the
+    server's project is its root.
+    """
+
+    files: dict[str, str]
+    setting: str
+
+
 class Readiness(CatalogueStruct, frozen=True):
     """When the server's answers can be believed.
 
@@ -293,6 +306,7 @@ class ServerSpec(CatalogueStruct, frozen=True):
     languages: tuple[str, ...]
     launch: Launching = Launching()
     roots: Roots = Roots()
+    outer_project: OuterProject | None = None
     environment: Literal["", "python", "interpreter"] = ""
     """How it learns in which environment third-party imports are resolved. `python`: as the one that is active
     (VIRTUAL_ENV, CONDA_PREFIX). `interpreter`: by the setting `python.pythonPath`; it runs that program."""

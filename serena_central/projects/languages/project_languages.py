@@ -161,7 +161,7 @@ class ProjectLanguages:
         spec = self.spec_for(path)
         if spec is None or not spec.environment:
             return self.identity(path)
-        return f"{self.availability.identity_of(spec)} {self.orders.environment(spec)}"
+        return f"{self.availability.identity_of(spec)} {self.orders.meaning(spec)}"
 
     def environment_of(self, languages: Iterable[str]) -> str:
         """The state of the environment that servers of these languages resolve imports in; empty where none does."""

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Collection, Generator, Iterable
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 import anyio.to_thread
 
@@ -17,9 +17,10 @@ from serena_central.core.places import Places
 from serena_central.core.text import Text
 from serena_central.lsp.catalogue import ServerSpec
 from serena_central.lsp.catalogue.permitted import Permitted
+from serena_central.lsp.handshake import merged
 from serena_central.lsp.installers.underway import Underway, underway_of
 from serena_central.lsp.locate import locate
-from serena_central.lsp.roots import Manifests, ProjectPython, ServerRoot, server_root, users_elsewhere
+from serena_central.lsp.roots import Manifests, ProjectPython, ServerRoot, kept_to_root, server_root, users_elsewhere
 from serena_central.pool.key import ServerKey, WantedServer, digest_of
 
 MISSING = "not-installed"
@@ -240,6 +241,8 @@ class ServerOrders:
         """(server, its folder) → folders that use it and are not loaded with it."""
         self._resolving: set[ServerKey] = set()
         """Servers that were started with the Python environment as it is."""
+        self._kept: dict[tuple[str, Path], dict[str, Any]] = {}
+        """(server, its root) → the settings that keep it there."""
 
     def order(self, spec: ServerSpec, path: str) -> WantedServer:
         """The order for the server that answers for a root-relative path.
@@ -256,7 +259,7 @@ class ServerOrders:
                 self.named_folders |= found.reads
                 self.on_reached()
             state = self._state(spec)
-            python = self._python.tell(spec, self._choices.settings_of(spec.name))
+            python = self._python.tell(spec, self._settings(spec, found.root))
             known = self._orders[place] = WantedServer(
                 spec=spec,
                 root=found.root,
@@ -282,7 +285,7 @@ class ServerOrders:
             spec = self._choices.server_for(language)
             if spec is not None and spec.name == order.spec.name:
                 state = self._state(spec)
-                python = self._python.tell(spec, self._choices.settings_of(spec.name))
+                python = self._python.tell(spec, self._settings(spec, order.root))
                 digest = digest_of(spec, python.settings, {**order.env, **python.env}, state)
                 return ServerKey(order.root, spec.name, digest, self._untrusted)
         return None
@@ -292,6 +295,21 @@ class ServerOrders:
         if spec.environment and not self._python.state:
             self._python.look()
         return self._python.state if spec.environment else ""
+
+    def meaning(self, spec: ServerSpec) -> str:
+        """What answers about the project's files depend on beside the server and its settings: the environment, and
+        which folder the server takes for its project."""
+        return self.environment(spec) + (" kept to its root" if self._kept_to(spec, self._root) else "")
+
+    def _settings(self, spec: ServerSpec, root: Path) -> dict[str, Any]:
+        """The user's, laid over those that keep the server to its root."""
+        return merged(self._kept_to(spec, root), self._choices.settings_of(spec.name))
+
+    def _kept_to(self, spec: ServerSpec, root: Path) -> dict[str, Any]:
+        known = self._kept.get((spec.name, root))
+        if known is None:
+            known = self._kept[spec.name, root] = kept_to_root(spec, root)
+        return known
 
     def _state(self, spec: ServerSpec) -> str:
         """What a process of a server was started with, and another one has to be started for."""
@@ -324,3 +342,4 @@ class ServerOrders:
         self.named_folders.clear()
         self._manifests = Manifests()
         self._users = {}
+        self._kept.clear()

@@ -1,0 +1,44 @@
+"""Keeps a server to its root where it would take a folder above it for its project, and git ignores the root there.
+
+Such a server would search none of the root's files. Where nothing ignores the root, the outer project is left to it:
+its settings are meant for the root as well.
+"""
+
+from pathlib import Path
+from typing import Any
+
+from serena_central.files.repository import is_ignored_below
+from serena_central.lsp.catalogue import ServerSpec
+from serena_central.lsp.catalogue.spec import OuterProject
+from serena_central.lsp.roots.python import configured_in
+
+NO_CONFIGURATION = Path(__file__).with_name("no_configuration.toml")
+"""Stands in for the files of the outer project, which are not about the root: it sets nothing."""
+
+
+def kept_to_root(spec: ServerSpec, root: Path) -> dict[str, Any]:
+    """The settings that keep a server to `root`; none where it needs none. Reads some small files above the root."""
+    outer = spec.outer_project
+    if outer is None:
+        return {}
+    project = _project(root, outer)
+    if project == root or not is_ignored_below(project, root):
+        return {}
+    settings: Any = str(NO_CONFIGURATION)
+    for key in reversed(outer.setting.split(".")):
+        settings = {key: settings}
+    return settings
+
+
+def _project(root: Path, outer: OuterProject) -> Path:
+    """The folder that the server takes: the nearest that is configured for it, else the nearest with one of the
+    files."""
+    nearest: Path | None = None
+    for folder in (root, *root.parents):
+        for name, table in outer.files.items():
+            if not (folder / name).is_file():
+                continue
+            if not table or configured_in(folder, {name: (table,)}):
+                return folder
+            nearest = nearest or folder
+    return nearest or root
