@@ -2,7 +2,6 @@
 is built, and the syntax, which knows no macros. Pure: outlines in, outline out."""
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from typing import NamedTuple
 
 import msgspec
 
@@ -13,22 +12,14 @@ from serena_central.symbols.indexing.symbol_source import Outline
 from serena_central.symbols.symbol import CALLABLE, GROUPS, TYPES
 
 
-class Union(NamedTuple):
-    """`adds_by_syntax`: it holds functions or types that the server alone does not tell."""
-
-    outline: Outline
-    adds_by_syntax: bool
-
-
-def united(by_server: Outline, by_syntax: Outline) -> Union:
+def united(by_server: Outline, by_syntax: Outline) -> Outline:
     """The outline with more functions and types, plus those of the other one whose names it lacks, in the order of the
     file. If both have about as many, the server's outline counts."""
     server, syntax = names(by_server.symbols), names(by_syntax.symbols)
     missed, extra = len(syntax - server), len(server - syntax)
     prefers_syntax = missed > max(extra, len(syntax | server) * TOLERATED)
     better, other, known = (by_syntax, by_server, syntax) if prefers_syntax else (by_server, by_syntax, server)
-    outline = Outline(_Known(better, known).merged(better.symbols, other.symbols), better.cut or other.cut)
-    return Union(outline, bool(names(outline.symbols) - server))
+    return Outline(_Known(better, known).merged(better.symbols, other.symbols), better.cut or other.cut)
 
 
 class _Known:

@@ -118,7 +118,7 @@ def note_python(call: ToolCall, project: Project) -> None:
 def note_instead(call: ToolCall, project: Project) -> None:
     """Adds a note on servers in whose place, or beside which, files are read by syntax; again if that changes."""
     builds = project.languages.builds
-    for server, note in read_by_syntax(project).items() if builds.comparisons or builds.united else ():
+    for server, note in read_by_syntax(project).items() if builds.servers else ():
         place = str(project.root), f"{server} instead"
         if call.session.dependencies_noted.get(place) != note:
             call.session.dependencies_noted[place] = note
@@ -133,7 +133,7 @@ def read_by_syntax(project: Project) -> dict[str, str]:
         for server, lacks in project.languages.builds.read_instead().items()
     }
     for server, lacks in project.languages.builds.read_besides().items():
-        notes[server] = f"Symbols come from syntax (tree-sitter) where it reports more than {server}: {lacks}."
+        notes[server] = f"Symbols are those of {server} and of the syntax (tree-sitter) together: {lacks}."
     return notes
 
 

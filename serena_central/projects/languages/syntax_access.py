@@ -220,10 +220,10 @@ class UnmarkedBuilds:
         """Servers that can not know how many files are built → what a comparison with the syntax has brought."""
         self.changes = 0
         """How often it came to be told how files are built: clangd looks for that again only after half a minute."""
-        self.united: set[str] = set()
-        """Such servers that miss functions or types which the syntax tells."""
         self._unmarked: dict[tuple[str, str], bool] = {}
         """(server, folder of a file) → whether it can't know how files there are built; until `forget`."""
+        self.servers: set[str] = set()
+        """Those that can't know how some files are built; likewise."""
         self._marked_folders: dict[tuple[str, str], bool] = {}
         """(server, folder) → whether it, or one above it, has a marker; likewise. Thousands are looked at once each."""
 
@@ -231,10 +231,10 @@ class UnmarkedBuilds:
         """A file came that may say how files are built."""
         if any(self._unmarked.values()):
             self.changes += 1
-            self.united.clear()
 
     def forget(self) -> None:
         self._unmarked.clear()
+        self.servers.clear()
         self._marked_folders.clear()
 
     def instead(self, path: str) -> str | None:
@@ -250,6 +250,8 @@ class UnmarkedBuilds:
         place = spec.name, path.rpartition("/")[0]
         if place not in self._unmarked:
             self._unmarked[place] = not self._is_marked(spec, place[1])
+            if self._unmarked[place]:
+                self.servers.add(spec.name)
         return self._unmarked[place]
 
     def _is_marked(self, spec: ServerSpec, folder: str) -> bool:
@@ -276,8 +278,8 @@ class UnmarkedBuilds:
         return {name: catalogue().servers[name].roots.unmarked or "" for name in read}
 
     def read_besides(self) -> dict[str, str]:
-        """Servers beside which files are read by syntax, which told more of some → what they lack for these files."""
-        read = self.united - self.read_instead().keys()
+        """Servers beside which files are read by syntax, which tells more of some → what they lack for these files."""
+        read = self.servers - self.read_instead().keys()
         return {name: catalogue().servers[name].roots.unmarked or "" for name in sorted(read)}
 
     async def look_at(self, paths: Iterable[str]) -> None:
@@ -323,12 +325,8 @@ class UnmarkedBuilds:
 
     async def united_with_syntax(self, path: str, by_server: Outline) -> Outline:
         """What a server and the syntax tell of a file that the server can't know."""
-        spec = self._selection.spec_for(path)
         try:
-            union = united(by_server, await self._syntax.outline(path))
+            return united(by_server, await self._syntax.outline(path))
         except LanguageServerError as error:
             logger.warning("cannot read the symbols of %s by syntax: %s", path, error)
             return by_server
-        if union.adds_by_syntax and spec is not None:
-            self.united.add(spec.name)
-        return union.outline

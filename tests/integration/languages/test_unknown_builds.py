@@ -111,7 +111,7 @@ async def test_symbols_are_read_by_syntax_and_uses_that_the_server_makes_up_are_
             found, notes = await names(asked, f"driver{n}.c")
             assert found == defined(n), n
             said += notes
-        assert said.count("Symbols come from syntax (tree-sitter) where it reports more than clangd") == 1
+        assert said.count("Symbols are those of clangd and of the syntax (tree-sitter) together") == 1
         result = await asked.result("find_referencing_symbols", name_path="setup_3_4")
         notes = "\n".join(part["text"] for part in result["content"][1:])
         assert "Possible references" in notes
