@@ -156,8 +156,11 @@ class ServerAvailability:
         error = self._failure(spec)
         if error is None:
             return None
-        may_install = MISSING in self.identity_of(spec) and self._may_install(spec)
-        state = self._installations.standing(spec) if self._installations and may_install else None
+        if self._installations is None or MISSING not in self.identity_of(spec) or not self._may_install(spec):
+            return error
+        state = self._installations.standing(spec)
+        if state is None and self._installations.expected(spec):
+            return f"The language server {spec.name} is not installed yet; the background installs it."
         return state or error
 
     def _failure(self, spec: ServerSpec) -> str | None:

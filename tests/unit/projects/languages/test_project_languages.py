@@ -63,6 +63,12 @@ class Fetching:
         self.wanted.append(spec.name)
         return "on its way"
 
+    def standing(self, spec: ServerSpec) -> str | None:
+        return "on its way" if spec.name in self.wanted else None
+
+    def expected(self, spec: ServerSpec) -> bool:
+        return True
+
     async def settled(self, spec: ServerSpec) -> bool:
         return False
 
@@ -84,6 +90,17 @@ async def test_nothing_is_fetched_that_only_an_untrusted_project_chose(
     made = ProjectLanguages(tmp_path, world.pool, world.places, trusted=trusted, chosen=chosen, installations=fetching)
     await made.until_installed("a.ts")
     assert fetching.wanted[:1] == fetched
+
+
+async def test_nobody_is_told_to_install_what_the_background_will_install(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world, fetching = Registered(tmp_path), Fetching()
+    monkeypatch.setenv("PATH", str(tmp_path))
+    made = ProjectLanguages(tmp_path, world.pool, world.places, trusted=False, installations=fetching)
+    assert "not installed yet; the background installs it" in made.standing("a.ts")
+    await made.until_installed("a.ts")
+    assert made.standing("a.ts") == "on its way"
 
 
 async def test_symbols_of_a_restricted_server_are_not_taken_for_those_of_a_trusted_one(tmp_path: Path) -> None:
