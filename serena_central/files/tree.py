@@ -29,7 +29,7 @@ from serena_central.files.notification import Heard, Watch, WatchUnavailable
 from serena_central.files.path_watch import PathWatch
 from serena_central.files.repository import IGNORE_FILE, OuterRules
 from serena_central.files.stamp import Stamp
-from serena_central.files.walk import Findings, TreeScan
+from serena_central.files.walk import CatchAll, Findings, TreeScan
 from serena_central.files.watch import STEP_S, Watches
 
 logger = logging.getLogger(__name__)
@@ -85,7 +85,7 @@ class FileTree:
         self.note: str | None = None
         self.not_utf8: list[str] = []
         """Files and folders that are left out for their names, as of the last `fresh()`."""
-        self.ignored_by: str | None = None
+        self.catch_all: CatchAll | None = None
         """The line of an ignore file or setting that ignores all folders of the root, as of the last `fresh()`."""
         self._make_outer = partial(OuterRules, root, ignored_paths=ignored_paths, use_git=ignore_all_files_in_gitignore)
         self._use_git = ignore_all_files_in_gitignore
@@ -306,10 +306,17 @@ class FileTree:
     @property
     def everything_ignored(self) -> str | None:
         """A sentence for a root all of whose folders are ignored, with what brings them back."""
-        if not self.ignored_by:
+        return self.mostly_ignored if self.catch_all is not None and not self.catch_all.kept else None
+
+    @property
+    def mostly_ignored(self) -> str | None:
+        """The same for one most of whose folders are, which may be a list of what belongs to it."""
+        found = self.catch_all
+        if found is None or found.left_out <= found.kept:
             return None
+        which = f"{found.left_out} of {found.left_out + found.kept}" if found.kept else "all"
         return (
-            f"Skipped: all top-level folders, ignored by {self.ignored_by}. To include them, put "
+            f"Skipped: {which} top-level folders, ignored by {found.line}. To include them, put "
             "`ignored_paths: ['!/*']` into .serena/project.yml."
         )
 
@@ -321,7 +328,7 @@ class FileTree:
         """
         assert self._scan is not None
         self.not_utf8 = self._scan.not_utf8()
-        self.ignored_by = self._scan.ignores_everything()
+        self.catch_all = self._scan.ignores_everything()
         with anyio.CancelScope(shield=True):
             found = iter(findings.items())
             while part := list(islice(found, TOLD_AT_ONCE)):

@@ -14,7 +14,7 @@ import os
 import stat
 from collections.abc import Callable
 from pathlib import Path
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from serena_central.core.errors import PathError
 from serena_central.core.nofollow import OpenFolder, status_of
@@ -43,6 +43,16 @@ CACHE_SIGNATURE = b"Signature: 8a477f597d28d172789f06886806bc55"
 
 ANY_NAME = "a-folder-of-no-special-name"
 """Ignored only where everything is."""
+
+
+class CatchAll(NamedTuple):
+    """A line that ignores every folder in a root which no other line re-includes, and how many folders it leaves out;
+    `kept` are those that belong to the root."""
+
+    line: str
+    left_out: int
+    kept: int
+
 
 Findings = dict[str, Stamp | None]
 """Root-relative POSIX path → stamp of the file that is there, None when it is gone or ignored now."""
@@ -121,20 +131,19 @@ class TreeScan:
         """Folders that are left out because a tool marked them as its output, root-relative."""
         return sorted(folder.path for folder in self.folders.values() if folder.output)
 
-    def ignores_everything(self) -> str | None:
-        """The line by which any folder in the root is ignored, if there is one and no folder is re-included."""
+    def ignores_everything(self) -> "CatchAll | None":
+        """What ignores any folder in the root that is not re-included, if there is such a line and one that it hits."""
         root = self.folders.get("")
-        if root is None or root.folders:
-            return None
-        line = ignored_by(root.rules, ANY_NAME, ANY_NAME, is_folder=True)
-        if line is None:
+        line = ignored_by(root.rules, ANY_NAME, ANY_NAME, is_folder=True) if root is not None else None
+        if root is None or line is None:
             return None
         try:
             with os.scandir(self._root) as entries:
-                is_there = any(entry.is_dir(follow_symlinks=False) and entry.name not in ALWAYS for entry in entries)
+                there = {entry.name for entry in entries if entry.is_dir(follow_symlinks=False)} - ALWAYS
         except OSError:
             return None
-        return line if is_there else None
+        left_out = [name for name in there if ignored_by(root.rules, name, name, is_folder=True) == line]
+        return CatchAll(line, len(left_out), len(root.folders)) if left_out else None
 
     def stop_watching(self) -> None:
         """Goes on without the watch. Every folder has to be listed again to know what changed."""

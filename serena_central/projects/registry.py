@@ -354,7 +354,7 @@ class ProjectRegistry:
             seconds_left=progress.seconds_left,
             opened_at=project.opened_at,
             last_used=project.last_used,
-            note=" ".join(filter(None, (project.tree.note, project.tree.everything_ignored))) or None,
+            note=" ".join(filter(None, (project.tree.note, project.tree.mostly_ignored))) or None,
             installing=project.languages.availability.installing(),
             given_up=project.languages.given_up(),
             side_languages=project.languages.side_languages(),

@@ -202,6 +202,8 @@ async def _note_nothing(
         call.note(f"{quoted(relative_path)} is ignored and was not searched for symbols. read_file can read it.")
     if not target.named_file(relative_path):
         await note_data(call, target, relative_path)
+    if target.tree.mostly_ignored:
+        call.note(target.tree.mostly_ignored)
     for note in read_by_syntax(target).values():
         call.note(note)
 

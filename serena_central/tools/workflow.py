@@ -48,6 +48,8 @@ async def activate_project(
         return f"{introduction(repo)}{prompt}"
     await opened.fresh()
     note_tree(call, opened)
+    if opened.tree.mostly_ignored:
+        call.note(opened.tree.mostly_ignored)
     languages = ", ".join(sorted(await opened.languages_in_use())) or "none recognized"
     what = f"{quoted(opened.root)}, {len(opened.tree.files)} files, languages: {languages}"
     return f"{quoted(opened.name)} is active ({what}).{prompt}"

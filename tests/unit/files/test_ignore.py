@@ -210,20 +210,24 @@ def test_names_that_no_answer_could_carry_are_left_out(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("patterns", "line"),
     [
-        ("*.o\n\n# all of it\n/*\n", "line 4 of {root}/.gitignore, '/*'"),
-        ("*\n!.gitignore\n", "line 1 of {root}/.gitignore, '*'"),
-        ("/*\n!/src/\n", None),  # a list of what belongs to it
+        ("*.o\n\n# all of it\n/*\n", ("line 4 of {root}/.gitignore, '/*'", 0)),
+        ("*\n!.gitignore\n", ("line 1 of {root}/.gitignore, '*'", 0)),
+        ("/*\n!/src/\n", ("line 1 of {root}/.gitignore, '/*'", 1)),
+        ("lib/\n/*\n!/src/\n!/lib/\n", ("line 2 of {root}/.gitignore, '/*'", 2)),
         ("src/\nlib/\n", None),
         ("*.py\n", None),
     ],
 )
-def test_the_line_that_ignores_everything_is_told(repository: Path, patterns: str, line: str | None) -> None:
+def test_the_line_that_ignores_everything_is_told(
+    repository: Path, patterns: str, line: tuple[str, int] | None
+) -> None:
     write(repository / "src" / "a.py", "")
     write(repository / "lib" / "a.py", "")
     write(repository / ".gitignore", patterns)
     scan = TreeScan(repository, OuterRules(repository), use_git=True)
     scan.look("")
-    assert scan.ignores_everything() == (line and line.format(root=repository))
+    found = scan.ignores_everything()
+    assert (found and (found.line, found.kept)) == (line and (line[0].format(root=repository), line[1]))
     scan.look_everywhere(OuterRules(repository, ignored_paths=["!/*"]))
     assert scan.ignores_everything() is None
     assert "src/" in scan.folders
