@@ -331,7 +331,7 @@ class ProjectLanguages:
             key = self.orders.order(spec, path).key
         except LanguageServerError as error:
             return str(error)
-        return f"its language server {spec.name} {self._pool.standing(key)}."
+        return f"its language server {spec.name} {self._pool.standing(key).rstrip('.')}."
 
     async def until_installed(self, path: str) -> bool:
         """Waits while the server for `path` is being installed; whether there was something to wait for."""
