@@ -120,7 +120,7 @@ class Failures:
         self._servers.clear()
 
     def slow(self, server: Hashable) -> None:
-        """Records that a server's first answer does not come in time, so that callers don't wait for it."""
+        """Records that a caller did not get a server's first answer in time, so that others don't wait for it."""
         self._slow.add(server)
 
     def is_slow(self, server: Hashable) -> bool:

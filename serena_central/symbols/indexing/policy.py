@@ -12,6 +12,9 @@ class IndexingPolicy:
     """How long a caller waits for a server's first answer where symbols can be had by syntax: a quick server has
     started and answered by then; the others take a minute for a large project, and a caller gives up within one."""
 
+    brief_patience_s: float = 1.0
+    """The same while many files are not known: most servers load a large project for longer than anybody waits."""
+
     answer_s: float = 5.0
     """How long a caller waits for all that servers can say of its files, where symbols can be had by syntax."""
 

@@ -129,9 +129,10 @@ class FileReader:
     async def _ask_in_time(self, group: _Group) -> None:
         with group.patience:
             if not group.is_patient:
-                group.patience.deadline = group.began + self._policy.patience_s
-                if group.in_background:  # a large project: until its first answer no caller waits for it
-                    self._states.failures.slow(group.server)
+                is_large = len(self._states.pending) > self._policy.many_files
+                brief = is_large and not group.in_background
+                patience_s = self._policy.brief_patience_s if brief else self._policy.patience_s
+                group.patience.deadline = group.began + patience_s
             try:
                 await self._ask_server(group)
             except LanguageServerError as error:
