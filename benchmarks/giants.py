@@ -212,7 +212,7 @@ class Measured:
             lengths[which] = length
             print(f"    {taken:6.1f} s {length:7,} bytes  {which}", file=sys.stderr)
             if tool in IN_A_MINUTE:
-                note = next((part for part in answer[1:] if "Time did not suffice" in part), "complete")
+                note = next((part for part in answer[1:] if "Out of time" in part), "complete")
                 yield self._row(f"{tool} {self._giant.folder}", "≤ 60 s", taken, unit="s", note=note[:200])
         longest = max(lengths, key=lambda which: lengths[which])
         tools = len({which.partition(" ")[0] for which in lengths})
