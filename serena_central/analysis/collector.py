@@ -76,6 +76,8 @@ class Collector:
         self._cache = cache
         self._finished = finished
         self._one = anyio.Lock()
+        self._around: tuple[tuple[float, int], set[str], Surroundings] | None = None
+        """What the files hold: the project's state, the names that were looked for, and what was found."""
 
     async def collect(
         self, path: str, kinds: frozenset[int] = frozenset(), *, within: bool = False, until: float = math.inf
@@ -118,12 +120,25 @@ class Collector:
         self, hits: Sequence[Hit], files: list[str], *, within: bool, until: float
     ) -> tuple[Collected, bool]:
         """The uses of `hits`; and whether the answer would be the same as long as nothing changes."""
-        report("reading files")
-        modules = {imported_as(path) for path in {hit.path for hit in hits}}
-        around = await Surroundings.of(self._project, modules.union(hit.symbol.name for hit in hits))
+        names = {imported_as(path) for path in {hit.path for hit in hits}}.union(hit.symbol.name for hit in hits)
+        around = await self._surroundings(names)
         run = _Run(self._project, self._cache, around, until)
         found = await run.answer(hits, within=within)
+        if not run.unasked:
+            self._around = None
         return Collected(found, files, run.asked, run.reused, run.unasked, run.notes()), run.lasting
+
+    async def _surroundings(self, names: set[str]) -> Surroundings:
+        """Those of a collection that was cut short are kept for the next one, which goes on: to read all files again
+        takes seconds where there are many."""
+        state = self._project.state
+        if self._around is not None and self._around[:2] == (state, names):
+            return self._around[2]
+        report("reading files")
+        self._around = None
+        around = await Surroundings.of(self._project, names)
+        self._around = state, names, around
+        return around
 
 
 class _Run:

@@ -16,6 +16,7 @@ from serena_central.analysis import collector
 from serena_central.analysis.collector import Collections
 from serena_central.analysis.reference_queries import Asked, UsesAnswer, uses_of
 from serena_central.analysis.uncertain_places import UncertainPlaces
+from serena_central.analysis.word_index import Surroundings
 from serena_central.core.text import Range
 from tests.support.central import running_central
 from tests.support.mcp import RawClient
@@ -94,6 +95,30 @@ async def test_a_second_graph_asks_the_language_server_nothing(package: Path, tm
         changed = await collector.collect("starlette")
         assert 0 < changed.asked < first.asked
         assert any("reused although other files changed" in note for note in changed.notes)
+
+
+async def test_one_that_was_cut_short_reads_no_file_again_to_go_on_unless_something_changed(
+    package: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read: list[set[str]] = []
+    of = Surroundings.of
+
+    async def counted(project: Any, names: set[str]) -> Surroundings:
+        read.append(names)
+        return await of(project, names)
+
+    monkeypatch.setattr(Surroundings, "of", counted)
+    async with running_central(tmp_path) as central:
+        collector = Collections(tmp_path).of(await central.central.projects.open(package))
+        for reads in (1, 1):
+            assert (await collector.collect("starlette", until=0.0)).unasked
+            assert len(read) == reads
+        status = package / "starlette" / "status.py"
+        status.write_text(status.read_text() + "\nHTTP_999 = 999\n")
+        assert (await collector.collect("starlette", until=0.0)).unasked
+        whole = await collector.collect("starlette")
+        assert (len(read), whole.unasked) == (2, 0)
+        assert any(one.name_path == "HTTP_999" for one in whole.definitions)
 
 
 async def test_a_graph_tells_how_far_it_is_ends_when_its_caller_hangs_up_and_then_goes_on_where_it_was(
