@@ -5,6 +5,7 @@ completed one is kept, and returned again as long as nothing changed. One collec
 waiting one finds the answers of the one before.
 """
 
+import asyncio
 import math
 from collections import Counter
 from collections.abc import Collection, Hashable, Sequence
@@ -44,6 +45,12 @@ CONVENTIONAL = 50
 """A name that more files define than this is a convention (`Migration`, `urlpatterns`): it is found by those who load
 such files, and asking for the uses of each would take longer than all the rest."""
 
+AROUND_S = 600.0
+"""How long it is kept what the files hold, for a collection that was cut short."""
+
+_Around = tuple[tuple[float, int], set[str], Surroundings]
+"""The project's state, the names that were looked for, and what was found."""
+
 Kept = tuple[dict[str, list[Place]], int, dict[str, list[Place]], int]
 """Of one symbol: path → places, and how many lie outside the project; path → possible ones, and how many places were
 not looked at."""
@@ -76,8 +83,7 @@ class Collector:
         self._cache = cache
         self._finished = finished
         self._one = anyio.Lock()
-        self._around: tuple[tuple[float, int], set[str], Surroundings] | None = None
-        """What the files hold: the project's state, the names that were looked for, and what was found."""
+        self._around: _Around | None = None
 
     async def collect(
         self, path: str, kinds: frozenset[int] = frozenset(), *, within: bool = False, until: float = math.inf
@@ -137,8 +143,13 @@ class Collector:
         report("reading files")
         self._around = None
         around = await Surroundings.of(self._project, names)
-        self._around = state, names, around
+        kept = self._around = state, names, around
+        asyncio.get_running_loop().call_later(AROUND_S, self._forget, kept)
         return around
+
+    def _forget(self, kept: _Around) -> None:
+        if self._around is kept:
+            self._around = None
 
 
 class _Run:

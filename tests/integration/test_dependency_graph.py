@@ -12,7 +12,7 @@ import anyio
 import pytest
 import starlette
 
-from serena_central.analysis import collector
+from serena_central.analysis import collector as collector_module
 from serena_central.analysis.collector import Collections
 from serena_central.analysis.reference_queries import Asked, UsesAnswer, uses_of
 from serena_central.analysis.uncertain_places import UncertainPlaces
@@ -110,14 +110,16 @@ async def test_one_that_was_cut_short_reads_no_file_again_to_go_on_unless_someth
     monkeypatch.setattr(Surroundings, "of", counted)
     async with running_central(tmp_path) as central:
         collector = Collections(tmp_path).of(await central.central.projects.open(package))
-        for reads in (1, 1):
+        for kept_s, reads in ((0.01, 1), (600, 2), (600, 2)):  # the first is forgotten
+            monkeypatch.setattr(collector_module, "AROUND_S", kept_s)
             assert (await collector.collect("starlette", until=0.0)).unasked
             assert len(read) == reads
+            await anyio.sleep(0.05)
         status = package / "starlette" / "status.py"
         status.write_text(status.read_text() + "\nHTTP_999 = 999\n")
         assert (await collector.collect("starlette", until=0.0)).unasked
         whole = await collector.collect("starlette")
-        assert (len(read), whole.unasked) == (2, 0)
+        assert (len(read), whole.unasked) == (3, 0)
         assert any(one.name_path == "HTTP_999" for one in whole.definitions)
 
 
@@ -135,8 +137,8 @@ async def test_a_graph_tells_how_far_it_is_ends_when_its_caller_hangs_up_and_the
             answered = (one.hit for one, answer in zip(batch, found, strict=True) if answer is not None)
             asked.extend(f"{hit.path}:{hit.name_path}" for hit in answered)
 
-    monkeypatch.setattr(collector, "uses_of", counted)
-    monkeypatch.setattr(collector, "BATCH", 8)
+    monkeypatch.setattr(collector_module, "uses_of", counted)
+    monkeypatch.setattr(collector_module, "BATCH", 8)
     body = {
         "arguments": {"project": str(package), "format": "json", "max_answer_chars": 5_000_000},
         "progress": True,
