@@ -6,8 +6,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TypedDict
 
-import anyio
-import anyio.to_thread
 import msgspec
 from starlette.requests import Request
 
@@ -127,7 +125,7 @@ class Plans:
             "project_root": str(root),
             "commands": commands,
             "digest": digest_of(commands),
-            "allowed": not commands or await self._trusts(root),
+            "allowed": not commands or self._trusts(root),
             "order": order,
             "notes": notes,
         }
@@ -222,17 +220,16 @@ class Plans:
 
     async def _check_commands(self, plan: Plan, root: Path, seen: str) -> None:
         commands = plan.commands()
-        if not commands or seen == digest_of(commands) or await self._trusts(root):
+        if not commands or seen == digest_of(commands) or self._trusts(root):
             return
         raise PlanRefused(
             f"This plan runs {len(commands)} commands, which nobody has allowed: {'; '.join(commands[:5])}. "
             "`serena-central waves run` shows them and asks."
         )
 
-    async def _trusts(self, root: Path) -> bool:
+    def _trusts(self, root: Path) -> bool:
         """Whether the user's own settings trust whatever is in a root; an approval covers only what was shown."""
-        standing = await anyio.to_thread.run_sync(self.parts.trust.standing, root)
-        return standing.state in (State.ALWAYS, State.SETTINGS)
+        return self.parts.trust.standing(root).state in (State.ALWAYS, State.SETTINGS)
 
 
 def digest_of(commands: list[str]) -> str:

@@ -1,8 +1,10 @@
 """The page of a project: who works on it, what changed and failed, its memories, missing servers and settings."""
 
 import re
+import threading
 from collections.abc import AsyncGenerator
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlencode
 
 import anyio
@@ -10,6 +12,7 @@ import httpx
 import pytest
 
 from serena_central.core.errors import LanguageServerError
+from serena_central.files.path_watch import PathWatch
 from tests.support.browser import Visitor, shown, visiting
 from tests.support.central import RunningCentral, running_central
 
@@ -57,6 +60,24 @@ async def test_sessions_edits_failures_and_settings_are_shown(
     page = re.sub(r"\s", "", shown(html))
     for part in ("codex", "Cart/total", "gone.py", "max_answer_chars", "4321", "project.yml:2", "nonsense"):
         assert part in page, part
+
+
+async def test_settings_are_read_in_the_event_loops_thread_which_their_watch_belongs_to(
+    central: RunningCentral, visitor: Visitor, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    watch, get, threads = central.central.dashboard.parts.root_settings.watch, PathWatch.get, set[threading.Thread]()
+
+    def noted(self: PathWatch, *asked: Any) -> Any:
+        if self is watch:
+            threads.add(threading.current_thread())
+        return get(self, *asked)
+
+    async with central.http() as http:
+        await called(http, await session_in(http, root), "list_memories")
+    monkeypatch.setattr(PathWatch, "get", noted)
+    for page in ("/projects/one", "/projects/one/settings"):
+        assert "4321" in await visitor.see(f"{page}?{urlencode({'root': str(root)})}")
+    assert threads == {threading.current_thread()}
 
 
 async def test_a_memory_is_made_changed_deleted_and_has_a_history(

@@ -2,7 +2,6 @@
 
 from pathlib import Path
 
-import anyio.to_thread
 import msgspec
 
 from serena_central.config.describe import describe
@@ -99,7 +98,7 @@ def _missed(visit: Visit, root: str) -> list[ServerSpec]:
 async def settings(visit: Visit) -> OwnSettings:
     root = visit.query.get("root", "")
     one = known(visit, root)
-    loaded = await anyio.to_thread.run_sync(visit.parts.root_settings.read, Path(one.root))
+    loaded = visit.parts.root_settings.read(Path(one.root))
     rows = [
         OwnSetting(row.key, row.value, row.origin, row.description)
         for row in describe(loaded)

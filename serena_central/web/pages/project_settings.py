@@ -8,7 +8,6 @@ import json
 from pathlib import Path
 from typing import Any
 
-import anyio.to_thread
 import msgspec
 
 from serena_central.config.changing import with_value
@@ -62,7 +61,7 @@ class ProjectSettingsForm(msgspec.Struct, frozen=True):
 
 async def shown(visit: Visit) -> ProjectSettingsForm:
     one = known(visit, visit.query.get("root", ""))
-    loaded = await _loaded(visit, one.root)
+    loaded = _loaded(visit, one.root)
     rows = {row.key: row for row in describe(loaded)}
     return ProjectSettingsForm(
         root=one.root,
@@ -93,8 +92,8 @@ def changeable() -> dict[str, Setting]:
     }
 
 
-async def _loaded(visit: Visit, root: str) -> Loaded[ProjectSettings]:
-    return await anyio.to_thread.run_sync(visit.parts.root_settings.read, Path(root))
+def _loaded(visit: Visit, root: str) -> Loaded[ProjectSettings]:
+    return visit.parts.root_settings.read(Path(root))
 
 
 def _file_of(loaded: Loaded[ProjectSettings], key: str, root: str) -> str | None:
@@ -115,7 +114,7 @@ async def _change(visit: Visit, form: Form) -> str:
     if setting is None:
         raise NotFound(f"The setting {key!r} can't be changed here.")
     value = None if one_value(form, "reset") else checked(setting, one_value(form, "value"))
-    loaded = await _loaded(visit, one.root)
+    loaded = _loaded(visit, one.root)
     file = _file_of(loaded, key, one.root) or FILE
     project = await visit.parts.projects.open(Path(one.root))
     author = Author(session="dashboard", client="dashboard", tool=TOOL, call=new_call_id(), symbol=key)
