@@ -23,6 +23,7 @@ class Definition(msgspec.Struct):
 
     Without `known` its references are unknown or incomplete. `possible`: path → places of its name
     in code of which the language server can't tell what they mean; `unexamined`: how many places were not looked at.
+    `exempt`: why its references were not asked for, if nobody wants to know them.
     """
 
     path: str
@@ -35,6 +36,7 @@ class Definition(msgspec.Struct):
     known: bool = True
     possible: dict[str, list[Place]] = {}
     unexamined: int = 0
+    exempt: str = ""
 
     @property
     def id(self) -> str:
@@ -49,7 +51,8 @@ class Definition(msgspec.Struct):
 class Collected(msgspec.Struct):
     """What was found in a folder. `reused`: answers of an earlier run, whose files are as they were.
 
-    `unasked`: symbols that time did not suffice for. `notes` say what may lack, and why.
+    `unasked`: symbols that time did not suffice for, `elsewhere` of which were not to be asked about, since their files
+    are not built on this platform. `notes` say what may lack, and why.
     """
 
     definitions: list[Definition]
@@ -57,6 +60,7 @@ class Collected(msgspec.Struct):
     asked: int = 0
     reused: int = 0
     unasked: int = 0
+    elsewhere: int = 0
     notes: list[str] = []
 
 

@@ -8,13 +8,16 @@ waiting one finds the answers of the one before.
 import asyncio
 import math
 from collections import Counter
-from collections.abc import Collection, Hashable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Hashable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
+from typing import NamedTuple
 from weakref import WeakKeyDictionary
 
 import anyio
 import anyio.to_thread
 import msgspec
+from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 
 from serena_central.analysis.collection import Collected, Definition, Place, chosen
 from serena_central.analysis.reference_queries import Asked, UsesAnswer, uses_of
@@ -22,7 +25,7 @@ from serena_central.analysis.uncertain_places import Doubtful, UncertainPlaces
 from serena_central.analysis.word_index import Surroundings, imported_as, state_of
 from serena_central.core.decoding import msgpack_decoder
 from serena_central.core.errors import LanguageServerError, ServerNotInstalled
-from serena_central.core.pacing import paced
+from serena_central.core.pacing import Pace, paced
 from serena_central.core.progress import report
 from serena_central.core.text import Position
 from serena_central.core.words import counted
@@ -51,13 +54,39 @@ AROUND_S = 600.0
 _Around = tuple[tuple[float, int], set[str], Surroundings]
 """The project's state, the names that were looked for, and what was found."""
 
+Pair = tuple[Hit, Definition]
+
+Symbol = tuple[str, str]
+"""Path and name path."""
+
 Kept = tuple[dict[str, list[Place]], int, dict[str, list[Place]], int]
 """Of one symbol: path → places, and how many lie outside the project; path → possible ones, and how many places were
 not looked at."""
 
+WITHOUT_POSSIBLE = "\0references alone"
+"""Behind the name path of a cached answer for which no possible references were looked for."""
+
 _encoder = msgspec.msgpack.Encoder()
 _decoder = msgpack_decoder(Kept)
 _whole_decoder = msgpack_decoder(Collected)
+
+
+class Exempt(NamedTuple):
+    """Which symbols are not asked about. `reason` tells why of one, if it is; with the same `key` it says the same as
+    long as no file changes."""
+
+    key: str
+    reason: Callable[[Hit], Awaitable[str | None]]
+
+
+class _Wanted(NamedTuple):
+    """What is collected: see `Collector.collect`."""
+
+    within: bool
+    possible: bool
+    exempt: Exempt | None
+    here_only: bool
+    until: float
 
 
 class Collections:
@@ -84,14 +113,26 @@ class Collector:
         self._finished = finished
         self._one = anyio.Lock()
         self._around: _Around | None = None
+        self._exempt: tuple[tuple[float, int], str, dict[Symbol, str]] | None = None
+        """The project's state, the key of what exempts symbols, and why it does; or, empty, that it does not."""
 
     async def collect(
-        self, path: str, kinds: frozenset[int] = frozenset(), *, within: bool = False, until: float = math.inf
+        self,
+        path: str,
+        kinds: frozenset[int] = frozenset(),
+        *,
+        within: bool = False,
+        possible: bool = True,
+        exempt: Exempt | None = None,
+        here_only: bool = False,
+        until: float = math.inf,
     ) -> Collected:
         """The symbols of a file or folder and all their uses; `within`: also those uses in a symbol's own file.
 
-        Without `kinds` the symbols at the top of files, else those kinds at any depth, but in functions. Nothing is
-        asked after `until` (the loop's clock): a later collection goes on.
+        Without `kinds` the symbols at the top of files, else those kinds at any depth, but in functions. Those that are
+        `exempt` are not asked about, and possible references only looked for if they are wanted (`possible`).
+        `here_only`: what stands in files that are not built on this platform is left for a later collection. So is all
+        that is not answered at `until` (the loop's clock).
 
         Raises:
             PathError: the path can't be used.
@@ -99,13 +140,16 @@ class Collector:
         async with self._one:
             report("reading symbols")
             files, gaps = await self._project.overview(path, patient=True)
+            wanted = _Wanted(within, possible, exempt, here_only, until)
             question = f"{self._project.locate(path)}\0{sorted(kinds)}\0{within}"
+            if exempt is not None or not possible:
+                question += f"\0{possible}\0{exempt.key if exempt else ''}"
             state = await state_of(self._project)
             collected = await self._as_before(question, state)
             if collected is None:
                 hits = [hit async for file in paced(sorted(files)) for hit in chosen(files[file], file, kinds)]
                 code = sorted(file for file in files if self._project.languages.is_code(file))
-                collected, lasting = await self._collect_now(hits, code, within=within, until=until)
+                collected, lasting = await self._collect_now(hits, code, wanted)
                 if lasting and state is not None and state == await state_of(self._project):
                     await anyio.to_thread.run_sync(self._keep, question, state, collected)
             collected.notes = [*map(str, gaps), *collected.notes]
@@ -122,17 +166,32 @@ class Collector:
     def _keep(self, question: str, state: bytes, collected: Collected) -> None:
         self._finished.save(question, state, _encoder.encode(collected))
 
-    async def _collect_now(
-        self, hits: Sequence[Hit], files: list[str], *, within: bool, until: float
-    ) -> tuple[Collected, bool]:
+    async def _collect_now(self, hits: Sequence[Hit], files: list[str], wanted: _Wanted) -> tuple[Collected, bool]:
         """The uses of `hits`; and whether the answer would be the same as long as nothing changes."""
         names = {imported_as(path) for path in {hit.path for hit in hits}}.union(hit.symbol.name for hit in hits)
         around = await self._surroundings(names)
-        run = _Run(self._project, self._cache, around, until)
-        found = await run.answer(hits, within=within)
+        if wanted.exempt is not None:
+            wanted = wanted._replace(exempt=self._remembering(wanted.exempt))
+        run = _Run(self._project, self._cache, around, wanted)
+        found = await run.answer(hits)
         if not run.unasked:
-            self._around = None
-        return Collected(found, files, run.asked, run.reused, run.unasked, run.notes()), run.lasting
+            self._around = self._exempt = None
+        return Collected(found, files, run.asked, run.reused, run.unasked, run.elsewhere, run.notes()), run.lasting
+
+    def _remembering(self, exempt: Exempt) -> Exempt:
+        """The same, that knows as long as nothing changes what it said in collections that were cut short."""
+        state = self._project.state
+        if self._exempt is None or self._exempt[:2] != (state, exempt.key):
+            self._exempt = state, exempt.key, dict[Symbol, str]()
+        known = self._exempt[2]
+
+        async def reason(hit: Hit) -> str:
+            symbol = hit.path, hit.name_path
+            if symbol not in known:
+                known[symbol] = await exempt.reason(hit) or ""
+            return known[symbol]
+
+        return Exempt(exempt.key, reason)
 
     async def _surroundings(self, names: set[str]) -> Surroundings:
         """Those of a collection that was cut short are kept for the next one, which goes on: to read all files again
@@ -149,27 +208,29 @@ class Collector:
 
     def _forget(self, kept: _Around) -> None:
         if self._around is kept:
-            self._around = None
+            self._around = self._exempt = None
 
 
 class _Run:
     """One collection: its questions, what was kept of earlier ones, and what went wrong."""
 
-    def __init__(self, project: Project, cache: UsesCache, around: Surroundings, until: float) -> None:
+    def __init__(self, project: Project, cache: UsesCache, around: Surroundings, wanted: _Wanted) -> None:
         self._project = project
-        self._until = until
+        self._wanted = wanted
+        self._until = wanted.until
         self._cache = cache
         self._around = around
         self._doubts = UncertainPlaces(project)
         self._stamps = dict(project.tree.files)
-        self.asked = self.reused = self.unasked = 0
+        self.asked = self.reused = self.unasked = self.elsewhere = 0
         self._begun = 0
         """Questions, answered or not."""
         self._older = 0
         """Reused answers from before files changed that they should not depend on."""
         self._total = self._files = 0
-        """How many symbols must be asked about, and in how many files."""
-        self._files_left: set[str] = set()
+        """How many symbols must be asked about, as far as is known, and in how many files."""
+        self._left_in: Counter[str] = Counter()
+        """File → how many symbols are left to ask about."""
         self._defined: Counter[str] = Counter()
         self._conventional: set[str] = set()
         self._changed: set[str] = set()
@@ -177,39 +238,57 @@ class _Run:
         self._passing = False
         """Some of the problems may be over at the next collection."""
 
-    async def answer(self, hits: Sequence[Hit], *, within: bool) -> list[Definition]:
+    async def answer(self, hits: Sequence[Hit]) -> list[Definition]:
         found = [Definition(hit.path, hit.name_path, hit.symbol.kind, hit.symbol.name_line) for hit in hits]
         kept = {(row.path, row.name_path): row for row in await anyio.to_thread.run_sync(self._cache.load)}
         for name, _ in {(hit.symbol.name, hit.path) for hit in hits}:
             self._defined[name] += 1
-        places: dict[Hashable, list[tuple[Hit, Definition]]] = {}
+        pending: list[Pair] = []
         for hit, definition in zip(hits, found, strict=True):
             if self._defined[hit.symbol.name] > CONVENTIONAL:
                 self._conventional.add(hit.symbol.name)
                 definition.known = False
                 continue
-            if not self._may_be_used(hit, within=within):
+            if not self._may_be_used(hit):
                 continue
             definition.asked = True
-            row = kept.get((hit.path, definition.name_path))
-            if row is not None and row.digest == self._around.digest(hit):
+            row = self._kept_row(kept, hit)
+            if row is not None:
                 _restore(definition, _decoder.decode(row.blob))
                 self.reused += 1
                 self._older += row.fingerprint != self._around.fingerprint
             else:
-                places.setdefault(self._project.languages.workplace_of(hit.path), []).append((hit, definition))
-        self._total = sum(map(len, places.values()))
+                pending.append((hit, definition))
+        places: dict[Hashable, list[Pair]] = {}
+        for hit, definition in self._in_order(pending):
+            places.setdefault(self._project.languages.workplace_of(hit.path), []).append((hit, definition))
+            self._left_in[hit.path] += 1
+        self._total, self._files = self._left_in.total(), len(self._left_in)
         self._began = self._reported = anyio.current_time()
-        self._files_left = {hit.path for work in places.values() for hit, _ in work}
-        self._files = len(self._files_left)
         await self._drop({path for path, _ in kept} - set(self._stamps))
         async with anyio.create_task_group() as tasks:
             for work in places.values():
                 tasks.start_soon(self._ask_all, work)
         return found
 
-    def _may_be_used(self, hit: Hit, *, within: bool) -> bool:
-        if not within:
+    def _in_order(self, pending: Sequence[Pair]) -> list[Pair]:
+        """What is built on this platform first: for a file of another one a server loads the project once more."""
+        elsewhere = [one for one in pending if self._around.is_for_another_platform(one[0].path)]
+        if self._wanted.here_only:
+            self._leave(elsewhere)
+            self.elsewhere, elsewhere = len(elsewhere), []
+        return [one for one in pending if not self._around.is_for_another_platform(one[0].path)] + elsewhere
+
+    def _kept_row(self, kept: Mapping[tuple[str, str], CachedUses], hit: Hit) -> CachedUses | None:
+        """The cached answer about a symbol; one with possible references answers as well where they are not wanted."""
+        for suffix in ("",) if self._wanted.possible else ("", WITHOUT_POSSIBLE):
+            row = kept.get((hit.path, hit.name_path + suffix))
+            if row is not None and row.digest == self._around.digest(hit):
+                return row
+        return None
+
+    def _may_be_used(self, hit: Hit) -> bool:
+        if not self._wanted.within:
             return self._around.may_be_used_elsewhere(hit)
         # Where nobody is asked, the name stands nowhere else: findings say so.
         elsewhere = any(path != hit.path for path in self._around.holders(hit))
@@ -219,24 +298,57 @@ class _Run:
         if gone:
             await anyio.to_thread.run_sync(lambda: self._cache.save([], gone))
 
-    async def _ask_all(self, work: list[tuple[Hit, Definition]]) -> None:
-        """Asks one server, batch by batch; if it is unavailable, its symbols have no references, and a note says so."""
-        for start in range(0, len(work), BATCH):
-            batch = work[start : start + BATCH]
-            if anyio.current_time() >= self._until:
-                self._leave(work[start:])
-                return
-            try:
-                await self._ask(batch)
-            except LanguageServerError as error:
-                self._problem(str(error), len(work) - start, passing=not isinstance(error, ServerNotInstalled))
-                for _, definition in work[start:]:
-                    definition.known = False
-                return
-            self._files_left -= {hit.path for hit, _ in batch} - {hit.path for hit, _ in work[start + BATCH :]}
-            self._report()
+    async def _ask_all(self, work: list[Pair]) -> None:
+        """Asks one server, batch by batch; if it is unavailable, its symbols have no references, and a note says so.
 
-    def _leave(self, work: Sequence[tuple[Hit, Definition]]) -> None:
+        Which symbols are exempt is found out meanwhile: a large project's server takes long to answer the first.
+        """
+        todo = dict(enumerate(work))
+        send, receive = anyio.create_memory_object_stream[int](math.inf)
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(self._sort_out, todo, send)
+            with receive:
+                async for number in receive:
+                    if anyio.current_time() >= self._until:
+                        break
+                    numbers = [number, *_at_hand(receive, BATCH - 1)]
+                    batch = [todo[one] for one in numbers]
+                    try:
+                        await self._ask(batch)
+                    except LanguageServerError as error:
+                        tasks.cancel_scope.cancel()
+                        self._give_up(todo.values(), error)
+                        return
+                    for one in numbers:
+                        del todo[one]
+                    self._left_in.subtract(hit.path for hit, _ in batch)
+                    self._report()
+        self._leave(todo.values())
+
+    async def _sort_out(self, todo: dict[int, Pair], asked: MemoryObjectSendStream[int]) -> None:
+        """Sends the numbers of those that are asked about, and drops those that are exempt."""
+        pace, exempt = Pace(), self._wanted.exempt
+        with asked:
+            for number, (hit, definition) in list(todo.items()):
+                if anyio.current_time() >= self._until:
+                    return
+                await pace.turn()
+                definition.exempt = await exempt.reason(hit) or "" if exempt else ""
+                if definition.exempt:
+                    definition.asked = definition.known = False
+                    del todo[number]
+                    self._total -= 1
+                    self._left_in[hit.path] -= 1
+                    continue
+                with suppress(anyio.BrokenResourceError):
+                    asked.send_nowait(number)
+
+    def _give_up(self, left: Collection[Pair], error: LanguageServerError) -> None:
+        self._problem(str(error), len(left), passing=not isinstance(error, ServerNotInstalled))
+        for _, definition in left:
+            definition.known = False
+
+    def _leave(self, work: Collection[Pair]) -> None:
         """Time does not suffice for these."""
         self.unasked += len(work)
         for _, definition in work:
@@ -251,21 +363,29 @@ class _Run:
 
     def _report(self) -> None:
         self._reported = anyio.current_time()
-        begun, done = max(self._begun - AT_ONCE, self.asked), self._files - len(self._files_left)
+        begun = max(self._begun - AT_ONCE, self.asked)
+        done = self._files - sum(left > 0 for left in self._left_in.values())
         left_s = (self._total - begun) * (self._reported - self._began) / begun if begun else 0.0
         left = f", about {left_s:.0f} s left" if begun else ""
         report(
             f"collecting references: {begun} of {self._total} symbols, {done} of {self._files} files{left}",
-            begun / self._total,
+            begun / self._total if self._total else None,
         )
 
-    async def _ask(self, batch: list[tuple[Hit, Definition]]) -> None:
+    async def _ask(self, batch: list[Pair]) -> None:
         meant = self._meaning(batch)
-        asked = [Asked(hit, self._around.counts(hit)) async for hit, _ in paced(batch)]  # thousands of files hold `New`
+        asked = [self._asked(hit) async for hit, _ in paced(batch)]  # thousands of files hold `New`
         answers: list[UsesAnswer | None] = [None] * len(batch)
         try:
             await uses_of(
-                self._project, asked, self._doubts, answers, turn=self._turn, at_once=AT_ONCE, until=self._until
+                self._project,
+                asked,
+                self._doubts,
+                answers,
+                turn=self._turn,
+                at_once=AT_ONCE,
+                until=self._until,
+                possible=self._wanted.possible,
             )
         finally:
             # What was answered is kept, also if nobody waits for the rest any more.
@@ -274,9 +394,13 @@ class _Run:
         self._leave([one for one, answer in zip(batch, answers, strict=True) if answer is None])
         self.asked += sum(answer is not None for answer in answers)
 
-    async def _take(
-        self, batch: list[tuple[Hit, Definition]], answers: Sequence[UsesAnswer | None], meant: str | None
-    ) -> None:
+    def _asked(self, hit: Hit) -> Asked:
+        """Without places in files of other platforms: to be asked about one, a server loads the project once more."""
+        counts, is_elsewhere = self._around.counts(hit), self._around.is_for_another_platform
+        here = {path: count for path, count in counts.items() if is_elsewhere(hit.path) or not is_elsewhere(path)}
+        return Asked(hit, here, sum(counts.values()) - sum(here.values()))
+
+    async def _take(self, batch: list[Pair], answers: Sequence[UsesAnswer | None], meant: str | None) -> None:
         await self._project.tree.fresh()
         self._project.languages.look_at_environment()
         steady = self._meaning(batch) == meant
@@ -299,10 +423,11 @@ class _Run:
                 definition.known = False
             elif self._unchanged(hit, answer):
                 around, blob = self._around, _encoder.encode(kept)
-                rows.append(CachedUses(hit.path, definition.name_path, around.digest(hit), around.fingerprint, blob))
+                name_path = definition.name_path + ("" if self._wanted.possible else WITHOUT_POSSIBLE)
+                rows.append(CachedUses(hit.path, name_path, around.digest(hit), around.fingerprint, blob))
         await anyio.to_thread.run_sync(self._cache.save, rows)
 
-    def _meaning(self, batch: list[tuple[Hit, Definition]]) -> str | None:
+    def _meaning(self, batch: list[Pair]) -> str | None:
         """What the answers for a batch, which is all of one server, depend on beside the files."""
         return self._project.languages.meaning(batch[0][0].path)
 
@@ -346,8 +471,9 @@ class _Run:
         """What the answer may lack, and why."""
         said = [f"{counted(count, 'symbol')}: possibly incomplete: {text}" for text, count in self._problems.items()]
         if self.unasked:
+            total = self.asked + self.reused + self.unasked
             said.append(
-                f"Out of time: the references to {self.unasked} of {self._total + self.reused} symbols were not "
+                f"Out of time: the references to {self.unasked} of {total} symbols were not "
                 "collected. The result so far is kept: call again to resume, or pass a higher seconds."
             )
         if self._changed:
@@ -365,6 +491,15 @@ class _Run:
                 "name did not."
             )
         return said
+
+
+def _at_hand(stream: MemoryObjectReceiveStream[int], most: int) -> list[int]:
+    """What is there already."""
+    found: list[int] = []
+    with suppress(anyio.WouldBlock, anyio.EndOfStream):
+        while len(found) < most:
+            found.append(stream.receive_nowait())
+    return found
 
 
 def _restore(definition: Definition, kept: Kept) -> None:

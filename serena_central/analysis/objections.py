@@ -54,10 +54,7 @@ class KeepRules:
     async def kept(self, hit: Hit, text: Text) -> KeepReason | None:
         """Why a symbol counts as used; None if no rule says so."""
         name = self._project.languages.language_of(hit.path) or ""
-        overrides = await self._project.navigation.possible.may_override(hit)
-        in_interface = await self._interfaces.hold(hit.symbol.name)
-        language = LanguageFacts(name, _below(hit.path, self._libraries), in_interface, overrides)
-        found = kept(hit, text, language, self._project.settings.validation)
+        found = await self.kept_by_text(hit, text)
         if found is None and name == "go" and (reason := await self._interfaces.implemented(hit)):
             return KeepReason(reason)
         if found is None and (files := (await self.named_elsewhere(hit)).certain):
@@ -68,6 +65,14 @@ class KeepRules:
         if found is None and (reason := await put_together(self._project, hit)):
             return KeepReason(reason)
         return found
+
+    async def kept_by_text(self, hit: Hit, text: Text) -> KeepReason | None:
+        """The same by those rules alone for which no server is asked and no file is searched."""
+        name = self._project.languages.language_of(hit.path) or ""
+        overrides = await self._project.navigation.possible.may_override(hit)
+        in_interface = await self._interfaces.hold(hit.symbol.name)
+        language = LanguageFacts(name, _below(hit.path, self._libraries), in_interface, overrides)
+        return kept(hit, text, language, self._project.settings.validation)
 
     async def named_elsewhere(self, hit: Hit) -> Named:
         """Files of other languages that name a symbol."""

@@ -2,12 +2,15 @@
 
 All uses of a symbol are one question. A server that searches all files for each such question (`searches_all_files`) is
 asked instead where each place leads that holds the name, if they are few: it compares no more than that itself.
+A server that checks a package again for each question (`CHECKS_OPEN_PACKAGES_ONCE`) is shown a file of it first.
 Unresolved places in code are possible references.
 """
 
 import math
 import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
+from pathlib import PurePosixPath
 from typing import NamedTuple
 
 import anyio
@@ -15,7 +18,7 @@ import anyio
 from serena_central.analysis.uncertain_places import NOWHERE, Doubtful, UncertainPlaces
 from serena_central.core.errors import LanguageServerError, PathError, RequestFailed, ServerBusy
 from serena_central.core.pacing import paced
-from serena_central.core.text import Range
+from serena_central.core.text import Position, Range
 from serena_central.lsp.client import LanguageServer
 from serena_central.projects.navigation.symbol_views import Uses
 from serena_central.projects.project import Project
@@ -25,12 +28,18 @@ from serena_central.symbols.name_case import ignores_case
 FEW_PLACES = 12
 """In a large project a search of all files takes ty 30 ms of CPU time; resolving one place takes about one."""
 
+CHECKS_OPEN_PACKAGES_ONCE = frozenset({"gopls"})
+"""Servers that keep the types of a package as long as a file of it is open, and else find them again for each question:
+in Kubernetes 1 to 2 s for the references to one symbol, and some milliseconds in a package of which a file is open."""
+
 
 class Asked(NamedTuple):
-    """A symbol, and the files that hold its name: path → how many places in it do."""
+    """A symbol, and the files that hold its name: path → how many places in it do. `elsewhere`: how many more do in
+    files that are not built on this platform."""
 
     hit: Hit
     counts: Mapping[str, int]
+    elsewhere: int = 0
 
 
 class UsesAnswer(NamedTuple):
@@ -50,12 +59,13 @@ async def uses_of(
     turn: Callable[[], Awaitable[None]],
     at_once: int,
     until: float = math.inf,
+    possible: bool = True,
 ) -> None:
     """Puts the uses of symbols that are all of one workplace into their places in `found`, as they come, `until` then
     (the loop's clock).
 
     `at_once` of them are in flight, and before each `turn` is awaited. What the server refuses stands in its place as
-    `failed`.
+    `failed`. Possible references are looked for only if they are wanted (`possible`): each place is a question more.
 
     Raises:
         LanguageServerError: there is no server, or it keeps crashing.
@@ -64,6 +74,7 @@ async def uses_of(
     async def work(server: LanguageServer) -> None:
         note = await server.ready()
         queue = iter(enumerate(asked))
+        packages = _Packages(project, server)
         failures: list[LanguageServerError] = []
 
         async def worker() -> None:
@@ -72,7 +83,8 @@ async def uses_of(
                     continue  # before the server crashed
                 await turn()
                 try:
-                    found[number] = await _uses_of(project, server, one, doubts, note)
+                    await packages.open(one.hit.path, one.hit.symbol.name_position)
+                    found[number] = await _uses_of(project, packages, one, doubts if possible else None, note)
                 except LanguageServerError as error:
                     failures.append(error)
                     tasks.cancel_scope.cancel()
@@ -88,31 +100,62 @@ async def uses_of(
         await project.languages.ask(asked[0].hit.path, work)
 
 
+class _Packages:
+    """Has one server keep the packages that it is asked about, where it does so for open files alone."""
+
+    def __init__(self, project: Project, server: LanguageServer) -> None:
+        self.server = server
+        self._root = project.root
+        self._opened: dict[tuple[str, bool], anyio.Event] = {}
+        """Folder, and whether it is about its tests, which may be a package of their own → when that is open."""
+
+    async def open(self, path: str, position: Position) -> None:
+        """Returns when a file of the package of a place is open; each is opened once."""
+        if self.server.spec.name not in CHECKS_OPEN_PACKAGES_ONCE:
+            return
+        file = PurePosixPath(path)
+        package = str(file.parent), file.stem.endswith("_test")
+        opened = self._opened.get(package)
+        if opened is not None:
+            await opened.wait()
+            return
+        opened = self._opened[package] = anyio.Event()
+        try:
+            # Signatures are asked about open files only. What it answers here does not matter.
+            with suppress(LanguageServerError, PathError):
+                await self.server.signature(self._root / path, position)
+        finally:
+            opened.set()
+
+
 async def _uses_of(
-    project: Project, server: LanguageServer, asked: Asked, doubts: UncertainPlaces, note: str | None
+    project: Project, packages: _Packages, asked: Asked, doubts: UncertainPlaces | None, note: str | None
 ) -> UsesAnswer:
-    hit, counts = asked
+    """Without `doubts` no possible references."""
+    (hit, counts, elsewhere), server = asked, packages.server
     try:
         if server.spec.searches_all_files and sum(counts.values()) <= FEW_PLACES:
             found, nowhere = await _where_places_lead(project, server, hit, list(counts))
+            if doubts is None:
+                return UsesAnswer(Uses(found, note=note))
             possible, unexamined = await doubts.in_code(hit, nowhere)
-            return UsesAnswer(Uses(found, note=note), possible, unexamined)
+            return UsesAnswer(Uses(found, note=note), possible, unexamined + elsewhere)
         uses = await project.navigation.references.bare_uses(server, hit, list(counts), note)
-        return await _with_unlisted(project, server, asked, doubts, uses)
+        return UsesAnswer(uses) if doubts is None else await _with_unlisted(project, packages, asked, doubts, uses)
     except (RequestFailed, ServerBusy, PathError) as error:
         return UsesAnswer(Uses(note=str(error), failed=True))
 
 
 async def _with_unlisted(
-    project: Project, server: LanguageServer, asked: Asked, doubts: UncertainPlaces, uses: Uses
+    project: Project, packages: _Packages, asked: Asked, doubts: UncertainPlaces, uses: Uses
 ) -> UsesAnswer:
     """Adds the unresolved ones of the places that the server did not list, if they are few."""
-    hit, counts = asked
+    hit, counts, elsewhere = asked
     more = {path: count - len(uses.places.get(path, ())) for path, count in counts.items()}
     more[hit.path] = more.get(hit.path, 0) - 1  # its own name
     more = {path: count for path, count in more.items() if count > 0}
     if sum(more.values()) > FEW_PLACES:
-        return UsesAnswer(uses, unexamined=sum(more.values()))
+        return UsesAnswer(uses, unexamined=sum(more.values()) + elsewhere)
     listed = {(path, span.start) for path, spans in uses.places.items() for span in spans}
     places = [
         (path, span)
@@ -121,9 +164,13 @@ async def _with_unlisted(
         if (path, span.start) not in listed
     ]
     code, unexamined = await doubts.in_code(hit, _by_path(places))
-    asking = [(path, span) for path, spans in code.items() for span in spans]
-    nowhere = [(path, span) for path, span in asking if not await server.definition(project.root / path, span.start)]
-    return UsesAnswer(uses, _by_path(nowhere), unexamined)
+    nowhere: list[tuple[str, Range]] = []
+    for path, spans in code.items():
+        for span in spans:
+            await packages.open(path, span.start)
+            if not await packages.server.definition(project.root / path, span.start):
+                nowhere.append((path, span))
+    return UsesAnswer(uses, _by_path(nowhere), unexamined + elsewhere)
 
 
 async def _where_places_lead(

@@ -1,25 +1,28 @@
 """Unused symbols: functions, methods and types that nothing refers to outside of their own bodies.
 
-What the language server could not be asked about is no finding, and neither is what a rule of `keep_rules` keeps.
-Members of an unused type are not listed.
+What the language server could not be asked about is no finding, and neither is what a rule of `keep_rules` keeps: the
+server is not asked about that. Members of an unused type are not listed.
 """
 
 import math
+from collections import Counter
 from collections.abc import Collection, Sequence
+from contextlib import suppress
 from typing import Literal, NamedTuple
 
 import anyio
 import msgspec
 
 from serena_central.analysis.blindspots import blind_spots
+from serena_central.analysis.build_platforms import BUILD_LINES, is_for_another_platform
 from serena_central.analysis.collection import Definition
-from serena_central.analysis.collector import Collector
+from serena_central.analysis.collector import Collector, Exempt
 from serena_central.analysis.objections import KeepRules
 from serena_central.analysis.outcome import Finding, Outcome
 from serena_central.analysis.sibling_uses import SiblingAnswer, Siblings, ask_siblings
 from serena_central.core.errors import PathError, listed
 from serena_central.core.progress import report
-from serena_central.core.text import Position
+from serena_central.core.text import Position, Text
 from serena_central.core.words import counted
 from serena_central.lsp.answers import SymbolKind
 from serena_central.projects.navigation.symbol_views import Uses
@@ -38,7 +41,10 @@ KINDS = frozenset(
 )
 
 JUDGED_PART = 0.3
-"""Of the time, for judging what no reference was found of."""
+"""Of the time that is left, for judging what no reference was found of. Of what is left then, the same again."""
+
+AGAIN_S = 3.0
+"""With less time left no further references are collected: the symbols are read again before."""
 
 NAMED = 5
 """Names in one note."""
@@ -56,11 +62,15 @@ class Unused(Finding, frozen=True):
 
 
 class UnusedFound(Outcome[Unused]):
-    """Of symbols. `kept`: reason → how many symbols without a reference count as used."""
+    """Of symbols. `kept`: reason → how many symbols of which no reference is known count as used."""
 
     kept: dict[str, int] = msgspec.field(default_factory=dict[str, int])
     unasked: int = 0
     """Symbols that time did not suffice for."""
+
+
+_Symbol = tuple[str, str]
+"""Path and name path."""
 
 
 class _Suspect(NamedTuple):
@@ -70,6 +80,107 @@ class _Suspect(NamedTuple):
     definition: Definition
     public: bool
     named: Sequence[str]
+
+
+class _Judge:
+    """What is made out about symbols that no reference is known of: of each once, however often collecting goes on."""
+
+    def __init__(self, project: Project, until: float) -> None:
+        self._project = project
+        self._until = until
+        self._rules = KeepRules(project)
+        self._reasons: dict[_Symbol, str | None] = {}
+        self._used: dict[_Symbol, bool] = {}
+        self._read: tuple[str, Text] | None = None
+
+    @property
+    def exempt(self) -> Exempt:
+        """Symbols that a rule keeps whatever refers to them."""
+        return Exempt(repr(self._project.settings.validation), self._reason_by_text)
+
+    async def _reason_by_text(self, hit: Hit) -> str | None:
+        try:
+            if self._read is None or self._read[0] != hit.path:
+                self._read = hit.path, (await self._project.read(hit.path)).text
+        except PathError:
+            return None
+        kept = await self._rules.kept_by_text(hit, self._read[1])
+        return kept.reason if kept else None
+
+    async def suspects(self, definitions: Sequence[Definition]) -> tuple[dict[str, int], list[_Suspect], int]:
+        """What nothing in its project refers to and no rule keeps, file by file. Before, how many each rule keeps; and
+        last, how many time did not suffice for."""
+        reasons = Counter(one.exempt for one in definitions if one.exempt)
+        unused: dict[str, list[tuple[Hit, Definition]]] = {}
+        for definition in definitions:
+            hit = _hit(self._project, definition)
+            if hit is not None and _is_unused(hit, definition):
+                unused.setdefault(definition.path, []).append((hit, definition))
+        found: list[_Suspect] = []
+        judged, unjudged, total = 0, 0, sum(map(len, unused.values()))
+        for file, pairs in unused.items():
+            try:
+                text = (await self._project.read(file)).text
+            except PathError:
+                continue
+            for hit, definition in pairs:
+                known = (hit.path, hit.name_path) in self._reasons
+                if not known and anyio.current_time() >= self._until:
+                    unjudged += 1
+                    continue
+                judged += 1
+                report(f"examining unreferenced symbols: {judged} of {total} symbols", judged / total)
+                reason = await self._reason(hit, text)
+                if reason is None:
+                    named = (await self._rules.named_elsewhere(hit)).possible
+                    found.append(_Suspect(hit, definition, self._rules.is_public(hit, text), named))
+                else:
+                    reasons[reason] += 1
+        return dict(reasons), found, unjudged
+
+    async def _reason(self, hit: Hit, text: Text) -> str | None:
+        symbol = hit.path, hit.name_path
+        if symbol not in self._reasons:
+            kept = await self._rules.kept(hit, text)
+            self._reasons[symbol] = kept.reason if kept else None
+        return self._reasons[symbol]
+
+    async def examine(self, suspects: Sequence[_Suspect]) -> None:
+        """Makes out what `may_be_used` tells, as far as time suffices; not yet of names that stand in files that
+        are not built on this platform, too: their server is busy for long when it is asked about these."""
+        unused: list[Hit] = []
+        for hit, definition, *_ in suspects:
+            if anyio.current_time() >= self._until:
+                return
+            if any(_within(hit, other) for other in unused) or (definition.asked and await self._is_elsewhere(hit)):
+                continue
+            if not (definition.asked and await self.may_be_used(hit)):
+                unused.append(hit)
+
+    async def _is_elsewhere(self, hit: Hit) -> bool:
+        """Whether the name of a symbol stands in files that are not built on this platform."""
+        if self._project.languages.language_of(hit.path) != "go":
+            return False
+        for path in await self._project.navigation.possible.candidates(hit):
+            with suppress(PathError):
+                content = (await self._project.read(path)).text.content
+                if is_for_another_platform(path, BUILD_LINES.findall(content.encode("utf-8", "replace"))):
+                    return True
+        return False
+
+    async def may_be_used(self, hit: Hit) -> bool | None:
+        """Whether code outside of a symbol that no reference is known of may refer to it; None for lack of time."""
+        symbol = hit.path, hit.name_path
+        if symbol not in self._used:
+            if anyio.current_time() >= self._until:
+                return None
+            await self._project.indexer.priority.give_way()
+            examined = await self._project.navigation.possible.examine(hit, Uses())
+            places = [*examined.references, *examined.possible, *examined.unexamined]
+            self._used[symbol] = any(
+                place.path != hit.path or not hit.symbol.range.encloses(place.range) for place in places
+            )
+        return self._used[symbol]
 
 
 async def unused_symbols(
@@ -87,12 +198,8 @@ async def unused_symbols(
     Raises:
         PathError: the path can't be used.
     """
-    judging_s = JUDGED_PART * (until - anyio.current_time()) if math.isfinite(until) else 0.0
-    collected = await collector.collect(path, KINDS, within=True, until=until - judging_s)
-    notes = [*collected.notes, *await blind_spots(project, collected.definitions)]
-    definitions = [one for one in collected.definitions if only is None or one.path in only]
-    result = UnusedFound(found=[], checked=len(definitions), kept={}, notes=notes, unasked=collected.unasked)
-    suspects, unjudged = await _suspects(project, definitions, result.kept, until)
+    judge = _Judge(project, until)
+    result, suspects, unjudged = await _collected(project, collector, judge, path, only, until)
     told = await ask_siblings(project, siblings, [suspect.definition for suspect in suspects])
     found: list[Hit] = []
     open_names: set[str] = set()
@@ -103,10 +210,11 @@ async def unused_symbols(
         if definition.name in told.unresolved_names:
             open_names.add(definition.name)
             continue
-        if anyio.current_time() >= until:
+        may_be_used = await judge.may_be_used(hit) if definition.asked else False
+        if may_be_used is None:
             unjudged += 1
             continue
-        if definition.asked and await _may_be_used(project, hit):
+        if may_be_used:
             possibly_used.append(hit.name_path)
             continue
         found.append(hit)
@@ -129,12 +237,34 @@ async def unused_symbols(
     return result
 
 
-async def _may_be_used(project: Project, hit: Hit) -> bool:
-    """Whether code outside of a symbol that no reference is known of may refer to it."""
-    await project.indexer.priority.give_way()
-    examined = await project.navigation.possible.examine(hit, Uses())
-    places = [*examined.references, *examined.possible, *examined.unexamined]
-    return any(place.path != hit.path or not hit.symbol.range.encloses(place.range) for place in places)
+async def _collected(
+    project: Project, collector: Collector, judge: _Judge, path: str, only: Collection[str] | None, until: float
+) -> tuple[UnusedFound, list[_Suspect], int]:
+    """What is known without its findings; what may be one; and of how many time did not suffice to tell.
+
+    While time is left for it, collecting goes on where it was; at last with what is not built on this platform.
+    """
+    here_only = True
+    while True:
+        judging_s = JUDGED_PART * (until - anyio.current_time()) if math.isfinite(until) else 0.0
+        collected = await collector.collect(
+            path,
+            KINDS,
+            within=True,
+            possible=False,
+            exempt=judge.exempt,
+            here_only=here_only,
+            until=until - judging_s,
+        )
+        here_only = collected.unasked > collected.elsewhere
+        notes = [*collected.notes, *await blind_spots(project, collected.definitions)]
+        definitions = [one for one in collected.definitions if only is None or one.path in only]
+        kept, suspects, unjudged = await judge.suspects(definitions)
+        await judge.examine(suspects)
+        if not collected.unasked or until - anyio.current_time() < AGAIN_S:
+            break
+    found = UnusedFound(found=[], checked=len(definitions), kept=kept, notes=notes, unasked=collected.unasked)
+    return found, suspects, unjudged
 
 
 def _some(names: Sequence[str]) -> str:
@@ -146,39 +276,6 @@ def _left_open(names: Collection[str], told: SiblingAnswer) -> str:
     return (
         f"Not reported as unused: {_some(sorted(names))}. These names occur in {where}, where they cannot be resolved."
     )
-
-
-async def _suspects(
-    project: Project, definitions: Sequence[Definition], reasons: dict[str, int], until: float
-) -> tuple[list[_Suspect], int]:
-    """What nothing in its project refers to and no rule keeps, file by file; counts the `reasons` of what is kept. And
-    how many were not judged `until` then."""
-    unused: dict[str, list[tuple[Hit, Definition]]] = {}
-    for definition in definitions:
-        hit = _hit(project, definition)
-        if hit is not None and _is_unused(hit, definition):
-            unused.setdefault(definition.path, []).append((hit, definition))
-    rules = KeepRules(project)
-    found: list[_Suspect] = []
-    judged, unjudged, total = 0, 0, sum(map(len, unused.values()))
-    for file, pairs in unused.items():
-        try:
-            text = (await project.read(file)).text
-        except PathError:
-            continue
-        for hit, definition in pairs:
-            if anyio.current_time() >= until:
-                unjudged += 1
-                continue
-            judged += 1
-            report(f"examining unreferenced symbols: {judged} of {total} symbols", judged / total)
-            reason = await rules.kept(hit, text)
-            if reason is None:
-                named = (await rules.named_elsewhere(hit)).possible
-                found.append(_Suspect(hit, definition, rules.is_public(hit, text), named))
-            else:
-                reasons[reason.reason] = reasons.get(reason.reason, 0) + 1
-    return found, unjudged
 
 
 def _hit(project: Project, definition: Definition) -> Hit | None:

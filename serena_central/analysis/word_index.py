@@ -17,6 +17,7 @@ from pathlib import PurePosixPath
 import anyio
 import anyio.to_thread
 
+from serena_central.analysis.build_platforms import BUILD_LINES, is_for_another_platform
 from serena_central.analysis.python_imports import IMPORTS, Importers
 from serena_central.core.pacing import paced
 from serena_central.files.stamp import RACY_NS
@@ -42,7 +43,7 @@ class _Words:
         self.marked = bytearray()
         """Whether the marker occurs."""
         self.lines: dict[str, list[bytes]] = {}
-        """Of files that have such lines."""
+        """Of files that have such lines: imports of Python, build constraints of Go."""
         self._holders: dict[str, array[int]] = {}
         """Word → the numbers of the files that hold it, in ascending order …"""
         self._counts: dict[str, array[int]] = {}
@@ -114,7 +115,7 @@ class Surroundings:
                 paths,
                 wanted,
                 marker=_UNNAMED,
-                lines=lambda path: IMPORTS if _is_python(project, path) else None,
+                lines=lambda path: _lines_wanted(project, path),
                 any_case=lambda path: _has_names_in_any_case(project, path),
                 stopped=stop.is_set,
             )
@@ -158,6 +159,12 @@ class Surroundings:
                 held = map(self._words.paths.__getitem__, self._words.holders(word))
                 found.update(path for path in held if word == self._word(path, name))
         return found
+
+    def is_for_another_platform(self, path: str) -> bool:
+        """Whether a file of Go is not built on this platform, as far as this is plain."""
+        if self._project.languages.language_of(path) != "go":
+            return False
+        return is_for_another_platform(path, self._words.lines.get(path, ()))
 
     def hands_on(self, path: str) -> bool:
         """Whether a file may hand on what it imports without naming it."""
@@ -226,6 +233,11 @@ async def state_of(project: Project) -> bytes | None:
                 return None
             _add(found, repr((path, stamp)).encode("utf-8", "replace"))
     return found.digest()
+
+
+def _lines_wanted(project: Project, path: str) -> re.Pattern[bytes] | None:
+    language = project.languages.language_of(path)
+    return IMPORTS if language == "python" else BUILD_LINES if language == "go" else None
 
 
 def _is_python(project: Project, path: str) -> bool:

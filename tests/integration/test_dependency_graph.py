@@ -18,6 +18,7 @@ from serena_central.analysis.reference_queries import Asked, UsesAnswer, uses_of
 from serena_central.analysis.uncertain_places import UncertainPlaces
 from serena_central.analysis.word_index import Surroundings
 from serena_central.core.text import Range
+from serena_central.lsp.answers import SymbolKind
 from tests.support.central import running_central
 from tests.support.mcp import RawClient
 
@@ -242,3 +243,20 @@ async def test_what_possible_references_cost_is_bounded(doubtful: Path, tmp_path
         span = Range(text.position(start), text.position(start + len("select_rows")))
         assert await UncertainPlaces(project).in_code(hit, {"other.py": [span]}) == ({"other.py": [span]}, 0)
         assert await UncertainPlaces(project, most_parsed=0).in_code(hit, {"other.py": [span]}) == ({}, 1)
+
+
+async def test_what_was_collected_without_possible_references_serves_where_they_are_not_wanted(
+    doubtful: Path, tmp_path: Path
+) -> None:
+    async with running_central(tmp_path) as central:
+        collector = Collections(tmp_path).of(await central.central.projects.open(doubtful))
+        kinds = frozenset({SymbolKind.METHOD})
+        bare = await collector.collect("", kinds, possible=False)
+        assert (bare.asked > 0, any(one.possible for one in bare.definitions)) == (True, False)
+        whole = await collector.collect("", kinds)
+        assert (whole.asked, any(one.possible for one in whole.definitions)) == (bare.asked, True)
+        uses = [one.uses for one in whole.definitions]
+        assert [one.uses for one in bare.definitions] == uses
+        (doubtful / "later.txt").write_text("A file that no answer depends on.\n")
+        again = await collector.collect("", kinds, possible=False)
+        assert (again.asked, [one.uses for one in again.definitions]) == (0, uses)

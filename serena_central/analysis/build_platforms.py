@@ -1,0 +1,34 @@
+"""Files of Go that are not built on this platform. Pure.
+
+gopls answers about such a file, too, but loads the whole project once more for its platform first: half a minute in
+Kubernetes, in which it answers nothing else.
+"""
+
+import re
+import sys
+from collections.abc import Iterable
+from pathlib import PurePosixPath
+
+BUILD_LINES = re.compile(rb"^//go:build[ \t]+([^\r\n]*)", re.MULTILINE)
+"""Finds the build constraints of a file."""
+
+_HERE = {"win32": "windows"}.get(sys.platform, sys.platform)
+
+_SYSTEMS = """
+    aix android darwin dragonfly freebsd illumos ios js linux netbsd openbsd plan9 solaris wasip1 windows
+"""
+_OTHERS = frozenset(_SYSTEMS.split()) - {_HERE}
+"""Other operating systems, as Go names them: at the ends of file names, and in build constraints."""
+
+_FOR_OTHERS = frozenset({f"!{_HERE}", *_OTHERS})
+"""Parts of a constraint that don't hold here."""
+
+
+def is_for_another_platform(path: str, constraints: Iterable[bytes]) -> bool:
+    """Whether a file of Go is for other operating systems alone, as far as that is plain. `constraints`: what
+    `BUILD_LINES` finds in it."""
+    endings = PurePosixPath(path).stem.removesuffix("_test").split("_")[1:][-2:]  # system, or system and processor
+    if not _OTHERS.isdisjoint(endings):
+        return True
+    parts = (part.strip() for one in constraints for part in one.decode("utf-8", "replace").split("&&"))
+    return any(part in _FOR_OTHERS for part in parts)

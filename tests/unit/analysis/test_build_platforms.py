@@ -1,0 +1,35 @@
+"""Which files of Go are for other operating systems alone, by their names and build constraints."""
+
+import pytest
+
+from serena_central.analysis import build_platforms
+from serena_central.analysis.build_platforms import BUILD_LINES, is_for_another_platform
+
+
+@pytest.fixture(autouse=True)
+def _on_linux(monkeypatch: pytest.MonkeyPatch) -> None:
+    others = frozenset({"windows", "darwin", "js"})
+    monkeypatch.setattr(build_platforms, "_OTHERS", others)
+    monkeypatch.setattr(build_platforms, "_FOR_OTHERS", others | {"!linux"})
+
+
+@pytest.mark.parametrize(
+    ("path", "text", "elsewhere"),
+    [
+        ("cm/manager.go", "package cm\n", False),
+        ("cm/manager_linux.go", "package cm\n", False),
+        ("cm/manager_windows.go", "package cm\n", True),
+        ("cm/manager_windows_test.go", "package cm\n", True),
+        ("cm/manager_darwin_arm64.go", "package cm\n", True),
+        ("cm/windows.go", "package cm\n", False),
+        ("cm/js_test.go", "package cm\n", False),
+        ("cm/manager.go", "//go:build !linux\n\npackage cm\n", True),
+        ("cm/manager.go", "// Text.\n\n//go:build !linux && !windows\n\npackage cm\n", True),
+        ("cm/manager.go", "//go:build windows\r\n\r\npackage cm\r\n", True),
+        ("cm/manager.go", "//go:build linux\n\npackage cm\n", False),
+        ("cm/manager.go", "//go:build linux || windows\n\npackage cm\n", False),
+        ("cm/manager.go", "//go:build !windows\n\npackage cm\n", False),
+    ],
+)
+def test_what_is_plain_is_seen_and_the_rest_taken_for_this_platform(path: str, text: str, elsewhere: bool) -> None:
+    assert is_for_another_platform(path, BUILD_LINES.findall(text.encode())) is elsewhere
