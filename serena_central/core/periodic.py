@@ -47,13 +47,14 @@ async def repeat(
 
 
 async def _sleep(after_s: float) -> None:
-    """On the grid; while the process rests until RESTING_S are over, or `after_s` from when something happens."""
+    """On the grid; while the process rests until RESTING_S are over, or soon after something happens: it is due."""
     if after_s < RESTING_S and rest.is_resting:
         stirred = anyio.Event()
         with rest.waking(stirred.set), anyio.move_on_after(aligned(RESTING_S)):
             await stirred.wait()
         if not stirred.is_set():
             return
+        after_s = min(after_s, GRIDS_S[-1])
     await anyio.sleep(aligned(after_s))
 
 
