@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable, Collection, Hashable, Mapping, 
 from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
-from weakref import WeakKeyDictionary
+from weakref import WeakKeyDictionary, ref
 
 import anyio
 import anyio.to_thread
@@ -108,13 +108,19 @@ class Collector:
     """Collects for one project. Belongs to the event loop's thread."""
 
     def __init__(self, project: Project, cache: UsesCache, finished: FinishedCache) -> None:
-        self._project = project
+        self._project_ref = ref(project)  # `Collections` would else keep it, and its index, when it is closed
         self._cache = cache
         self._finished = finished
         self._one = anyio.Lock()
         self._around: _Around | None = None
         self._exempt: tuple[tuple[float, int], str, dict[Symbol, str]] | None = None
         """The project's state, the key of what exempts symbols, and why it does; or, empty, that it does not."""
+
+    @property
+    def _project(self) -> Project:
+        project = self._project_ref()
+        assert project is not None, "who collects holds it"
+        return project
 
     async def collect(
         self,
@@ -273,11 +279,14 @@ class _Run:
 
     def _in_order(self, pending: Sequence[Pair]) -> list[Pair]:
         """What is built on this platform first: for a file of another one a server loads the project once more."""
-        elsewhere = [one for one in pending if self._around.is_for_another_platform(one[0].path)]
-        if self._wanted.here_only:
-            self._leave(elsewhere)
-            self.elsewhere, elsewhere = len(elsewhere), []
-        return [one for one in pending if not self._around.is_for_another_platform(one[0].path)] + elsewhere
+        others = self._around.for_other_platforms
+        here = [one for one in pending if one[0].path not in others]
+        elsewhere = [one for one in pending if one[0].path in others]
+        if not self._wanted.here_only:
+            return here + elsewhere
+        self._leave(elsewhere)
+        self.elsewhere = len(elsewhere)
+        return here
 
     def _kept_row(self, kept: Mapping[tuple[str, str], CachedUses], hit: Hit) -> CachedUses | None:
         """The cached answer about a symbol; one with possible references answers as well where they are not wanted."""
@@ -396,8 +405,8 @@ class _Run:
 
     def _asked(self, hit: Hit) -> Asked:
         """Without places in files of other platforms: to be asked about one, a server loads the project once more."""
-        counts, is_elsewhere = self._around.counts(hit), self._around.is_for_another_platform
-        here = {path: count for path, count in counts.items() if is_elsewhere(hit.path) or not is_elsewhere(path)}
+        counts, others = self._around.counts(hit), self._around.for_other_platforms
+        here = counts if hit.path in others else {path: count for path, count in counts.items() if path not in others}
         return Asked(hit, here, sum(counts.values()) - sum(here.values()))
 
     async def _take(self, batch: list[Pair], answers: Sequence[UsesAnswer | None], meant: str | None) -> None:

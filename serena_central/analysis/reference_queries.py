@@ -2,7 +2,7 @@
 
 All uses of a symbol are one question. A server that searches all files for each such question (`searches_all_files`) is
 asked instead where each place leads that holds the name, if they are few: it compares no more than that itself.
-A server that checks a package again for each question (`CHECKS_OPEN_PACKAGES_ONCE`) is shown a file of it first.
+A server that checks a package again for each question (`packages_while_open`) is shown a file of it first.
 Unresolved places in code are possible references.
 """
 
@@ -27,10 +27,6 @@ from serena_central.symbols.name_case import ignores_case
 
 FEW_PLACES = 12
 """In a large project a search of all files takes ty 30 ms of CPU time; resolving one place takes about one."""
-
-CHECKS_OPEN_PACKAGES_ONCE = frozenset({"gopls"})
-"""Servers that keep the types of a package as long as a file of it is open, and else find them again for each question:
-in Kubernetes 1 to 2 s for the references to one symbol, and some milliseconds in a package of which a file is open."""
 
 
 class Asked(NamedTuple):
@@ -111,7 +107,7 @@ class _Packages:
 
     async def open(self, path: str, position: Position) -> None:
         """Returns when a file of the package of a place is open; each is opened once."""
-        if self.server.spec.name not in CHECKS_OPEN_PACKAGES_ONCE:
+        if not self.server.spec.documents.packages_while_open:
             return
         file = PurePosixPath(path)
         package = str(file.parent), file.stem.endswith("_test")

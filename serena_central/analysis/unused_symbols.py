@@ -16,10 +16,11 @@ import msgspec
 from serena_central.analysis.blindspots import blind_spots
 from serena_central.analysis.build_platforms import BUILD_LINES, is_for_another_platform
 from serena_central.analysis.collection import Definition
-from serena_central.analysis.collector import Collector, Exempt
+from serena_central.analysis.collector import Collector, Exempt, Symbol
 from serena_central.analysis.objections import KeepRules
 from serena_central.analysis.outcome import Finding, Outcome
 from serena_central.analysis.sibling_uses import SiblingAnswer, Siblings, ask_siblings
+from serena_central.analysis.word_index import is_go
 from serena_central.core.errors import PathError, listed
 from serena_central.core.progress import report
 from serena_central.core.text import Position, Text
@@ -69,10 +70,6 @@ class UnusedFound(Outcome[Unused]):
     """Symbols that time did not suffice for."""
 
 
-_Symbol = tuple[str, str]
-"""Path and name path."""
-
-
 class _Suspect(NamedTuple):
     """What nothing in its project refers to. `public`: others may. `named`: files of other languages hold its name."""
 
@@ -89,8 +86,8 @@ class _Judge:
         self._project = project
         self._until = until
         self._rules = KeepRules(project)
-        self._reasons: dict[_Symbol, str | None] = {}
-        self._used: dict[_Symbol, bool] = {}
+        self._reasons: dict[Symbol, str | None] = {}
+        self._used: dict[Symbol, bool] = {}
         self._read: tuple[str, Text] | None = None
 
     @property
@@ -159,7 +156,7 @@ class _Judge:
 
     async def _is_elsewhere(self, hit: Hit) -> bool:
         """Whether the name of a symbol stands in files that are not built on this platform."""
-        if self._project.languages.language_of(hit.path) != "go":
+        if not is_go(self._project, hit.path):
             return False
         for path in await self._project.navigation.possible.candidates(hit):
             with suppress(PathError):

@@ -85,6 +85,12 @@ class Surroundings:
         self._of_name: dict[tuple[str, str], bytes] = {}
         self._any_case = {path for path in words.paths if _has_names_in_any_case(project, path)}
         self._specs = [self._spec(path) for path in words.paths]
+        self.for_other_platforms = frozenset(
+            path
+            for path in words.paths
+            if is_go(project, path) and is_for_another_platform(path, words.lines.get(path, ()))
+        )
+        """Files of Go that are not built on this platform, as far as that is plain."""
         self._importers = Importers(
             {path: words.lines.get(path, []) for path in words.paths if _is_python(project, path)}
         )
@@ -160,12 +166,6 @@ class Surroundings:
                 found.update(path for path in held if word == self._word(path, name))
         return found
 
-    def is_for_another_platform(self, path: str) -> bool:
-        """Whether a file of Go is not built on this platform, as far as this is plain."""
-        if self._project.languages.language_of(path) != "go":
-            return False
-        return is_for_another_platform(path, self._words.lines.get(path, ()))
-
     def hands_on(self, path: str) -> bool:
         """Whether a file may hand on what it imports without naming it."""
         number = self._words.numbers.get(path)
@@ -236,8 +236,13 @@ async def state_of(project: Project) -> bytes | None:
 
 
 def _lines_wanted(project: Project, path: str) -> re.Pattern[bytes] | None:
-    language = project.languages.language_of(path)
-    return IMPORTS if language == "python" else BUILD_LINES if language == "go" else None
+    if _is_python(project, path):
+        return IMPORTS
+    return BUILD_LINES if is_go(project, path) else None
+
+
+def is_go(project: Project, path: str) -> bool:
+    return project.languages.language_of(path) == "go"
 
 
 def _is_python(project: Project, path: str) -> bool:

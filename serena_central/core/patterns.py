@@ -7,6 +7,7 @@ stay with `re`, behind the same interface.
 """
 
 import logging
+import math
 import re
 from typing import Any, Protocol
 
@@ -60,13 +61,14 @@ class FileMatcher:
         self._key = key
         self._compiled = _compiled(key, source)
 
-    def spans(self, text: str) -> list[tuple[int, int]]:
-        """Start and end of every match, none overlapping another.
+    def spans(self, text: str, most_s: float = math.inf) -> list[tuple[int, int]]:
+        """Start and end of every match, none overlapping another; in no more than `most_s` of CPU time, where that is
+        less than a text of this length has.
 
         Raises:
             TooSlow
         """
-        limit_s = DEADLINE_S + len(text) * CHARACTER_S
+        limit_s = min(DEADLINE_S + len(text) * CHARACTER_S, most_s)
         try:
             return [match.span() for match in self._compiled.finditer(text, timeout=limit_s, concurrent=True)]
         except TimeoutError:

@@ -5,6 +5,7 @@ Pure but for `text_of`, by which the texts of other files are read; convert many
 """
 
 import logging
+import math
 import os
 import re
 from collections import deque
@@ -106,11 +107,16 @@ class Converter:
             text.from_lsp(start.line, start.character, encoding), text.from_lsp(end.line, end.character, encoding)
         )
 
-    def symbols(self, text: Text, symbols: Sequence[LspSymbol]) -> list[DocumentSymbol]:
+    def symbols(self, text: Text, symbols: Sequence[LspSymbol], imports_s: float = math.inf) -> list[DocumentSymbol]:
+        """`imports_s`: how long it may be looked for imports, at most.
+
+        Raises:
+            TooSlow
+        """
         if any(symbol.range is None for symbol in symbols):
             return named(self._nested(text, symbols))
         found = self._symbols(text, symbols)
-        return named(without_imports(found, text, self._names.imports) if self._names.imports else found)
+        return named(without_imports(found, text, self._names.imports, imports_s) if self._names.imports else found)
 
     def paths(self, found: Sequence[LspLocation] | LspLocation) -> set[Path]:
         """The files of places."""
@@ -389,13 +395,15 @@ def scoped_name(name: str, names: NamePatterns) -> tuple[str, tuple[str, ...]]:
     return match["name"], tuple(scope.split(names.separator) if names.separator else [scope])
 
 
-def without_imports(symbols: Sequence[DocumentSymbol], text: Text, imports: FileMatcher) -> list[DocumentSymbol]:
+def without_imports(
+    symbols: Sequence[DocumentSymbol], text: Text, imports: FileMatcher, most_s: float = math.inf
+) -> list[DocumentSymbol]:
     """Leaves out the symbols that lie inside the matches of `imports`.
 
     Raises:
         TooSlow
     """
-    return _outside(symbols, [Range(*map(text.position, span)) for span in imports.spans(text.content)])
+    return _outside(symbols, [Range(*map(text.position, span)) for span in imports.spans(text.content, most_s)])
 
 
 def _outside(symbols: Sequence[DocumentSymbol], spans: Sequence[Range]) -> list[DocumentSymbol]:

@@ -240,11 +240,12 @@ class Finder:
         return Containing([*found, *failed], late)
 
     async def _likely(self, pattern: Pattern, candidates: Sequence[str], most_s: float) -> Sequence[str]:
-        """Those candidates whose text, or path, names what is to hold the symbol. `Start` stands in 1,000 files of
-        Kubernetes, `containerManagerImpl` in five. The others are read where these do not have it: some servers name
-        a container by what no text says."""
+        """Those candidates whose text, or path, names what is to hold the symbol: `Start` stands in 1,000 files of
+        Kubernetes, `containerManagerImpl` in five. A server without a grammar beside it may name a container by what
+        no text says (`Companion`): its files are all among them."""
         if len(candidates) < MANY_CANDIDATES:
             return candidates
+        by_server = {path for path in candidates if not self._indexer.has_grammar(path)}
         until = anyio.current_time() + most_s
         for names in pattern.readings[-1].held:
             word = next(filter(_WORD.fullmatch, names), None)
@@ -254,7 +255,7 @@ class Finder:
             holding, unread = await find_containing(
                 self._root, candidates, word, encoding=self._encoding, most_s=left_s
             )
-            kept = {*holding, *unread}
+            kept = by_server.union(holding, unread)
             candidates = [path for path in candidates if path in kept or word in path]
         return candidates
 

@@ -253,6 +253,10 @@ class Indexer:
         files in a folder whose server is left alone."""
         return self._states.gaps_within(within, asked)
 
+    def has_grammar(self, path: str) -> bool:
+        """Whether a file's symbols can be had by syntax."""
+        return self._source.grammar(path) is not None
+
     def has_failed(self, path: str) -> bool:
         """Whether a pending file failed in every way the last time, however long ago that was."""
         return self._states.failures.is_final(path)

@@ -265,8 +265,20 @@ async def test_imports_that_can_not_be_told_in_time_cost_their_own_file_its_symb
     span = {"start": {"line": 0, "character": 0}, "end": {"line": 0, "character": 1}}
     symbols = [{"name": "first", "kind": 13, "range": span, "selectionRange": span}]
     async with running(fake_server(file.parent, spec, answers={"textDocument/documentSymbol": symbols})) as server:
-        with pytest.raises(RequestFailed, match=r"slow.py are imports is unknown: fake naming.imports took"):
-            await server.document_symbols(slow)
+        turns, told = 0, anyio.Event()
+
+        async def count() -> None:
+            nonlocal turns
+            while not told.is_set():
+                turns += 1
+                await anyio.sleep(0.001)
+
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(count)
+            with pytest.raises(RequestFailed, match=r"slow.py are imports is unknown: fake naming.imports took"):
+                await server.document_symbols(slow)
+            told.set()
+        assert turns > 20, "others run meanwhile"
         assert [symbol.name for symbol in await server.document_symbols(file)] == ["first"]
         assert await server.ready() is None
 

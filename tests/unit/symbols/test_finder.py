@@ -42,6 +42,7 @@ async def test_of_many_files_those_are_asked_first_that_name_what_holds_the_symb
     for name, text in {"a": "cart/buy", "b": "buy", "c": "other/buy", "shop/d": "buy", "e": "cart"}.items():
         (tmp_path / f"{name}.txt").write_text(text)
     async with world(tmp_path) as w:
+        w.source.parses = True
         found = await finder(w).find(parse_pattern("cart/buy"), None)
         assert ([hit.path for hit in found.hits], found.gaps) == (["a.txt"], [])
         assert w.source.asked == ["a.txt"]
@@ -51,6 +52,20 @@ async def test_of_many_files_those_are_asked_first_that_name_what_holds_the_symb
         found = await finder(w).find(parse_pattern("none/buy"), None)
         assert (list(found.hits), found.gaps) == ([], [])
         assert sorted(w.source.asked) == ["a.txt", "b.txt", "c.txt", "shop/d.txt"]
+
+
+async def test_a_server_may_name_what_holds_a_symbol_by_what_no_text_says(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(finder_module, "MANY_CANDIDATES", 2)
+    for name, text in {"a": "Companion/buy", "b": "companion/buy", "c": "buy"}.items():
+        (tmp_path / f"{name}.kt.txt").write_text(text)
+    async with world(tmp_path) as w:
+        await w.indexer.ensure(["a.kt.txt"])
+        w.source.asked.clear()
+        found = await finder(w).find(parse_pattern("Companion/buy"), None)
+        assert "a.kt.txt" in [hit.path for hit in found.hits]
+        assert sorted(w.source.asked) == ["b.kt.txt", "c.kt.txt"], "either may hold one"
 
 
 async def test_a_find_stays_within_its_folder_or_file(tmp_path: Path) -> None:
