@@ -115,7 +115,8 @@ class PoolPolicy(msgspec.Struct, kw_only=True, frozen=True):
         Meta(
             ge=0.05,
             le=600,
-            description="A language server that does not answer a ping within this many seconds counts as hung.",
+            description="A language server that does not answer a ping within this many seconds, and does nothing "
+            "meanwhile, counts as hung.",
         ),
     ] = 10
     silence_s: Annotated[
@@ -127,6 +128,15 @@ class PoolPolicy(msgspec.Struct, kw_only=True, frozen=True):
             "and replaced if it does not answer and does nothing.",
         ),
     ] = 10
+    unresponsive_s: Annotated[
+        float,
+        Meta(
+            ge=0.05,
+            le=86400,
+            description="A language server that does not answer a ping for so many seconds counts as hung even if it "
+            "works.",
+        ),
+    ] = 300
     health_interval_s: Annotated[
         float, Meta(ge=0.05, le=86400, description="Interval at which idle language servers are pinged, in seconds.")
     ] = 60

@@ -225,6 +225,11 @@ class LanguageServer:
         """When it sent its last message, in `running_time`."""
         return self._lsp_session.connection.heard_at
 
+    @property
+    def answered_at(self) -> float:
+        """When it answered last, in `running_time`."""
+        return self._lsp_session.connection.answered_at
+
     def usage(self) -> Usage:
         """Of the whole process tree; memory is the proportional set size where the platform tells it, else resident.
 

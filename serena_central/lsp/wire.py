@@ -6,6 +6,7 @@ would keep everybody waiting for a second. Belongs to the event loop's thread.
 """
 
 import logging
+import math
 import re
 from collections import deque
 from collections.abc import Callable
@@ -265,6 +266,8 @@ class Connection:
         self._last_id = 0
         self.heard_at = running_time()
         """When the last message came."""
+        self.answered_at = -math.inf
+        """When the last answer came, if any has."""
 
     @property
     def closed(self) -> bool:
@@ -377,6 +380,7 @@ class Connection:
             self._outbox.put_nowait(_encode(self._answer_to(message.id, message.method, message.params)))
 
     def _take_answer(self, message: _Message) -> None:
+        self.answered_at = self.heard_at
         pending = self._forget(message.id) if isinstance(message.id, int) else None
         if pending is None:
             logger.debug("%s sent a late or unknown response %r; dropped", self._name, message.id)

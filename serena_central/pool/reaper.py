@@ -235,5 +235,6 @@ def _expire(run: Run, reason: str) -> None:
 
 async def _check(run: Run) -> None:
     # A lease that was taken meanwhile will find out by itself.
-    if not await run.answers() and run.life.state is RunState.IDLE:
-        run.expire(Cause.HANG, "an idle server did not answer a ping")
+    hangs = await run.how_it_hangs()
+    if hangs and run.life.state is RunState.IDLE:
+        run.expire(Cause.HANG, f"it was idle, {hangs}")

@@ -4,8 +4,8 @@ Owns the server object and carries out what its lifecycle says: starts it within
 and its last call has ended, notices its end. Knows no key, no other run and no policy but its own bounds.
 
 Calls that wait while the server sends nothing are sent progress on what they wait for. A server that stays silent is
-doubted: who does that asks the run (`Run.is_hung`). Once a call was given up, further ones wait a short time only until
-the server has said something again.
+doubted: who does that asks the run (`Run.how_it_hangs`). Once a call was given up, further ones wait a short time only
+until the server has said something again.
 """
 
 import logging
@@ -106,6 +106,8 @@ class Run:
         self.silence = Silence(wanted.spec.name, lambda: self.server.heard_at)
         self._cpu_s = 0.0
         self._cpu_at = self.started_at
+        self._doubted_at = -math.inf
+        """When it was first found to answer no ping since its last answer, in `running_time`."""
         self._abandoned: tuple[Cause, str] | None = None
 
     @property
@@ -206,12 +208,19 @@ class Run:
             return True
         return False
 
-    async def is_hung(self) -> bool:
-        """Whether it answers no ping and does nothing meanwhile: a server that works is only slow."""
-        used_s, began = await self._cpu_used_s(), self._clock()
+    async def how_it_hangs(self) -> str:
+        """Empty for a server that answers, and for one that works or has another program work: that is only slow, as
+        long as it answers within `unresponsive_s`."""
+        began, used_s = running_time(), await self._cpu_used_s()
         if await self.answers():
-            return False
-        return await self._cpu_used_s() - used_s <= IDLE_SHARE * (self._clock() - began)
+            return ""
+        if self._doubted_at <= self.server.answered_at:
+            self._doubted_at = began
+        now = running_time()
+        if await self._cpu_used_s() - used_s <= IDLE_SHARE * (now - began):
+            return "answered no ping and used no CPU time"
+        silent_s = now - self._doubted_at
+        return f"answered no ping for {silent_s:.0f} s" if silent_s >= self._policy.unresponsive_s else ""
 
     async def _cpu_used_s(self) -> float:
         return (await anyio.to_thread.run_sync(self.server.usage)).cpu_s

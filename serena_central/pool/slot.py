@@ -152,7 +152,7 @@ class Slot:
             run.usable()  # a death is noticed before anybody asks again
         elif isinstance(error, (anyio.get_cancelled_exc_class(), TimeoutError, DeadlineExceeded, ServerSilent)):
             run.unanswered += 1
-            if run.unanswered == self._policy.hang_calls and run.usable():
+            if run.unanswered % self._policy.hang_calls == 0 and run.usable():
                 self._spawn(lambda: self._doubt(run))
         run.give_back()
 
@@ -229,13 +229,15 @@ class Slot:
 
     async def _doubt_silent(self, run: Run) -> None:
         """Replaces a run that does nothing while calls wait for it: they are repeated on the next one."""
-        if await run.is_hung() and run.usable():
-            run.expire(Cause.HANG, "it left calls waiting, answered no ping and used no CPU time")
+        hangs = await run.how_it_hangs()
+        if hangs and run.usable():
+            run.expire(Cause.HANG, f"it left calls waiting, {hangs}")
 
     async def _doubt(self, run: Run) -> None:
-        """Replaces a run that does not even answer a ping."""
-        if not await run.answers() and run.unanswered >= self._policy.hang_calls:
-            run.expire(Cause.HANG, f"{run.unanswered} calls in a row, then a ping, were not answered")
+        """Replaces a run that does not even answer a ping: nobody may wait for it at the moment."""
+        hangs = await run.how_it_hangs()
+        if hangs and run.unanswered >= self._policy.hang_calls:
+            run.expire(Cause.HANG, f"it left {run.unanswered} calls in a row without an answer, {hangs}")
 
     def _moved(self, run: Run, move: Move) -> None:
         self._publish_move(run, move)

@@ -16,12 +16,13 @@ READ_BYTES = 4096
 
 _FIELDS = 22
 """Of /proc/PID/stat from the third on (proc(5)), as many as are needed."""
-_PARENT, _USER, _SYSTEM, _STARTED, _RESIDENT = 1, 11, 12, 19, 21
+_PARENT, _TAKEN, _STARTED, _RESIDENT = 1, slice(11, 15), 19, 21
 
 
 class Process(NamedTuple):
     """One process at a moment. `started` tells it from others of the same pid: clock ticks since the machine's start on
-    Linux, else Unix seconds. `resident` is in units of the platform's own, and good for comparison alone."""
+    Linux, else Unix seconds. `cpu_s` is its own time and that of children which it has waited for. `resident` is in
+    units of the platform's own, and good for comparison alone."""
 
     pid: int
     parent: int
@@ -36,7 +37,7 @@ def look_at(pid: int) -> Process | None:
         return _by_psutil(pid)
     try:
         fields = _read(f"/proc/{pid}/stat").rpartition(b")")[2].split(None, _FIELDS)
-        taken = int(fields[_USER]) + int(fields[_SYSTEM])
+        taken = sum(map(int, fields[_TAKEN]))
         return Process(pid, int(fields[_PARENT]), int(fields[_STARTED]), taken / _TICKS_PER_S, int(fields[_RESIDENT]))
     except (OSError, IndexError):
         return None
@@ -89,7 +90,7 @@ def _by_psutil(pid: int) -> Process | None:
         one = psutil.Process(pid)
         with one.oneshot():
             times = one.cpu_times()
-            return Process(pid, one.ppid(), one.create_time(), times.user + times.system, one.memory_info().rss)
+            return Process(pid, one.ppid(), one.create_time(), sum(times[:4]), one.memory_info().rss)
     except psutil.Error:
         return None
 

@@ -18,7 +18,7 @@ class ProcessUsage(msgspec.Struct, frozen=True):
 
 
 class Usage(NamedTuple):
-    """What a process tree takes: memory now, and CPU time of those of its processes that run."""
+    """What a process tree takes: memory now, and CPU time so far, of programs that have ended, too."""
 
     memory_bytes: int = 0
     cpu_s: float = 0.0

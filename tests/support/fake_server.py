@@ -27,6 +27,9 @@ DEFAULT_CAPABILITIES: dict[str, Any] = {
 }
 
 
+WORK = "import time; until = time.process_time() + 0.3\nwhile time.process_time() < until: pass"
+
+
 @dataclass
 class Script:
     """Defaults are those of a well-behaved server."""
@@ -49,6 +52,8 @@ class Script:
     """These are never answered; everything else is."""
     freeze_on: list[str] = field(default_factory=list)
     """After one of these, nothing is read any more."""
+    work_on: list[str] = field(default_factory=list)
+    """So, too, but one program after another works for it."""
     late_on: dict[str, float] = field(default_factory=dict)
     """Answered after so many seconds, while other requests are served."""
     errors: dict[str, list[int]] = field(default_factory=dict)
@@ -116,6 +121,8 @@ class FakeServer:
         if method in script.freeze_on:
             while True:
                 time.sleep(3600)
+        while method in script.work_on:
+            subprocess.run([sys.executable, "-I", "-S", "-c", WORK], check=False)
         if "id" not in message:
             self.hear(method, message.get("params") or {})
         elif method and method not in script.hang_on:

@@ -3,6 +3,7 @@
 import os
 import signal
 from pathlib import Path
+from typing import Any
 
 import anyio
 import pytest
@@ -192,7 +193,7 @@ async def test_three_unanswered_calls_and_a_failed_ping_replace_a_hung_server(tm
         with anyio.move_on_after(0.05):
             async with box.pool.lease(box.wanted("a")) as server:
                 await hover(server, column=3)
-        await box.moved("expired", reason="hang: 3 calls in a row")
+        await box.moved("expired", reason="hang: it left 3 calls in a row without an answer")
         box.scripts["a"] = {}
         async with box.pool.lease(box.wanted("b")) as other:
             assert await hover(other) == "v1:x = 1"
@@ -216,6 +217,25 @@ async def test_a_call_that_waits_for_a_stopped_server_is_told_so_and_answered_by
         assert any(f"Waiting for the language server {box.wanted('a').spec.name}, which has" in one for one in told)
         await box.moved("expired", reason="hang: it left calls waiting")
         await until_gone(pid)
+
+
+@pytest.mark.parametrize("policy", [{"silence_s": 0.1}, {"hang_calls": 1}])
+async def test_a_server_for_which_another_program_works_is_slow_but_not_for_ever(
+    tmp_path: Path, policy: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("serena_central.pool.pool.LOOKED_AT_S", 0.05)
+    async with pool_box(tmp_path, health_timeout_s=1.0, unresponsive_s=2.5, **policy) as box:
+        box.scripts["a"] = {"work_on": [HOVER]}
+        async with anyio.create_task_group() as tasks:
+
+            async def ask() -> None:
+                while True:
+                    with anyio.move_on_after(0.3):
+                        await box.pool.read(box.wanted("a"), hover)
+
+            tasks.start_soon(ask)
+            await box.moved("expired", reason="answered no ping for")
+            tasks.cancel_scope.cancel()
 
 
 async def test_a_server_that_left_a_call_without_an_answer_is_waited_for_shortly_until_it_says_something(

@@ -365,7 +365,7 @@ async def test_an_idle_server_that_does_not_answer_a_ping_is_replaced(tmp_path: 
         assert box.shown(box.wanted("hung")).state is RunState.IDLE
         box.clock.advance(60)
         await box.pool.sweep()
-        await box.moved("expired", reason="hang: an idle server did not answer a ping")
+        await box.moved("expired", reason="hang: it was idle, answered no ping")
 
 
 async def test_a_ping_that_finds_the_server_in_use_leaves_it_to_the_calls(
