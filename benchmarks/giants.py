@@ -47,7 +47,7 @@ SERVERS_S = 60.0
 SAMPLE_EVERY_S = 1.0
 """Reading a process's PSS holds it up for some milliseconds."""
 
-IN_A_MINUTE = {"find_unused_symbols", "dependency_graph"}
+IN_A_MINUTE = {"find_unused_symbols", "dependency_graph", "check_references"}
 """Tools that have rows of their own."""
 
 _TAG = re.compile(r'^(\S+)\t(.+)\t(\d+);"\t(\w+)$')

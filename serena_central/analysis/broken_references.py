@@ -3,16 +3,19 @@
 Which of a server's diagnostics say so is data: their codes, by class. Other diagnostics are no business of this file.
 """
 
-from collections import deque
-from collections.abc import Collection, Mapping, Sequence
+import math
+from collections import Counter, deque
+from collections.abc import Collection, Hashable, Mapping, Sequence
 from functools import cache
 from typing import Literal, NamedTuple
+from weakref import WeakKeyDictionary
 
 import anyio
 import anyio.to_thread
 import msgspec
 
 from serena_central.analysis.blindspots import caveats
+from serena_central.analysis.build_platforms import BUILD_LINES, is_for_another_platform
 from serena_central.analysis.certainty import (
     Certainty,
     PythonFile,
@@ -21,6 +24,7 @@ from serena_central.analysis.certainty import (
     is_certain_in_restricted_go,
 )
 from serena_central.analysis.outcome import Finding, Outcome
+from serena_central.analysis.word_index import is_go
 from serena_central.core.errors import DeadlineExceeded, LanguageServerError, PathError, ServerBusy
 from serena_central.core.progress import report
 from serena_central.core.words import counted
@@ -30,6 +34,9 @@ from serena_central.projects.project import Project
 Break = Literal["undefined name", "unresolved import", "missing member"]
 
 AT_ONCE = 4
+
+KEPT_S = 600.0
+"""How long it is kept what a check that was cut short has found."""
 
 ERROR = 1
 
@@ -98,53 +105,133 @@ class Broken(Finding, frozen=True):
 class Checked(Outcome[Broken]):
     """Of files."""
 
+    unasked: int = 0
+    """Files that time did not suffice for."""
 
-async def broken_references(project: Project, paths: Sequence[str], changed: Collection[str] = ()) -> Checked:
-    """Asks the language servers about files; waits for callers before each. The caller passed the barrier.
+
+Kept = dict[str, list[Broken]]
+"""File → what is broken in it, of files that a server answered for."""
+
+
+class Interrupted:
+    """What checks that were cut short had found, by project: the next one goes on there."""
+
+    def __init__(self) -> None:
+        self._kept: WeakKeyDictionary[Project, tuple[float, Hashable, Kept]] = WeakKeyDictionary()
+
+    def of(self, project: Project, state: Hashable) -> Kept:
+        """What a check begins with, and adds to; empty when the `state`, of all that answers depend on, is another."""
+        kept = self._kept.get(project)
+        now = anyio.current_time()
+        if kept is None or kept[1] != state or now - kept[0] > KEPT_S:
+            kept = self._kept[project] = now, state, {}
+        return kept[2]
+
+    def ended(self, project: Project) -> None:
+        """Nothing is left to check."""
+        self._kept.pop(project, None)
+
+
+async def broken_references(
+    project: Project,
+    paths: Sequence[str],
+    changed: Collection[str] = (),
+    *,
+    until: float = math.inf,
+    kept: Kept | None = None,
+) -> Checked:
+    """Asks the language servers about files, but those in `kept`, and `until` then (the loop's clock); waits for
+    callers before each. The caller passed the barrier.
 
     `changed`, some of which may be gone, is what the caller wants to know the consequences of.
     """
-    result = Checked(found=[], notes=[])
-    silent = {spec.title for path in paths if (spec := project.languages.spec_for(path)) and spec.name not in CODES}
+    specs = {path: spec for path in paths if (spec := project.languages.spec_for(path)) is not None}
+    silent = {spec.title for spec in specs.values() if spec.name not in CODES}
+    wanted = [path for path, spec in specs.items() if spec.name in CODES]
+    check = _Check(project, wanted, {} if kept is None else kept)
+    with anyio.CancelScope(deadline=until):
+        await check.run()
+    found = [one for path in wanted for one in check.found.get(path, ())]
+    result = Checked(checked=len(check.found), failed=check.failed, unasked=len(wanted) - len(check.found))
+    result.found = await anyio.to_thread.run_sync(_graded, project, found, changed)
+    result.found.sort(key=lambda one: (one.path, one.line, one.column, one.code))
     if silent:
         result.notes.append(f"Cannot classify diagnostics from: {', '.join(sorted(silent))}.")
-    wanted = [path for path in paths if (spec := project.languages.spec_for(path)) and spec.name in CODES]
-    queue = deque(wanted)
-    again: set[str] = set()
-    problems: dict[str, int] = {}
+    result.notes += caveats(project, wanted)
+    result.notes += [f"{counted(count, 'file')}: possibly incomplete: {text}" for text, count in check.problems.items()]
+    if result.unasked:
+        result.notes.append(
+            f"Out of time: {result.unasked} of {counted(len(wanted), 'file')} were not checked. The result so far is "
+            "kept: call again to resume, or pass a higher seconds."
+        )
+    return result
 
-    async def worker() -> None:
+
+class _Check:
+    """Of one project's files, of which `kept` are known already; what is found is added to it."""
+
+    def __init__(self, project: Project, wanted: Sequence[str], kept: Kept) -> None:
+        self._project = project
+        self._wanted = wanted
+        self._kept = kept
+        self.found: Kept = {path: kept[path] for path in wanted if path in kept}
+        self.failed = 0
+        self.problems: Counter[str] = Counter()
+        """What an answer may lack → in how many files."""
+        self._known = len(self.found)
+        self._again: set[str] = set()
+        self._began = 0.0
+
+    async def run(self) -> None:
+        """Files that are built on this platform come first: for one of another a server may reload the project."""
+        queue = deque(await anyio.to_thread.run_sync(self._in_order))
+        self._began = anyio.current_time()
+        async with anyio.create_task_group() as tasks:
+            for _ in range(min(AT_ONCE, len(queue))):
+                tasks.start_soon(self._work, queue)
+
+    def _in_order(self) -> list[str]:
+        """Reads files of Go. In a thread."""
+        left = [path for path in self._wanted if path not in self.found]
+        return sorted(left, key=lambda path: is_go(self._project, path) and self._is_elsewhere(path))
+
+    def _is_elsewhere(self, path: str) -> bool:
+        try:
+            content = self._project.languages.read_text(self._project.root / path).content
+        except PathError:
+            return False
+        return is_for_another_platform(path, BUILD_LINES.findall(content.encode("utf-8", "replace")))
+
+    async def _work(self, queue: deque[str]) -> None:
         while queue:
             path = queue.popleft()
-            await project.indexer.priority.give_way()
+            await self._project.indexer.priority.give_way()
+            views: list[DiagnosticView] = []
             try:
-                views, note = await project.navigation.diagnostics(path)
+                views, note = await self._project.navigation.diagnostics(path)
             except ServerBusy as error:
-                if path not in again:  # once more, when all others were asked
-                    again.add(path)
+                if path not in self._again:  # once more, when all others were asked
+                    self._again.add(path)
                     queue.append(path)
                     continue
-                views, note = [], str(error)
-                result.failed += 1
+                note = str(error)
+                self.failed += 1
             except (LanguageServerError, PathError, DeadlineExceeded) as error:
-                views, note = [], str(error)
-                result.failed += 1
+                note = str(error)
+                self.failed += 1
+            spec = self._project.languages.spec_for(path)
+            codes = CODES.get(spec.name) if spec else None
+            self.found[path] = [one for view in views if codes and (one := _broken(path, view, codes))]
             if note:
-                problems[note] = problems.get(note, 0) + 1
-            spec = project.languages.spec_for(path)
-            if spec is not None:
-                result.found += [one for view in views if (one := _broken(path, view, CODES[spec.name]))]
-            result.checked += 1
-            report(f"checking references: {result.checked} of {len(wanted)} files", result.checked / len(wanted))
+                self.problems[note] += 1
+            else:
+                self._kept[path] = self.found[path]
+            self._report()
 
-    async with anyio.create_task_group() as tasks:
-        for _ in range(min(AT_ONCE, len(wanted))):
-            tasks.start_soon(worker)
-    result.found = await anyio.to_thread.run_sync(_graded, project, result.found, changed)
-    result.found.sort(key=lambda one: (one.path, one.line, one.column, one.code))
-    result.notes += caveats(project, wanted)
-    result.notes += [f"{counted(count, 'file')}: possibly incomplete: {text}" for text, count in problems.items()]
-    return result
+    def _report(self) -> None:
+        done, total = len(self.found), len(self._wanted)
+        left_s = (anyio.current_time() - self._began) * (total - done) / (done - self._known)
+        report(f"checking references: {done} of {total} files, about {left_s:.0f} s left", done / total)
 
 
 def _broken(path: str, view: DiagnosticView, codes: Codes) -> Broken | None:

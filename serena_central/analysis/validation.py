@@ -11,7 +11,7 @@ from typing import Generic, NamedTuple, TypeVar
 import anyio.to_thread
 
 from serena_central.analysis.breakage import Breakage, broken_by
-from serena_central.analysis.broken_references import Checked, broken_references
+from serena_central.analysis.broken_references import Checked, Interrupted, broken_references
 from serena_central.analysis.collector import Collections
 from serena_central.analysis.module_graph import Area, ModulePart, open_modules
 from serena_central.analysis.objections import UsedBySiblings, bound_to, objections, used_by_siblings
@@ -62,6 +62,7 @@ class Validation:
         self._registry = registry
         self._repos = repos
         self._collections = collections
+        self._interrupted = Interrupted()
         self.siblings = Siblings(repos, registry)
 
     async def extent(self, project: Project, path: str = "", changed: Collection[str] = ()) -> Extent:
@@ -123,9 +124,9 @@ class Validation:
         """What an edit of a project's files may have broken there and in open siblings."""
         return await broken_by(project, self.siblings, edited, seconds)
 
-    async def broken(self, where: Extent, since: str = "") -> Findings[Checked]:
-        """Broken references; for changed files, in these and in those that may depend on them. With a git revision
-        `since`, references that are new since then are marked.
+    async def broken(self, where: Extent, since: str = "", until: float = math.inf) -> Findings[Checked]:
+        """Broken references; for changed files, in these and in those that may depend on them; as far as they are
+        known `until` then. With a git revision `since`, references that are new since then are marked.
 
         Raises:
             PathError, InvalidArguments
@@ -143,7 +144,10 @@ class Validation:
                 files, note = await dependents(part.project, seen, gone)
             else:
                 files, note = code_below(part.project, where.inside_of(part)), None
-            found = await broken_references(part.project, files, seen)
+            kept = self._interrupted.of(part.project, await self._state_around(part.project))
+            found = await broken_references(part.project, files, seen, until=until, kept=kept)
+            if not found.unasked:
+                self._interrupted.ended(part.project)
             if revised is not None:
                 found.found = await anyio.to_thread.run_sync(revised.marked, part, found.found)
             if note:
@@ -151,9 +155,17 @@ class Validation:
             return found
 
         findings = await _in_all(where, look, Checked())
+        findings.whole.unasked = sum(one.unasked for one in findings.by_root.values())
         if revised is not None and revised.note:
             findings.whole.notes.append(revised.note)
         return findings
+
+    async def _state_around(self, project: Project) -> tuple[tuple[float, int], ...]:
+        """Of a project, and of the open modules that its code may use."""
+        others, _ = self.siblings.opened(project)
+        for one in others:
+            await one.fresh()
+        return tuple(one.state for one in (project, *others))
 
 
 async def _in_all(where: Extent, look: Callable[[ModulePart], Awaitable[Found]], whole: Found) -> Findings[Found]:

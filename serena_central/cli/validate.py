@@ -20,6 +20,8 @@ TOOLS = {"broken": "check_references", "unused": "find_unused_symbols"}
 
 NOUNS = {"broken": "broken reference", "unused": "unused symbol"}
 
+EXAMINED = {"broken": "file", "unused": "symbol"}
+
 
 @click.command(
     epilog="Exits with 1 on findings, or if not everything could be checked in time.\n\n"
@@ -48,24 +50,26 @@ def command(
     paths = _changed(root, since) if since else []
     answers: dict[str, Any] = {"unused": [], "broken": []}
     notes: list[str] = []
-    failed = not_examined = 0
+    failed = 0
+    not_examined: dict[str, int] = {}
     wanted = {"broken": broken or not unused, "unused": unused or not broken}
     for kind, tool in TOOLS.items():
         if wanted[kind] and (paths or not since):
-            more = {"possible": possible, "since": since or ""} if kind == "broken" else {"seconds": seconds}
-            arguments = {"paths": paths, **more}
+            more = {"possible": possible, "since": since or ""} if kind == "broken" else {}
+            arguments = {"paths": paths, "seconds": seconds, **more}
             answer = _ask(tool, root, arguments, notes)
             answers[kind] = answer[kind]
             failed += answer.get("failed", 0)
-            not_examined += answer.get("not_examined", 0)
+            if "not_examined" in answer:
+                not_examined[kind] = answer["not_examined"]
     if as_json:
-        print_json({**answers, "failed": failed, "not_examined": not_examined, "notes": notes})
+        print_json({**answers, "failed": failed, "not_examined": sum(not_examined.values()), "notes": notes})
     else:
         _print(answers, [kind for kind in TOOLS if wanted[kind]], notes)
     if failed:
         click.echo(f"serena-central: {counted(failed, 'file')} could not be checked.", err=True)
-    if not_examined:
-        said = f"{counted(not_examined, 'symbol')} not examined in time. Run again to resume."
+    for kind, count in not_examined.items():
+        said = f"{counted(count, EXAMINED[kind])} not examined in time. Run again to resume."
         click.echo(f"serena-central: {said}", err=True)
     unused_for_sure = any(one["confidence"] == "high" for one in answers["unused"])
     if failed or not_examined or unused_for_sure or any(map(_counts, answers["broken"])):

@@ -60,8 +60,12 @@ async def find_unused_symbols(
 
 
 def _unused(found: UnusedFound) -> dict[str, Any]:
-    unasked = {"not_examined": found.unasked} if found.unasked else {}
-    return {"unused": [_finding(one) for one in found.found], "checked": found.checked, "kept": found.kept, **unasked}
+    told = {"unused": [_finding(one) for one in found.found], "checked": found.checked, "kept": found.kept}
+    return {**told, **_unasked(found)}
+
+
+def _unasked(found: UnusedFound | Checked) -> dict[str, int]:
+    return {"not_examined": found.unasked} if found.unasked else {}
 
 
 def _finding(one: Unused) -> dict[str, Any]:
@@ -85,14 +89,15 @@ async def check_references(
     paths: Changed = [],  # noqa: B006
     possible: Annotated[bool, Meta(description="Also list possible broken references")] = False,
     since: Annotated[str, Meta(description="Git revision to compare with; empty: this session's first result")] = "",
+    seconds: Seconds = SECONDS,
 ) -> Shaped:
     """Finds broken references: undefined names, unresolved imports, missing members. Lists those that are certain or
     new since the baseline, and counts possible ones, whose definition the server may only not see. With paths: in
     these files and in those that import them."""
     where = await call.services.validation.extent(target, relative_path, paths)
-    found = await call.services.validation.broken(where, since)
+    found = await call.services.validation.broken(where, since, call.began + seconds)
     result = _compared(call, where, found, by_session=not since)
-    if where.is_whole:
+    if where.is_whole and not found.whole.unasked:  # else what was not looked at would be new next time
         for root, one in found.by_root.items():
             call.services.baselines.note(call.session.id, root, "broken", broken_keys(one))
     counting = [one for one in result.found if one.counts]
@@ -127,6 +132,7 @@ def _broken(checked: Checked, hidden: int) -> dict[str, Any]:
         "checked": checked.checked,
         "failed": checked.failed,
         "possible": hidden,
+        **_unasked(checked),
     }
 
 

@@ -7,8 +7,10 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
+from serena_central.analysis.broken_references import AT_ONCE, broken_references
 from serena_central.cli import validate
-from tests.support.central import running_central
+from serena_central.projects.navigation.symbol_views import DiagnosticView
+from tests.support.central import running_central, running_parts
 from tests.support.fake_server import DEFAULT_CAPABILITIES
 from tests.support.fakes import methods_of
 from tests.support.scripted import log_in, scripted_project, scripted_ty
@@ -22,6 +24,8 @@ COMPLAINT = {
     "message": "lost",
 }
 
+
+FILES = 25
 
 BROKEN = {
     "path": "a.py",
@@ -82,16 +86,79 @@ async def test_files_that_the_server_refuses_are_counted_as_failed(tmp_path: Pat
     assert (answer["broken"], answer["checked"], answer["failed"]) == ([], 1, 1)
 
 
-@pytest.mark.parametrize(("failed", "broken", "code"), [(0, [], 0), (1, [], 1), (1, [BROKEN], 1)])
-def test_validate_does_not_end_well_where_files_could_not_be_checked(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, failed: int, broken: list[Any], code: int
+@pytest.mark.parametrize("changing", [False, True])
+async def test_a_check_that_was_cut_short_goes_on_where_it_was_unless_files_changed(
+    tmp_path: Path, *, changing: bool
 ) -> None:
-    answer = json.dumps({"broken": broken, "checked": 1, "failed": failed, "possible": 0})
+    scripted_ty(tmp_path)
+    pulls = {"diagnosticProvider": {"interFileDependencies": True, "workspaceDiagnostics": False}}
+    root = scripted_project(
+        tmp_path,
+        capabilities=DEFAULT_CAPABILITIES | pulls,
+        answers={DIAGNOSTIC: {"kind": "full", "items": [COMPLAINT]}},
+        late_on={DIAGNOSTIC: 0.4},
+    )
+    for number in range(FILES - 1):
+        (root / f"more_{number}.py").write_text("import lost\n")
+    async with running_central(tmp_path) as central, central.raw("handshake") as client:
+
+        async def check() -> tuple[dict[str, Any], list[str]]:
+            result = await client.call("check_references", project=str(root), possible=True, seconds=1)
+            answer, *notes = (part["text"] for part in result["content"])
+            return json.loads(answer), notes
+
+        first, notes = await check()
+        assert first["not_examined"] == FILES - first["checked"] > 0
+        assert len(first["broken"]) == first["checked"]
+        assert any(f"Out of time: {first['not_examined']} of {FILES} files were not checked." in note for note in notes)
+        if changing:
+            (root / "cart.py").write_text("import lost\n\n")
+        calls, last = 1, first
+        while "not_examined" in last:
+            before, (last, notes) = last["checked"], await check()
+            calls += 1
+            assert changing or last["checked"] >= before
+    assert (last["checked"], len(last["broken"]), notes) == (FILES, FILES, [])
+    asked = methods_of(log_in(tmp_path)).count(DIAGNOSTIC)
+    again = first["checked"] if changing else 0
+    assert FILES + again <= asked <= FILES + again + calls * AT_ONCE
+
+
+async def test_files_that_are_not_built_here_are_checked_last(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    root = tmp_path / "shop"
+    root.mkdir()
+    (root / "go.mod").write_text("module shop\n")
+    elsewhere = {"a.go": "//go:build windows\n\npackage shop\n", "b_windows.go": "package shop\n"}
+    here = {"c.go": "package shop\n", "d.go": "//go:build linux\n\npackage shop\n"}
+    for name, text in {**elsewhere, **here}.items():
+        (root / name).write_text(text)
+    asked: list[str] = []
+
+    async def diagnostics(path: str) -> tuple[list[DiagnosticView], None]:
+        asked.append(path)
+        return [], None
+
+    async with running_parts(tmp_path) as central:
+        project = await central.projects.open(root)
+        monkeypatch.setattr(project.navigation, "diagnostics", diagnostics)
+        await broken_references(project, sorted([*elsewhere, *here]))
+    assert asked == [*here, *elsewhere]
+
+
+@pytest.mark.parametrize(
+    ("more", "broken", "code"),
+    [({}, [], 0), ({"failed": 1}, [], 1), ({"failed": 1}, [BROKEN], 1), ({"not_examined": 3}, [], 1)],
+)
+def test_validate_does_not_end_well_where_files_could_not_be_checked(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, more: dict[str, int], broken: list[Any], code: int
+) -> None:
+    answer = json.dumps({"broken": broken, "checked": 1, "failed": 0, "possible": 0, **more})
     monkeypatch.setattr(validate, "ask_about", lambda *_: [answer])
     ended = CliRunner().invoke(validate.command, ["--broken-refs", "--project", str(tmp_path)])
     assert ended.exit_code == code, ended.output
     assert "unused" not in ended.output
-    assert ("1 file could not be checked" in ended.output) is (failed == 1)
+    assert ("1 file could not be checked" in ended.output) is ("failed" in more)
+    assert ("3 files not examined in time" in ended.output) is ("not_examined" in more)
 
 
 async def test_that_all_is_ignored_is_said(tmp_path: Path) -> None:
