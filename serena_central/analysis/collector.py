@@ -250,7 +250,7 @@ class _Run:
         for name, _ in {(hit.symbol.name, hit.path) for hit in hits}:
             self._defined[name] += 1
         pending: list[Pair] = []
-        for hit, definition in zip(hits, found, strict=True):
+        async for hit, definition in paced(zip(hits, found, strict=True)):
             if self._defined[hit.symbol.name] > CONVENTIONAL:
                 self._conventional.add(hit.symbol.name)
                 definition.known = False
@@ -266,7 +266,7 @@ class _Run:
             else:
                 pending.append((hit, definition))
         places: dict[Hashable, list[Pair]] = {}
-        for hit, definition in self._in_order(pending):
+        async for hit, definition in paced(self._in_order(pending)):
             places.setdefault(self._project.languages.workplace_of(hit.path), []).append((hit, definition))
             self._left_in[hit.path] += 1
         self._total, self._files = self._left_in.total(), len(self._left_in)

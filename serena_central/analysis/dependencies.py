@@ -1,7 +1,7 @@
 """Answers a request for the dependency graph of part of a project, or of a super-repo's modules."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from functools import partial
 
 import anyio.to_thread
@@ -13,6 +13,7 @@ from serena_central.analysis.graph import Granularity, folder_of, graph_of
 from serena_central.analysis.module_graph import Area, ModulePart, collect_modules
 from serena_central.analysis.report import GraphReport, report_of
 from serena_central.analysis.uncertain_places import doubt_notes
+from serena_central.core.pacing import Pace
 from serena_central.core.text import Position
 from serena_central.projects.project import Project
 
@@ -43,11 +44,10 @@ async def dependencies(
         collected.notes += await blind_spots(project, collected.definitions)
     notes = [*collected.notes, *doubt_notes(collected.definitions)]
     parts = modules or [ModulePart(Area("", ""), project)]
-    holder = _holder(parts, collected) if within else None
-    node_of = node_namer(granularity, inside, [part.area for part in modules])
+    node_of = node_namer(granularity, inside, [part.area for part in parts])
+    holder = await _holders(parts, collected) if within else None
     add_up = partial(graph_of, collected.definitions, collected.files, granularity, node_of=node_of, holder=holder)
-    # Holders are looked up in the index, which belongs to the loop.
-    graph = add_up() if holder else await anyio.to_thread.run_sync(add_up)
+    graph = await anyio.to_thread.run_sync(add_up)
     report = partial(report_of, project.name, inside, graph, max_nodes=max_nodes, notes=notes)
     return await anyio.to_thread.run_sync(report)
 
@@ -67,18 +67,30 @@ def node_namer(granularity: Granularity, inside: str, areas: Sequence[Area]) -> 
             return lambda path: path
 
 
-def _holder(parts: Sequence[ModulePart], collected: Collected) -> Callable[[str, Place], str]:
-    """Names the innermost of the collected symbols around a place, or else its file."""
+async def _holders(parts: Sequence[ModulePart], collected: Collected) -> Callable[[str, Place], str]:
+    """Names the innermost of the collected symbols around each use in the files, or else its file. Looked up before,
+    because the index belongs to the loop."""
     known = {definition.id for definition in collected.definitions}
+    files = {path: next(part for part in parts if part.area.holds(path)) for path in collected.files}
+    named: dict[tuple[str, Place], str] = {}
+    pace = Pace()
+    for definition in collected.definitions:
+        for path, places in [*definition.uses.items(), *definition.possible.items()]:
+            part = files.get(path)
+            if part is None:
+                continue
+            for place in places:
+                await pace.turn()
+                if (path, place) not in named:
+                    named[path, place] = _holder(part, path, place, known)
+    return lambda path, place: named[path, place]
 
-    def holder(path: str, place: Place) -> str:
-        part = next(part for part in parts if part.area.holds(path))
-        found = part.project.navigation.places.holder(part.area.inner(path), Position(*place))
-        while found is not None:
-            if (name := f"{path}:{found.name_path}") in known:
-                return name
-            container = found.symbol.container
-            found = found._replace(place=container) if container >= 0 else None
-        return path
 
-    return holder
+def _holder(part: ModulePart, path: str, place: Place, known: Collection[str]) -> str:
+    found = part.project.navigation.places.holder(part.area.inner(path), Position(*place))
+    while found is not None:
+        if (name := f"{path}:{found.name_path}") in known:
+            return name
+        container = found.symbol.container
+        found = found._replace(place=container) if container >= 0 else None
+    return path

@@ -22,6 +22,7 @@ from serena_central.analysis.outcome import Finding, Outcome
 from serena_central.analysis.sibling_uses import SiblingAnswer, Siblings, ask_siblings
 from serena_central.analysis.word_index import is_go
 from serena_central.core.errors import PathError, listed
+from serena_central.core.pacing import paced
 from serena_central.core.progress import report
 from serena_central.core.text import Position, Text
 from serena_central.core.words import counted
@@ -109,13 +110,13 @@ class _Judge:
         last, how many time did not suffice for."""
         reasons = Counter(one.exempt for one in definitions if one.exempt)
         unused: dict[str, list[tuple[Hit, Definition]]] = {}
-        for definition in definitions:
+        async for definition in paced(definitions):
             hit = _hit(self._project, definition)
             if hit is not None and _is_unused(hit, definition):
                 unused.setdefault(definition.path, []).append((hit, definition))
         found: list[_Suspect] = []
         judged, unjudged, total = 0, 0, sum(map(len, unused.values()))
-        for file, pairs in unused.items():
+        async for file, pairs in paced(unused.items()):
             try:
                 text = (await self._project.read(file)).text
             except PathError:
