@@ -69,11 +69,13 @@ class Validation:
         """What is meant by a path in a project and by changed files; they may be absolute.
 
         Raises:
-            PathError
+            PathError: the path can't be used, or is ignored.
         """
         inside = project.locate(path) if path else ""
         repo = self._repos.at(project.root)
         modules, missing = await open_modules(repo, self._registry, inside) if repo else ([], [])
+        if not modules:
+            project.check_searched(inside)
         within = frozenset(_relative(project.root, one) for one in changed)
         return Extent([ModulePart(Area("", ""), project), *modules], inside, within, missing)
 

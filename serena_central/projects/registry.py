@@ -34,6 +34,7 @@ from serena_central.core.paths import kept_path
 from serena_central.core.periodic import follow, repeat
 from serena_central.core.quoting import as_name, quoted
 from serena_central.core.running_time import Steps, running_time
+from serena_central.files.repository import is_ignored_below
 from serena_central.lsp.catalogue import catalogue
 from serena_central.lsp.installers.underway import Underway
 from serena_central.pool.state import Cause
@@ -220,6 +221,24 @@ class ProjectRegistry:
             if folder in self._known or has_marker(folder):
                 return self.check(folder)
         return None
+
+    def working_root(self, folder: Path) -> Path | None:
+        """The project of somebody who works in a folder: the one that contains it. A folder that is ignored there is a
+        project of its own.
+
+        Raises:
+            ProjectRefused: that folder must not become a project, or `folder` can't be a path.
+        """
+        root, place = self.root_of(folder), real_path(folder)
+        if root is None or root == place or not self._is_ignored(root, place) or not place.is_dir():
+            return root
+        return self.check(place)
+
+    def _is_ignored(self, root: Path, place: Path) -> bool:
+        project = self.opened(str(root))
+        if project is None:
+            return is_ignored_below(root, place)
+        return project.tree.is_ignored(f"{place.relative_to(root).as_posix()}/")
 
     def known_root_of(self, path: Path) -> Path | None:
         """The nearest known root that a real path is, or lies in; it may be closed."""

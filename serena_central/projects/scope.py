@@ -256,6 +256,7 @@ class _Rules:
         root = self._registry.root_of(Path(path))
         if root is None:
             return None
+        root = self._worked_in(real_path(Path(path)), root)
         repo = self._repos.around(root)
         if repo is not None:
             place = real_path(Path(path))
@@ -264,6 +265,15 @@ class _Rules:
             if root == repo.root:
                 self._check(repo, place.relative_to(root).as_posix())
         return Scope([await self._registry.open(root)], f"it contains {path}")
+
+    def _worked_in(self, place: Path, root: Path) -> Path:
+        """The root of what the caller works in, if that lies within `root` and contains the place: a folder that is
+        ignored in `root`."""
+        folder = self._ask.working_folder
+        if folder is None or not place.is_relative_to(real_path(Path(folder))):
+            return root
+        own = self._registry.working_root(Path(folder))
+        return own if own is not None and own.is_relative_to(root) else root
 
     async def _by_relative(self, path: str) -> Scope | None:
         module = self._repo.module_of(path) if self._repo else None
@@ -312,7 +322,7 @@ class _Rules:
 
     async def _by_working_folder(self) -> Scope | None:
         folder = self._ask.working_folder
-        root = self._registry.root_of(Path(folder)) if folder else None
+        root = self._registry.working_root(Path(folder)) if folder else None
         if folder is None or root is None or self._ask.active_root is not None:
             return None
         module = self._repo.module_at(real_path(Path(folder))) if self._repo else None

@@ -63,6 +63,12 @@ class VisibleProjects(ProjectRegistry):
             parts = [folder for folder in (real, *real.parents) if self._may_open(folder) and folder.is_dir()]
             return self._all.check(parts[-1]) if parts else None
 
+    def working_root(self, folder: Path) -> Path | None:
+        self._check_path(folder, str(folder))
+        with self._without_names(str(folder)):
+            root = self._all.working_root(folder)
+        return root if root is None or self._may_open(root) else self.root_of(folder)
+
     def known_root_of(self, path: Path) -> Path | None:
         root = self._all.known_root_of(path)
         return root if root is not None and self._may_open(root) else None

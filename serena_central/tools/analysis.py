@@ -55,6 +55,8 @@ async def dependency_graph(
     services, modules, missing = call.services, [], []
     if (repo := services.super_repos.at(target.root)) is not None:
         modules, missing = await open_modules(repo, services.projects, target.locate(relative_path))
+    if not modules:
+        target.check_searched(target.locate(relative_path))
     report = await dependencies(
         target,
         services.collections,

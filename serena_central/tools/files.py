@@ -240,6 +240,8 @@ async def search_for_pattern(
         call.note(note)
     if not hits and not request.multiline and _HAS_LINE_BREAK.search(substring_pattern):
         call.note("The pattern contains a line break, but lines are matched one by one. Pass multiline: true.")
+    if not paths and target.tree.is_ignored(inside := target.locate(relative_path)):
+        call.note(f"{quoted(inside)} is ignored and was not searched. Pass skip_ignored_files: false.")
     if not hits and (paths_include_glob or paths_exclude_glob):
         selects = _selecting(paths_include_glob, paths_exclude_glob)
         if not [path async for path in paced(paths) if selects(path)]:

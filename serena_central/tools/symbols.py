@@ -88,6 +88,8 @@ async def get_symbols_overview(
 ) -> Any:
     """Names of the symbols that a file defines, grouped by kind. Start here with an unknown file."""
     files, gaps = await target.overview(relative_path)
+    if not files:
+        target.check_searched(target.locate(relative_path))
     note_gaps(call, gaps)
     note_tree(call, target)
 

@@ -161,6 +161,24 @@ def test_validate_does_not_end_well_where_files_could_not_be_checked(
     assert ("3 files not examined in time" in ended.output) is ("not_examined" in more)
 
 
+async def test_an_ignored_folder_is_refused_where_it_would_have_no_findings(tmp_path: Path) -> None:
+    root = tmp_path / "shop"
+    (root / ".git").mkdir(parents=True)
+    (root / "build/inner").mkdir(parents=True)
+    (root / ".gitignore").write_text("build/\n")
+    (root / "build/inner/cart.py").write_text("lost\n")
+    told = {"project": str(root), "relative_path": "build/inner"}
+    async with running_central(tmp_path) as central, central.raw("handshake") as client:
+        for tool in ("check_references", "find_unused_symbols", "dependency_graph", "get_symbols_overview"):
+            result = await client.call(tool, **told)
+            assert result["isError"], tool
+            assert f"project='{root}/build/inner'" in result["content"][0]["text"]
+        result = await client.call("search_for_pattern", substring_pattern="lost", **told)
+        assert any("'build/inner' is ignored and was not searched" in part["text"] for part in result["content"])
+        result = await client.call("check_references", project=f"{root}/build/inner")
+        assert [one["path"] for one in json.loads(result["content"][0]["text"])["broken"]] == ["cart.py"]
+
+
 async def test_that_all_is_ignored_is_said(tmp_path: Path) -> None:
     root = tmp_path / "shop"
     (root / ".git").mkdir(parents=True)

@@ -41,7 +41,7 @@ def choose(
     place = real_path(folder)
     repo = repos.around(place)
     if repo is None:
-        root = registry.root_of(place)
+        root = registry.working_root(place)
         if modules:
             raise InvalidArguments(f"{quoted(place)} is not in a super-repo, so there are no modules to choose from.")
         if root is None:

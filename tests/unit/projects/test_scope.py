@@ -74,6 +74,24 @@ async def test_a_path_in_a_nested_worktree_means_the_worktree(tmp_path: Path) ->
         assert await r.roots(paths=[str(r.nested / "a" / "b.py")], active_root=str(r.one)) == [r.nested]
 
 
+@pytest.mark.parametrize("is_open", [False, True])
+async def test_a_working_folder_that_the_project_around_ignores_is_a_project_of_its_own(
+    tmp_path: Path, *, is_open: bool
+) -> None:
+    async with repositories(tmp_path) as r:
+        inner, other = r.one / "build" / "inner", r.one / "build" / "other"
+        for folder in (inner, other):
+            folder.mkdir(parents=True)
+        (r.one / ".gitignore").write_text("build/\n")
+        if is_open:
+            assert await r.roots(paths=[str(other / "x.py")]) == [r.one]  # who works elsewhere means the project around
+        assert await r.roots(working_folder=str(inner), paths=[str(inner / "x.py")]) == [inner]
+        assert await r.roots(working_folder=str(inner)) == [inner]
+        assert await r.roots(working_folder=str(inner), paths=[str(r.one / "y.py")]) == [r.one]
+        assert await r.roots(working_folder=str(r.one / "src")) == [r.one]
+        assert await r.roots(working_folder=str(r.one / "build" / "gone")) == [r.one]
+
+
 async def test_several_projects_come_grouped_in_the_order_asked_and_once(tmp_path: Path) -> None:
     async with repositories(tmp_path) as r:
         scope = await r.scope(project=[str(r.two), str(r.one), str(r.two)])
