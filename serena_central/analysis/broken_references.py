@@ -7,8 +7,8 @@ import math
 from collections import Counter, deque
 from collections.abc import Collection, Hashable, Mapping, Sequence
 from functools import cache
+from pathlib import Path
 from typing import Literal, NamedTuple
-from weakref import WeakKeyDictionary
 
 import anyio
 import anyio.to_thread
@@ -25,7 +25,7 @@ from serena_central.analysis.certainty import (
 )
 from serena_central.analysis.outcome import Finding, Outcome
 from serena_central.analysis.word_index import is_go
-from serena_central.core.errors import DeadlineExceeded, LanguageServerError, PathError, ServerBusy
+from serena_central.core.errors import DeadlineExceeded, LanguageServerError, PathError, ServerBusy, ServerSilent
 from serena_central.core.progress import report
 from serena_central.core.words import counted
 from serena_central.projects.navigation.symbol_views import DiagnosticView
@@ -37,6 +37,9 @@ AT_ONCE = 4
 
 KEPT_S = 600.0
 """How long it is kept what a check that was cut short has found."""
+
+MOST_KEPT = 20
+"""Checks that were cut short, of which that is kept."""
 
 ERROR = 1
 
@@ -109,27 +112,35 @@ class Checked(Outcome[Broken]):
     """Files that time did not suffice for."""
 
 
-Kept = dict[str, list[Broken]]
-"""File → what is broken in it, of files that a server answered for."""
+class Kept:
+    """What a check that was cut short had made out of one project's files, for the next one, which goes on there."""
+
+    def __init__(self) -> None:
+        self.found: dict[str, tuple[list[Broken], str | None]] = {}
+        """File that a server answered for → what is broken in it; what that may lack."""
+        self.failed: set[str] = set()
+        """Files that no server answered for the last time: the others come first."""
 
 
 class Interrupted:
-    """What checks that were cut short had found, by project: the next one goes on there."""
+    """What checks that were cut short had made out, by what they were asked."""
 
     def __init__(self) -> None:
-        self._kept: WeakKeyDictionary[Project, tuple[float, Hashable, Kept]] = WeakKeyDictionary()
+        self._kept: dict[Hashable, tuple[float, Hashable, dict[Path, Kept]]] = {}
 
-    def of(self, project: Project, state: Hashable) -> Kept:
-        """What a check begins with, and adds to; empty when the `state`, of all that answers depend on, is another."""
-        kept = self._kept.get(project)
+    def of(self, question: Hashable, state: Hashable) -> dict[Path, Kept]:
+        """What a check begins with, and adds to, by root; empty when the `state` of what answers depend on is another.
+        Call `ended` when nothing is left to check."""
+        kept = self._kept.pop(question, None)
         now = anyio.current_time()
-        if kept is None or kept[1] != state or now - kept[0] > KEPT_S:
-            kept = self._kept[project] = now, state, {}
-        return kept[2]
+        known = kept[2] if kept is not None and kept[1] == state and now - kept[0] <= KEPT_S else {}
+        while len(self._kept) >= MOST_KEPT:
+            del self._kept[next(iter(self._kept))]
+        self._kept[question] = now, state, known
+        return known
 
-    def ended(self, project: Project) -> None:
-        """Nothing is left to check."""
-        self._kept.pop(project, None)
+    def ended(self, question: Hashable) -> None:
+        self._kept.pop(question, None)
 
 
 async def broken_references(
@@ -140,25 +151,28 @@ async def broken_references(
     until: float = math.inf,
     kept: Kept | None = None,
 ) -> Checked:
-    """Asks the language servers about files, but those in `kept`, and `until` then (the loop's clock); waits for
-    callers before each. The caller passed the barrier.
+    """Asks the language servers about files, first about those that are not `kept`, and `until` then (the loop's
+    clock); waits for callers before each. The caller passed the barrier.
 
     `changed`, some of which may be gone, is what the caller wants to know the consequences of.
     """
     specs = {path: spec for path in paths if (spec := project.languages.spec_for(path)) is not None}
     silent = {spec.title for spec in specs.values() if spec.name not in CODES}
     wanted = [path for path, spec in specs.items() if spec.name in CODES]
-    check = _Check(project, wanted, {} if kept is None else kept)
+    check = _Check(project, wanted, kept or Kept())
     with anyio.CancelScope(deadline=until):
         await check.run()
-    found = [one for path in wanted for one in check.found.get(path, ())]
-    result = Checked(checked=len(check.found), failed=check.failed, unasked=len(wanted) - len(check.found))
+    answered = [check.found[path] for path in wanted if path in check.found]
+    checked = len(answered) + len(check.failed)
+    result = Checked(checked=checked, failed=len(check.failed), unasked=len(wanted) - checked)
+    found = [one for some, _ in answered for one in some]
+    lacking = Counter([note for _, note in answered if note] + list(check.failed.values()))
     result.found = await anyio.to_thread.run_sync(_graded, project, found, changed)
     result.found.sort(key=lambda one: (one.path, one.line, one.column, one.code))
     if silent:
         result.notes.append(f"Cannot classify diagnostics from: {', '.join(sorted(silent))}.")
     result.notes += caveats(project, wanted)
-    result.notes += [f"{counted(count, 'file')}: possibly incomplete: {text}" for text, count in check.problems.items()]
+    result.notes += [f"{counted(count, 'file')}: possibly incomplete: {text}" for text, count in lacking.items()]
     if result.unasked:
         result.notes.append(
             f"Out of time: {result.unasked} of {counted(len(wanted), 'file')} were not checked. The result so far is "
@@ -168,32 +182,37 @@ async def broken_references(
 
 
 class _Check:
-    """Of one project's files, of which `kept` are known already; what is found is added to it."""
+    """Of one project's files. What is made out is added to what is `kept`."""
 
     def __init__(self, project: Project, wanted: Sequence[str], kept: Kept) -> None:
         self._project = project
         self._wanted = wanted
         self._kept = kept
-        self.found: Kept = {path: kept[path] for path in wanted if path in kept}
-        self.failed = 0
-        self.problems: Counter[str] = Counter()
-        """What an answer may lack → in how many files."""
-        self._known = len(self.found)
+        self.found = {path: kept.found[path] for path in wanted if path in kept.found}
+        self.failed: dict[str, str] = {}
+        """File that no server answered for → why."""
+        self._left = len(wanted) - len(self.found)
         self._again: set[str] = set()
         self._began = 0.0
 
     async def run(self) -> None:
-        """Files that are built on this platform come first: for one of another a server may reload the project."""
-        queue = deque(await anyio.to_thread.run_sync(self._in_order))
+        """Last come files with findings that are known: what was missing may have been installed since."""
+        queue = deque(await anyio.to_thread.run_sync(self._in_order, abandon_on_cancel=True))
+        queue += [path for path, (broken, _) in self.found.items() if broken]
         self._began = anyio.current_time()
         async with anyio.create_task_group() as tasks:
             for _ in range(min(AT_ONCE, len(queue))):
                 tasks.start_soon(self._work, queue)
 
     def _in_order(self) -> list[str]:
-        """Reads files of Go. In a thread."""
+        """What is left. Files that are built on this platform come first: for one of another a server may reload the
+        project. Reads files of Go, in a thread."""
         left = [path for path in self._wanted if path not in self.found]
-        return sorted(left, key=lambda path: is_go(self._project, path) and self._is_elsewhere(path))
+
+        def order(path: str) -> tuple[bool, bool]:
+            return path in self._kept.failed, is_go(self._project, path) and self._is_elsewhere(path)
+
+        return sorted(left, key=order)
 
     def _is_elsewhere(self, path: str) -> bool:
         try:
@@ -206,32 +225,36 @@ class _Check:
         while queue:
             path = queue.popleft()
             await self._project.indexer.priority.give_way()
-            views: list[DiagnosticView] = []
             try:
                 views, note = await self._project.navigation.diagnostics(path)
-            except ServerBusy as error:
+            except (ServerBusy, ServerSilent) as error:
                 if path not in self._again:  # once more, when all others were asked
                     self._again.add(path)
                     queue.append(path)
-                    continue
-                note = str(error)
-                self.failed += 1
+                else:
+                    self._fail(path, error)
             except (LanguageServerError, PathError, DeadlineExceeded) as error:
-                note = str(error)
-                self.failed += 1
-            spec = self._project.languages.spec_for(path)
-            codes = CODES.get(spec.name) if spec else None
-            self.found[path] = [one for view in views if codes and (one := _broken(path, view, codes))]
-            if note:
-                self.problems[note] += 1
+                self._fail(path, error)
             else:
-                self._kept[path] = self.found[path]
+                spec = self._project.languages.spec_for(path)
+                codes = CODES.get(spec.name) if spec else None
+                broken = [one for view in views if codes and (one := _broken(path, view, codes))]
+                self.found[path] = self._kept.found[path] = broken, note
+                self._kept.failed.discard(path)
             self._report()
 
+    def _fail(self, path: str, error: Exception) -> None:
+        self.found.pop(path, None)
+        self._kept.found.pop(path, None)
+        self._kept.failed.add(path)
+        self.failed[path] = str(error)
+
     def _report(self) -> None:
-        done, total = len(self.found), len(self._wanted)
-        left_s = (anyio.current_time() - self._began) * (total - done) / (done - self._known)
-        report(f"checking references: {done} of {total} files, about {left_s:.0f} s left", done / total)
+        total, done = len(self._wanted), len(self.found) + len(self.failed)
+        answered, left = done - (total - self._left), total - done
+        left_s = (anyio.current_time() - self._began) * left / answered if answered > 0 else 0.0
+        said = f", about {left_s:.0f} s left" if left and answered > 0 else ""
+        report(f"checking references: {done} of {total} files{said}", done / total)
 
 
 def _broken(path: str, view: DiagnosticView, codes: Codes) -> Broken | None:

@@ -4,14 +4,14 @@ Paths, asked and told, are relative to that root.
 """
 
 import math
-from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Hashable, Mapping, Sequence
 from pathlib import Path
 from typing import Generic, NamedTuple, TypeVar
 
 import anyio.to_thread
 
 from serena_central.analysis.breakage import Breakage, broken_by
-from serena_central.analysis.broken_references import Checked, Interrupted, broken_references
+from serena_central.analysis.broken_references import Checked, Interrupted, Kept, broken_references
 from serena_central.analysis.collector import Collections
 from serena_central.analysis.module_graph import Area, ModulePart, open_modules
 from serena_central.analysis.objections import UsedBySiblings, bound_to, objections, used_by_siblings
@@ -138,6 +138,8 @@ class Validation:
         around = self.siblings.super_repo_root(project)
         revised = await anyio.to_thread.run_sync(Revised, where.parts, since, around) if since else None
         gone = revised.baseline.gone if revised else frozenset[str]()
+        question = project.root, where.inside, where.changed, since
+        kept = self._interrupted.of(question, await self._state_of(where.parts))
 
         async def look(part: ModulePart) -> Checked:
             await part.project.fresh()
@@ -146,10 +148,8 @@ class Validation:
                 files, note = await dependents(part.project, seen, gone)
             else:
                 files, note = code_below(part.project, where.inside_of(part)), None
-            kept = self._interrupted.of(part.project, await self._state_around(part.project))
-            found = await broken_references(part.project, files, seen, until=until, kept=kept)
-            if not found.unasked:
-                self._interrupted.ended(part.project)
+            one = kept.setdefault(part.project.root, Kept())
+            found = await broken_references(part.project, files, seen, until=until, kept=one)
             if revised is not None:
                 found.found = await anyio.to_thread.run_sync(revised.marked, part, found.found)
             if note:
@@ -158,16 +158,20 @@ class Validation:
 
         findings = await _in_all(where, look, Checked())
         findings.whole.unasked = sum(one.unasked for one in findings.by_root.values())
+        if not findings.whole.unasked:
+            self._interrupted.ended(question)
         if revised is not None and revised.note:
             findings.whole.notes.append(revised.note)
         return findings
 
-    async def _state_around(self, project: Project) -> tuple[tuple[float, int], ...]:
-        """Of a project, and of the open modules that its code may use."""
-        others, _ = self.siblings.opened(project)
-        for one in others:
+    async def _state_of(self, parts: Sequence[ModulePart]) -> Hashable:
+        """Of projects, and of the open modules that their code may use."""
+        projects = {part.project.root: part.project for part in parts}
+        for part in parts:
+            projects |= {one.root: one for one in self.siblings.opened(part.project)[0]}
+        for one in projects.values():
             await one.fresh()
-        return tuple(one.state for one in (project, *others))
+        return tuple((root, one.state) for root, one in sorted(projects.items()))
 
 
 async def _in_all(where: Extent, look: Callable[[ModulePart], Awaitable[Found]], whole: Found) -> Findings[Found]:

@@ -63,7 +63,8 @@ def command(
             if "not_examined" in answer:
                 not_examined[kind] = answer["not_examined"]
     if as_json:
-        print_json({**answers, "failed": failed, "not_examined": sum(not_examined.values()), "notes": notes})
+        left = {"not_checked": not_examined.get("broken", 0), "not_examined": not_examined.get("unused", 0)}
+        print_json({**answers, "failed": failed, **left, "notes": notes})
     else:
         _print(answers, [kind for kind in TOOLS if wanted[kind]], notes)
     if failed:

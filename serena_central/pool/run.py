@@ -216,9 +216,13 @@ class Run:
             return ""
         if self._doubted_at <= self.server.answered_at:
             self._doubted_at = began
-        now = running_time()
-        if await self._cpu_used_s() - used_s <= IDLE_SHARE * (now - began):
+        now, used_s = running_time(), await self._cpu_used_s() - used_s
+        if self.server.answered_at > began:
+            return ""
+        # Less than before: a program has ended whose time nobody was told.
+        if 0 <= used_s <= IDLE_SHARE * (now - began):
             return "answered no ping and used no CPU time"
+        self.checked_at = self._clock()
         silent_s = now - self._doubted_at
         return f"answered no ping for {silent_s:.0f} s" if silent_s >= self._policy.unresponsive_s else ""
 

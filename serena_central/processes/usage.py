@@ -39,7 +39,8 @@ class TreeUsage:
             return Usage()
         before, measured = self._measured, dict[Process, ProcessUsage]()
         cpu_s = 0.0
-        for one in filter(None, map(look_at, [pid, *below(pid)])):
+        # Children first: the time of one that ends meanwhile is its parent's then.
+        for one in [*filter(None, map(look_at, reversed([pid, *below(pid)])))]:
             cpu_s += one.cpu_s
             if (usage := before.get(one) or _measure(one.pid)) is not None:
                 measured[one] = usage

@@ -13,7 +13,8 @@ from serena_central.projects.navigation.symbol_views import DiagnosticView
 from tests.support.central import running_central, running_parts
 from tests.support.fake_server import DEFAULT_CAPABILITIES
 from tests.support.fakes import methods_of
-from tests.support.scripted import log_in, scripted_project, scripted_ty
+from tests.support.mcp import RawClient
+from tests.support.scripted import behave, log_in, scripted_project, scripted_ty
 
 DIAGNOSTIC = "textDocument/diagnostic"
 
@@ -24,6 +25,8 @@ COMPLAINT = {
     "message": "lost",
 }
 
+
+PULLS = DEFAULT_CAPABILITIES | {"diagnosticProvider": {"interFileDependencies": True, "workspaceDiagnostics": False}}
 
 FILES = 25
 
@@ -41,8 +44,7 @@ async def test_a_file_that_a_busy_server_gave_up_is_asked_about_again(tmp_path: 
     scripted_ty(tmp_path)
     root = scripted_project(
         tmp_path,
-        capabilities=DEFAULT_CAPABILITIES
-        | {"diagnosticProvider": {"interFileDependencies": True, "workspaceDiagnostics": False}},
+        capabilities=PULLS,
         answers={DIAGNOSTIC: {"kind": "full", "items": [COMPLAINT]}},
         errors={DIAGNOSTIC: [-32802] * 4},
     )
@@ -76,52 +78,78 @@ async def test_what_is_only_possible_is_listed_when_it_is_new_in_the_session(tmp
 
 async def test_files_that_the_server_refuses_are_counted_as_failed(tmp_path: Path) -> None:
     scripted_ty(tmp_path)
-    pulls = {"diagnosticProvider": {"interFileDependencies": True, "workspaceDiagnostics": False}}
-    root = scripted_project(
-        tmp_path, capabilities=DEFAULT_CAPABILITIES | pulls, errors={DIAGNOSTIC: [-32603] * 4}, answers={}
-    )
+    root = scripted_project(tmp_path, capabilities=PULLS, errors={DIAGNOSTIC: [-32603] * 4}, answers={})
     async with running_central(tmp_path) as central, central.raw("handshake") as client:
         result = await client.call("check_references", project=str(root))
     answer = json.loads(result["content"][0]["text"])
     assert (answer["broken"], answer["checked"], answer["failed"]) == ([], 1, 1)
 
 
+def slow_project(folder: Path, found: list[Any]) -> Path:
+    """Of `FILES` files, each of which takes its server a while; it finds that in each."""
+    scripted_ty(folder)
+    root = scripted_project(folder, **slow(found))
+    for number in range(FILES - 1):
+        (root / f"more_{number}.py").write_text("import lost\n")
+    return root
+
+
+def slow(found: list[Any]) -> dict[str, Any]:
+    answers = {DIAGNOSTIC: {"kind": "full", "items": found}}
+    return {"capabilities": PULLS, "answers": answers, "late_on": {DIAGNOSTIC: 0.4}}
+
+
+async def check(client: RawClient, root: Path, **arguments: Any) -> tuple[dict[str, Any], list[str]]:
+    """What a check of a second finds out, and its notes."""
+    told = {"project": str(root), "possible": True, "seconds": 1, **arguments}
+    answer, *notes = (part["text"] for part in (await client.call("check_references", **told))["content"])
+    return json.loads(answer), notes
+
+
 @pytest.mark.parametrize("changing", [False, True])
 async def test_a_check_that_was_cut_short_goes_on_where_it_was_unless_files_changed(
     tmp_path: Path, *, changing: bool
 ) -> None:
-    scripted_ty(tmp_path)
-    pulls = {"diagnosticProvider": {"interFileDependencies": True, "workspaceDiagnostics": False}}
-    root = scripted_project(
-        tmp_path,
-        capabilities=DEFAULT_CAPABILITIES | pulls,
-        answers={DIAGNOSTIC: {"kind": "full", "items": [COMPLAINT]}},
-        late_on={DIAGNOSTIC: 0.4},
-    )
-    for number in range(FILES - 1):
-        (root / f"more_{number}.py").write_text("import lost\n")
+    root = slow_project(tmp_path, [])
     async with running_central(tmp_path) as central, central.raw("handshake") as client:
-
-        async def check() -> tuple[dict[str, Any], list[str]]:
-            result = await client.call("check_references", project=str(root), possible=True, seconds=1)
-            answer, *notes = (part["text"] for part in result["content"])
-            return json.loads(answer), notes
-
-        first, notes = await check()
+        first, notes = await check(client, root)
         assert first["not_examined"] == FILES - first["checked"] > 0
-        assert len(first["broken"]) == first["checked"]
         assert any(f"Out of time: {first['not_examined']} of {FILES} files were not checked." in note for note in notes)
+        other, _ = await check(client, root, relative_path="cart.py", seconds=60)
+        assert (other["checked"], "not_examined" in other) == (1, False)
         if changing:
             (root / "cart.py").write_text("import lost\n\n")
         calls, last = 1, first
         while "not_examined" in last:
-            before, (last, notes) = last["checked"], await check()
+            before, (last, notes) = last["checked"], await check(client, root)
             calls += 1
             assert changing or last["checked"] >= before
-    assert (last["checked"], len(last["broken"]), notes) == (FILES, FILES, [])
-    asked = methods_of(log_in(tmp_path)).count(DIAGNOSTIC)
+    assert (last["checked"], last["broken"], notes) == (FILES, [], [])
+    asked = methods_of(log_in(tmp_path)).count(DIAGNOSTIC) - 1
     again = first["checked"] if changing else 0
     assert FILES + again <= asked <= FILES + again + calls * AT_ONCE
+
+
+async def test_what_a_check_found_before_it_was_cut_short_is_looked_at_again(tmp_path: Path) -> None:
+    root = slow_project(tmp_path, [COMPLAINT])
+    async with running_central(tmp_path) as central, central.raw("handshake") as client:
+        first, _ = await check(client, root)
+        assert len(first["broken"]) == first["checked"] < FILES
+        behave(tmp_path, **slow([]))
+        for server in central.central.pool.snapshot():
+            assert await central.central.pool.restart(server.key, "another script")
+        last, notes = await check(client, root, seconds=60)
+    assert (last["checked"], last["broken"], notes) == (FILES, [], [])
+
+
+async def test_files_that_failed_are_asked_about_again_after_the_others(tmp_path: Path) -> None:
+    root = slow_project(tmp_path, [])
+    behave(tmp_path, **slow([]), errors={DIAGNOSTIC: [-32603] * 3})
+    async with running_central(tmp_path) as central, central.raw("handshake") as client:
+        first, _ = await check(client, root)
+        assert first["failed"] == 3
+        last, notes = await check(client, root, seconds=60)
+    assert (last["checked"], last["failed"], notes) == (FILES, 0, [])
 
 
 async def test_files_that_are_not_built_here_are_checked_last(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
