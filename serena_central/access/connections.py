@@ -17,7 +17,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from serena_central.access.coalescing import CoalescingTransport
 from serena_central.core.periodic import aligned
-from serena_central.core.rest import RESTING_S
+from serena_central.core.rest import RESTING_S, rest
 
 HEAD_BYTES = 64 * 1024
 """A request's head, from its method to the empty line; as much may a body have in trailers or chunk lines at a time."""
@@ -33,8 +33,8 @@ DESCRIPTORS_SHARE = 4
 CHECK_S = 1.0
 """Between two looks at deadlines, as long as there are unauthenticated connections …"""
 
-IDLE_CHECK_S = RESTING_S
-"""… and else: an authenticated connection has deadlines of half a minute, and seldom."""
+IDLE_CHECK_S = 15.0
+"""… and else, unless the process rests: an authenticated connection has deadlines of half a minute, and seldom."""
 
 HELD_UP_S = 3.0
 """A look that comes so much too late shows that this process was stopped or got no CPU time."""
@@ -134,7 +134,8 @@ class Connections:
         if not was_held_up:  # else what came meanwhile has not been read yet
             for connection in [one for one in self._all if one.deadline <= now]:
                 connection.abort()
-        after_s = aligned(CHECK_S if self._unauthenticated else IDLE_CHECK_S, now)
+        idle_s = RESTING_S if rest.is_resting else IDLE_CHECK_S
+        after_s = aligned(CHECK_S if self._unauthenticated else idle_s, now)
         self._due_at = now + after_s
         return after_s
 

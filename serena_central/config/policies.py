@@ -57,7 +57,7 @@ class PoolPolicy(msgspec.Struct, kw_only=True, frozen=True):
             ge=0.05,
             le=600,
             description="Interval at which language servers are measured and checked, in seconds. While all are unused "
-            "and do nothing, they are measured about every 15 s.",
+            "and do nothing, they are measured once or a few times a minute.",
         ),
     ] = 5
     max_calls: Annotated[

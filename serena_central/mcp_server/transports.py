@@ -20,6 +20,7 @@ from serena_central.access.auth import credential_of
 from serena_central.core.disconnects import on_disconnect
 from serena_central.core.errors import SessionNotFound, SessionTerminated, TooManySessions
 from serena_central.core.periodic import repeat
+from serena_central.core.rest import rest
 from serena_central.core.running_time import running_time
 from serena_central.mcp_server.batches import serve_batch
 from serena_central.mcp_server.conversation import (
@@ -272,6 +273,7 @@ class HandshakeTransports:
         finally:
             conversation.requests -= 1
             conversation.quiet_since = running_time()
+            rest.stir()  # a client may have gone
 
     async def _get(self, conversation: HandshakeConversation, scope: Scope, receive: Receive, send: Send) -> None:
         """The stream outside of calls; with `Last-Event-ID` that one again, or the stream of a call."""
