@@ -173,6 +173,11 @@ class Scheduler:
         """Whether a runner holds conversations itself, and can resume them."""
         return isinstance(self.runners[runner], Converses)
 
+    @property
+    def is_working(self) -> bool:
+        """Whether any task runs, or waits for its turn."""
+        return bool(self._slots.used or self._slots.queued)
+
     async def submit(self, spec: TaskSpec) -> Task:
         """Accepts a task; it runs when there is a place for it.
 

@@ -209,13 +209,25 @@ def build(
     endpoint = _mcp(runs, services, caller, token, recorder, start_up, resources, prompts)
     if places.begun_file.exists():
         runs.append(services.gating.session_hooks(services).run)
-    start_up.is_busy = rest.is_busy = services.sessions.any_call_runs
+    start_up.is_busy = services.sessions.any_call_runs
+    rest.is_busy = partial(_is_busy, services, projects)
     runs.append(start_up.run)
     services.tasks.build = partial(_scheduler, services, caller, token, recording)
     services.tasks.build_plans = partial(_plans, services)
     runs.append(services.tasks.run)
     view = None if cluster is None else cluster.view
     return _faces(runs, services, caller, endpoint, token, recorder, stop, live_settings, view, collector)
+
+
+def _is_busy(services: Services, projects: _Projects) -> bool:
+    """Whether something goes on that may take longer than nothing happens before this process rests."""
+    tasks = services.tasks.running
+    return (
+        services.sessions.any_call_runs()
+        or projects.pool.is_leased
+        or projects.installer.is_working
+        or (tasks is not None and tasks.is_working)
+    )
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ class Rest:
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self.is_busy: Callable[[], bool] = _never
-        """Whether calls run: they may take longer than RESTS_AFTER_S, in which nothing else happens."""
+        """Whether something goes on, such as a call: it may take longer than RESTS_AFTER_S without a sign."""
         self._clock = clock
         self._stirred = True
         self._stirred_at = clock()

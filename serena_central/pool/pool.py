@@ -260,6 +260,11 @@ class LanguageServerPool:
         """An attached session has called."""
         self._interests.touch(root)
 
+    @property
+    def is_leased(self) -> bool:
+        """Whether anybody uses a language server at the moment, the background included."""
+        return any(run.holders for slot in self._slots.values() for run in slot.runs)
+
     def snapshot(self) -> list[ServerSnapshot]:
         """All servers as they are now, memory as measured last; in the order of their first use."""
         now, unix_now = self._clock(), time.time()

@@ -16,6 +16,7 @@ import psutil
 import pytest
 
 from serena_central import sdk
+from serena_central.core.rest import rest
 from tests.support import upstreams
 from tests.support.browser import shown, visiting
 from tests.support.central import TESTS, RunningCentral, running_central
@@ -64,6 +65,7 @@ async def test_only_so_many_run_at_once_and_the_others_have_positions(tmp_path: 
             await until(http, one["id"], "running")
         queued = [await start(http, "quick", project) for _ in range(2)]
         assert [one["position"] for one in queued] == [1, 2]
+        assert rest.is_busy()  # tasks that think for long are no rest
         await http.post(f"/api/v1/tasks/{held[0]['id']}/cancel")
         assert [(await over(http, one["id"]))["state"] for one in queued] == ["done", "done"]
         for one in held[1:]:

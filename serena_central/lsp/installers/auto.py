@@ -141,6 +141,11 @@ class AutoInstaller:
         """Whether this server, or another process, installs it at the moment."""
         return self._goes_on(spec)
 
+    @property
+    def is_working(self) -> bool:
+        """Whether this server installs anything at the moment."""
+        return any(not attempt.over.is_set() for attempt in self._attempts.values())
+
     def failure(self, spec: ServerSpec) -> str:
         """Why its last installation failed; empty if none did."""
         attempt = self._attempts.get(spec.name)

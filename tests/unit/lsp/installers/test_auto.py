@@ -78,8 +78,10 @@ async def test_a_missing_server_is_installed_once_and_whoever_asks_is_told(tmp_p
             "The language server fake is being installed; until then, answers for its files are incomplete"
         )
         assert world.installer.want(spec_via("pip")) == said
+        assert world.installer.is_working
         world.let_go.set()
         await world.until("server.install.finished")
+        assert not world.installer.is_working
         assert world.asked == [("fake", ("pip", "npm"))]
         finished = world.bus.recent()[-1]
         assert (finished.server, finished.message) == ("fake", "installed fake 1 by pip in 2 s")
