@@ -47,7 +47,7 @@ def ask_about(folder: Path, tool: str, arguments: Mapping[str, Any]) -> list[str
             try:
                 return ask(relative_path=str(folder))
             except Refused as error:
-                if error.kind != "unknown_project":
+                if error.kind not in ("unknown_project", "path_ignored"):
                     raise
                 return ask(project=str(folder))
     except KeyboardInterrupt:

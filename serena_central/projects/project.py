@@ -19,9 +19,9 @@ from anyio.abc import TaskStatus
 from serena_central.config.load import serena_home, settings_stamp
 from serena_central.config.settings import ProjectSettings
 from serena_central.core.allocator import give_back
-from serena_central.core.errors import PathNotFound, PathRefused, SymbolNotFound
+from serena_central.core.errors import PathIgnored, PathNotFound, PathRefused, SymbolNotFound
 from serena_central.core.pacing import paced
-from serena_central.core.quoting import as_name, quoted
+from serena_central.core.quoting import as_name
 from serena_central.editing.transaction import Applier
 from serena_central.files.boundary import OPEN, Access, from_shown, relative, relative_or_none, resolve_inside, shown
 from serena_central.files.corpus import Corpora
@@ -419,12 +419,9 @@ class Project:
         return await self.symbols_of(searched, patient=patient)
 
     def check_searched(self, path: str) -> None:
-        """Raises PathRefused for a root-relative path that is ignored: nothing is known of what lies there."""
+        """Raises PathIgnored for a root-relative path that is ignored."""
         if path and self.tree.is_ignored(path):
-            raise PathRefused(
-                f"{path!r} is ignored (by git, by ignored_paths, as a nested repository or a build folder): no symbols "
-                f"in it are known. To work on it, open it as a project of its own (project={quoted(self.root / path)})."
-            )
+            raise PathIgnored(path, str(self.root))
 
     def _check_indexable(self, path: str) -> None:
         if not is_utf8(path):

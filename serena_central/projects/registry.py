@@ -10,6 +10,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable
 from contextvars import Context
+from itertools import takewhile
 from pathlib import Path
 from typing import Protocol
 
@@ -39,7 +40,7 @@ from serena_central.lsp.catalogue import catalogue
 from serena_central.lsp.installers.underway import Underway
 from serena_central.pool.state import Cause
 from serena_central.projects.project import Project
-from serena_central.projects.root_policy import Opener, RootPolicy, has_marker
+from serena_central.projects.root_policy import Opener, RootPolicy, has_manifest, has_marker
 
 logger = logging.getLogger(__name__)
 
@@ -214,8 +215,10 @@ class ProjectRegistry:
         Raises:
             ProjectRefused: that folder must not become a project, or `path` can't be a path.
         """
-        start = real_path(path)
-        for folder in (start, *start.parents):
+        return self._root_around(real_path(path))
+
+    def _root_around(self, place: Path) -> Path | None:
+        for folder in (place, *place.parents):
             if self._policy.home.is_relative_to(folder):
                 return None
             if folder in self._known or has_marker(folder):
@@ -223,16 +226,19 @@ class ProjectRegistry:
         return None
 
     def working_root(self, folder: Path) -> Path | None:
-        """The project of somebody who works in a folder: the one that contains it. A folder that is ignored there is a
-        project of its own.
+        """The project of somebody who works in a folder: the one that contains it. What is ignored there is a project
+        of its own if it has a manifest, as a build folder has not.
 
         Raises:
             ProjectRefused: that folder must not become a project, or `folder` can't be a path.
         """
-        root, place = self.root_of(folder), real_path(folder)
-        if root is None or root == place or not self._is_ignored(root, place) or not place.is_dir():
+        place = real_path(folder)
+        root = self._root_around(place)
+        if root is None or root == place or not self._is_ignored(root, place):
             return root
-        return self.check(place)
+        inside = takewhile(root.__ne__, (place, *place.parents))
+        own = next(filter(has_manifest, inside), None)
+        return root if own is None or not self._is_ignored(root, own) else self.check(own)
 
     def _is_ignored(self, root: Path, place: Path) -> bool:
         project = self.opened(str(root))

@@ -21,6 +21,13 @@ MARKERS = (PROJECT_FILE, ".git")
 """What makes a folder a project without anybody's word: its settings, or a repository."""
 
 
+MANIFESTS = (
+    *("pyproject.toml", "setup.py", "package.json", "go.mod", "Cargo.toml", "CMakeLists.txt", "pom.xml"),
+    *("build.gradle", "build.gradle.kts", "composer.json", "Gemfile", "mix.exs", "pubspec.yaml", "Package.swift"),
+)
+"""What people write at the top of a project; a build leaves none of them in its folder."""
+
+
 class RefusedFolder(NamedTuple):
     """A folder that is refused as a root, with all below it. `~` is the home folder; a part may be a pattern."""
 
@@ -137,6 +144,11 @@ class RootPolicy:
 def has_marker(folder: Path) -> bool:
     """Whether a folder is a repository, or has settings of its own."""
     return any(os.path.exists(folder / marker) for marker in MARKERS)  # noqa: PTH110 - as in the registry
+
+
+def has_manifest(folder: Path) -> bool:
+    """Whether a folder looks like the top of a project."""
+    return any(os.path.exists(folder / name) for name in MANIFESTS)  # noqa: PTH110 - as in the registry
 
 
 def _below(root: Path, pattern: str) -> Path | None:

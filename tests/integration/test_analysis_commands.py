@@ -191,6 +191,14 @@ async def test_a_folder_that_no_project_holds_is_taken_for_one(serving: Child, t
     assert (drawn.code, drawn.json["nodes"]) == (0, 1)
 
 
+async def test_a_folder_that_the_project_around_it_ignores_is_taken_for_one(serving: Child, project: Path) -> None:
+    (project / ".gitignore").write_text("scratch/\n")
+    (project / "scratch").mkdir()
+    (project / "scratch/lost.py").write_text("print(undefined_name)\n")
+    ended = await run_command(serving.folder, "validate", "--project", "scratch", cwd=project)
+    assert (ended.code, ended.out.partition(": ")[0]) == (1, "lost.py:1")
+
+
 async def test_at_a_super_repo_s_root_its_modules_are_looked_through_submodules_since_a_revision_too(
     serving: Child, project: Path
 ) -> None:

@@ -22,6 +22,7 @@ the package.
     │   ├── PathNotFound
     │   ├── PathDenied           a permission rule closes it: which one, and who can change that
     │   └── PathRefused          NUL, device, folder where a file is needed, unreadable, too large, binary
+    │       └── PathIgnored      a folder of which no symbols are known
     ├── TrustRefused             what was to be trusted is not what was shown, or can't be kept
     ├── UpstreamError            an MCP server of the hub; names it
     │   ├── UpstreamUnavailable  it can't be started or reached, or ended; why
@@ -152,6 +153,7 @@ from serena_central.core.errors.project_errors import (
     OutsideAllowedRoots,
     PathDenied,
     PathError,
+    PathIgnored,
     PathNotFound,
     PathOutsideProject,
     PathRefused,
@@ -224,6 +226,7 @@ __all__ = [
     "OutsideAllowedRoots",
     "PathDenied",
     "PathError",
+    "PathIgnored",
     "PathNotFound",
     "PathOutsideProject",
     "PathRefused",

@@ -64,6 +64,16 @@ class PathRefused(PathError):
     """Something is at this path, but it can't be used for this: the message says why."""
 
 
+class PathIgnored(PathRefused):
+    """Of what lies at this path no symbols are known."""
+
+    def __init__(self, path: str, root: str) -> None:
+        super().__init__(
+            f"{path!r} is ignored (by git, by ignored_paths, as a nested repository or a build folder): no symbols in "
+            f"it are known. To work on it, open it as a project of its own (project={quoted(f'{root}/{path}')})."
+        )
+
+
 class PathDenied(PathError):
     """A rule of a person's settings closes this path. The message names the rule, and nothing of what lies there."""
 

@@ -75,18 +75,21 @@ async def test_a_path_in_a_nested_worktree_means_the_worktree(tmp_path: Path) ->
 
 
 @pytest.mark.parametrize("is_open", [False, True])
-async def test_a_working_folder_that_the_project_around_ignores_is_a_project_of_its_own(
-    tmp_path: Path, *, is_open: bool
-) -> None:
+async def test_an_ignored_project_in_which_the_client_works_is_one_of_its_own(tmp_path: Path, *, is_open: bool) -> None:
     async with repositories(tmp_path) as r:
         inner, other = r.one / "build" / "inner", r.one / "build" / "other"
         for folder in (inner, other):
             folder.mkdir(parents=True)
+        (inner / "src").mkdir()
+        (inner / "pyproject.toml").touch()
+        (r.one / "package.json").touch()
         (r.one / ".gitignore").write_text("build/\n")
         if is_open:
             assert await r.roots(paths=[str(other / "x.py")]) == [r.one]  # who works elsewhere means the project around
         assert await r.roots(working_folder=str(inner), paths=[str(inner / "x.py")]) == [inner]
-        assert await r.roots(working_folder=str(inner)) == [inner]
+        for folder in (inner, inner / "src"):
+            assert await r.roots(working_folder=str(folder)) == [inner]
+        assert await r.roots(working_folder=str(other)) == [r.one]  # a build's folder, where people work on the project
         assert await r.roots(working_folder=str(inner), paths=[str(r.one / "y.py")]) == [r.one]
         assert await r.roots(working_folder=str(r.one / "src")) == [r.one]
         assert await r.roots(working_folder=str(r.one / "build" / "gone")) == [r.one]
