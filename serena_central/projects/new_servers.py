@@ -5,6 +5,7 @@ servers are searched for repeatedly: at once when a folder changes in which they
 found is published like this server's own installations; so is, once, what each project misses.
 """
 
+import asyncio
 import os
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
@@ -16,13 +17,14 @@ import anyio.to_thread
 from anyio.abc import TaskStatus
 
 from serena_central.core.errors import LanguageServerError
-from serena_central.core.event_kinds import ServerInstalled, ServerMissing
-from serena_central.core.events import EventBus, Severity
+from serena_central.core.event_kinds import ServerInstalled, ServerMissing, ServerMoved
+from serena_central.core.events import Event, EventBus, Severity
 from serena_central.core.periodic import repeat
 from serena_central.core.places import Places
 from serena_central.files.path_watch import PathWatch
 from serena_central.lsp.catalogue import ServerSpec, catalogue
 from serena_central.lsp.locate import locate, users_folders
+from serena_central.pool.state import Cause
 from serena_central.processes.environment import own_programs
 from serena_central.projects.project import Project
 
@@ -77,10 +79,17 @@ class NewServers:
     async def run(self, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
         """Looks until it is cancelled."""
         task_status.started()
+        end_tap = self._bus.tap(self._heard, ServerMoved)
         try:
             await repeat("checking for newly installed language servers", self.look, every_s=LOOK_EVERY_S)
         finally:
+            end_tap()
             self._watch.close()
+
+    def _heard(self, event: Event) -> None:
+        """A server that can't be started may be one that is missing: that is told at once."""
+        if isinstance(event, ServerMoved) and event.cause == Cause.START_FAILED:
+            asyncio.get_running_loop().call_soon(self._publish_missing)
 
     async def look(self) -> None:
         """One round. Where folders can be watched it looks at no file while nothing changes."""

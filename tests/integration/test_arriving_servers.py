@@ -13,6 +13,7 @@ import pytest
 
 from serena_central.app import Application
 from serena_central.core.errors import ServerNotInstalled
+from serena_central.core.event_kinds import ServerMissing
 from serena_central.core.places import Places
 from serena_central.core.progress import reporting_to
 from serena_central.lsp.catalogue import catalogue
@@ -54,6 +55,22 @@ async def until_said(central: Application, root: Path, paths: list[str]) -> None
     while sorted(one["relative_path"] for one in found) != paths or note:
         await anyio.sleep(0.02)
         found, note = await ask(central, root, "find_symbol", name_path_pattern="Said")
+
+
+async def test_that_a_server_is_missing_is_told_when_its_start_fails(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("serena_central.projects.new_servers.LOOK_EVERY_S", 3600.0)
+    (tmp_path / "tools").mkdir()
+    (tmp_path / "tools/main.zig").write_text("pub fn main() void {}\n")
+    with anyio.fail_after(60):
+        async with running_parts(tmp_path) as central:
+            with central.bus.subscribe() as news:
+                await central.projects.open(central.projects.check(tmp_path / "tools"))
+                async for event in news:
+                    if isinstance(event, ServerMissing):
+                        assert event.server == "zls"
+                        return
 
 
 async def test_a_program_put_onto_path_by_hand_answers_for_all_open_projects(
