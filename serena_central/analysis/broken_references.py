@@ -15,7 +15,7 @@ import anyio.to_thread
 import msgspec
 
 from serena_central.analysis.blindspots import caveats
-from serena_central.analysis.build_platforms import BUILD_LINES, is_for_another_platform
+from serena_central.analysis.build_platforms import is_text_for_another_platform
 from serena_central.analysis.certainty import (
     Certainty,
     PythonFile,
@@ -107,9 +107,6 @@ class Broken(Finding, frozen=True):
 
 class Checked(Outcome[Broken]):
     """Of files."""
-
-    unasked: int = 0
-    """Files that time did not suffice for."""
 
 
 class Kept:
@@ -219,7 +216,7 @@ class _Check:
             content = self._project.languages.read_text(self._project.root / path).content
         except PathError:
             return False
-        return is_for_another_platform(path, BUILD_LINES.findall(content.encode("utf-8", "replace")))
+        return is_text_for_another_platform(path, content)
 
     async def _work(self, queue: deque[str]) -> None:
         while queue:

@@ -24,6 +24,11 @@ _FOR_OTHERS = frozenset({f"!{_HERE}", *_OTHERS})
 """Parts of a constraint that don't hold here."""
 
 
+def is_text_for_another_platform(path: str, text: str) -> bool:
+    """As `is_for_another_platform`, of a file with this text."""
+    return is_for_another_platform(path, BUILD_LINES.findall(text.encode("utf-8", "replace")))
+
+
 def is_for_another_platform(path: str, constraints: Iterable[bytes]) -> bool:
     """Whether a file of Go is for other operating systems alone, as far as that is plain. `constraints`: what
     `BUILD_LINES` finds in it."""

@@ -14,7 +14,7 @@ import anyio
 import msgspec
 
 from serena_central.analysis.blindspots import blind_spots
-from serena_central.analysis.build_platforms import BUILD_LINES, is_for_another_platform
+from serena_central.analysis.build_platforms import is_text_for_another_platform
 from serena_central.analysis.collection import Definition
 from serena_central.analysis.collector import Collector, Exempt, Symbol
 from serena_central.analysis.objections import KeepRules
@@ -67,8 +67,6 @@ class UnusedFound(Outcome[Unused]):
     """Of symbols. `kept`: reason → how many symbols of which no reference is known count as used."""
 
     kept: dict[str, int] = msgspec.field(default_factory=dict[str, int])
-    unasked: int = 0
-    """Symbols that time did not suffice for."""
 
 
 class _Suspect(NamedTuple):
@@ -162,7 +160,7 @@ class _Judge:
         for path in await self._project.navigation.possible.candidates(hit):
             with suppress(PathError):
                 content = (await self._project.read(path)).text.content
-                if is_for_another_platform(path, BUILD_LINES.findall(content.encode("utf-8", "replace"))):
+                if is_text_for_another_platform(path, content):
                     return True
         return False
 

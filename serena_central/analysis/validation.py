@@ -101,7 +101,6 @@ class Validation:
 
         found = await _in_all(where, look, UnusedFound())
         for one in found.by_root.values():
-            found.whole.unasked += one.unasked
             for reason, count in one.kept.items():
                 found.whole.kept[reason] = found.whole.kept.get(reason, 0) + count
         return found
@@ -157,7 +156,6 @@ class Validation:
             return found
 
         findings = await _in_all(where, look, Checked())
-        findings.whole.unasked = sum(one.unasked for one in findings.by_root.values())
         if not findings.whole.unasked:
             self._interrupted.ended(question)
         if revised is not None and revised.note:

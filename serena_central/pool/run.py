@@ -106,6 +106,7 @@ class Run:
         self.silence = Silence(wanted.spec.name, lambda: self.server.heard_at)
         self._cpu_s = 0.0
         self._cpu_at = self.started_at
+        self._is_doubted = False
         self._doubted_at = -math.inf
         """When it was first found to answer no ping since its last answer, in `running_time`."""
         self._abandoned: tuple[Cause, str] | None = None
@@ -210,7 +211,16 @@ class Run:
 
     async def how_it_hangs(self) -> str:
         """Empty for a server that answers, and for one that works or has another program work: that is only slow, as
-        long as it answers within `unresponsive_s`."""
+        long as it answers within `unresponsive_s`. Empty, too, while somebody finds that out already."""
+        if self._is_doubted:
+            return ""
+        self._is_doubted = True
+        try:
+            return await self._look_how_it_hangs()
+        finally:
+            self._is_doubted = False
+
+    async def _look_how_it_hangs(self) -> str:
         began, used_s = running_time(), await self._cpu_used_s()
         if await self.answers():
             return ""

@@ -25,7 +25,7 @@ MANIFESTS = (
     *("pyproject.toml", "setup.py", "package.json", "go.mod", "Cargo.toml", "CMakeLists.txt", "pom.xml"),
     *("build.gradle", "build.gradle.kts", "composer.json", "Gemfile", "mix.exs", "pubspec.yaml", "Package.swift"),
 )
-"""What people write at the top of a project; a build leaves none of them in its folder."""
+"""What people write at the top of a project; builds seldom leave one in their folders."""
 
 
 class RefusedFolder(NamedTuple):

@@ -260,6 +260,16 @@ async def test_a_server_that_left_a_call_without_an_answer_is_waited_for_shortly
         assert scope.cancelled_caught
 
 
+async def test_however_many_calls_are_given_up_one_ping_at_a_time_finds_out_about_it(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    async with pool_box(tmp_path, hang_calls=1, health_timeout_s=1.0) as box:
+        box.scripts["a"] = {"hang_on": [HOVER, "$/serenaCentral/ping"], "log": str(log)}
+        for count in (1, 2, 3, 4):
+            await give_up_a_call(box, "a", log, count)
+        await box.moved("expired", reason="hang: it left 4 calls in a row without an answer")
+    assert len([entry for entry in log_of(log) if entry.get("method") == "$/serenaCentral/ping"]) == 1
+
+
 async def test_a_server_that_answers_the_ping_is_kept(tmp_path: Path) -> None:
     log = tmp_path / "log"
     async with pool_box(tmp_path, hang_calls=1) as box:
