@@ -7,16 +7,16 @@ Columns compress better than rows.
 import sys
 import zlib
 from array import array
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
 from contextlib import suppress
 from itertools import chain, repeat
-from typing import Literal, TypeVar, cast, overload
+from typing import Literal, cast, overload
 
 import lz4.block
 import msgspec
 
 from serena_central.core.decoding import msgpack_decoder
-from serena_central.symbols.symbol import FileSymbols, Symbol
+from serena_central.symbols.symbol import Brief, FileSymbols, Symbol
 
 _TYPES: tuple[Literal["b", "h", "i", "q"], ...] = ("b", "h", "i", "q")
 """Of a column's numbers (`array`): the shortest that holds them."""
@@ -26,24 +26,28 @@ _NO_OVERLOAD = -1
 _MADE_ALONE = 10
 """Of so many symbols of a file one may be made by itself: that takes ten times as long as one among all."""
 
+_FEW = 3
+"""Are made by themselves in any case."""
+
 _CHECKSUM_BYTES = 4
 """At the end of what is kept: a block of LZ4 has none, and what a damaged one is unpacked to looks like symbols."""
 
 _FIELDS = len(Symbol.__struct_fields__)
 
-T = TypeVar("T")
-
 
 class _Columns(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """The fields of `Symbol`. A column has a value for each symbol, or a single one that all share."""
+    """The fields of `Symbol`. A column of numbers has one for each symbol, or a single one that all share. One of texts
+    is a single text: to make a hundred of it takes ten times as long as to unpack it."""
 
     size: int
     names: str
     """Each behind a border, a character that no name has; one more ends the last."""
     numbers: tuple[bytes, ...]
     """Kinds, containers, overloads, six columns of positions, and `flat`: each column behind the number of its type."""
-    details: tuple[str, ...]
-    scopes: tuple[str, ...]
+    details: str
+    """As names, or the one that all share."""
+    scopes: str
+    """As details."""
     cut: bool
 
 
@@ -56,19 +60,23 @@ _decoder = msgpack_decoder(_Columns)
 class SymbolColumns(Sequence[Symbol]):
     """The symbols of a file. One is made when it is asked for, and all when many are. Safe in several threads."""
 
-    __slots__ = ("_all", "_border", "_columns", "_made", "_names", "_size")
+    __slots__ = ("_all", "_border", "_briefs", "_columns", "_known", "_made", "_names", "_scopes", "_size")
 
     def __init__(self, columns: _Columns) -> None:
         self._columns = columns
         self._border = columns.names[0]
         self._size = columns.size
         self._names: list[str] | None = None
+        self._scopes: list[str] | None = None
+        self._known: dict[int, str] = {}
+        """Place → name, before all names are known."""
         self._made: dict[int, Symbol] = {}
+        self._briefs: dict[int, Brief] = {}
         self._all: tuple[Symbol, ...] | None = None
 
     def named(self, names: Iterable[str]) -> list[int]:
         """Places of the symbols that have one of these names."""
-        text, border = self._columns.names, self._border
+        text, border, known = self._columns.names, self._border, self._known
         places: list[int] = []
         for name in names:
             wanted = f"{border}{name}{border}"
@@ -77,6 +85,7 @@ class SymbolColumns(Sequence[Symbol]):
             while at >= 0:
                 place += text.count(border, before, at)
                 places.append(place)
+                known[place] = name
                 before, at = at, text.find(wanted, at + 1)
         places.sort()
         return places
@@ -98,8 +107,38 @@ class SymbolColumns(Sequence[Symbol]):
     def names(self) -> list[str]:
         """By place."""
         if self._names is None:
-            self._names = self._columns.names.split(self._border)[1:-1]
+            self._names = self._texts(self._columns.names)
+            self._known.clear()
         return self._names
+
+    def name(self, place: int) -> str:
+        """That of the symbol at `place`."""
+        name = self._known.get(place)
+        return self.names[place] if name is None else name
+
+    def brief(self, place: int) -> Symbol | Brief:
+        """The symbol at `place` without what few ask for, or as a whole if it has been made."""
+        if self._all is not None:
+            return self._all[place]
+        brief = self._briefs.get(place)
+        if brief is None:
+            if self._are_many(self._briefs):
+                return self._each()[place]
+            kind, container, number, line, column, end_line, end_column = [
+                _number_at(column, place) for column in self._columns.numbers[:7]
+            ]
+            brief = self._briefs[place] = Brief(
+                self.name(place),
+                kind,
+                container,
+                None if number == _NO_OVERLOAD else number,
+                line,
+                column,
+                end_line,
+                end_column,
+                self.scopes[place],
+            )
+        return brief
 
     @property
     def kinds(self) -> Sequence[int]:
@@ -107,9 +146,11 @@ class SymbolColumns(Sequence[Symbol]):
         return self._spread(_read(self._columns.numbers[0]))
 
     @property
-    def scopes(self) -> set[str]:
-        """Those that symbols have."""
-        return set(self._columns.scopes)
+    def scopes(self) -> list[str]:
+        """By place."""
+        if self._scopes is None:
+            self._scopes = self._texts(self._columns.scopes)
+        return self._scopes
 
     @overload
     def __getitem__(self, index: int) -> Symbol: ...
@@ -122,7 +163,7 @@ class SymbolColumns(Sequence[Symbol]):
         if made is not None:
             return made
         place = range(self._size)[index]
-        if len(self._made) * _MADE_ALONE > self._size:
+        if self._are_many(self._made):
             return self._each()[place]
         made = self._made[index] = self._make(place)
         return made
@@ -138,7 +179,7 @@ class SymbolColumns(Sequence[Symbol]):
             _number_at(column, place) for column in self._columns.numbers
         ]
         return Symbol(
-            self.names[place],
+            self.name(place),
             kind,
             container,
             None if number == _NO_OVERLOAD else number,
@@ -148,8 +189,8 @@ class SymbolColumns(Sequence[Symbol]):
             end_column,
             name_line,
             name_column,
-            _at(self._columns.details, place),
-            _at(self._columns.scopes, place),
+            self._text(self._columns.details, place),
+            self.scopes[place],
             bool(flat),
         )
 
@@ -159,13 +200,23 @@ class SymbolColumns(Sequence[Symbol]):
                 self._spread(_read(column)) for column in self._columns.numbers
             ]
             own = [None if overload == _NO_OVERLOAD else overload for overload in overloads]
-            texts = self._spread(self._columns.details), self._spread(self._columns.scopes)
+            texts = self._texts(self._columns.details), self.scopes
             self._all = tuple(map(Symbol, self.names, kinds, containers, own, *positions, *texts, map(bool, flats)))
             self._made.clear()
+            self._briefs.clear()
         return self._all
 
-    def _spread(self, column: Sequence[T]) -> Sequence[T]:
+    def _are_many(self, known: Sized) -> bool:
+        return len(known) >= _FEW and len(known) * _MADE_ALONE > self._size
+
+    def _spread(self, column: Sequence[int]) -> Sequence[int]:
         return column if len(column) == self._size else [column[0]] * self._size
+
+    def _text(self, column: str, place: int) -> str:
+        return column.split(self._border, place + 2)[place + 1] if column[:1] == self._border else column
+
+    def _texts(self, column: str) -> list[str]:
+        return column.split(self._border)[1:-1] if column[:1] == self._border else [column] * self._size
 
 
 class ColumnedFile(FileSymbols, frozen=True, gc=False):
@@ -179,25 +230,28 @@ class ColumnedFile(FileSymbols, frozen=True, gc=False):
 
     @property
     def scopes(self) -> set[str]:
-        return self.symbols.scopes
+        return set(self.symbols.scopes)
+
+    def brief(self, place: int) -> Symbol | Brief:
+        return self.symbols.brief(place)
 
 
 def compressed(file: FileSymbols) -> bytes:
     """A file's symbols as the index and its cache keep them.
 
     Raises:
-        ValueError: for a number of more than 64 bits, a lone surrogate, or names that hold every character there is.
+        ValueError: for a number of more than 64 bits, a lone surrogate, or texts that hold every character there is.
     """
     rows = zip(*map(msgspec.structs.astuple, file.symbols), strict=True) if file.symbols else repeat((), _FIELDS)
     names, kinds, containers, overloads, *positions, details, scopes, flats = rows
     own = tuple(_NO_OVERLOAD if overload is None else overload for overload in overloads)
-    border = _border("".join(names))
+    border = _border("".join([*names, *details, *scopes]))
     columns = _Columns(
         size=len(names),
-        names="".join([border + name for name in names]) + border,
+        names=_joined(names, border),
         numbers=tuple(map(_written, (kinds, containers, own, *positions, flats))),
-        details=_shared(details),
-        scopes=_shared(scopes),
+        details=_shared_or_joined(details, border),
+        scopes=_shared_or_joined(scopes, border),
         cut=file.cut,
     )
     block = _compress(_encoder.encode(columns))
@@ -219,21 +273,29 @@ def _checksum(block: bytes) -> bytes:
     return zlib.crc32(block).to_bytes(_CHECKSUM_BYTES)
 
 
-def _border(names: str) -> str:
-    """A character that no name holds: nearly always NUL."""
-    held = set(names) if "\0" in names else ()
+def _border(texts: str) -> str:
+    """A character that no text holds: nearly always NUL."""
+    held = set(texts) if "\0" in texts else ()
     for char in map(chr, chain(range(0xD800), range(0xE000, 0x110000))):
         if char not in held:
             return char
-    raise ValueError("names that hold every character")
+    raise ValueError("texts that hold every character")
 
 
-def _shared(column: tuple[T, ...]) -> tuple[T, ...]:
-    return column[:1] if column and column.count(column[0]) == len(column) else column
+def _joined(texts: Iterable[str], border: str) -> str:
+    return "".join([border + text for text in texts]) + border
+
+
+def _shared_or_joined(texts: tuple[str, ...], border: str) -> str:
+    return texts[0] if _is_shared(texts) else _joined(texts, border)
+
+
+def _is_shared(column: Sequence[object]) -> bool:
+    return len(column) > 0 and column.count(column[0]) == len(column)
 
 
 def _written(column: tuple[int, ...]) -> bytes:
-    column = _shared(column)
+    column = column[:1] if _is_shared(column) else column
     for number, kind in enumerate(_TYPES):
         with suppress(OverflowError):
             return bytes([number]) + array(kind, column).tobytes()
@@ -252,7 +314,3 @@ def _number_at(column: bytes, place: int) -> int:
         return int.from_bytes(column[at : at + size], sys.byteorder, signed=True)
     number = column[at]
     return number - 256 if number > 127 else number
-
-
-def _at(column: Sequence[T], place: int) -> T:
-    return column[place] if len(column) > 1 else column[0]

@@ -314,7 +314,7 @@ def _places(reading: Reading, names: Set[str]) -> Places:
     last, is_bare = reading.last.name, reading.is_bare
 
     def fits(path: str, file: ColumnedFile, place: int) -> bool:
-        return (is_bare and "/" not in file.symbols.names[place]) or reading.fits(file.path(place), path)
+        return (is_bare and "/" not in file.symbols.name(place)) or reading.fits(file.path(place), path)
 
     def with_part(path: str, file: ColumnedFile) -> list[int]:
         return [place for place in file.symbols.with_part(last) if fits(path, file, place)]

@@ -30,6 +30,30 @@ VALUES = frozenset({SymbolKind.VARIABLE, SymbolKind.CONSTANT})
 CALLABLE = frozenset({SymbolKind.FUNCTION, SymbolKind.METHOD, SymbolKind.CONSTRUCTOR})
 
 
+class Brief(msgspec.Struct, frozen=True, gc=False):
+    """What most ask of a symbol; as in `Symbol`."""
+
+    name: str
+    kind: int
+    container: int
+    overload: int | None
+    start_line: int
+    start_column: int
+    end_line: int
+    end_column: int
+    scope: str
+
+    @property
+    def range(self) -> Range:
+        """As `Symbol.range`."""
+        return Range(Position(self.start_line, self.start_column), Position(self.end_line, self.end_column))
+
+    @property
+    def parts(self) -> list[PathPart]:
+        """As `Symbol.parts`."""
+        return _parts(self)
+
+
 class Symbol(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """One symbol. `container` is the place of its container in the file's list, -1 at the top level.
 
@@ -64,10 +88,14 @@ class Symbol(msgspec.Struct, frozen=True, array_like=True, gc=False):
     @property
     def parts(self) -> list[PathPart]:
         """Its own part of the name path: several where its name or its scope hold a `/`."""
-        if not self.scope and "/" not in self.name:
-            return [PathPart(self.name, self.overload)]
-        *containers, own = split_name(f"{self.scope}/{self.name}")
-        return [*map(PathPart, containers), PathPart(own, self.overload)]
+        return _parts(self)
+
+
+def _parts(symbol: Symbol | Brief) -> list[PathPart]:
+    if not symbol.scope and "/" not in symbol.name:
+        return [PathPart(symbol.name, symbol.overload)]
+    *containers, own = split_name(f"{symbol.scope}/{symbol.name}")
+    return [*map(PathPart, containers), PathPart(own, symbol.overload)]
 
 
 class FileSymbols(msgspec.Struct, frozen=True, gc=False):
@@ -101,24 +129,26 @@ class FileSymbols(msgspec.Struct, frozen=True, gc=False):
                 names.setdefault(bare(part), 0)
         return names
 
+    def brief(self, place: int) -> Symbol | Brief:
+        """The symbol at `place`, perhaps without what few ask for."""
+        return self.symbols[place]
+
     def path(self, place: int) -> list[PathPart]:
         """The name path of the symbol at `place`, from the file's top."""
         parts: list[PathPart] = []
         while place >= 0:
-            symbol = self.symbols[place]
+            symbol = self.brief(place)
             parts.extend(reversed(symbol.parts))
             place = symbol.container
         parts.reverse()
         return parts
 
     def name_path(self, place: int) -> str:
+        """As `path`, as answers show it."""
         parts: list[str] = []
         while place >= 0:
-            symbol = self.symbols[place]
-            if symbol.scope or "/" in symbol.name:
-                parts.extend(map(str, reversed(symbol.parts)))
-            else:  # nearly all, of which answers name thousands
-                parts.append(symbol.name if symbol.overload is None else f"{symbol.name}[{symbol.overload}]")
+            symbol = self.brief(place)
+            parts.append(_own_path(symbol))
             place = symbol.container
         parts.reverse()
         return "/".join(parts)
@@ -128,10 +158,7 @@ class FileSymbols(msgspec.Struct, frozen=True, gc=False):
         """Those of all symbols, by their places."""
         paths: list[str] = []
         for symbol in self.symbols:
-            if symbol.scope or "/" in symbol.name:
-                own = "/".join(map(str, symbol.parts))
-            else:
-                own = symbol.name if symbol.overload is None else f"{symbol.name}[{symbol.overload}]"
+            own = _own_path(symbol)
             # A container stands before what it holds.
             paths.append(own if symbol.container < 0 else f"{paths[symbol.container]}/{own}")
         return paths
@@ -200,6 +227,13 @@ class FileSymbols(msgspec.Struct, frozen=True, gc=False):
                 open_ones.append(coming.pop())
             open_ones = [one for one in open_ones if (symbols[one[2]].end_line, symbols[one[2]].end_column) >= position]
             yield open_ones[-1][2] if open_ones else None
+
+
+def _own_path(symbol: Symbol | Brief) -> str:
+    if symbol.scope or "/" in symbol.name:
+        return "/".join(map(str, symbol.parts))
+    # Nearly all, of which answers name thousands.
+    return symbol.name if symbol.overload is None else f"{symbol.name}[{symbol.overload}]"
 
 
 def flatten(tree: Sequence[DocumentSymbol], *, cut: bool = False) -> FileSymbols:

@@ -133,7 +133,7 @@ def view_of(
     digest: str | None = None,
 ) -> SymbolView:
     """The view of a symbol with its children down to `depth`."""
-    symbol = hit.symbol
+    symbol = hit.file.brief(hit.place)
     below = hit.file.children(hit.place) if depth > 0 else ()
     return SymbolView(
         name=symbol.name,

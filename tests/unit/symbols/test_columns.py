@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from serena_central.symbols.columns import SymbolColumns, compressed, decompressed, is_whole
-from serena_central.symbols.symbol import FileSymbols, Symbol
+from serena_central.symbols.symbol import Brief, FileSymbols, Symbol
 
 NAMES = st.text(st.sampled_from("ab\0\1/é "), max_size=4) | st.text(st.characters(exclude_categories=["Cs"]))
 NUMBERS = st.integers(0, 300) | st.integers(0, 1 << 40)
@@ -34,6 +34,17 @@ def test_a_file_is_what_it_was(file: FileSymbols) -> None:
     assert list(again.symbols.kinds) == [symbol.kind for symbol in file.symbols]
     assert list(again.names) == list(file.names)
     assert again.lookup_names == file.lookup_names
+
+
+@given(FILES, st.data())
+def test_a_symbol_in_brief_is_as_the_whole_one(file: FileSymbols, data: st.DataObject) -> None:
+    known, places = decompressed(compressed(file)), list(range(len(file.symbols)))
+    for place in data.draw(st.permutations(places)):
+        brief, whole = known.brief(place), file.symbols[place]
+        assert brief.parts == whole.parts
+        for field in Brief.__struct_fields__:
+            assert getattr(brief, field) == getattr(whole, field)
+        assert known.symbols[place] == whole
 
 
 @given(FILES, st.sets(NAMES, max_size=3), NAMES.filter(bool))
@@ -82,6 +93,15 @@ def test_symbols_asked_for_one_by_one_are_all_made_once_they_are_many(monkeypatc
     assert alone == [7, 999]
     assert [known[place] for place in range(1000)] == list(file.symbols)
     assert len(alone) < 150
+
+
+def test_many_symbols_in_brief_are_taken_out_of_all() -> None:
+    file = FileSymbols(tuple(Symbol(f"x{place}", 5, place - 1, None, *[place] * 6) for place in range(100)))
+    known = decompressed(compressed(file))
+    assert known.name_path(2) == "x0/x1/x2"
+    assert isinstance(known.brief(2), Brief)
+    assert known.name_path(99) == "/".join(symbol.name for symbol in file.symbols)
+    assert known.brief(2) is known.symbols[2]
 
 
 def test_values_that_all_symbols_share_are_kept_once() -> None:
