@@ -31,16 +31,13 @@ class Importers:
     """Which files import which. `lines`: Python file → its import statements."""
 
     def __init__(self, lines: Mapping[str, Sequence[bytes]]) -> None:
-        self._modules: dict[str, list[tuple[Parts, str]]] = {}
-        for path in lines:
-            parts = _module(path)
-            if parts:
-                self._modules.setdefault(parts[-1], []).append((parts, path))
-        self._known: dict[Parts, list[str]] = {}
-        self._importers: dict[str, set[str]] = {}
+        modules = _Modules(lines)
+        importers: dict[str, list[str]] = {}
         for path, statements in lines.items():
-            for imported in {file for line in statements for file in self._imported(path, line)}:
-                self._importers.setdefault(imported, set()).add(path)
+            for imported in {file for line in statements for file in modules.imported(path, line)}:
+                importers.setdefault(imported, []).append(path)
+        # Tuples of texts are nothing that the garbage collector looks at for long.
+        self._importers = {path: tuple(some) for path, some in importers.items()}
 
     def reach(self, path: str, *, uses: Callable[[str], bool], hands_on: Callable[[str], bool]) -> bool:
         """Whether a further file can use a symbol of a file.
@@ -59,7 +56,20 @@ class Importers:
                     open_ends.append(importer)
         return False
 
-    def _imported(self, path: str, statement: bytes) -> Iterable[str]:
+
+class _Modules:
+    """The modules of some files, by the names that imports use."""
+
+    def __init__(self, paths: Iterable[str]) -> None:
+        self._by_last: dict[str, list[tuple[Parts, str]]] = {}
+        for path in paths:
+            parts = _module(path)
+            if parts:
+                self._by_last.setdefault(parts[-1], []).append((parts, path))
+        self._known: dict[Parts, list[str]] = {}
+
+    def imported(self, path: str, statement: bytes) -> Iterable[str]:
+        """Files that an import statement of a file may mean."""
         text = _ALIAS.sub("", _COMMENT.sub("", statement.decode("utf-8", "replace").replace("\\", " ")))
         found = _FROM.match(text)
         if found is None:
@@ -80,7 +90,7 @@ class Importers:
     def _files(self, parts: Parts) -> Sequence[str]:
         """Files that could be a module, whatever folder its packages lie in."""
         if parts not in self._known:
-            among = self._modules.get(parts[-1], ()) if parts else ()
+            among = self._by_last.get(parts[-1], ()) if parts else ()
             self._known[parts] = [path for whole, path in among if whole[-len(parts) :] == parts]
         return self._known[parts]
 

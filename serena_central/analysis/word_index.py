@@ -42,7 +42,7 @@ class _Words:
         self.digests: list[bytes] = []
         self.marked = bytearray()
         """Whether the marker occurs."""
-        self.lines: dict[str, list[bytes]] = {}
+        self._lines: dict[str, list[bytes]] = {}
         """Of files that have such lines: imports of Python, build constraints of Go."""
         self._holders: dict[str, array[int]] = {}
         """Word → the numbers of the files that hold it, in ascending order …"""
@@ -53,13 +53,18 @@ class _Words:
             self.digests.append(found.digest)
             self.marked.append(found.marked)
             if found.lines:
-                self.lines[path] = found.lines
+                self._lines[path] = found.lines
             for word, count in found.counts.items():
                 if word not in self._holders:
                     self._holders[word], self._counts[word] = array("I"), array("I")
                 self._holders[word].append(number)
                 self._counts[word].append(count)
         self.numbers = {path: number for number, path in enumerate(self.paths)}
+
+    def taken_lines(self) -> dict[str, list[bytes]]:
+        """The lines by path, once: nobody needs them for long."""
+        lines, self._lines = self._lines, {}
+        return lines
 
     def holders(self, word: str) -> Sequence[int]:
         """The numbers of the files that hold a word, in ascending order."""
@@ -85,15 +90,12 @@ class Surroundings:
         self._of_name: dict[tuple[str, str], bytes] = {}
         self._any_case = {path for path in words.paths if _has_names_in_any_case(project, path)}
         self._specs = [self._spec(path) for path in words.paths]
+        lines = words.taken_lines()
         self.for_other_platforms = frozenset(
-            path
-            for path in words.paths
-            if is_go(project, path) and is_for_another_platform(path, words.lines.get(path, ()))
+            path for path in words.paths if is_go(project, path) and is_for_another_platform(path, lines.get(path, ()))
         )
         """Files of Go that are not built on this platform, as far as that is plain."""
-        self._importers = Importers(
-            {path: words.lines.get(path, []) for path in words.paths if _is_python(project, path)}
-        )
+        self._importers = Importers({path: lines.get(path, []) for path in words.paths if _is_python(project, path)})
         built = [(path, one.digest, one.marked) for path, one in sorted(building.items())]
         own = sorted(zip(words.paths, words.digests, words.marked, strict=True))
         everywhere = [(path.encode() + digest, marked) for path, digest, marked in (*built, *own)]
