@@ -10,7 +10,7 @@ import anyio
 from msgspec import Meta
 
 from serena_central.core import progress
-from serena_central.core.errors import ReferencesUnknown, ServerBusy, ServerSilent
+from serena_central.core.errors import LanguageServerError, ReferencesNotInTime, ReferencesUnknown
 from serena_central.core.running_time import running_time
 from serena_central.core.words import counted
 from serena_central.projects.navigation.consistency import TRIES, unsteady_note
@@ -125,10 +125,11 @@ async def find_referencing_symbols(
 
 
 async def _references_to(target: Project, hit: Hit, below: str) -> References:
-    """Raises ReferencesUnknown, with the places that are known, where the language server does not answer in time."""
-    now, deadline = anyio.current_time(), anyio.current_effective_deadline()
-    kept_s = min(PLACES_S, (deadline - now) / 4)
-    because = ""
+    """Raises ReferencesUnknown or ReferencesNotInTime, with the places that are known, where the language server fails
+    or does not answer in time."""
+    began, deadline = anyio.current_time(), anyio.current_effective_deadline()
+    kept_s = min(PLACES_S, (deadline - began) / 4)
+    failure: LanguageServerError | None = None
     with (
         progress.noting_unanswered() as waited_for,
         anyio.CancelScope(deadline=deadline - kept_s) as scope,
@@ -136,14 +137,17 @@ async def _references_to(target: Project, hit: Hit, below: str) -> References:
     ):
         try:
             return await target.navigation.references.of(hit, below)
-        except (ServerBusy, ServerSilent) as error:
-            because = str(error).rstrip(".")
-    because = because or "; ".join(dict.fromkeys(waited_for)) or "the language server has not answered"
+        except LanguageServerError as error:
+            failure = error
+    taken_s = anyio.current_time() - began
     examined = await target.navigation.possible.in_code(hit)
     places = [place for some in examined.code.values() for place in some if is_below(place.path, below)]
     lines = list(dict.fromkeys(f"{place.path}:{place.range.start.line0}" for place in places))
-    more = max(len(lines) - PLACES_LISTED, 0) + len(examined.unexamined)
-    raise ReferencesUnknown(hit.name_path, anyio.current_time() - now, because, lines[:PLACES_LISTED], more)
+    shown, more = lines[:PLACES_LISTED], max(len(lines) - PLACES_LISTED, 0) + len(examined.unexamined)
+    if failure is not None:
+        raise ReferencesUnknown(failure, hit.name_path, shown, more) from failure
+    because = "; ".join(dict.fromkeys(waited_for)) or "the language server has not answered"
+    raise ReferencesNotInTime(taken_s, because, hit.name_path, shown, more)
 
 
 async def _continued(

@@ -114,7 +114,9 @@ async def test_call_timeout(tmp_path: Path) -> None:
     async with observing(tmp_path, {"tool_timeout_s": 1}, hang_on=[REFERENCES]) as seen:
         await seen.call(*OVERVIEW)
         before = await seen.server()
-        assert "are not known: the language server ty has not answered for 1 s" in await seen.refused(*WHO_USES)
+        said = await seen.refused(*WHO_USES)
+        assert "are not known, " in said
+        assert "Reason: the language server ty has not answered for 1 s. Call again later" in said
         asked = await logged(log_in(tmp_path), method=REFERENCES)
         assert (await logged(log_in(tmp_path), method="$/cancelRequest"))["params"] == {"id": asked["id"]}
         after = await seen.server()
@@ -207,8 +209,9 @@ async def test_program_not_found_spawns_nothing(tmp_path: Path, monkeypatch: pyt
     async with observing(tmp_path, {}) as seen:
         (tmp_path / "shop" / "cart.py").unlink()
         (tmp_path / "shop" / "go.mod").write_text("module shop\n\ngo 1.21\n")
-        (tmp_path / "shop" / "main.go").write_text("package main\n\nfunc Run() {}\n")
+        (tmp_path / "shop" / "main.go").write_text("package main\n\nfunc Run() {}\n\nfunc main() { Run() } // Run\n")
         said = await seen.refused("find_referencing_symbols", {"name_path": "Run", "relative_path": "main.go"})
+        assert "Its name occurs in code at main.go:4; each place may refer to it. Reason: " in said
         assert "The language server gopls for go is not installed. To install it: " in said
         shown = [
             one for one in (await seen.client.http.get("/api/v1/servers")).json()["servers"] if one["server"] != "ty"
@@ -330,7 +333,9 @@ async def test_hung_server_of_one_project_delays_no_other(tmp_path: Path) -> Non
                     answered += 1
         assert answered > 3  # within the time that the hung server's caller waited
         assert said[0]["isError"]
-        assert re.search(r"are not known: the language server ty has not answered for \d s", text_of(said[0]))
+        assert re.search(
+            r"are not known, .* Reason: the language server ty has not answered for \d s", text_of(said[0])
+        )
 
 
 async def test_references_that_a_silent_server_leaves_open_are_an_error_that_names_the_places(

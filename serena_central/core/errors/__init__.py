@@ -72,9 +72,10 @@ the package.
     │   ├── ServerSilent         it left calls unanswered, and sends nothing
     │   ├── RequestFailed        the server answered with an error
     │   │   └── Inapplicable     the question makes no sense for what it is about
-    │   └── Unsupported          the server does not offer this
+    │   ├── Unsupported          the server does not offer this
+    │   └── ReferencesUnknown    why, and places of the name that are known without the server
     ├── DeadlineExceeded         the call's deadline passed
-    │   └── ReferencesUnknown    of a language server's answer; places of the name that are known without it
+    │   └── ReferencesNotInTime  of a language server's answer; places of the name that are known without it
     ├── ClusterError             of project hosts on other machines
     │   ├── DirectoryUnavailable it is being started again, or does not answer
     │   ├── HostUnavailable      no node can hold a project's host; why
@@ -96,7 +97,6 @@ from serena_central.core.errors.call_errors import (
     HookBlocked,
     InvalidArguments,
     NothingMatched,
-    ReferencesUnknown,
     SessionError,
     SessionHalted,
     SessionNotFound,
@@ -133,6 +133,8 @@ from serena_central.core.errors.language_server_errors import (
     InstallFailed,
     LanguageServerError,
     NoServerRoot,
+    ReferencesNotInTime,
+    ReferencesUnknown,
     RequestFailed,
     ServerBeingInstalled,
     ServerBusy,
@@ -233,6 +235,7 @@ __all__ = [
     "PlanNotFound",
     "PlanRefused",
     "ProjectRefused",
+    "ReferencesNotInTime",
     "ReferencesUnknown",
     "RequestFailed",
     "SerenaCentralError",

@@ -134,19 +134,3 @@ class DeadlineExceeded(SerenaCentralError):
         )
         super().__init__(f"{what} did not answer within {seconds:g} s{advice}")
         self.seconds = seconds
-
-
-class ReferencesUnknown(DeadlineExceeded):
-    """A language server did not say in time what refers to a symbol; `places` of its name are known without it."""
-
-    def __init__(self, symbol: str, seconds: float, because: str, places: Sequence[str], more: int = 0) -> None:
-        further = f" and {more} more" if more else ""
-        known = "That does not mean that it is unused."
-        if places:
-            known += f" Its name occurs in code at {', '.join(places)}{further}; each place may refer to it."
-        SerenaCentralError.__init__(
-            self,
-            f"The references to {symbol} are not known: {because}. {known} Call again later; "
-            "restart_language_server restarts a language server that hangs.",
-        )
-        self.seconds = seconds

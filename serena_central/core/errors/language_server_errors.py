@@ -1,7 +1,10 @@
 """Errors of language servers: missing, failing, silent, or unable to answer."""
 
+from collections.abc import Sequence
+
 from serena_central.core.errors.base import SerenaCentralError
-from serena_central.core.quoting import quoted
+from serena_central.core.errors.call_errors import DeadlineExceeded
+from serena_central.core.quoting import escaped, quoted
 
 STDERR_SHOWN = 4_000
 """Characters of what a process wrote to its stderr: a repository's own build may have written them."""
@@ -125,3 +128,30 @@ class Unsupported(LanguageServerError):
         super().__init__(
             server, f"The language server {server} does not offer {what}." + (f" {instead}" if instead else "")
         )
+
+
+class ReferencesUnknown(LanguageServerError):
+    """A language server failed to say what refers to a symbol; `places` of its name are known without it, and `more`
+    are not listed."""
+
+    several_lines = True
+
+    def __init__(self, because: LanguageServerError, symbol: str, places: Sequence[str], more: int = 0) -> None:
+        super().__init__(because.server, _without_references(symbol, places, more, str(because)))
+
+
+class ReferencesNotInTime(DeadlineExceeded):
+    """As `ReferencesUnknown`, of a server that has not answered; `because`, a clause, is what was waited for."""
+
+    def __init__(self, seconds: float, because: str, symbol: str, places: Sequence[str], more: int = 0) -> None:
+        advice = "Call again later; restart_language_server restarts a language server that hangs."
+        SerenaCentralError.__init__(self, _without_references(symbol, places, more, f"{because}. {advice}"))
+        self.seconds = seconds
+
+
+def _without_references(symbol: str, places: Sequence[str], more: int, because: str) -> str:
+    further = f" and {more} more" if more else ""
+    known = "which does not mean that it is unused."
+    if places:
+        known += f" Its name occurs in code at {escaped(', '.join(places))}{further}; each place may refer to it."
+    return f"The references to {escaped(symbol)} are not known, {known} Reason: {because}"
