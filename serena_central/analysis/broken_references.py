@@ -15,7 +15,6 @@ import anyio.to_thread
 import msgspec
 
 from serena_central.analysis.blindspots import caveats
-from serena_central.analysis.build_platforms import is_text_for_another_platform
 from serena_central.analysis.certainty import (
     Certainty,
     PythonFile,
@@ -23,11 +22,13 @@ from serena_central.analysis.certainty import (
     is_certain_elsewhere,
     is_certain_in_restricted_go,
 )
+from serena_central.analysis.other_platforms import OtherPlatforms, platform_of
 from serena_central.analysis.outcome import Finding, Outcome
 from serena_central.analysis.word_index import is_go
 from serena_central.core.errors import DeadlineExceeded, LanguageServerError, PathError, ServerBusy, ServerSilent
 from serena_central.core.progress import report
 from serena_central.core.words import counted
+from serena_central.lsp.go_platforms import is_text_for_another_platform
 from serena_central.projects.navigation.symbol_views import DiagnosticView
 from serena_central.projects.project import Project
 
@@ -193,23 +194,25 @@ class _Check:
         self._began = 0.0
 
     async def run(self) -> None:
-        """Last come files with findings that are known: what was missing may have been installed since."""
-        queue = deque(await anyio.to_thread.run_sync(self._in_order, abandon_on_cancel=True))
-        queue += [path for path, (broken, _) in self.found.items() if broken]
+        """After the others come files with findings that are known: what was missing may have been installed since.
+        Last come files that are built on another platform."""
+        left = [path for path in self._wanted if path not in self.found]
+        elsewhere = await anyio.to_thread.run_sync(self._built_elsewhere, left, abandon_on_cancel=True)
+        left.sort(key=self._kept.failed.__contains__)
+        here = deque(path for path in left if path not in elsewhere)
+        here += [path for path, (broken, _) in self.found.items() if broken]
         self._began = anyio.current_time()
         async with anyio.create_task_group() as tasks:
-            for _ in range(min(AT_ONCE, len(queue))):
-                tasks.start_soon(self._work, queue)
+            for _ in range(min(AT_ONCE, len(here))):
+                tasks.start_soon(self._work, here)
+        queue, others = deque(sorted(elsewhere, key=platform_of)), OtherPlatforms()
+        while queue and others.in_time(self._left_s, is_first=not self._answered):
+            with others.asking():
+                await self._check(queue)
 
-    def _in_order(self) -> list[str]:
-        """What is left. Files that are built on this platform come first: for one of another a server may reload the
-        project. Reads files of Go, in a thread."""
-        left = [path for path in self._wanted if path not in self.found]
-
-        def order(path: str) -> tuple[bool, bool]:
-            return path in self._kept.failed, is_go(self._project, path) and self._is_elsewhere(path)
-
-        return sorted(left, key=order)
+    def _built_elsewhere(self, paths: Sequence[str]) -> set[str]:
+        """Reads files of Go, in a thread."""
+        return {path for path in paths if is_go(self._project, path) and self._is_elsewhere(path)}
 
     def _is_elsewhere(self, path: str) -> bool:
         try:
@@ -218,27 +221,34 @@ class _Check:
             return False
         return is_text_for_another_platform(path, content)
 
+    @property
+    def _left_s(self) -> float:
+        return anyio.current_effective_deadline() - anyio.current_time()
+
     async def _work(self, queue: deque[str]) -> None:
         while queue:
-            path = queue.popleft()
-            await self._project.indexer.priority.give_way()
-            try:
-                views, note = await self._project.navigation.diagnostics(path)
-            except (ServerBusy, ServerSilent) as error:
-                if path not in self._again:  # once more, when all others were asked
-                    self._again.add(path)
-                    queue.append(path)
-                else:
-                    self._fail(path, error)
-            except (LanguageServerError, PathError, DeadlineExceeded) as error:
-                self._fail(path, error)
+            await self._check(queue)
+
+    async def _check(self, queue: deque[str]) -> None:
+        path = queue.popleft()
+        await self._project.indexer.priority.give_way()
+        try:
+            views, note = await self._project.navigation.diagnostics(path)
+        except (ServerBusy, ServerSilent) as error:
+            if path not in self._again:  # once more, when all others were asked
+                self._again.add(path)
+                queue.append(path)
             else:
-                spec = self._project.languages.spec_for(path)
-                codes = CODES.get(spec.name) if spec else None
-                broken = [one for view in views if codes and (one := _broken(path, view, codes))]
-                self.found[path] = self._kept.found[path] = broken, note
-                self._kept.failed.discard(path)
-            self._report()
+                self._fail(path, error)
+        except (LanguageServerError, PathError, DeadlineExceeded) as error:
+            self._fail(path, error)
+        else:
+            spec = self._project.languages.spec_for(path)
+            codes = CODES.get(spec.name) if spec else None
+            broken = [one for view in views if codes and (one := _broken(path, view, codes))]
+            self.found[path] = self._kept.found[path] = broken, note
+            self._kept.failed.discard(path)
+        self._report()
 
     def _fail(self, path: str, error: Exception) -> None:
         self.found.pop(path, None)
@@ -246,9 +256,14 @@ class _Check:
         self._kept.failed.add(path)
         self.failed[path] = str(error)
 
+    @property
+    def _answered(self) -> int:
+        """Of those that were left."""
+        return len(self.found) + len(self.failed) - (len(self._wanted) - self._left)
+
     def _report(self) -> None:
         total, done = len(self._wanted), len(self.found) + len(self.failed)
-        answered, left = done - (total - self._left), total - done
+        answered, left = self._answered, total - done
         left_s = (anyio.current_time() - self._began) * left / answered if answered > 0 else 0.0
         said = f", about {left_s:.0f} s left" if left and answered > 0 else ""
         report(f"checking references: {done} of {total} files{said}", done / total)

@@ -10,6 +10,7 @@ import math
 from collections import Counter
 from collections.abc import Awaitable, Callable, Collection, Hashable, Mapping, Sequence
 from contextlib import suppress
+from itertools import groupby
 from pathlib import Path
 from typing import NamedTuple
 from weakref import WeakKeyDictionary, ref
@@ -20,6 +21,7 @@ import msgspec
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 
 from serena_central.analysis.collection import Collected, Definition, Place, chosen
+from serena_central.analysis.other_platforms import OtherPlatforms, platform_of
 from serena_central.analysis.reference_queries import Asked, UsesAnswer, uses_of
 from serena_central.analysis.uncertain_places import Doubtful, UncertainPlaces
 from serena_central.analysis.word_index import Surroundings, imported_as, state_of
@@ -86,6 +88,7 @@ class _Wanted(NamedTuple):
     possible: bool
     exempt: Exempt | None
     here_only: bool
+    has_begun: bool
     until: float
 
 
@@ -131,6 +134,7 @@ class Collector:
         possible: bool = True,
         exempt: Exempt | None = None,
         here_only: bool = False,
+        has_begun: bool = False,
         until: float = math.inf,
     ) -> Collected:
         """The symbols of a file or folder and all their uses; `within`: also those uses in a symbol's own file.
@@ -138,7 +142,7 @@ class Collector:
         Without `kinds` the symbols at the top of files, else those kinds at any depth, but in functions. Those that are
         `exempt` are not asked about, and possible references only looked for if they are wanted (`possible`).
         `here_only`: what stands in files that are not built on this platform is left for a later collection. So is all
-        that is not answered at `until` (the loop's clock).
+        that is not answered at `until` (the loop's clock). `has_begun`: the same call has asked about some before.
 
         Raises:
             PathError: the path can't be used.
@@ -146,7 +150,7 @@ class Collector:
         async with self._one:
             report("reading symbols")
             files, gaps = await self._project.overview(path, patient=True)
-            wanted = _Wanted(within, possible, exempt, here_only, until)
+            wanted = _Wanted(within, possible, exempt, here_only, has_begun, until)
             question = f"{self._project.locate(path)}\0{sorted(kinds)}\0{within}"
             if exempt is not None or not possible:
                 question += f"\0{possible}\0{exempt.key if exempt else ''}"
@@ -312,7 +316,7 @@ class _Run:
 
         Which symbols are exempt is found out meanwhile: a large project's server takes long to answer the first.
         """
-        todo = dict(enumerate(work))
+        todo, later = dict(enumerate(work)), list[int]()
         send, receive = anyio.create_memory_object_stream[int](math.inf)
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(self._sort_out, todo, send)
@@ -321,18 +325,38 @@ class _Run:
                     if anyio.current_time() >= self._until:
                         break
                     numbers = [number, *_at_hand(receive, BATCH - 1)]
-                    batch = [todo[one] for one in numbers]
-                    try:
-                        await self._ask(batch)
-                    except LanguageServerError as error:
+                    later += [one for one in numbers if self._is_elsewhere(todo[one])]
+                    here = [one for one in numbers if not self._is_elsewhere(todo[one])]
+                    if here and not await self._ask_some(here, todo):
                         tasks.cancel_scope.cancel()
-                        self._give_up(todo.values(), error)
                         return
-                    for one in numbers:
-                        del todo[one]
-                    self._left_in.subtract(hit.path for hit, _ in batch)
-                    self._report()
+        later.sort(key=lambda number: platform_of(todo[number][0].path))
+        others = OtherPlatforms()
+        for _, numbers in groupby(later, key=lambda number: todo[number][0].path):
+            is_first = not (self.asked or self._wanted.has_begun)
+            if not others.in_time(self._until - anyio.current_time(), is_first=is_first):
+                break
+            with others.asking():
+                if not await self._ask_some(list(numbers), todo):
+                    return
         self._leave(todo.values())
+
+    def _is_elsewhere(self, pair: Pair) -> bool:
+        return pair[0].path in self._around.for_other_platforms
+
+    async def _ask_some(self, numbers: list[int], todo: dict[int, Pair]) -> bool:
+        """Asks about those of `todo` and takes them out; False if the server is unavailable, to be given up."""
+        batch = [todo[one] for one in numbers]
+        try:
+            await self._ask(batch)
+        except LanguageServerError as error:
+            self._give_up(todo.values(), error)
+            return False
+        for one in numbers:
+            del todo[one]
+        self._left_in.subtract(hit.path for hit, _ in batch)
+        self._report()
+        return True
 
     async def _sort_out(self, todo: dict[int, Pair], asked: MemoryObjectSendStream[int]) -> None:
         """Sends the numbers of those that are asked about, and drops those that are exempt."""

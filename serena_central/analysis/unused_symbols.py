@@ -14,7 +14,6 @@ import anyio
 import msgspec
 
 from serena_central.analysis.blindspots import blind_spots
-from serena_central.analysis.build_platforms import is_text_for_another_platform
 from serena_central.analysis.collection import Definition
 from serena_central.analysis.collector import Collector, Exempt, Symbol
 from serena_central.analysis.objections import KeepRules
@@ -27,6 +26,7 @@ from serena_central.core.progress import report
 from serena_central.core.text import Position, Text
 from serena_central.core.words import counted
 from serena_central.lsp.answers import SymbolKind
+from serena_central.lsp.go_platforms import is_text_for_another_platform
 from serena_central.projects.navigation.symbol_views import Uses
 from serena_central.projects.project import Project
 from serena_central.symbols.index import Hit
@@ -240,7 +240,7 @@ async def _collected(
 
     While time is left for it, collecting goes on where it was; at last with what is not built on this platform.
     """
-    here_only = True
+    here_only, asked = True, 0
     while True:
         judging_s = JUDGED_PART * (until - anyio.current_time()) if math.isfinite(until) else 0.0
         collected = await collector.collect(
@@ -250,9 +250,11 @@ async def _collected(
             possible=False,
             exempt=judge.exempt,
             here_only=here_only,
+            has_begun=asked > 0,
             until=until - judging_s,
         )
         here_only = collected.unasked > collected.elsewhere
+        asked += collected.asked
         notes = [*collected.notes, *await blind_spots(project, collected.definitions)]
         definitions = [one for one in collected.definitions if only is None or one.path in only]
         kept, suspects, unjudged = await judge.suspects(definitions)

@@ -17,11 +17,11 @@ from pathlib import PurePosixPath
 import anyio
 import anyio.to_thread
 
-from serena_central.analysis.build_platforms import BUILD_LINES, is_for_another_platform
 from serena_central.analysis.python_imports import IMPORTS, Importers
 from serena_central.core.pacing import paced
 from serena_central.files.stamp import RACY_NS
 from serena_central.files.words import FileWords, words_of, words_of_each
+from serena_central.lsp.go_platforms import BUILD_LINES, is_for_another_platform
 from serena_central.projects.project import Project
 from serena_central.symbols.index import Hit
 from serena_central.symbols.name_case import may_ignore_case

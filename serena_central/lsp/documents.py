@@ -29,6 +29,7 @@ from serena_central.lsp.answers import FileEvent
 from serena_central.lsp.callbacks import Watchers
 from serena_central.lsp.catalogue import ServerSpec, catalogue
 from serena_central.lsp.conversion import uri_of
+from serena_central.lsp.go_platforms import is_text_for_another_platform
 from serena_central.lsp.links import Links
 from serena_central.lsp.wire import Connection
 
@@ -45,6 +46,9 @@ RACY_NS = 50_000_000
 
 LARGE_BYTES = 200_000
 """Files beyond this are read in a thread: they take more than a millisecond."""
+
+UNASKED_S = 1.0
+"""A file of another platform that nobody has asked about for so long is closed before the next question."""
 
 _READ_TRIES = 3
 
@@ -69,6 +73,8 @@ class _Document(msgspec.Struct):
     settled: bool
     version: int = 1
     users: int = 0
+    used_at: float = msgspec.field(default_factory=time.monotonic)
+    """When a request about it ended last, by the monotonic clock; at first when it was opened."""
     outdated: bool = False
     """A file that is part of it has changed; the server sees that when the document is reopened."""
     shown_at: float = msgspec.field(default_factory=time.monotonic)
@@ -97,6 +103,8 @@ class Documents:
         self._read_text = read_text
         self._are_at_hand = are_at_hand
         self._open: OrderedDict[Path, _Document] = OrderedDict()
+        self._for_other_platforms: set[Path] = set()
+        """Open files for which the server keeps the project once more."""
         self._unopened: dict[str, Stamp] = {}
         """Files that the server was asked about without opening them: what they were like then."""
         self._importing: set[Path] = set()
@@ -193,6 +201,7 @@ class Documents:
         Raises:
             PathNotFound, PathRefused, ConnectionLost
         """
+        await self._close_unasked(path)
         document = self._open.get(path)
         if document is None and not opened:
             reading = await self._prepare_unopened(path)
@@ -229,6 +238,7 @@ class Documents:
         finally:
             if document is not None:
                 document.users -= 1
+                document.used_at = time.monotonic()
 
     def text_of(self, path: Path) -> Text:
         """The text that places in a file are about: as the server has it, else as it is on disk. Safe from threads.
@@ -280,6 +290,8 @@ class Documents:
             "text": _sendable(text),
         }
         self._open[path] = document
+        if self._spec.documents.project_per_platform and is_text_for_another_platform(path.name, text.content):
+            self._for_other_platforms.add(path)
         self._importing.add(path.parent)
         await self._connection.notify("textDocument/didOpen", {"textDocument": item})
         return document
@@ -323,7 +335,18 @@ class Documents:
 
     async def _close(self, path: Path) -> None:
         document = self._open.pop(path)
+        self._for_other_platforms.discard(path)
         await self._connection.notify("textDocument/didClose", {"textDocument": {"uri": document.uri}})
+
+    async def _close_unasked(self, path: Path) -> None:
+        """Closes files of other platforms, before a question about another file than these."""
+        if not self._for_other_platforms or path in self._for_other_platforms:
+            return
+        until = time.monotonic() - UNASKED_S
+        for other in sorted(self._for_other_platforms):
+            document = self._open[other]
+            if not document.users and document.used_at <= until:
+                await self._close(other)
 
     async def _make_room(self) -> None:
         while len(self._open) >= MAX_OPEN:

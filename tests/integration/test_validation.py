@@ -4,11 +4,13 @@ import json
 from pathlib import Path
 from typing import Any
 
+import anyio
 import pytest
 from click.testing import CliRunner
 
-from serena_central.analysis.broken_references import AT_ONCE, broken_references
+from serena_central.analysis.broken_references import AT_ONCE, Kept, broken_references
 from serena_central.cli import validate
+from serena_central.lsp.go_platforms import LOADS_S
 from serena_central.projects.navigation.symbol_views import DiagnosticView
 from tests.support.central import running_central, running_parts
 from tests.support.fake_server import DEFAULT_CAPABILITIES
@@ -169,8 +171,16 @@ async def test_files_that_are_not_built_here_are_checked_last(tmp_path: Path, mo
     async with running_parts(tmp_path) as central:
         project = await central.projects.open(root)
         monkeypatch.setattr(project.navigation, "diagnostics", diagnostics)
-        await broken_references(project, sorted([*elsewhere, *here]))
-    assert asked == [*here, *elsewhere]
+        every = sorted([*elsewhere, *here])
+        await broken_references(project, every)
+        assert asked == [*here, *elsewhere]
+        asked.clear()
+        kept, soon = Kept(), LOADS_S / 2  # loading the project again would take longer
+        first = await broken_references(project, every, until=anyio.current_time() + soon, kept=kept)
+        assert (asked, first.unasked) == ([*here], 2)
+        assert any("2 of 4 files were not checked" in note for note in first.notes)
+        second = await broken_references(project, every, until=anyio.current_time() + soon, kept=kept)
+    assert (asked, second.unasked) == ([*here, *elsewhere], 0)
 
 
 @pytest.mark.parametrize(

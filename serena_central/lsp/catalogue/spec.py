@@ -187,6 +187,9 @@ class Documents(CatalogueStruct, frozen=True):
     """It keeps the types of a package as long as a file of it is open, and else finds them again for each question: in
     Kubernetes gopls takes 1 to 2 s for the references to one symbol, and some milliseconds in a package with an open
     file."""
+    project_per_platform: bool = False
+    """An open file that is built for another platform (`go_platforms`) makes it keep the whole project once more: such
+    a file is closed once nobody asks about it any more."""
     takes_in_s: float = 0.0
     """How long after didOpen it silently answers as if the document were empty; requests wait that long."""
 

@@ -16,6 +16,7 @@ from serena_central.lsp.answers import Location
 from serena_central.lsp.client import LanguageServer
 from tests.integration.languages.test_analysis import parsed
 from tests.support.languages import asker
+from tests.support.mcp import text_of
 
 pytestmark = [pytest.mark.anyio, pytest.mark.skipif(sys.platform != "linux", reason="names files of other platforms")]
 
@@ -71,20 +72,46 @@ async def test_the_server_is_asked_about_what_no_rule_keeps_in_open_packages_and
         assert sorted(set(shown[:-1])) == ["cm/cgroup.go", "main.go"]
 
 
+async def test_a_call_with_little_time_left_does_not_begin_with_another_platform(
+    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[str] = []
+    references = LanguageServer.references
+
+    async def recorded(server: LanguageServer, path: Path, position: Position, **more: Any) -> list[Location]:
+        asked.append(path.name)
+        return await references(server, path, position, **more)
+
+    monkeypatch.setattr(LanguageServer, "references", recorded)
+    monkeypatch.setattr("serena_central.analysis.other_platforms.LOADS_S", 1000.0)
+    async with asker(tmp_path, root) as client:
+        first = text_of(await client.result("dependency_graph", granularity="symbol"))
+        assert "aaa_windows.go" not in asked
+        assert "the references to 1 of" in first
+        before = len(asked)
+        second = text_of(await client.result("dependency_graph", granularity="symbol"))
+        assert asked[before:] == ["aaa_windows.go"]
+        assert "Out of time" not in second
+
+
 async def test_collecting_goes_on_while_time_is_left(root: Path, tmp_path: Path) -> None:
     """A part of the time is for judging; what that did not take is not given away."""
     async with asker(tmp_path, root) as client:
-        services, ends, here = client.central.central, list[float](), list[bool]()
+        services, ends = client.central.central, list[float]()
+        here, begun = list[bool](), list[bool]()
 
         class Slow:
             """Has two symbols left the first time, one of them for another platform, and that one the second."""
 
-            async def collect(self, path: str, kinds: Any, *, until: float, here_only: bool, **_: Any) -> Collected:
+            async def collect(
+                self, path: str, kinds: Any, *, until: float, here_only: bool, has_begun: bool, **_: Any
+            ) -> Collected:
                 assert kinds == KINDS
                 ends.append(until)
                 here.append(here_only)
+                begun.append(has_begun)
                 left = 3 - len(ends)
-                return Collected([], [], unasked=left, elsewhere=1 if left else 0)
+                return Collected([], [], asked=1, unasked=left, elsewhere=1 if left else 0)
 
         siblings = Siblings(services.super_repos, services.projects)
         until = anyio.current_time() + 1000
@@ -92,3 +119,4 @@ async def test_collecting_goes_on_while_time_is_left(root: Path, tmp_path: Path)
         assert (here, found.unasked) == ([True, True, False], 0)
         assert ends == sorted(ends)
         assert all(end < until for end in ends)
+        assert begun == [False, True, True]

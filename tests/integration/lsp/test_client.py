@@ -1,6 +1,7 @@
 """The client against a scripted server: a real child process that misbehaves on demand."""
 
 import os
+import sys
 import threading
 from functools import partial
 from pathlib import Path
@@ -161,6 +162,35 @@ async def test_no_more_documents_are_open_than_the_limit_and_the_oldest_goes_fir
             await server.hover(each, START)
     closed = [entry for entry in log_of(log) if entry.get("method") == "textDocument/didClose"]
     assert [entry["params"]["textDocument"]["uri"] for entry in closed] == [files[1].as_uri()]
+
+
+async def test_a_file_of_another_platform_is_closed_before_a_question_about_others_once_nobody_asks_about_it(
+    file: Path, log: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("serena_central.lsp.documents.UNASKED_S", 60.0)
+    system = "darwin" if sys.platform == "win32" else "windows"
+    by_name, by_text = file.with_name(f"a_{system}.py"), file.with_name("b.py")
+    by_name.write_text("", encoding="utf-8")
+    by_text.write_text(f"//go:build {system}\n", encoding="utf-8")
+    spec = msgspec.structs.replace(
+        FAKE_SPEC, documents=Documents(unopened=("document_symbols",), project_per_platform=True)
+    )
+    hang_on = ["textDocument/references"]
+    async with running(fake_server(file.parent, spec, log=str(log), hang_on=hang_on)) as server:
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(server.references, by_name, START)
+            await logged(log, method=hang_on[0])
+            with monkeypatch.context() as at_once:
+                at_once.setattr("serena_central.lsp.documents.UNASKED_S", 0.0)
+                await server.hover(file, START)  # it is still asked about
+            tasks.cancel_scope.cancel()
+        await server.hover(by_text, START)
+        await server.hover(file, START)
+        assert "textDocument/didClose" not in methods_of(log)
+        monkeypatch.setattr("serena_central.lsp.documents.UNASKED_S", 0.0)
+        await server.document_symbols(file)
+    closed = [entry for entry in log_of(log) if entry.get("method") == "textDocument/didClose"]
+    assert [entry["params"]["textDocument"]["uri"] for entry in closed] == [by_name.as_uri(), by_text.as_uri()]
 
 
 async def test_requests_that_need_no_open_document_open_none(file: Path, log: Path) -> None:

@@ -2,15 +2,15 @@
 
 import pytest
 
-from serena_central.analysis import build_platforms
-from serena_central.analysis.build_platforms import BUILD_LINES, is_for_another_platform
+from serena_central.lsp import go_platforms
+from serena_central.lsp.go_platforms import BUILD_LINES, is_for_another_platform
 
 
 @pytest.fixture(autouse=True)
 def _on_linux(monkeypatch: pytest.MonkeyPatch) -> None:
     others = frozenset({"windows", "darwin", "js"})
-    monkeypatch.setattr(build_platforms, "_OTHERS", others)
-    monkeypatch.setattr(build_platforms, "_FOR_OTHERS", others | {"!linux"})
+    monkeypatch.setattr(go_platforms, "_OTHERS", others)
+    monkeypatch.setattr(go_platforms, "_FOR_OTHERS", others | {"!linux"})
 
 
 @pytest.mark.parametrize(
