@@ -22,13 +22,13 @@ from serena_central.analysis.certainty import (
     is_certain_elsewhere,
     is_certain_in_restricted_go,
 )
-from serena_central.analysis.other_platforms import OtherPlatforms, platform_of
+from serena_central.analysis.other_platforms import OtherPlatforms
 from serena_central.analysis.outcome import Finding, Outcome
 from serena_central.analysis.word_index import is_go
 from serena_central.core.errors import DeadlineExceeded, LanguageServerError, PathError, ServerBusy, ServerSilent
 from serena_central.core.progress import report
 from serena_central.core.words import counted
-from serena_central.lsp.go_platforms import is_text_for_another_platform
+from serena_central.lsp.go_platforms import other_platform_of_text
 from serena_central.projects.navigation.symbol_views import DiagnosticView
 from serena_central.projects.project import Project
 
@@ -159,7 +159,7 @@ async def broken_references(
     wanted = [path for path, spec in specs.items() if spec.name in CODES]
     check = _Check(project, wanted, kept or Kept())
     with anyio.CancelScope(deadline=until):
-        await check.run()
+        await check.run(until)
     answered = [check.found[path] for path in wanted if path in check.found]
     checked = len(answered) + len(check.failed)
     result = Checked(checked=checked, failed=len(check.failed), unasked=len(wanted) - checked)
@@ -193,62 +193,65 @@ class _Check:
         self._again: set[str] = set()
         self._began = 0.0
 
-    async def run(self) -> None:
-        """After the others come files with findings that are known: what was missing may have been installed since.
-        Last come files that are built on another platform."""
+    async def run(self, until: float) -> None:
+        """First comes what is not known, then what no server answered for before and what findings are known of: what
+        was missing may have been installed since. Of both those last that are built on another platform."""
         left = [path for path in self._wanted if path not in self.found]
-        elsewhere = await anyio.to_thread.run_sync(self._built_elsewhere, left, abandon_on_cancel=True)
-        left.sort(key=self._kept.failed.__contains__)
-        here = deque(path for path in left if path not in elsewhere)
-        here += [path for path, (broken, _) in self.found.items() if broken]
+        broken = [path for path, (some, _) in self.found.items() if some]
+        platforms = await anyio.to_thread.run_sync(self._platforms, [*left, *broken], abandon_on_cancel=True)
+        failed = self._kept.failed.copy()
         self._began = anyio.current_time()
-        async with anyio.create_task_group() as tasks:
-            for _ in range(min(AT_ONCE, len(here))):
-                tasks.start_soon(self._work, here)
-        queue, others = deque(sorted(elsewhere, key=platform_of)), OtherPlatforms()
-        while queue and others.in_time(self._left_s, is_first=not self._answered):
-            with others.asking():
-                await self._check(queue)
+        others = OtherPlatforms()
+        for some in (
+            [path for path in left if path not in failed],
+            [*(path for path in left if path in failed), *broken],
+        ):
+            here = deque(path for path in some if path not in platforms)
+            others.has_begun = others.has_begun or bool(here)
+            async with anyio.create_task_group() as tasks:
+                for _ in range(min(AT_ONCE, len(here))):
+                    tasks.start_soon(self._work, here)
+            for path in sorted((path for path in some if path in platforms), key=platforms.__getitem__):
+                if others.begins(platforms[path], until - anyio.current_time()) and await self._check(path):
+                    others.answered(platforms[path])
 
-    def _built_elsewhere(self, paths: Sequence[str]) -> set[str]:
-        """Reads files of Go, in a thread."""
-        return {path for path in paths if is_go(self._project, path) and self._is_elsewhere(path)}
+    def _platforms(self, paths: Sequence[str]) -> dict[str, str]:
+        """What files are built for, if that is not this platform. Reads files of Go, in a thread."""
+        found = {path: self._platform(path) for path in paths if is_go(self._project, path)}
+        return {path: platform for path, platform in found.items() if platform is not None}
 
-    def _is_elsewhere(self, path: str) -> bool:
+    def _platform(self, path: str) -> str | None:
         try:
             content = self._project.languages.read_text(self._project.root / path).content
         except PathError:
-            return False
-        return is_text_for_another_platform(path, content)
-
-    @property
-    def _left_s(self) -> float:
-        return anyio.current_effective_deadline() - anyio.current_time()
+            return None
+        return other_platform_of_text(path, content)
 
     async def _work(self, queue: deque[str]) -> None:
         while queue:
-            await self._check(queue)
+            path = queue.popleft()
+            if not await self._check(path) and path not in self.failed:
+                queue.append(path)  # once more, when all others were asked
 
-    async def _check(self, queue: deque[str]) -> None:
-        path = queue.popleft()
+    async def _check(self, path: str) -> bool:
+        """Whether a server has answered; what has not failed then may be asked about once more."""
         await self._project.indexer.priority.give_way()
         try:
             views, note = await self._project.navigation.diagnostics(path)
-        except (ServerBusy, ServerSilent) as error:
-            if path not in self._again:  # once more, when all others were asked
+        except (LanguageServerError, PathError, DeadlineExceeded) as error:
+            if isinstance(error, ServerBusy | ServerSilent) and path not in self._again:
                 self._again.add(path)
-                queue.append(path)
             else:
                 self._fail(path, error)
-        except (LanguageServerError, PathError, DeadlineExceeded) as error:
-            self._fail(path, error)
-        else:
-            spec = self._project.languages.spec_for(path)
-            codes = CODES.get(spec.name) if spec else None
-            broken = [one for view in views if codes and (one := _broken(path, view, codes))]
-            self.found[path] = self._kept.found[path] = broken, note
-            self._kept.failed.discard(path)
+            self._report()
+            return False
+        spec = self._project.languages.spec_for(path)
+        codes = CODES.get(spec.name) if spec else None
+        broken = [one for view in views if codes and (one := _broken(path, view, codes))]
+        self.found[path] = self._kept.found[path] = broken, note
+        self._kept.failed.discard(path)
         self._report()
+        return True
 
     def _fail(self, path: str, error: Exception) -> None:
         self.found.pop(path, None)

@@ -21,7 +21,7 @@ import msgspec
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 
 from serena_central.analysis.collection import Collected, Definition, Place, chosen
-from serena_central.analysis.other_platforms import OtherPlatforms, platform_of
+from serena_central.analysis.other_platforms import OtherPlatforms
 from serena_central.analysis.reference_queries import Asked, UsesAnswer, uses_of
 from serena_central.analysis.uncertain_places import Doubtful, UncertainPlaces
 from serena_central.analysis.word_index import Surroundings, imported_as, state_of
@@ -228,6 +228,7 @@ class _Run:
         self._project = project
         self._wanted = wanted
         self._until = wanted.until
+        self._others = OtherPlatforms(has_begun=wanted.has_begun)
         self._cache = cache
         self._around = around
         self._doubts = UncertainPlaces(project)
@@ -283,7 +284,7 @@ class _Run:
 
     def _in_order(self, pending: Sequence[Pair]) -> list[Pair]:
         """What is built on this platform first: for a file of another one a server loads the project once more."""
-        others = self._around.for_other_platforms
+        others = self._around.other_platforms
         here = [one for one in pending if one[0].path not in others]
         elsewhere = [one for one in pending if one[0].path in others]
         if not self._wanted.here_only:
@@ -325,24 +326,26 @@ class _Run:
                     if anyio.current_time() >= self._until:
                         break
                     numbers = [number, *_at_hand(receive, BATCH - 1)]
-                    later += [one for one in numbers if self._is_elsewhere(todo[one])]
-                    here = [one for one in numbers if not self._is_elsewhere(todo[one])]
+                    later += [one for one in numbers if self._platform_of(todo[one])]
+                    here = [one for one in numbers if not self._platform_of(todo[one])]
                     if here and not await self._ask_some(here, todo):
                         tasks.cancel_scope.cancel()
                         return
-        later.sort(key=lambda number: platform_of(todo[number][0].path))
-        others = OtherPlatforms()
-        for _, numbers in groupby(later, key=lambda number: todo[number][0].path):
-            is_first = not (self.asked or self._wanted.has_begun)
-            if not others.in_time(self._until - anyio.current_time(), is_first=is_first):
-                break
-            with others.asking():
-                if not await self._ask_some(list(numbers), todo):
+                    self._others.has_begun = self._others.has_begun or bool(here)
+        later.sort(key=lambda number: self._platform_of(todo[number]) or "")
+        for path, of_file in groupby(later, key=lambda number: todo[number][0].path):
+            numbers, platform = list(of_file), self._around.other_platforms[path]
+            while numbers and self._others.begins(platform, self._until - anyio.current_time()):
+                if not await self._ask_some(numbers[:BATCH], todo):
                     return
+                numbers = numbers[BATCH:]
+                self._others.answered(platform)
+        self.elsewhere += sum(self._platform_of(one) is not None for one in todo.values())
         self._leave(todo.values())
 
-    def _is_elsewhere(self, pair: Pair) -> bool:
-        return pair[0].path in self._around.for_other_platforms
+    def _platform_of(self, pair: Pair) -> str | None:
+        """What its file is built for, if that is not this platform."""
+        return self._around.other_platforms.get(pair[0].path)
 
     async def _ask_some(self, numbers: list[int], todo: dict[int, Pair]) -> bool:
         """Asks about those of `todo` and takes them out; False if the server is unavailable, to be given up."""
@@ -429,7 +432,7 @@ class _Run:
 
     def _asked(self, hit: Hit) -> Asked:
         """Without places in files of other platforms: to be asked about one, a server loads the project once more."""
-        counts, others = self._around.counts(hit), self._around.for_other_platforms
+        counts, others = self._around.counts(hit), self._around.other_platforms
         here = counts if hit.path in others else {path: count for path, count in counts.items() if path not in others}
         return Asked(hit, here, sum(counts.values()) - sum(here.values()))
 

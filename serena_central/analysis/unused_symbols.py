@@ -26,7 +26,7 @@ from serena_central.core.progress import report
 from serena_central.core.text import Position, Text
 from serena_central.core.words import counted
 from serena_central.lsp.answers import SymbolKind
-from serena_central.lsp.go_platforms import is_text_for_another_platform
+from serena_central.lsp.go_platforms import other_platform_of_text
 from serena_central.projects.navigation.symbol_views import Uses
 from serena_central.projects.project import Project
 from serena_central.symbols.index import Hit
@@ -160,7 +160,7 @@ class _Judge:
         for path in await self._project.navigation.possible.candidates(hit):
             with suppress(PathError):
                 content = (await self._project.read(path)).text.content
-                if is_text_for_another_platform(path, content):
+                if other_platform_of_text(path, content) is not None:
                     return True
         return False
 
@@ -253,13 +253,14 @@ async def _collected(
             has_begun=asked > 0,
             until=until - judging_s,
         )
-        here_only = collected.unasked > collected.elsewhere
+        was_here_only, here_only = here_only, collected.unasked > collected.elsewhere
         asked += collected.asked
         notes = [*collected.notes, *await blind_spots(project, collected.definitions)]
         definitions = [one for one in collected.definitions if only is None or one.path in only]
         kept, suspects, unjudged = await judge.suspects(definitions)
         await judge.examine(suspects)
-        if not collected.unasked or until - anyio.current_time() < AGAIN_S:
+        gets_on = collected.asked > 0 or here_only != was_here_only
+        if not (collected.unasked and gets_on) or until - anyio.current_time() < AGAIN_S:
             break
     found = UnusedFound(found=[], checked=len(definitions), kept=kept, notes=notes, unasked=collected.unasked)
     return found, suspects, unjudged

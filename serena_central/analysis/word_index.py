@@ -21,7 +21,7 @@ from serena_central.analysis.python_imports import IMPORTS, Importers
 from serena_central.core.pacing import paced
 from serena_central.files.stamp import RACY_NS
 from serena_central.files.words import FileWords, words_of, words_of_each
-from serena_central.lsp.go_platforms import BUILD_LINES, is_for_another_platform
+from serena_central.lsp.go_platforms import BUILD_LINES, other_platform
 from serena_central.projects.project import Project
 from serena_central.symbols.index import Hit
 from serena_central.symbols.name_case import may_ignore_case
@@ -91,10 +91,12 @@ class Surroundings:
         self._any_case = {path for path in words.paths if _has_names_in_any_case(project, path)}
         self._specs = [self._spec(path) for path in words.paths]
         lines = words.taken_lines()
-        self.for_other_platforms = frozenset(
-            path for path in words.paths if is_go(project, path) and is_for_another_platform(path, lines.get(path, ()))
-        )
-        """Files of Go that are not built on this platform, as far as that is plain."""
+        self.other_platforms = {
+            path: platform
+            for path in words.paths
+            if is_go(project, path) and (platform := other_platform(path, lines.get(path, ()))) is not None
+        }
+        """Files of Go that are not built on this platform, as far as that is plain → for what they are."""
         self._importers = Importers({path: lines.get(path, []) for path in words.paths if _is_python(project, path)})
         built = [(path, one.digest, one.marked) for path, one in sorted(building.items())]
         own = sorted(zip(words.paths, words.digests, words.marked, strict=True))

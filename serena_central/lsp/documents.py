@@ -29,7 +29,7 @@ from serena_central.lsp.answers import FileEvent
 from serena_central.lsp.callbacks import Watchers
 from serena_central.lsp.catalogue import ServerSpec, catalogue
 from serena_central.lsp.conversion import uri_of
-from serena_central.lsp.go_platforms import is_text_for_another_platform
+from serena_central.lsp.go_platforms import other_platform_of_text
 from serena_central.lsp.links import Links
 from serena_central.lsp.wire import Connection
 
@@ -201,11 +201,12 @@ class Documents:
         Raises:
             PathNotFound, PathRefused, ConnectionLost
         """
-        await self._close_unasked(path)
         document = self._open.get(path)
         if document is None and not opened:
             reading = await self._prepare_unopened(path)
             if reading is not None:
+                if self._for_other_platforms and other_platform_of_text(path.name, reading.text.content) is None:
+                    await self._close_unasked()
                 return reading
         if document is None:
             document = await self._did_open(path)
@@ -215,6 +216,8 @@ class Documents:
         elif self._may_differ(path, document) and await self._refresh(path, document):
             await self._tell_watched([FileEvent(path, "changed")])
         self._open.move_to_end(path)
+        if path not in self._for_other_platforms:
+            await self._close_unasked()
         return Reading(path, document.text, document.stamp, document.version)
 
     def still_current(self, reading: Reading) -> bool:
@@ -290,8 +293,7 @@ class Documents:
             "text": _sendable(text),
         }
         self._open[path] = document
-        if self._spec.documents.project_per_platform and is_text_for_another_platform(path.name, text.content):
-            self._for_other_platforms.add(path)
+        self._note_platform(path, text)
         self._importing.add(path.parent)
         await self._connection.notify("textDocument/didOpen", {"textDocument": item})
         return document
@@ -314,6 +316,7 @@ class Documents:
         if text.content == document.text.content:
             return False
         before, document.text = document.text, text
+        self._note_platform(path, text)
         document.version += 1
         document.shown_at = time.monotonic()
         change: dict[str, Any] = {"text": _sendable(text)}
@@ -338,15 +341,19 @@ class Documents:
         self._for_other_platforms.discard(path)
         await self._connection.notify("textDocument/didClose", {"textDocument": {"uri": document.uri}})
 
-    async def _close_unasked(self, path: Path) -> None:
-        """Closes files of other platforms, before a question about another file than these."""
-        if not self._for_other_platforms or path in self._for_other_platforms:
+    def _note_platform(self, path: Path, text: Text) -> None:
+        if not self._spec.documents.project_per_platform:
             return
+        is_elsewhere = other_platform_of_text(path.name, text.content) is not None
+        (self._for_other_platforms.add if is_elsewhere else self._for_other_platforms.discard)(path)
+
+    async def _close_unasked(self) -> None:
+        """Closes files of other platforms, before a question about one of this platform."""
         until = time.monotonic() - UNASKED_S
-        for other in sorted(self._for_other_platforms):
-            document = self._open[other]
+        for path in sorted(self._for_other_platforms):
+            document = self._open[path]
             if not document.users and document.used_at <= until:
-                await self._close(other)
+                await self._close(path)
 
     async def _make_room(self) -> None:
         while len(self._open) >= MAX_OPEN:

@@ -1,7 +1,7 @@
-"""Files of Go that are not built on this platform. Pure.
+"""Files of Go that are not built on this platform, and for what. Pure.
 
 gopls answers about such a file, too, but loads the whole project once more for its platform first: in Kubernetes for
-10 to 20 s, in which it answers nothing else. Then it reads all that the project depends on, for 100 s of CPU time.
+10 to 30 s, in which it answers nothing else. Then it reads all that the project depends on, for 100 s of CPU time.
 Both end when the file is closed.
 """
 
@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from pathlib import PurePosixPath
 
 LOADS_S = 20.0
-"""How long that takes: whoever has less time left does not begin it."""
+"""How long that takes on most machines: whoever has less time left does not begin it."""
 
 BUILD_LINES = re.compile(rb"^//go:build[ \t]+([^\r\n]*)", re.MULTILINE)
 """Finds the build constraints of a file."""
@@ -28,16 +28,20 @@ _FOR_OTHERS = frozenset({f"!{_HERE}", *_OTHERS})
 """Parts of a constraint that don't hold here."""
 
 
-def is_text_for_another_platform(path: str, text: str) -> bool:
-    """As `is_for_another_platform`, of a file with this text."""
-    return is_for_another_platform(path, BUILD_LINES.findall(text.encode("utf-8", "replace")))
+def other_platform_of_text(path: str, text: str) -> str | None:
+    """As `other_platform`, of a file with this text."""
+    return other_platform(path, BUILD_LINES.findall(text.encode("utf-8", "replace")))
 
 
-def is_for_another_platform(path: str, constraints: Iterable[bytes]) -> bool:
-    """Whether a file of Go is for other operating systems alone, as far as that is plain. `constraints`: what
-    `BUILD_LINES` finds in it."""
+def other_platform(path: str, constraints: Iterable[bytes]) -> str | None:
+    """What a file of Go is built for, if that is other operating systems alone, as far as it is plain: a system, or a
+    build constraint. `constraints`: what `BUILD_LINES` finds in it."""
     endings = PurePosixPath(path).stem.removesuffix("_test").split("_")[1:][-2:]  # system, or system and processor
-    if not _OTHERS.isdisjoint(endings):
-        return True
-    parts = (part.strip() for one in constraints for part in one.decode("utf-8", "replace").split("&&"))
-    return any(part in _FOR_OTHERS for part in parts)
+    for ending in endings:
+        if ending in _OTHERS:
+            return ending
+    for one in constraints:
+        constraint = one.decode("utf-8", "replace").strip()
+        if any(part.strip() in _FOR_OTHERS for part in constraint.split("&&")):
+            return constraint
+    return None

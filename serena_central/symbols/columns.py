@@ -27,7 +27,7 @@ _MADE_ALONE = 10
 """Of so many symbols of a file one may be made by itself: that takes ten times as long as one among all."""
 
 _FEW = 3
-"""Are made by themselves in any case."""
+"""So many are made by themselves however few a file has."""
 
 _CHECKSUM_BYTES = 4
 """At the end of what is kept: a block of LZ4 has none, and what a damaged one is unpacked to looks like symbols."""
@@ -41,7 +41,7 @@ class _Columns(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
     size: int
     names: str
-    """Each behind a border, a character that no name has; one more ends the last."""
+    """Each behind a border, a character that no text of the file has; one more ends the last."""
     numbers: tuple[bytes, ...]
     """Kinds, containers, overloads, six columns of positions, and `flat`: each column behind the number of its type."""
     details: str
@@ -69,7 +69,7 @@ class SymbolColumns(Sequence[Symbol]):
         self._names: list[str] | None = None
         self._scopes: list[str] | None = None
         self._known: dict[int, str] = {}
-        """Place → name, before all names are known."""
+        """Place → name, of those that were looked for."""
         self._made: dict[int, Symbol] = {}
         self._briefs: dict[int, Brief] = {}
         self._all: tuple[Symbol, ...] | None = None

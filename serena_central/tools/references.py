@@ -10,10 +10,17 @@ import anyio
 from msgspec import Meta
 
 from serena_central.core import progress
-from serena_central.core.errors import LanguageServerError, ReferencesNotInTime, ReferencesUnknown
+from serena_central.core.errors import (
+    LanguageServerError,
+    ReferencesNotInTime,
+    ServerBusy,
+    ServerSilent,
+    references_unknown,
+)
 from serena_central.core.running_time import running_time
 from serena_central.core.words import counted
 from serena_central.projects.navigation.consistency import TRIES, unsteady_note
+from serena_central.projects.navigation.possible_references import Examined
 from serena_central.projects.navigation.project_places import is_below
 from serena_central.projects.navigation.symbol_views import References, ReferenceView
 from serena_central.projects.project import Project
@@ -125,8 +132,8 @@ async def find_referencing_symbols(
 
 
 async def _references_to(target: Project, hit: Hit, below: str) -> References:
-    """Raises ReferencesUnknown or ReferencesNotInTime, with the places that are known, where the language server fails
-    or does not answer in time."""
+    """Raises an error that names the places that are known, where the language server fails (LanguageServerError) or
+    does not answer in time (ReferencesNotInTime)."""
     began, deadline = anyio.current_time(), anyio.current_effective_deadline()
     kept_s = min(PLACES_S, (deadline - began) / 4)
     failure: LanguageServerError | None = None
@@ -140,14 +147,24 @@ async def _references_to(target: Project, hit: Hit, below: str) -> References:
         except LanguageServerError as error:
             failure = error
     taken_s = anyio.current_time() - began
-    examined = await target.navigation.possible.in_code(hit)
+    shown, more = await _known_places(target, hit, below)
+    if failure is not None and not isinstance(failure, ServerBusy | ServerSilent):
+        failure.preface(references_unknown(hit.name_path, shown, more))
+        raise failure
+    because = str(failure or "; ".join(dict.fromkeys(waited_for)) or "the language server has not answered")
+    raise ReferencesNotInTime(taken_s, because.rstrip("."), hit.name_path, shown, more)
+
+
+async def _known_places(target: Project, hit: Hit, below: str) -> tuple[list[str], int]:
+    """Places of a symbol's name, without a language server, and how many more there are; none for lack of time."""
+    examined = Examined()
+    left_s = anyio.current_effective_deadline() - anyio.current_time()
+    with anyio.move_on_after(0.8 * min(PLACES_S, left_s)):  # the error is to be told in any case
+        examined = await target.navigation.possible.in_code(hit)
     places = [place for some in examined.code.values() for place in some if is_below(place.path, below)]
+    unexamined = sum(is_below(place.path, below) for place in examined.unexamined)
     lines = list(dict.fromkeys(f"{place.path}:{place.range.start.line0}" for place in places))
-    shown, more = lines[:PLACES_LISTED], max(len(lines) - PLACES_LISTED, 0) + len(examined.unexamined)
-    if failure is not None:
-        raise ReferencesUnknown(failure, hit.name_path, shown, more) from failure
-    because = "; ".join(dict.fromkeys(waited_for)) or "the language server has not answered"
-    raise ReferencesNotInTime(taken_s, because, hit.name_path, shown, more)
+    return lines[:PLACES_LISTED], max(len(lines) - PLACES_LISTED, 0) + unexamined
 
 
 async def _continued(

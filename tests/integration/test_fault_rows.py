@@ -211,7 +211,7 @@ async def test_program_not_found_spawns_nothing(tmp_path: Path, monkeypatch: pyt
         (tmp_path / "shop" / "go.mod").write_text("module shop\n\ngo 1.21\n")
         (tmp_path / "shop" / "main.go").write_text("package main\n\nfunc Run() {}\n\nfunc main() { Run() } // Run\n")
         said = await seen.refused("find_referencing_symbols", {"name_path": "Run", "relative_path": "main.go"})
-        assert "Its name occurs in code at main.go:4; each place may refer to it. Reason: " in said
+        assert "Its name occurs in code at main.go:4; each place may refer to it. " in said
         assert "The language server gopls for go is not installed. To install it: " in said
         shown = [
             one for one in (await seen.client.http.get("/api/v1/servers")).json()["servers"] if one["server"] != "ty"

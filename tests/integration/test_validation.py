@@ -8,7 +8,7 @@ import anyio
 import pytest
 from click.testing import CliRunner
 
-from serena_central.analysis.broken_references import AT_ONCE, Kept, broken_references
+from serena_central.analysis.broken_references import AT_ONCE, Broken, Kept, broken_references
 from serena_central.cli import validate
 from serena_central.lsp.go_platforms import LOADS_S
 from serena_central.projects.navigation.symbol_views import DiagnosticView
@@ -180,7 +180,17 @@ async def test_files_that_are_not_built_here_are_checked_last(tmp_path: Path, mo
         assert (asked, first.unasked) == ([*here], 2)
         assert any("2 of 4 files were not checked" in note for note in first.notes)
         second = await broken_references(project, every, until=anyio.current_time() + soon, kept=kept)
-    assert (asked, second.unasked) == ([*here, *elsewhere], 0)
+        assert (asked, second.unasked) == ([*here, *elsewhere], 0)
+        asked.clear()
+        with anyio.fail_after(soon):  # as gates ask: in time, or not at all
+            assert (await broken_references(project, every)).unasked == 0
+        asked.clear()
+        # What failed or is broken does not keep a check from getting on.
+        kept = Kept()
+        kept.found["c.go"] = [Broken("c.go", 0, 0, "undefined name", "lost", "X", None)], None
+        kept.failed.update({"a.go", "d.go"})
+        await broken_references(project, every, until=anyio.current_time() + soon, kept=kept)
+    assert asked == ["b_windows.go", "d.go", "c.go", "a.go"]
 
 
 @pytest.mark.parametrize(

@@ -72,8 +72,7 @@ the package.
     │   ├── ServerSilent         it left calls unanswered, and sends nothing
     │   ├── RequestFailed        the server answered with an error
     │   │   └── Inapplicable     the question makes no sense for what it is about
-    │   ├── Unsupported          the server does not offer this
-    │   └── ReferencesUnknown    why, and places of the name that are known without the server
+    │   └── Unsupported          the server does not offer this
     ├── DeadlineExceeded         the call's deadline passed
     │   └── ReferencesNotInTime  of a language server's answer; places of the name that are known without it
     ├── ClusterError             of project hosts on other machines
@@ -134,7 +133,6 @@ from serena_central.core.errors.language_server_errors import (
     LanguageServerError,
     NoServerRoot,
     ReferencesNotInTime,
-    ReferencesUnknown,
     RequestFailed,
     ServerBeingInstalled,
     ServerBusy,
@@ -146,6 +144,7 @@ from serena_central.core.errors.language_server_errors import (
     ServerStartFailed,
     ServerUnavailable,
     Unsupported,
+    references_unknown,
 )
 from serena_central.core.errors.project_errors import (
     CONTENT_SHOWN,
@@ -236,7 +235,6 @@ __all__ = [
     "PlanRefused",
     "ProjectRefused",
     "ReferencesNotInTime",
-    "ReferencesUnknown",
     "RequestFailed",
     "SerenaCentralError",
     "ServerBeingInstalled",
@@ -273,5 +271,6 @@ __all__ = [
     "UserNotFound",
     "WriteFailed",
     "listed",
+    "references_unknown",
     "restart_command",
 ]

@@ -17,6 +17,10 @@ class LanguageServerError(SerenaCentralError):
         super().__init__(message)
         self.server = server
 
+    def preface(self, sentence: str) -> None:
+        """Puts what is known without the server before the message."""
+        self.args = (f"{sentence} {self.args[0]}",)
+
 
 class ServerNotInstalled(LanguageServerError):
     """The program is not on this machine. `how_to_get` is one command, or a page."""
@@ -130,28 +134,21 @@ class Unsupported(LanguageServerError):
         )
 
 
-class ReferencesUnknown(LanguageServerError):
-    """A language server failed to say what refers to a symbol; `places` of its name are known without it, and `more`
-    are not listed."""
-
-    several_lines = True
-
-    def __init__(self, because: LanguageServerError, symbol: str, places: Sequence[str], more: int = 0) -> None:
-        super().__init__(because.server, _without_references(symbol, places, more, str(because)))
-
-
 class ReferencesNotInTime(DeadlineExceeded):
-    """As `ReferencesUnknown`, of a server that has not answered; `because`, a clause, is what was waited for."""
+    """A language server has not said what refers to a symbol; `because`, a clause, is what was waited for. `places` of
+    its name are known without it, and `more` are not listed."""
 
     def __init__(self, seconds: float, because: str, symbol: str, places: Sequence[str], more: int = 0) -> None:
         advice = "Call again later; restart_language_server restarts a language server that hangs."
-        SerenaCentralError.__init__(self, _without_references(symbol, places, more, f"{because}. {advice}"))
+        unknown = references_unknown(symbol, places, more)
+        SerenaCentralError.__init__(self, f"{unknown} Reason: {because}. {advice}")
         self.seconds = seconds
 
 
-def _without_references(symbol: str, places: Sequence[str], more: int, because: str) -> str:
+def references_unknown(symbol: str, places: Sequence[str], more: int = 0) -> str:
+    """What is known of a symbol's references where no language server tells them."""
     further = f" and {more} more" if more else ""
     known = "which does not mean that it is unused."
     if places:
         known += f" Its name occurs in code at {escaped(', '.join(places))}{further}; each place may refer to it."
-    return f"The references to {escaped(symbol)} are not known, {known} Reason: {because}"
+    return f"The references to {escaped(symbol)} are not known, {known}"

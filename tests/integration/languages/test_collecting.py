@@ -120,3 +120,20 @@ async def test_collecting_goes_on_while_time_is_left(root: Path, tmp_path: Path)
         assert ends == sorted(ends)
         assert all(end < until for end in ends)
         assert begun == [False, True, True]
+
+
+async def test_collecting_ends_when_it_does_not_get_on(root: Path, tmp_path: Path) -> None:
+    async with asker(tmp_path, root) as client:
+        services, here = client.central.central, list[bool]()
+
+        class Stuck:
+            """Has one symbol left for which there is no time."""
+
+            async def collect(self, path: str, kinds: Any, *, here_only: bool, **_: Any) -> Collected:
+                here.append(here_only)
+                return Collected([], [], asked=1 if len(here) == 1 else 0, unasked=1, elsewhere=1)
+
+        siblings = Siblings(services.super_repos, services.projects)
+        until = anyio.current_time() + 1000
+        found = await unused_symbols(client.project, Stuck(), siblings, "", until=until)  # pyright: ignore[reportArgumentType]
+        assert (here, found.unasked) == ([True, False], 1)

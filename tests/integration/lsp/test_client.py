@@ -193,6 +193,32 @@ async def test_a_file_of_another_platform_is_closed_before_a_question_about_othe
     assert [entry["params"]["textDocument"]["uri"] for entry in closed] == [by_name.as_uri(), by_text.as_uri()]
 
 
+async def test_a_file_of_another_platform_is_kept_for_the_next_of_its_kind_and_followed_through_edits(
+    file: Path, log: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("serena_central.lsp.documents.UNASKED_S", 0.0)
+    constraint = f"//go:build {'darwin' if sys.platform == 'win32' else 'windows'}\n"
+    files = [file.with_name(name) for name in ("a.py", "b.py", "c.py")]
+    for each in files:
+        each.write_text(constraint, encoding="utf-8")
+    spec = msgspec.structs.replace(
+        FAKE_SPEC, documents=Documents(unopened=("document_symbols",), project_per_platform=True)
+    )
+    async with running(fake_server(file.parent, spec, log=str(log))) as server:
+        await server.hover(files[0], START)
+        await server.document_symbols(files[1])
+        await server.hover(files[1], START)
+        assert "textDocument/didClose" not in methods_of(log)
+        files[0].write_text("built here\n", encoding="utf-8")
+        await server.hover(files[0], START)
+        await server.hover(file, START)
+        file.write_text(constraint, encoding="utf-8")
+        await server.hover(file, START)
+        await server.hover(files[0], START)
+    closed = [entry for entry in log_of(log) if entry.get("method") == "textDocument/didClose"]
+    assert [entry["params"]["textDocument"]["uri"] for entry in closed] == [files[1].as_uri(), file.as_uri()]
+
+
 async def test_requests_that_need_no_open_document_open_none(file: Path, log: Path) -> None:
     spec = msgspec.structs.replace(FAKE_SPEC, documents=Documents(unopened=("document_symbols",)))
     async with running(fake_server(file.parent, spec, log=str(log))) as server:
