@@ -212,7 +212,9 @@ class _Check:
                 for _ in range(min(AT_ONCE, len(here))):
                     tasks.start_soon(self._work, here)
             for path in sorted((path for path in some if path in platforms), key=platforms.__getitem__):
-                if others.begins(platforms[path], until - anyio.current_time()) and await self._check(path):
+                if not others.begins(platforms[path], until - anyio.current_time()):
+                    continue
+                if await self._check(path) or (path not in self.failed and await self._check(path)):
                     others.answered(platforms[path])
 
     def _platforms(self, paths: Sequence[str]) -> dict[str, str]:

@@ -10,6 +10,7 @@ from click.testing import CliRunner
 
 from serena_central.analysis.broken_references import AT_ONCE, Broken, Kept, broken_references
 from serena_central.cli import validate
+from serena_central.core.errors import ServerBusy
 from serena_central.lsp.go_platforms import LOADS_S
 from serena_central.projects.navigation.symbol_views import DiagnosticView
 from tests.support.central import running_central, running_parts
@@ -152,6 +153,30 @@ async def test_files_that_failed_are_asked_about_again_after_the_others(tmp_path
         assert first["failed"] == 3
         last, notes = await check(client, root, seconds=60)
     assert (last["checked"], last["failed"], notes) == (FILES, 0, [])
+
+
+async def test_a_file_that_is_not_built_here_is_asked_about_again_where_the_server_was_busy(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = tmp_path / "shop"
+    root.mkdir()
+    (root / "go.mod").write_text("module shop\n")
+    (root / "a_windows.go").write_text("package shop\n")
+    asked = 0
+
+    async def diagnostics(_path: str) -> tuple[list[DiagnosticView], None]:
+        nonlocal asked
+        asked += 1
+        if asked in {1, 3, 4}:
+            raise ServerBusy("gopls", "busy")
+        return [], None
+
+    async with running_parts(tmp_path) as central:
+        project = await central.projects.open(root)
+        monkeypatch.setattr(project.navigation, "diagnostics", diagnostics)
+        first = await broken_references(project, ["a_windows.go"])
+        second = await broken_references(project, ["a_windows.go"])
+    assert [(one.checked, one.failed, one.unasked) for one in (first, second)] == [(1, 0, 0), (1, 1, 0)]
 
 
 async def test_files_that_are_not_built_here_are_checked_last(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
