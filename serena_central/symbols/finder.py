@@ -162,9 +162,11 @@ class Finder:
         gaps = self._indexer.gaps_within(within, asked)
         # Those that hold the name, and those of which even that is not known: one figure.
         unread = sum(gap.files for gap in gaps if gap.of)
-        if late.paths:
-            unread += len(late.paths.intersection(self._pending(within)))
-        return Found(reached, [*(gap for gap in gaps if not gap.of), *not_read_yet(unread, max(late.of, len(asked)))])
+        others = late.paths.difference(asked)
+        if others:
+            unread += len(others.intersection(self._pending(within)))
+        of = max(late.of, len(asked) + len(others))
+        return Found(reached, [*(gap for gap in gaps if not gap.of), *not_read_yet(unread, of)])
 
     def _reaches(self, within: str | None, path: str) -> bool:
         """Files that are read on demand alone are found when they are named."""

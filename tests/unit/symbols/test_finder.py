@@ -248,3 +248,15 @@ async def test_a_gap_is_told_although_the_find_looked_again(tmp_path: Path) -> N
             await w.tree.fresh()
             w.source.gate.set()
         assert gaps == [1]
+
+
+async def test_no_more_files_are_unread_than_were_to_be_read(tmp_path: Path) -> None:
+    """A file that could not be looked at in time may be asked about in a later round, and more come meanwhile."""
+    for name in ("a", "b", "c"):
+        (tmp_path / f"{name}.txt").write_text("one")
+    async with world(tmp_path) as w:
+        late = finder_module._Late()
+        late.paths, late.of = {"a.txt", "b.txt", "c.txt"}, 1
+        w.indexer._states.waited_in_vain(["a.txt"])
+        found = finder(w)._found(w.index.find(parse_pattern("one")), None, {"a.txt"}, late)
+        assert [(gap.files, gap.of) for gap in found.gaps if gap.of] == [(3, 3)]
