@@ -261,14 +261,9 @@ class _Check:
         self._kept.failed.add(path)
         self.failed[path] = str(error)
 
-    @property
-    def _answered(self) -> int:
-        """Of those that were left."""
-        return len(self.found) + len(self.failed) - (len(self._wanted) - self._left)
-
     def _report(self) -> None:
         total, done = len(self._wanted), len(self.found) + len(self.failed)
-        answered, left = self._answered, total - done
+        answered, left = done - (total - self._left), total - done
         left_s = (anyio.current_time() - self._began) * left / answered if answered > 0 else 0.0
         said = f", about {left_s:.0f} s left" if left and answered > 0 else ""
         report(f"checking references: {done} of {total} files{said}", done / total)

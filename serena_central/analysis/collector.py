@@ -228,7 +228,6 @@ class _Run:
         self._project = project
         self._wanted = wanted
         self._until = wanted.until
-        self._others = OtherPlatforms(has_begun=wanted.has_begun)
         self._cache = cache
         self._around = around
         self._doubts = UncertainPlaces(project)
@@ -331,15 +330,15 @@ class _Run:
                     if here and not await self._ask_some(here, todo):
                         tasks.cancel_scope.cancel()
                         return
-                    self._others.has_begun = self._others.has_begun or bool(here)
         later.sort(key=lambda number: self._platform_of(todo[number]) or "")
+        others = OtherPlatforms(has_begun=self._wanted.has_begun or self.asked > 0)
         for path, of_file in groupby(later, key=lambda number: todo[number][0].path):
             numbers, platform = list(of_file), self._around.other_platforms[path]
-            while numbers and self._others.begins(platform, self._until - anyio.current_time()):
+            while numbers and others.begins(platform, self._until - anyio.current_time()):
                 if not await self._ask_some(numbers[:BATCH], todo):
                     return
                 numbers = numbers[BATCH:]
-                self._others.answered(platform)
+                others.answered(platform)
         self.elsewhere += sum(self._platform_of(one) is not None for one in todo.values())
         self._leave(todo.values())
 

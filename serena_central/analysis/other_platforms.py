@@ -9,7 +9,7 @@ from serena_central.lsp.go_platforms import LOADS_S
 
 
 class OtherPlatforms:
-    """Of one call."""
+    """Of one call, at one server."""
 
     def __init__(self, *, has_begun: bool = False) -> None:
         self.has_begun = has_begun

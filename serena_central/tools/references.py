@@ -149,8 +149,7 @@ async def _references_to(target: Project, hit: Hit, below: str) -> References:
     taken_s = anyio.current_time() - began
     shown, more = await _known_places(target, hit, below)
     if failure is not None and not isinstance(failure, ServerBusy | ServerSilent):
-        failure.preface(references_unknown(hit.name_path, shown, more))
-        raise failure
+        raise failure.prefaced(references_unknown(hit.name_path, shown, more)) from failure
     because = str(failure or "; ".join(dict.fromkeys(waited_for)) or "the language server has not answered")
     raise ReferencesNotInTime(taken_s, because.rstrip("."), hit.name_path, shown, more)
 

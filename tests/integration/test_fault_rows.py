@@ -110,6 +110,21 @@ async def test_start_timeout(tmp_path: Path) -> None:
         assert "Cart" in await seen.call(*OVERVIEW)
 
 
+async def test_calls_that_wait_for_one_failing_start_are_told_of_their_own_symbols_alone(tmp_path: Path) -> None:
+    async with observing(tmp_path, {"pool.start_timeout_s": 2}, never_initialize=True) as seen:
+        said: dict[str, str] = {}
+
+        async def ask(name_path: str) -> None:
+            said[name_path] = await seen.refused("find_referencing_symbols", {"name_path": name_path})
+
+        async with anyio.create_task_group() as tasks:
+            for name_path in ("Cart", "Cart/total"):
+                tasks.start_soon(ask, name_path)
+        for name_path, text in said.items():
+            assert text.startswith(f"The references to {name_path} are not known, ")
+            assert text.count("The references to") == 1
+
+
 async def test_call_timeout(tmp_path: Path) -> None:
     async with observing(tmp_path, {"tool_timeout_s": 1}, hang_on=[REFERENCES]) as seen:
         await seen.call(*OVERVIEW)

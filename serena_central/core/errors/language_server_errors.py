@@ -1,6 +1,7 @@
 """Errors of language servers: missing, failing, silent, or unable to answer."""
 
 from collections.abc import Sequence
+from typing import Self
 
 from serena_central.core.errors.base import SerenaCentralError
 from serena_central.core.errors.call_errors import DeadlineExceeded
@@ -17,9 +18,13 @@ class LanguageServerError(SerenaCentralError):
         super().__init__(message)
         self.server = server
 
-    def preface(self, sentence: str) -> None:
-        """Puts what is known without the server before the message."""
-        self.args = (f"{sentence} {self.args[0]}",)
+    def prefaced(self, sentence: str) -> Self:
+        """The same error with what is known without the server before its message. This one stays as it is: all who
+        wait for one start are given one error."""
+        told = self.__new__(type(self))  # constructors make messages of other arguments
+        told.__dict__.update(self.__dict__)
+        told.args = (f"{sentence} {self.args[0]}",)
+        return told
 
 
 class ServerNotInstalled(LanguageServerError):
