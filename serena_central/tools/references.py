@@ -147,23 +147,26 @@ async def _references_to(target: Project, hit: Hit, below: str) -> References:
         except LanguageServerError as error:
             failure = error
     taken_s = anyio.current_time() - began
-    shown, more = await _known_places(target, hit, below)
+    known = await _known_places(target, hit, below)
     if failure is not None and not isinstance(failure, ServerBusy | ServerSilent):
-        raise failure.prefaced(references_unknown(hit.name_path, shown, more)) from failure
+        raise failure.prefaced(known) from failure
     because = str(failure or "; ".join(dict.fromkeys(waited_for)) or "the language server has not answered")
-    raise ReferencesNotInTime(taken_s, because.rstrip("."), hit.name_path, shown, more)
+    raise ReferencesNotInTime(taken_s, because.rstrip("."), known)
 
 
-async def _known_places(target: Project, hit: Hit, below: str) -> tuple[list[str], int]:
-    """Places of a symbol's name, without a language server, and how many more there are; none for lack of time."""
-    examined = Examined()
+async def _known_places(target: Project, hit: Hit, below: str) -> str:
+    """What is known of a symbol's references without a language server, in words."""
+    examined: Examined | None = None
     left_s = anyio.current_effective_deadline() - anyio.current_time()
     with anyio.move_on_after(0.8 * min(PLACES_S, left_s)):  # the error is to be told in any case
         examined = await target.navigation.possible.in_code(hit)
+    if examined is None:
+        return references_unknown(hit.name_path, None)
     places = [place for some in examined.code.values() for place in some if is_below(place.path, below)]
     unexamined = sum(is_below(place.path, below) for place in examined.unexamined)
     lines = list(dict.fromkeys(f"{place.path}:{place.range.start.line0}" for place in places))
-    return lines[:PLACES_LISTED], max(len(lines) - PLACES_LISTED, 0) + unexamined
+    more = max(len(lines) - PLACES_LISTED, 0) + unexamined
+    return references_unknown(hit.name_path, lines[:PLACES_LISTED], more)
 
 
 async def _continued(

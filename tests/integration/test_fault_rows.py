@@ -18,6 +18,8 @@ import anyio
 import psutil
 import pytest
 
+from serena_central.core.errors import references_unknown
+from serena_central.projects.navigation.possible_references import Examined, Possible
 from serena_central.tools.catalogue import Catalogue
 from serena_central.tools.families import CATALOGUE
 from tests.support.central import RunningCentral, running_central
@@ -123,6 +125,34 @@ async def test_calls_that_wait_for_one_failing_start_are_told_of_their_own_symbo
         for name_path, text in said.items():
             assert text.startswith(f"The references to {name_path} are not known, ")
             assert text.count("The references to") == 1
+
+
+async def test_looking_for_places_does_not_lose_what_the_server_failed_of(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def endless(_self: Possible, _hit: Any) -> Examined:
+        await anyio.sleep_forever()
+        raise AssertionError
+
+    monkeypatch.setattr(Possible, "in_code", endless)
+    async with observing(tmp_path, {"pool.start_timeout_s": 0.3, "tool_timeout_s": 5}, never_initialize=True) as seen:
+        said = await seen.refused(*WHO_USES)
+        assert "There was no time to look for places of its name; search_for_pattern finds them." in said
+        assert "ty did not finish its handshake within 0.3 s" in said
+
+
+@pytest.mark.parametrize(
+    ("places", "more", "known"),
+    [
+        (["a.py:1", "b\n.py:2"], 0, "Its name occurs in code at a.py:1, b\\n.py:2; each place may refer to it."),
+        (["a.py:1"], 3, "Its name occurs in code at a.py:1 and 3 more; each place may refer to it."),
+        ([], 3, "Its name occurs at 3 further places, which were not examined; each may refer to it."),
+        ([], 0, "No other place of its name in code is known."),
+    ],
+)
+def test_what_is_known_without_a_server_is_told_with_what_is_not(places: list[str], more: int, known: str) -> None:
+    told = references_unknown("Cart", places, more)
+    assert told == f"The references to Cart are not known, which does not mean that it is unused. {known}"
 
 
 async def test_call_timeout(tmp_path: Path) -> None:

@@ -140,20 +140,25 @@ class Unsupported(LanguageServerError):
 
 
 class ReferencesNotInTime(DeadlineExceeded):
-    """A language server has not said what refers to a symbol; `because`, a clause, is what was waited for. `places` of
-    its name are known without it, and `more` are not listed."""
+    """A language server has not said what refers to a symbol. `because`, a clause, is what was waited for; `known` is
+    what `references_unknown` says."""
 
-    def __init__(self, seconds: float, because: str, symbol: str, places: Sequence[str], more: int = 0) -> None:
+    def __init__(self, seconds: float, because: str, known: str) -> None:
         advice = "Call again later; restart_language_server restarts a language server that hangs."
-        unknown = references_unknown(symbol, places, more)
-        SerenaCentralError.__init__(self, f"{unknown} Reason: {because}. {advice}")
+        SerenaCentralError.__init__(self, f"{known} Reason: {because}. {advice}")
         self.seconds = seconds
 
 
-def references_unknown(symbol: str, places: Sequence[str], more: int = 0) -> str:
-    """What is known of a symbol's references where no language server tells them."""
-    further = f" and {more} more" if more else ""
-    known = "which does not mean that it is unused."
-    if places:
-        known += f" Its name occurs in code at {escaped(', '.join(places))}{further}; each place may refer to it."
-    return f"The references to {escaped(symbol)} are not known, {known}"
+def references_unknown(symbol: str, places: Sequence[str] | None, more: int = 0) -> str:
+    """What is known of a symbol's references where no language server tells them: `places` of its name in code, and how
+    many `more` there are that are not listed. None if there was no time to look for them."""
+    if places is None:
+        known = "There was no time to look for places of its name; search_for_pattern finds them."
+    elif places:
+        further = f" and {more} more" if more else ""
+        known = f"Its name occurs in code at {escaped(', '.join(places))}{further}; each place may refer to it."
+    elif more:
+        known = f"Its name occurs at {more} further places, which were not examined; each may refer to it."
+    else:
+        known = "No other place of its name in code is known."
+    return f"The references to {escaped(symbol)} are not known, which does not mean that it is unused. {known}"
