@@ -39,6 +39,10 @@ IDLE_CHECK_S = 15.0
 HELD_UP_S = 3.0
 """A look that comes so much too late shows that this process was stopped or got no CPU time."""
 
+LINGER_S = 0.08
+"""How long a stopping server reads from idle connections: what was sent before its clients could know is answered.
+uvicorn waits 0.1 s in any case."""
+
 _STATE_KEY = "serena_central.connection"
 
 _TOO_LARGE = (
@@ -287,9 +291,12 @@ class _Bounded(asyncio.Protocol):
     transport: asyncio.Transport
     coalescing: CoalescingTransport
     """The same."""
+    loop: asyncio.AbstractEventLoop
     app_state: dict[str, Any]
     tasks: set[asyncio.Task[None]]
     cycle: Any
+    is_ending = False
+    """Whether the answer to what comes now is its last."""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self.coalescing = CoalescingTransport(cast("asyncio.Transport", transport))
@@ -317,7 +324,23 @@ class _Bounded(asyncio.Protocol):
             self.coalescing.flush()
 
     def settle(self) -> None:
-        self.connection.settle(answering=self.cycle is not None and not self.cycle.response_complete)
+        if self.is_answering and self.is_ending:
+            self.cycle.keep_alive = False
+        self.connection.settle(answering=self.is_answering)
+
+    @property
+    def is_answering(self) -> bool:
+        return self.cycle is not None and not self.cycle.response_complete
+
+    def shutdown(self) -> None:
+        """The server stops. uvicorn's own closes an idle connection at once, and so loses a request on its way."""
+        self.is_ending = True
+        self.settle()
+        self.loop.call_later(LINGER_S, self._close_idle)
+
+    def _close_idle(self) -> None:
+        if not self.is_answering:
+            self.transport.close()
 
 
 class BoundedH11(_Bounded, H11Protocol):

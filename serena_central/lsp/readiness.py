@@ -94,7 +94,7 @@ class ReadinessTracker:
     def note(self) -> str:
         """What an answer may lack that comes while it is pending."""
         doing = f" ({self._doing})" if self._doing else ""
-        return f"{self._server} was still indexing{doing}; the answer may be incomplete"
+        return f"{self._server} was still indexing{doing}; the answer may be incomplete, so call again later"
 
     async def wait(self) -> str | None:
         """Waits until the server is ready; a note when the entry's cap came first, or a project was not loaded."""

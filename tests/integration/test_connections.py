@@ -136,6 +136,18 @@ async def test_who_asks_and_sends_nothing_more_is_answered(central: RunningCentr
             assert (await until_closed(stream)).startswith(b"HTTP/1.1 200 ")
 
 
+async def test_what_was_on_its_way_when_the_server_stopped_is_answered(central: RunningCentral) -> None:
+    async with await connected(central.url) as stream, await connected(central.url) as idle:
+        for one in (stream, idle):
+            await one.send(head_of(central.url))
+            assert (await answer_to(one))[0] == 200
+        for connection in list(central.server.server_state.connections):
+            connection.shutdown()  # as uvicorn does when it stops
+        await stream.send(head_of(central.url))
+        assert (await until_closed(stream)).startswith(b"HTTP/1.1 200 ")
+        assert await until_closed(idle) == b""
+
+
 async def test_trailers_are_no_headers(central: RunningCentral) -> None:
     async with await connected(central.url) as stream:
         head = head_of(central.url, "POST /api/v1/shutdown", "Transfer-Encoding: chunked")

@@ -149,6 +149,7 @@ async def test_files_that_failed_are_asked_about_again_after_the_others(tmp_path
     root = slow_project(tmp_path, [])
     behave(tmp_path, **slow([]), errors={DIAGNOSTIC: [-32603] * 3})
     async with running_central(tmp_path) as central, central.raw("handshake") as client:
+        await client.call("get_symbols_overview", relative_path="cart.py", project=str(root))  # the server has started
         first, _ = await check(client, root)
         assert first["failed"] == 3
         last, notes = await check(client, root, seconds=60)
