@@ -6,27 +6,16 @@ from collections.abc import Awaitable, Callable, Hashable, Sequence
 from functools import cache
 from typing import Annotated, Any
 
-import anyio
 from msgspec import Meta
 
-from serena_central.core import progress
-from serena_central.core.errors import (
-    LanguageServerError,
-    ReferencesNotInTime,
-    ServerBusy,
-    ServerSilent,
-    references_unknown,
-)
-from serena_central.core.running_time import running_time
 from serena_central.core.words import counted
 from serena_central.projects.navigation.consistency import TRIES, unsteady_note
-from serena_central.projects.navigation.possible_references import Examined
+from serena_central.projects.navigation.known_places import references_of
 from serena_central.projects.navigation.project_places import is_below
 from serena_central.projects.navigation.symbol_views import References, ReferenceView
 from serena_central.projects.project import Project
 from serena_central.projects.registry import real_path
 from serena_central.projects.superrepo.sibling_references import Declarations
-from serena_central.symbols.index import Hit
 from serena_central.symbols.symbol import kind_name, kind_numbers
 from serena_central.tools.answer import Form, Listing
 from serena_central.tools.catalogue import tool
@@ -35,12 +24,6 @@ from serena_central.tools.notes import note_references
 from serena_central.tools.symbol_answers import ReadSet, location
 from serena_central.tools.symbols import InFile, Kinds, NamePath, NotKinds, find_declarations, is_wanted
 from serena_central.tools.unasked_modules import note_others, note_unasked
-
-PLACES_S = 5.0
-"""Of a call's time, kept for what is known without the language server."""
-
-PLACES_LISTED = 20
-"""Places that one error names."""
 
 _NARROWING = ("include_kinds", "exclude_kinds", "used_in")
 """Parameters that select references."""
@@ -78,7 +61,7 @@ async def find_referencing_symbols(
             await note_others(call, target, together)
         else:
             hit = await target.find_one(name_path, relative_path)
-            found = await _references_to(target, hit, below or "")
+            found = await references_of(target.navigation, hit, below or "")
             await note_unasked(call, target, hit)
         note_references(call, found)
         return found
@@ -129,44 +112,6 @@ async def find_referencing_symbols(
         brief=lambda first, last: _references(used, first, last, in_brief),
         shown=lambda first, last: ReadSet(call, target).record_references(used[first:last], texts),
     )
-
-
-async def _references_to(target: Project, hit: Hit, below: str) -> References:
-    """Raises an error that names the places that are known, where the language server fails (LanguageServerError) or
-    does not answer in time (ReferencesNotInTime)."""
-    began, deadline = anyio.current_time(), anyio.current_effective_deadline()
-    kept_s = min(PLACES_S, (deadline - began) / 4)
-    failure: LanguageServerError | None = None
-    with (
-        progress.noting_unanswered() as waited_for,
-        anyio.CancelScope(deadline=deadline - kept_s) as scope,
-        running_time.counting(scope),
-    ):
-        try:
-            return await target.navigation.references.of(hit, below)
-        except LanguageServerError as error:
-            failure = error
-    taken_s = anyio.current_time() - began
-    known = await _known_places(target, hit, below)
-    if failure is not None and not isinstance(failure, ServerBusy | ServerSilent):
-        raise failure.prefaced(known) from failure
-    because = str(failure or "; ".join(dict.fromkeys(waited_for)) or "the language server has not answered")
-    raise ReferencesNotInTime(taken_s, because.rstrip("."), known)
-
-
-async def _known_places(target: Project, hit: Hit, below: str) -> str:
-    """What is known of a symbol's references without a language server, in words."""
-    examined: Examined | None = None
-    left_s = anyio.current_effective_deadline() - anyio.current_time()
-    with anyio.move_on_after(0.8 * min(PLACES_S, left_s)):  # the error is to be told in any case
-        examined = await target.navigation.possible.in_code(hit)
-    if examined is None:
-        return references_unknown(hit.name_path, None)
-    places = [place for some in examined.code.values() for place in some if is_below(place.path, below)]
-    unexamined = sum(is_below(place.path, below) for place in examined.unexamined)
-    lines = list(dict.fromkeys(f"{place.path}:{place.range.start.line0}" for place in places))
-    more = max(len(lines) - PLACES_LISTED, 0) + unexamined
-    return references_unknown(hit.name_path, lines[:PLACES_LISTED], more)
 
 
 async def _continued(

@@ -26,9 +26,11 @@ from tests.support.central import RunningCentral, running_central
 from tests.support.child import PATIENCE_S, alive, environment, serving_child
 from tests.support.fakes import log_of, logged, methods_of
 from tests.support.mcp import RawClient, text_of
-from tests.support.scripted import REFERENCES, behave, log_in, scripted_project, scripted_ty
+from tests.support.scripted import CART, REFERENCES, SYMBOLS, behave, log_in, scripted_project, scripted_ty
 
 pytestmark = pytest.mark.anyio
+
+DEFINITION = "textDocument/definition"
 
 OVERVIEW = ("get_symbols_overview", {"relative_path": "cart.py"})
 WHO_USES = ("find_referencing_symbols", {"name_path": "Cart/total"})
@@ -139,6 +141,28 @@ async def test_looking_for_places_does_not_lose_what_the_server_failed_of(
         said = await seen.refused(*WHO_USES)
         assert "There was no time to look for places of its name; search_for_pattern finds them." in said
         assert "ty did not finish its handshake within 0.3 s" in said
+
+
+@pytest.mark.parametrize(
+    ("fault", "reason"),
+    [
+        ({"hang_on": [REFERENCES, DEFINITION]}, " Reason: "),
+        ({"errors": {REFERENCES: [-32603] * 9, DEFINITION: [-32603] * 9}}, " The language server ty refused "),
+    ],
+    ids=["silent", "refusing"],
+)
+async def test_each_of_several_projects_names_the_places_that_its_server_does_not_tell(
+    tmp_path: Path, fault: dict[str, Any], reason: str
+) -> None:
+    async with observing(tmp_path, {"tool_timeout_s": 10}, **fault) as seen:
+        shop, shelf = tmp_path / "shop", scripted_project(tmp_path, "shelf", answers={SYMBOLS: []}, **fault)
+        (shop / "cart.py").write_text(CART + "\n\nprint(Cart().total())\n")
+        (shelf / "cart.py").unlink()
+        (shelf / "use.py").write_text("from cart import Cart\n\n\nprint(Cart().total())\n")
+        both = {"name_path": "Cart/total", "project": [str(shop), str(shelf)]}
+        answers = json.loads(text_of(await seen.client.call("find_referencing_symbols", **both)))
+    for name, place in {"shop": "cart.py:5", "shelf": "use.py:3"}.items():
+        assert answers[name]["error"].startswith(references_unknown("Cart/total", [place]) + reason)
 
 
 @pytest.mark.parametrize(

@@ -21,6 +21,7 @@ from serena_central.core.words import counted
 from serena_central.files.listing import list_folder
 from serena_central.files.search import files_containing
 from serena_central.lsp.answers import Location
+from serena_central.projects.navigation.known_places import KnownPlaces, or_places, references_of
 from serena_central.projects.navigation.project_places import is_below
 from serena_central.projects.navigation.symbol_views import References
 from serena_central.projects.project import Project
@@ -119,7 +120,7 @@ async def declarations(projects: Sequence[Project], name_path: str, within: str)
 
 async def _own(declared: Declaration, within: str) -> References:
     hit = await declared.project.find_one(declared.name_path, declared.path)
-    return await declared.project.navigation.references.of(hit, within)
+    return await references_of(declared.project.navigation, hit, within)
 
 
 async def _in_sibling(sibling: Project, declared: Declaration, within: str) -> References:
@@ -135,7 +136,11 @@ async def _in_sibling(sibling: Project, declared: Declaration, within: str) -> R
                 asked.append(place)
             else:
                 left += 1
-    resolved = await resolve_places(sibling, asked)
+
+    async def look() -> KnownPlaces:
+        return KnownPlaces((f"{place.path}:{place.position.line0}" for place in asked), left)
+
+    resolved = await or_places(declared.name_path, lambda: resolve_places(sibling, asked), look)
     unknown = " or ".join(sorted({place.name for place in resolved.unresolved}))
     notes = [
         resolved.note,
