@@ -88,7 +88,8 @@ async def collect_modules(
     whole = Collected([], [], notes=[])
     own: list[list[Definition]] = []
     for part in parts:
-        found = await collections.of(part.project).collect("", kinds, within=within, until=until)
+        collector, has_begun = collections.of(part.project), whole.asked > 0
+        found = await collector.collect("", kinds, within=within, has_begun=has_begun, until=until)
         notes = [*found.notes, *await blind_spots(part.project, found.definitions)]
         own.append(found.definitions)
         whole.files += map(part.area.outer, found.files)

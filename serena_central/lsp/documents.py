@@ -7,6 +7,7 @@ changed; `still_current` says afterwards whether the answer was about the same t
 """
 
 import logging
+import math
 import re
 import time
 from collections import OrderedDict
@@ -48,7 +49,10 @@ LARGE_BYTES = 200_000
 """Files beyond this are read in a thread: they take more than a millisecond."""
 
 UNASKED_S = 1.0
-"""A file of another platform that nobody has asked about for so long is closed before the next question."""
+"""A file of another platform that nobody has asked about for so long is closed before the next question …"""
+
+LEFT_OPEN_S = 5.0
+"""… and after so long without one: it keeps the server busy, with all that it depends on."""
 
 _READ_TRIES = 3
 
@@ -96,12 +100,15 @@ class Documents:
         watchers: Watchers,
         read_text: Callable[[Path], Text],
         are_at_hand: Callable[[Collection[Path]], bool] = never_at_hand,
+        on_unasked: Callable[[], None] = lambda: None,
     ) -> None:
+        """`on_unasked` is called when `left_open_s` may have become less."""
         self._spec = spec
         self._connection = connection
         self._watchers = watchers
         self._read_text = read_text
         self._are_at_hand = are_at_hand
+        self._on_unasked = on_unasked
         self._open: OrderedDict[Path, _Document] = OrderedDict()
         self._for_other_platforms: set[Path] = set()
         """Open files for which the server keeps the project once more."""
@@ -206,7 +213,7 @@ class Documents:
             reading = await self._prepare_unopened(path)
             if reading is not None:
                 if self._for_other_platforms and other_platform_of_text(path.name, reading.text.content) is None:
-                    await self._close_unasked()
+                    await self._close_unasked(UNASKED_S)
                 return reading
         if document is None:
             document = await self._did_open(path)
@@ -217,7 +224,7 @@ class Documents:
             await self._tell_watched([FileEvent(path, "changed")])
         self._open.move_to_end(path)
         if path not in self._for_other_platforms:
-            await self._close_unasked()
+            await self._close_unasked(UNASKED_S)
         return Reading(path, document.text, document.stamp, document.version)
 
     def still_current(self, reading: Reading) -> bool:
@@ -242,6 +249,8 @@ class Documents:
             if document is not None:
                 document.users -= 1
                 document.used_at = time.monotonic()
+                if path in self._for_other_platforms:
+                    self._on_unasked()
 
     def text_of(self, path: Path) -> Text:
         """The text that places in a file are about: as the server has it, else as it is on disk. Safe from threads.
@@ -347,9 +356,23 @@ class Documents:
         is_elsewhere = other_platform_of_text(path.name, text.content) is not None
         (self._for_other_platforms.add if is_elsewhere else self._for_other_platforms.discard)(path)
 
-    async def _close_unasked(self) -> None:
-        """Closes files of other platforms, before a question about one of this platform."""
-        until = time.monotonic() - UNASKED_S
+    @property
+    def left_open_s(self) -> float:
+        """After how many seconds `close_left_open` has something to do."""
+        unasked = [self._open[path].used_at for path in self._for_other_platforms if not self._open[path].users]
+        return max(0.0, min(unasked) + LEFT_OPEN_S - time.monotonic()) if unasked else math.inf
+
+    async def close_left_open(self) -> None:
+        """Closes files of other platforms that nobody asks about any more.
+
+        Raises:
+            ConnectionLost
+        """
+        await self._close_unasked(LEFT_OPEN_S)
+
+    async def _close_unasked(self, for_s: float) -> None:
+        """Closes files of other platforms that nobody has asked about for so long."""
+        until = time.monotonic() - for_s
         for path in sorted(self._for_other_platforms):
             document = self._open[path]
             if not document.users and document.used_at <= until:

@@ -45,6 +45,9 @@ logger = logging.getLogger(__name__)
 SHUTDOWN_S = 1.0
 """How long to wait for the answer to `shutdown`; then the stop ladder continues."""
 
+UNDISTURBED_S = 5.0
+"""How long others wait at most for a question that changes have cancelled several times."""
+
 RETRY_PAUSES_S = (0.05, 0.2, 0.5)
 """Pauses before a request is repeated that the server cancelled or found outdated."""
 
@@ -128,7 +131,9 @@ class LspSession:
             on_notification=self._callbacks.notification,
             is_unready=lambda: self.readiness.pending,
         )
-        self.documents = Documents(spec, self.connection, self.watchers, read_text, are_at_hand)
+        self.documents = Documents(
+            spec, self.connection, self.watchers, read_text, are_at_hand, on_unasked=self._wake_teller
+        )
 
     async def run(self, receive: ByteReceiveStream, send: ByteSendStream) -> None:
         """Reads and writes until the connection ends."""
@@ -183,15 +188,21 @@ class LspSession:
             self._settling.note(changes)
             if any(self.documents.is_included(change.path) for change in changes):
                 self._settling.forget()
+        self._wake_teller()
+
+    def _wake_teller(self) -> None:
         self._noted.set()
 
     async def send_changes(self) -> None:
-        """Tells changes when they are noted, so that the server works on them before it is asked. Never returns."""
+        """Tells changes when they are noted, so that the server works on them before it is asked, and closes what is
+        left open. Never returns."""
         while True:
-            await self._noted.wait()
+            with anyio.move_on_after(self.documents.left_open_s):
+                await self._noted.wait()
             self._noted = anyio.Event()
             async with self._sending:
                 await self.documents.tell_changes()
+                await self.documents.close_left_open()
 
     async def ping(self) -> None:
         """Returns when the server has answered something."""
@@ -341,7 +352,8 @@ class LspSession:
             ]
 
     async def _ask_patiently(self, question: Question, shape: Any) -> tuple[Reading, Any, bool]:
-        """Asks again, after a pause, while the server cancels or finds the content modified.
+        """Asks again, after a pause, while the server cancels or finds the content modified; at last undisturbed, since
+        in a file that several agents edit each change may cancel the question about the one before.
 
         A server that fails for a file it was not shown is shown it: it may not have read its folders yet.
         """
@@ -350,7 +362,7 @@ class LspSession:
         early = self.readiness.pending
         for pause in (*RETRY_PAUSES_S, None):
             try:
-                return await self._ask_once(method, question, shape, opened=opened)
+                return await self._ask_once(method, question, shape, opened=opened, undisturbed=pause is None)
             except ErrorAnswer as error:
                 if error.code == METHOD_NOT_FOUND and early:
                     await self.readiness.wait()  # some know a request that they offer only when they have loaded
@@ -374,13 +386,13 @@ class LspSession:
         )
 
     async def _ask_once(
-        self, method: str, question: Question, shape: Any, *, opened: bool
+        self, method: str, question: Question, shape: Any, *, opened: bool, undisturbed: bool
     ) -> tuple[Reading, Any, bool]:
         asked = f"{self._spec.name} is answering {method}"
         # For symbols, progress is the number of files that are left, which the indexer knows.
         waiting = nullcontext() if question.feature == "document_symbols" else waiting_for(lambda: (asked, None))
         with tracing.step_span(f"{self._spec.name} {method}"), phase("server", self._spec.name), waiting:
-            return await self._exchange(method, question, shape, opened=opened)
+            return await self._exchange(method, question, shape, opened=opened, undisturbed=undisturbed)
 
     async def _let_it_take_in(self, path: Path) -> None:
         """Shows the server the file as it is, and waits until it has had the time that it needs."""
@@ -390,9 +402,10 @@ class LspSession:
         await anyio.sleep(self.documents.taken_in_after_s(path))
 
     async def _exchange(
-        self, method: str, question: Question, shape: Any, *, opened: bool
+        self, method: str, question: Question, shape: Any, *, opened: bool, undisturbed: bool
     ) -> tuple[Reading, Any, bool]:
-        """What was read, the answer, and whether the server was not ready when it answered."""
+        """What was read, the answer, and whether the server was not ready when it answered. `undisturbed`: meanwhile it
+        is told and asked nothing else, for `UNDISTURBED_S` at most."""
         if self._spec.documents.takes_in_s:
             await self._let_it_take_in(question.path)
         async with self._sending:
@@ -402,7 +415,9 @@ class LspSession:
             reading = await self.documents.prepare(question.path, opened=opened)
             params = question.params if "item" in question.params else self._params(question, reading.text)
             pending = await self.connection.request(method, params, shared=True)
-        question.when_asked()
+            question.when_asked()
+            if undisturbed:
+                await pending.settled(UNDISTURBED_S)
         with self.documents.held(question.path):
             answer = await pending.answer(shape)
         self.proven = True

@@ -219,6 +219,17 @@ class Pending:
         self.error = error
         self._answered.set()
 
+    async def settled(self, within_s: float) -> None:
+        """Waits for the answer, but not for longer than that. `answer` is to be called right behind it."""
+        self._waiters += 1
+        try:
+            with anyio.move_on_after(within_s):
+                await self._answered.wait()
+        except BaseException:
+            self._leave()
+            raise
+        self._waiters -= 1
+
     async def answer(self, shape: Any) -> Any:
         """Waits for the answer and decodes it as `shape`. When the last waiter is cancelled, the server is notified.
 
@@ -229,15 +240,18 @@ class Pending:
         try:
             await self._answered.wait()
         finally:
-            self._waiters -= 1
-            if not self._waiters and not self._answered.is_set():
-                self._connection.abandon(self)
+            self._leave()
         if self.error is not None:
             raise self.error
         try:
             return await decoded(self.body, shape)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             raise AnswerUnreadable(f"a response that can't be decoded: {error}") from error
+
+    def _leave(self) -> None:
+        self._waiters -= 1
+        if not self._waiters and not self._answered.is_set():
+            self._connection.abandon(self)
 
 
 class Connection:

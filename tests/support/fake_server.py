@@ -56,6 +56,8 @@ class Script:
     """So, too, but one program after another works for it."""
     late_on: dict[str, float] = field(default_factory=dict)
     """Answered after so many seconds, while other requests are served."""
+    cancels_late: bool = False
+    """Those are cancelled when a notification comes meanwhile."""
     errors: dict[str, list[int]] = field(default_factory=dict)
     """Method → error codes, one per request, before it is answered properly."""
     nulls: dict[str, int] = field(default_factory=dict)
@@ -81,6 +83,7 @@ class FakeServer:
         self.script = script
         self.lock = threading.RLock()  # a signal may arrive while a note is written
         self.documents: dict[str, dict[str, Any]] = {}
+        self.notified = 0
         self.log_file = open(script.log, "a", buffering=1, encoding="utf-8") if script.log else None  # noqa: SIM115, PTH123 - open for life
 
     def note(self, entry: dict[str, Any]) -> None:
@@ -130,7 +133,13 @@ class FakeServer:
             if delay is None:
                 self.answer(message)
             else:
-                threading.Timer(delay, self.answer, [message]).start()
+                threading.Timer(delay, self.answer_late, [message, self.notified]).start()
+
+    def answer_late(self, message: dict[str, Any], notified: int) -> None:
+        if self.script.cancels_late and self.notified > notified:
+            self.send({"id": message["id"], "error": {"code": -32801, "message": "content modified"}})
+        else:
+            self.answer(message)
 
     def may_crash(self) -> bool:
         path = self.script.crash_times
@@ -143,6 +152,7 @@ class FakeServer:
         return left > 0
 
     def hear(self, method: str, params: dict[str, Any]) -> None:
+        self.notified += 1
         if method == "initialized":
             for words in self.script.say:
                 self.send(words)

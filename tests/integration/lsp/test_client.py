@@ -4,6 +4,7 @@ import os
 import sys
 import threading
 from functools import partial
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +29,7 @@ from serena_central.lsp.answers import FileEvent, Location
 from serena_central.lsp.catalogue import Documents, Naming, Readiness, Watching
 from serena_central.lsp.client import LanguageServer
 from serena_central.lsp.diagnostics_wait import LEAST_S
-from serena_central.lsp.lsp_session import CURRENT_TRIES
+from serena_central.lsp.lsp_session import CURRENT_TRIES, RETRY_PAUSES_S
 from serena_central.lsp.readiness import noting_gaps
 from serena_central.processes.usage import Usage
 from tests.support.fakes import FAKE_SPEC, fake_launch, fake_server, log_of, logged, methods_of, running, text_of
@@ -217,6 +218,41 @@ async def test_a_file_of_another_platform_is_kept_for_the_next_of_its_kind_and_f
         await server.hover(files[0], START)
     closed = [entry for entry in log_of(log) if entry.get("method") == "textDocument/didClose"]
     assert [entry["params"]["textDocument"]["uri"] for entry in closed] == [files[1].as_uri(), file.as_uri()]
+
+
+async def test_a_file_of_another_platform_that_nobody_asks_about_any_more_is_closed_by_itself(
+    file: Path, log: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("serena_central.lsp.documents.LEFT_OPEN_S", 0.2)
+    elsewhere = file.with_name(f"a_{'darwin' if sys.platform == 'win32' else 'windows'}.py")
+    elsewhere.write_text("", encoding="utf-8")
+    spec = msgspec.structs.replace(FAKE_SPEC, documents=Documents(project_per_platform=True))
+    async with running(fake_server(file.parent, spec, log=str(log))) as server:
+        await server.hover(file, START)
+        await server.hover(elsewhere, START)
+        closed = await logged(log, method="textDocument/didClose")
+    assert closed["params"]["textDocument"]["uri"] == elsewhere.as_uri()
+
+
+async def test_a_question_that_each_change_cancels_is_answered_at_last(file: Path, log: Path) -> None:
+    method = "textDocument/references"
+    late = {"late_on": {method: 0.3}, "cancels_late": True}
+    async with running(fake_server(file.parent, log=str(log), **late)) as server, anyio.create_task_group() as tasks:
+
+        async def edit() -> None:
+            for number in count():
+                file.write_text(f"pass  # {number}\n", encoding="utf-8")
+                server.files_changed([FileEvent(file, "changed")])
+                await anyio.sleep(0.05)
+
+        tasks.start_soon(edit)
+        other = file.with_name("other.py")
+        other.write_text("pass\n", encoding="utf-8")
+        await server.hover(file, START)
+        with anyio.fail_after(60):
+            assert await server.references(other, START) == []
+        tasks.cancel_scope.cancel()
+    assert methods_of(log).count(method) == len(RETRY_PAUSES_S) + 1
 
 
 async def test_requests_that_need_no_open_document_open_none(file: Path, log: Path) -> None:
