@@ -102,13 +102,16 @@ class Client:
         self.connection.close()
 
     def _request(self, method: str, params: dict[str, Any]) -> bytes:
-        headers = dict(self._session)
+        headers, number = dict(self._session), next(_ids)
+        if method == "tools/call":
+            params = {**params, "_meta": {"progressToken": number}}  # as agents do
         if self._era == "modern":
             headers |= {"mcp-protocol-version": MODERN, "mcp-method": method, "mcp-name": params.get("name", "")}
             about = {"protocolVersion": MODERN, "clientCapabilities": {}}
             about["clientInfo"] = {"name": self._name, "version": "1"}
-            params = {**params, "_meta": {f"io.modelcontextprotocol/{key}": value for key, value in about.items()}}
-        body = json.dumps({"jsonrpc": "2.0", "id": next(_ids), "method": method, "params": params}).encode()
+            meta = {f"io.modelcontextprotocol/{key}": value for key, value in about.items()}
+            params = {**params, "_meta": {**meta, **params.get("_meta", {})}}
+        body = json.dumps({"jsonrpc": "2.0", "id": number, "method": method, "params": params}).encode()
         return self.connection.request("POST", "/mcp", body, headers)
 
     def prepare(self, tool: str, **arguments: Any) -> bytes:

@@ -1,12 +1,13 @@
 """The direct lane: plain requests are answered in the task of their HTTP request, without the SDK's streams.
 
-Plain is one `tools/call`, `tools/list` or `ping` whose answer needs nothing else on its way: no progress, no log
-messages, no questions to the client. Everything else goes to the SDK as it came, and so does whatever is not exactly as
-the protocol says: all refusals of messages are the SDK's own.
+Plain is one `tools/call`, `tools/list` or `ping` whose answer needs nothing on its way but progress: no log messages,
+no questions to the client. Everything else goes to the SDK as it came, and so does whatever is not exactly as the
+protocol says: all refusals of messages are the SDK's own.
 
-The answer is JSON, or an event stream if it takes long. A stream keeps the connection in use: clients and proxies close
-one on which nothing comes for a minute, and only a client that has had an event can come back for the rest. Most calls
-are through before either matters, so a stream begins, before the first byte of anything else, after `STREAM_AFTER_S`.
+The answer is JSON, or an event stream if it takes long or there is progress to tell. A stream keeps the connection in
+use: clients and proxies close one on which nothing comes for a minute, and only a client that has had an event can come
+back for the rest. Most calls are through before either matters, though all agents ask for progress, so a stream begins,
+before the first byte of anything else, with the first news of a call, or after `STREAM_AFTER_S`.
 """
 
 import asyncio
@@ -27,9 +28,11 @@ from serena_central.core.decoding import converted, from_json, json_decoder
 from serena_central.core.errors import SerenaCentralError, UnknownProject
 from serena_central.core.late_imports import import_to_stay
 from serena_central.core.lru import Lru
+from serena_central.core.progress import Listener
 from serena_central.mcp_server.conversation import ID_HEADER, Exchange, HandshakeConversation
 from serena_central.mcp_server.description import CAPABILITIES, INSTRUCTIONS, LIST_HINTS, SERVER_NAME
 from serena_central.mcp_server.errors import error_of, failed_result
+from serena_central.mcp_server.progress import ProgressRelay
 from serena_central.mcp_server.protocol import (
     CLIENT_CAPABILITIES_KEY,
     CLIENT_INFO_KEY,
@@ -44,7 +47,6 @@ from serena_central.mcp_server.protocol import (
 from serena_central.mcp_server.request_bodies import Body
 from serena_central.mcp_server.sender import IN_SCOPE, ClientInfo, Sender
 from serena_central.mcp_server.tool_methods import ToolMethods, call_result, result_of_era
-from serena_central.tools.call import Waiting
 
 ATTENDED_AFTER_S = 0.05
 """From then on the connection is looked after. Most answers are sent before, those of language servers too, and spare
@@ -74,6 +76,7 @@ ASKS_PERSON = frozenset(("activate_project",))
 """Tools that ask a client something only if it offers to ask its user."""
 
 PROGRESS = "progressToken"
+"""By which a client asks for the progress of a call: an integer or a text."""
 
 MOST_CALLERS = 256
 """Clients of the modern era say the same of themselves in each request; it is checked once."""
@@ -102,23 +105,29 @@ class Wire(Protocol):
         ...
 
     async def event(self, message: Message | None) -> bytes:
-        """The answer as an event; empty if the client follows the stream on another connection, or gets none."""
+        """The answer, or news of it, as an event; empty if there is none."""
         ...
 
 
 class DirectReply:
     """One response. `scope` is around the work: cancelling it ends the request without an answer."""
 
-    def __init__(self, receive: Receive, send: Send, wire: Wire, attendants: TaskGroup) -> None:
+    def __init__(
+        self, receive: Receive, send: Send, wire: Wire, attendants: TaskGroup, token: int | str | None
+    ) -> None:
         """`attendants`: whose tasks look after connections. A group of its own would cost each call as much as a lookup
-        of a symbol."""
+        of a symbol. `token`: by which the client knows its progress; None if it wants to hear of none."""
         self.scope = anyio.CancelScope()
         self._receive = receive
         self._send = send
         self._wire = wire
         self._attendants = attendants
-        self._attendant: _Attendant | None = None
+        self._token = token
+        self._beside: list[_Attendant] = []
+        self._relay: ProgressRelay | None = None
+        self._opening = anyio.Lock(fast_acquire=True)
         self._is_stream = False
+        self._is_made = False
         self._is_over = False
         self._afterwards: list[Callable[[], None]] = []
 
@@ -128,6 +137,11 @@ class DirectReply:
             function()
         else:
             self._afterwards.append(function)
+
+    @property
+    def on_progress(self) -> Listener | None:
+        """Sends news of the call to a client that wants to hear of it."""
+        return None if self._token is None else self._report
 
     async def run(self, answering: Answering, status_of: Callable[[Message], int]) -> None:
         """Sends what `answering` makes. What a closed connection means is up to the wire."""
@@ -146,8 +160,9 @@ class DirectReply:
                 message = await answering()
         finally:
             later.cancel()
-            attendant, self._attendant = self._attendant, None  # they know each other, and the answer
-            if attendant is not None:
+            self._is_made = True
+            beside, self._beside, self._relay = self._beside, [], None  # they know each other, and the answer
+            for attendant in beside:
                 await attendant.stop()
         if message is None or self._is_stream:
             # A cancelled request ends without an answer (MCP, "Cancellation"), as a stream can.
@@ -164,19 +179,36 @@ class DirectReply:
         await self._send({"type": "http.response.body", "body": body})
 
     def _begin_to_attend(self) -> None:
-        attendant = _Attendant(self._attend, self.scope)
+        self._start_beside(self._attend)
+
+    def _start_beside(self, function: Callable[[], Awaitable[None]]) -> None:
+        attendant = _Attendant(function, self.scope)
         try:
             self._attendants.start_soon(attendant.run)
         except RuntimeError:  # the server is stopping: what is being answered ends soon
             return
-        self._attendant = attendant
+        self._beside.append(attendant)
+
+    def _report(self, message: str, part: float | None) -> None:
+        if self._is_made:
+            return  # what a call has begun may go on
+        if self._relay is None:
+            self._relay = ProgressRelay(self._notify)
+            self._start_beside(self._relay.run)
+        self._relay.report(message, part)
+
+    async def _notify(self, value: float, total: float | None, message: str | None) -> None:
+        said = {"progressToken": self._token, "progress": value, "total": total, "message": message}
+        params = {key: value for key, value in said.items() if value is not None}
+        await self._open_stream()
+        event = await self._wire.event({"jsonrpc": "2.0", "method": "notifications/progress", "params": params})
+        await self._send({"type": "http.response.body", "body": event, "more_body": True})
 
     async def _attend(self) -> None:
         """Looks after the connection while the answer is made."""
         with anyio.move_on_after(STREAM_AFTER_S):
             return await self._closed()
-        await self._begin_stream()
-        await self._send({"type": "http.response.body", "body": await self._wire.opening(), "more_body": True})
+        await self._open_stream()
         while True:
             with anyio.move_on_after(PING_S):
                 return await self._closed()
@@ -186,6 +218,13 @@ class DirectReply:
         while (await self._receive())["type"] != "http.disconnect":
             pass
         self._wire.hung_up(self.scope)
+
+    async def _open_stream(self) -> None:
+        async with self._opening:
+            if not self._is_stream:
+                await self._begin_stream()
+                opening = await self._wire.opening()
+                await self._send({"type": "http.response.body", "body": opening, "more_body": True})
 
     async def _begin_stream(self) -> None:
         if self._is_stream:
@@ -406,9 +445,9 @@ class DirectLane:
             task_status.started()
             await anyio.sleep_forever()
 
-    def _reply(self, body: Body, send: Send, wire: Wire) -> DirectReply:
+    def _reply(self, request: PlainRequest, body: Body, send: Send, wire: Wire) -> DirectReply:
         assert self._attendants is not None, "requests need run()"
-        return DirectReply(body.receive, send, wire, self._attendants)
+        return DirectReply(body.receive, send, wire, self._attendants, request.params.meta.get(PROGRESS))
 
     async def serve_handshake(
         self, conversation: HandshakeConversation, exchange: Exchange, scope: Scope, body: Body, send: Send
@@ -425,7 +464,7 @@ class DirectLane:
         key, caller = str(request.id), Caller(version, conversation.info)
         async with conversation.turns.holding([key]):
             wire = HandshakeWire(conversation, exchange, key, version)
-            reply = self._reply(body, send, wire)
+            reply = self._reply(request, body, send, wire)
             conversation.direct[key] = reply.scope
             if request.method != "tools/call" or self._methods.only_reads(request.params.name or ""):
                 exchange.begin(key, reply.scope)
@@ -444,7 +483,7 @@ class DirectLane:
         caller = self._caller(scope, request)
         if caller is None or (caller.can_be_asked and request.params.name in ASKS_PERSON):
             return False
-        reply = self._reply(body, send, ModernWire())
+        reply = self._reply(request, body, send, ModernWire())
         await reply.run(lambda: self._answer(request, caller, scope[IN_SCOPE], reply), _status_of)
         return True
 
@@ -483,7 +522,7 @@ class DirectLane:
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             return None
         params = request.params
-        if PROGRESS in params.meta:
+        if type(params.meta.get(PROGRESS, 0)) not in (int, str):
             return None
         if request.method != "tools/call":
             return request if params.name is None and params.arguments is None else None
@@ -512,16 +551,16 @@ class DirectLane:
                 self._callers[key] = caller
         return caller
 
-    async def _answer(self, request: PlainRequest, caller: "Caller", sender: Sender, waiting: Waiting) -> Message:
+    async def _answer(self, request: PlainRequest, caller: "Caller", sender: Sender, reply: DirectReply) -> Message:
         """The answer as a JSON-RPC message."""
         try:
-            result = await self._result(request, caller, sender, waiting)
+            result = await self._result(request, caller, sender, reply)
         except Exception as error:  # noqa: BLE001 (the border of a request: error_of logs what is not ours)
             return {"jsonrpc": "2.0", "id": request.id, "error": error_of(error)}
         return {"jsonrpc": "2.0", "id": request.id, "result": self._of_era(request.method, result, caller.version)}
 
     async def _result(
-        self, request: PlainRequest, caller: "Caller", sender: Sender, waiting: Waiting
+        self, request: PlainRequest, caller: "Caller", sender: Sender, reply: DirectReply
     ) -> dict[str, Any]:
         params = request.params
         if request.method == "ping":
@@ -533,7 +572,13 @@ class DirectLane:
         try:
             session = self._methods.identify(sender, caller.client, params.meta)
             answer = await self._methods.answer(
-                session, sender, name, arguments, request_id=request.id, waiting=waiting
+                session,
+                sender,
+                name,
+                arguments,
+                request_id=request.id,
+                on_progress=reply.on_progress,
+                waiting=reply,
             )
         except UnknownProject as error:
             question = await _question(sender, caller, error)

@@ -19,7 +19,7 @@ from mcp.server.streamable_http import (
     EventStore,
     StreamableHTTPServerTransport,
 )
-from mcp_types import JSONRPCError, JSONRPCMessage, JSONRPCResponse, RequestId
+from mcp_types import JSONRPCError, JSONRPCMessage, JSONRPCNotification, JSONRPCResponse, RequestId
 from sse_starlette import EventSourceResponse
 from starlette.requests import Request
 from starlette.types import Send
@@ -120,10 +120,11 @@ class ResumableTransport(StreamableHTTPServerTransport):
         stream = self.log.stream_of(event_id)
         return None if stream == GET_STREAM_KEY else stream
 
-    async def deliver(self, request: str, answer: Mapping[str, Any]) -> str:
-        """Keeps an answer that does not come by this transport, and sends it to a client that follows the request's
-        stream here. Returns the event's id."""
-        message = JSONRPCError.model_validate(answer) if "error" in answer else JSONRPCResponse.model_validate(answer)
+    async def deliver(self, request: str, said: Mapping[str, Any]) -> str:
+        """Keeps an answer, or a notification before it, that does not come by this transport, and sends it to a client
+        that follows the request's stream here. Returns the event's id."""
+        kind = JSONRPCNotification if "method" in said else JSONRPCError if "error" in said else JSONRPCResponse
+        message = kind.model_validate(said)
         event_id = await self.log.store_event(request, message)
         followed = self._request_streams.get(request)
         if followed is not None:

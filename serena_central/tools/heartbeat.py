@@ -3,11 +3,11 @@
 For callers that listen to progress. What deeper layers report is passed on at once; a beat comes only after silence.
 """
 
+import asyncio
 import time
 from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 from typing import TypeVar
-
-import anyio
 
 from serena_central.core.progress import Listener, Wait, noting_waits
 from serena_central.core.quoting import quoted
@@ -25,48 +25,54 @@ async def with_heartbeat(
     run: ToolRun, reply: ToolReply, listener: Listener, work: Callable[[Listener], Awaitable[T]]
 ) -> T:
     """The result of `work`, which is given the listener to report to."""
-    beats = _Beats(run, reply, listener)
-    failure: Exception | None = None
-    result: list[T] = []
-    with noting_waits() as beats.waits:
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(beats.run)
-            try:
-                result.append(await work(beats.report))
-            except Exception as error:  # noqa: BLE001 - raised below: a task group would wrap it
-                failure = error
-            tasks.cancel_scope.cancel()
-    if failure is not None:
-        raise failure
-    return result[0]
+    with noting_waits() as waits:
+        beats = _Beats(run, reply, listener, waits)
+        try:
+            return await work(beats.report)
+        finally:
+            beats.stop()
 
 
 class _Beats:
-    def __init__(self, run: ToolRun, reply: ToolReply, listener: Listener) -> None:
+    """By timers, not by a task: most calls are over before the first."""
+
+    def __init__(self, run: ToolRun, reply: ToolReply, listener: Listener, waits: Sequence[Wait]) -> None:
         self._run = run
         self._reply = reply
         self._listener = listener
-        self.waits: list[Wait] = []
+        self._waits = waits
         self._newest = ""
         self._part: float | None = None
-        self._news = anyio.Event()
+        self._loop = asyncio.get_running_loop()
+        self._quiet_since = self._loop.time()
+        self._timer = self._loop.call_later(INTERVAL_S, self._look)
 
     def report(self, message: str, part: float | None) -> None:
         self._newest, self._part = message, part
-        self._news.set()
+        self._quiet_since = self._loop.time()
         self._listener(message, part)
 
-    async def run(self) -> None:
-        while True:
-            self._news = anyio.Event()
-            with anyio.move_on_after(INTERVAL_S) as silence:
-                await self._news.wait()
-            # On a busy machine news may come between the end of the silence and this: no beat takes their place.
-            if silence.cancelled_caught and not self._news.is_set():
-                message, part = standing(self._run.tool, self._reply, self.waits)
-                last = f"; last: {self._newest}" if self._newest else ""
-                waited = anyio.current_time() - self._run.began
-                self._listener(f"{message}{last} ({waited:.0f} s)", self._part if part is None else part)
+    def stop(self) -> None:
+        self._timer.cancel()
+
+    def _look(self, *, news_first: bool = True) -> None:
+        now = self._loop.time()
+        late_s = now - (self._quiet_since + INTERVAL_S)
+        if late_s < 0:
+            self._timer = self._loop.call_later(-late_s, self._look)
+        elif news_first and late_s > INTERVAL_S / 2:
+            # The loop was held up, and there may be news that only wait for their turn: no beat takes their place.
+            self._timer = self._loop.call_later(INTERVAL_S / 2, partial(self._look, news_first=False))
+        else:
+            self._quiet_since = now
+            self._timer = self._loop.call_later(INTERVAL_S, self._look)
+            self._beat()
+
+    def _beat(self) -> None:
+        message, part = standing(self._run.tool, self._reply, self._waits)
+        last = f"; last: {self._newest}" if self._newest else ""
+        waited = self._loop.time() - self._run.began
+        self._listener(f"{message}{last} ({waited:.0f} s)", self._part if part is None else part)
 
 
 def standing(tool: str, reply: ToolReply, waits: Sequence[Wait] = ()) -> tuple[str, float | None]:

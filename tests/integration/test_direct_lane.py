@@ -60,6 +60,12 @@ MESSAGES: dict[str, dict[str, Any]] = {
     "an id that is null": {"id": None, "method": "tools/call", "params": ECHO},
     "another version of JSON-RPC": {"jsonrpc": "1.0", "method": "tools/call", "params": ECHO},
     "a token for progress": {"method": "tools/call", "params": {**ECHO, "_meta": {"progressToken": 1}}},
+    "a token that is a text": {"method": "tools/call", "params": {**ECHO, "_meta": {"progressToken": "p"}}},
+    "a token that is true": {"method": "tools/call", "params": {**ECHO, "_meta": {"progressToken": True}}},
+    "a token that is a fraction": {"method": "tools/call", "params": {**ECHO, "_meta": {"progressToken": 1.5}}},
+    "a token that is null": {"method": "tools/call", "params": {**ECHO, "_meta": {"progressToken": None}}},
+    "a token that is a list": {"method": "tools/call", "params": {**ECHO, "_meta": {"progressToken": [1]}}},
+    "a token for the progress of a list": {"method": "tools/list", "params": {"_meta": {"progressToken": 1}}},
     "meta that is no object": {"method": "tools/call", "params": {**ECHO, "_meta": "x"}},
     "meta of others": {"method": "tools/call", "params": {**ECHO, "_meta": {"claudecode/toolUseId": "t-1"}}},
     "a log level": {"method": "tools/call", "params": {**ECHO, "_meta": {f"{META}logLevel": "debug"}}},
@@ -171,7 +177,8 @@ async def test_what_needs_a_stream_goes_through_the_sdk(direct: Face) -> None:
         assert is_direct(await client.send("tools/call", ECHO))
         assert is_direct(await client.send("tools/list"))
         assert is_direct(await client.send("ping"))
-        assert not is_direct(await client.send("tools/call", {**ECHO, "_meta": {"progressToken": 1}}))
+        assert is_direct(await client.send("tools/call", {**ECHO, "_meta": {"progressToken": 1}}))
+        assert not is_direct(await client.send("tools/call", {**ECHO, "_meta": {"progressToken": [1]}}))
         assert not is_direct(await client.send("resources/list"))
         await client.send("logging/setLevel", {"level": "info"})
         assert not is_direct(await client.send("tools/call", ECHO))
@@ -200,6 +207,90 @@ async def test_a_long_answer_comes_by_a_stream_that_is_kept_open(
                 direct.tools.release.set()
                 (answer,) = messages_in("\n".join([line async for line in lines]))
     assert text_of(answer["result"]) == "done"
+
+
+def reporting(client: RawClient, token: int | str = "p") -> httpx.Request:
+    return client.request("tools/call", {"name": "report", "arguments": {}, "_meta": {"progressToken": token}})
+
+
+def told(token: int | str) -> dict[str, Any]:
+    """The news of the tool `report`, of which only the newest is sent."""
+    params = {"progressToken": token, "progress": 100.0, "total": 100.0, "message": "step 2"}
+    return {"jsonrpc": "2.0", "method": "notifications/progress", "params": params}
+
+
+@pytest.mark.parametrize("era", ERAS)
+@pytest.mark.parametrize("token", [0, 7, "", "p"])
+async def test_both_lanes_send_the_same_news_before_the_answer(
+    direct: Face, sdk: Face, era: Era, token: int | str
+) -> None:
+    said: list[list[dict[str, Any]]] = []
+    for face in (direct, sdk):
+        async with face.raw(era) as client:
+            sent = reporting(client, token)
+            with anyio.fail_after(30):
+                async with client.http.stream("POST", "/mcp", content=sent.content, headers=sent.headers) as response:
+                    assert response.headers["content-type"].startswith("text/event-stream")
+                    came: list[str] = []
+                    async for line in response.aiter_lines():
+                        came.append(line)
+                        if "step 2" in line:
+                            face.tools.release.set()
+            said.append(messages_in("\n".join(came)))
+    assert said[0] == said[1]
+    assert said[0][0] == told(token)
+    assert text_of(said[0][-1]["result"]) == "reported"
+
+
+async def test_news_need_no_sdk() -> None:
+    async with a_face(lane="starting") as face, face.raw("handshake") as client:
+        sent = reporting(client)
+        with anyio.fail_after(30):
+            async with client.http.stream("POST", "/mcp", content=sent.content, headers=sent.headers) as response:
+                came: list[str] = []
+                async for line in response.aiter_lines():
+                    came.append(line)
+                    if "step 2" in line:
+                        face.tools.release.set()
+        assert [message.get("method") for message in messages_in("\n".join(came))] == ["notifications/progress", None]
+        conversation = face.transports.conversation(str(client.session_id))
+        assert conversation is not None
+        assert conversation.needed_no_sdk
+
+
+async def test_news_are_sent_again_to_who_comes_back(direct: Face) -> None:
+    async with direct.raw("handshake") as client:
+        sent = reporting(client)
+        with anyio.fail_after(30):
+            async with client.http.stream("POST", "/mcp", content=sent.content, headers=sent.headers) as response:
+                lines = response.aiter_lines()
+                first = await anext(lines)
+                while "step 2" not in await anext(lines):
+                    pass
+            headers = client.headers("", {}) | {"last-event-id": first.removeprefix("id: ")}
+            async with client.http.stream("GET", "/mcp", headers=headers) as response:
+                direct.tools.release.set()
+                news, answer = messages_in("\n".join([line async for line in response.aiter_lines()]))
+    assert news == told("p")
+    assert text_of(answer["result"]) == "reported"
+
+
+@pytest.mark.parametrize("era", ERAS)
+async def test_news_of_what_a_call_has_left_running_come_too_late(direct: Face, era: Era) -> None:
+    late: list[Any] = []
+    real = direct.tools.call
+
+    async def keeping(*given: Any, on_progress: Any, **more: Any) -> Any:
+        late.append(on_progress)
+        return await real(*given, on_progress=on_progress, **more)
+
+    direct.tools.call = keeping
+    async with direct.raw(era) as client:
+        response = await client.send("tools/call", {**ECHO, "_meta": {"progressToken": 1}})
+        assert is_direct(response)
+        late[0]("still at it", None)
+        await anyio.wait_all_tasks_blocked()
+        assert (await client.send("tools/call", ECHO)).status_code == 200
 
 
 async def test_a_long_answer_is_resumed_on_another_connection(direct: Face, monkeypatch: pytest.MonkeyPatch) -> None:
