@@ -3,7 +3,8 @@
 Every project holds the same symbol names with bodies of its own, and every body carries a number that an outside writer
 raises, so that an answer from another project or from an older text shows itself. Prints a line every ten seconds and
 a summary; exits with 1 when an answer was wrong or stale, a call had no answer, a process was left, or the server's
-memory did not stay within a tenth of what it was after the warm-up. A run that is too short to tell says so.
+memory did not stay within a tenth of what it was after the warm-up. A run that is too short to tell says so. An answer
+that finds nothing, and says that it lacks something, is wrong if calling again does not help.
 With `--kills` the sessions edit, too, and the server itself is killed as often: see `kills`.
 """
 
@@ -34,6 +35,10 @@ FAULT_EVERY_S = 3.0
 SAMPLE_EVERY_S = 10.0
 WARM_UP_S = 60.0
 """Until then caches, pools of threads and the allocator's arenas grow to their sizes."""
+
+CALLED_AGAIN = 5
+"""How often an agent calls again at the most where nothing was found, and the answer says that it may lack something:
+on a slow machine a file that is written more than once a second may change in each of a call's tries."""
 
 FLAT = 0.10
 TOOLS = ("find_symbol", "get_symbols_overview", "find_referencing_symbols", "search_for_pattern", "read_file")
@@ -88,6 +93,12 @@ async def session(child: Child, sites: list[Site], number: int, tally: Tally, un
             result = await client.call(tool, **arguments(tool, part))
             tally.latencies_ms.append((time.perf_counter() - began) * 1000)
             text = "\n".join(block["text"] for block in result["content"])
+            for _ in range(CALLED_AGAIN):
+                if "\nIncomplete: " not in text or re.search(r"'\w+ \d+'", text):
+                    break
+                tally.calls["called again, since the answer said that it lacks something"] += 1
+                result = await client.call(tool, **arguments(tool, part))
+                text = "\n".join(block["text"] for block in result["content"])
             if result.get("isError"):
                 tally.calls["error"] += 1
                 tally.calls[re.sub(r"\W*\d+\W*|/\S+", "…", text)[:70]] += 1

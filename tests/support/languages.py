@@ -46,12 +46,12 @@ USUAL = (
 may have been meant."""
 
 
-async def once_indexed(client: RawClient, tool: str, **arguments: Any) -> dict[str, Any]:
-    """The result of a call, which is made again where it says that a language server was still indexing: on a slow
-    machine that takes longer than a call waits. The test's own time bounds it."""
+async def called_patiently(client: RawClient, tool: str, **arguments: Any) -> dict[str, Any]:
+    """The result of a call, which is made again where it says to call again later: on a slow machine a language server
+    may index for longer than a call waits. The test's own time bounds it."""
     while True:
         result = await client.call(tool, **arguments)
-        if not any("was still indexing" in part["text"] for part in result["content"]):
+        if not any("call again later" in part["text"].lower() for part in result["content"]):
             return result
 
 
@@ -71,7 +71,7 @@ class Asker:
         return project
 
     async def result(self, tool: str, **arguments: Any) -> dict[str, Any]:
-        return await once_indexed(self.client, tool, **arguments)
+        return await called_patiently(self.client, tool, **arguments)
 
     async def ask(self, tool: str, **arguments: Any) -> Any:
         """The answer of a call that must succeed, without a note but the one on the Python environment that is used."""

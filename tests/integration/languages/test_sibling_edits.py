@@ -11,7 +11,7 @@ import pytest
 from serena_central.core.places import Places
 from tests.support.central import RunningCentral, running_central
 from tests.support.editing import contents
-from tests.support.languages import once_indexed
+from tests.support.languages import called_patiently
 from tests.support.mcp import RawClient, text_of
 from tests.support.servers import with_core_servers
 from tests.support.superrepo import PAIRS, Pair, platform
@@ -42,7 +42,7 @@ async def session(
 
 
 async def asked(client: RawClient, tool: str, **arguments: Any) -> tuple[Any, str]:
-    result = await once_indexed(client, tool, **arguments)
+    result = await called_patiently(client, tool, **arguments)
     assert not result["isError"], text_of(result)
     answer, *notes = (part["text"] for part in result["content"])
     return json.loads(answer), "\n".join(notes)
@@ -112,8 +112,8 @@ async def test_what_siblings_use_is_neither_renamed_alone_nor_deleted_and_they_a
     before = code(root, pair)
     declared = {"name_path": pair.name, "relative_path": f"modules/{pair.declaring}/{pair.file}"}
     async with session(tmp_path, root) as (client, _):
-        renamed = await once_indexed(client, "rename_symbol", **declared, new_name="Renamed9")
-        deleted = await once_indexed(client, "safe_delete_symbol", **declared)
+        renamed = await called_patiently(client, "rename_symbol", **declared, new_name="Renamed9")
+        deleted = await called_patiently(client, "safe_delete_symbol", **declared)
     users = f"Other modules of the super-repo reference it: {pair.sibling} ('{pair.sibling}': {USERS[pair.language]}:"
     for refused in (renamed, deleted):
         assert refused["isError"]

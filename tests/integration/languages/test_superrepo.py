@@ -12,6 +12,7 @@ from serena_central.analysis.collector import Collections
 from serena_central.analysis.module_graph import collect_modules, open_modules
 from serena_central.core.places import Places
 from tests.support.central import RunningCentral, running_central
+from tests.support.languages import called_patiently
 from tests.support.mcp import RawClient
 from tests.support.servers import with_core_servers
 from tests.support.superrepo import PAIRS, Pair, platform
@@ -78,7 +79,7 @@ async def client(central: tuple[RunningCentral, Path]) -> AsyncGenerator[RawClie
 
 async def ask(client: RawClient, tool: str, **arguments: Any) -> tuple[Any, list[str]]:
     """The answer, and its notes."""
-    result = await client.call(tool, **arguments)
+    result = await called_patiently(client, tool, **arguments)
     answer, *notes = (part["text"] for part in result["content"])
     assert not result["isError"], answer
     return json.loads(answer), "\n".join(notes).splitlines()
