@@ -48,7 +48,7 @@ def resting(bench: Bench) -> Iterator[Row]:
                 "≤ 100 MB",
                 proportional_bytes(own) / 1e6,
                 unit="MB",
-                note="PSS; a stream outside of calls, lists of prompts or resources, or progress need it",
+                note="PSS; a stream outside of calls, lists of prompts or resources need it",
             )
             clients = [_idle(stack, server, number) for number in range(SESSIONS)]
             for number in range(DASHBOARDS):

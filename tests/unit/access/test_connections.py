@@ -14,6 +14,7 @@ from serena_central.access.connections import (
     Deadlines,
     Phase,
 )
+from serena_central.core.rest import Rest
 
 DEADLINES = Deadlines(head_s=10, answer_s=10, idle_s=5, body_pause_s=30, body_s=600)
 
@@ -51,7 +52,10 @@ def clock() -> Clock:
 
 
 @pytest.fixture
-def connections(clock: Clock) -> Connections:
+def connections(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> Connections:
+    working = Rest(clock)
+    working.is_busy = lambda: True
+    monkeypatch.setattr("serena_central.access.connections.rest", working)
     return Connections(DEADLINES, clock=clock)
 
 
