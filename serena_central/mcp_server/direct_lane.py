@@ -163,7 +163,9 @@ class DirectReply:
             self._is_made = True
             beside, self._beside, self._relay = self._beside, [], None  # they know each other, and the answer
             for attendant in beside:
-                await attendant.stop()
+                attendant.cancel()
+            for attendant in beside:
+                await attendant.end()
         if message is None or self._is_stream:
             # A cancelled request ends without an answer (MCP, "Cancellation"), as a stream can.
             await self._begin_stream()
@@ -267,9 +269,11 @@ class _Attendant:
         self._failure = error
         self._work.cancel()
 
-    async def stop(self) -> None:
-        """Waits until it has ended. Raises what failed."""
+    def cancel(self) -> None:
         self._scope.cancel()
+
+    async def end(self) -> None:
+        """Waits until it has ended. Raises what failed."""
         await self._has_ended.wait()
         if self._failure is not None:
             raise self._failure
@@ -321,7 +325,9 @@ class HandshakeWire:
             await self._transport.end_stream(self._request)
             return b""
         data = encoded(message)
-        return event_of(data, await self._transport.deliver(self._request, json.loads(data)))
+        event_id = await self._transport.deliver(self._request, json.loads(data))
+        self._exchange.resumable = True  # it has an id to come back with, in any version
+        return event_of(data, event_id)
 
 
 def event_of(data: bytes, event_id: str = "") -> bytes:

@@ -151,8 +151,10 @@ async def sdk_client(
 class RawClient:
     """One client by plain HTTP. In the handshake era, `open` has to come first."""
 
-    def __init__(self, http: httpx.AsyncClient, era: Era, *, name: str = "raw") -> None:
+    def __init__(self, http: httpx.AsyncClient, era: Era, *, name: str = "raw", version: str = HANDSHAKE) -> None:
+        """`version` is that of the handshake era."""
         self.http = http
+        self.version = version
         self.era: Era = era
         self.name = name
         self.session_id: str | None = None
@@ -165,7 +167,7 @@ class RawClient:
         response = await self.send(
             "initialize",
             {
-                "protocolVersion": HANDSHAKE,
+                "protocolVersion": self.version,
                 "capabilities": {},
                 "clientInfo": {"name": self.name, "version": "1"},
             },
@@ -181,7 +183,7 @@ class RawClient:
             if "name" in params or "uri" in params:
                 headers["mcp-name"] = params.get("name") or params["uri"]
         elif self.session_id is not None:
-            headers |= {"mcp-session-id": self.session_id, "mcp-protocol-version": HANDSHAKE}
+            headers |= {"mcp-session-id": self.session_id, "mcp-protocol-version": self.version}
         return headers
 
     def request(self, method: str, params: Mapping[str, Any] | None = None) -> httpx.Request:
