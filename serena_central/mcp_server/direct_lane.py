@@ -113,7 +113,7 @@ class DirectReply:
     """One response. `scope` is around the work: cancelling it ends the request without an answer."""
 
     def __init__(
-        self, receive: Receive, send: Send, wire: Wire, attendants: TaskGroup, token: int | str | None
+        self, receive: Receive, send: Send, wire: Wire, attendants: TaskGroup, token: int | str | None = None
     ) -> None:
         """`attendants`: whose tasks look after connections. A group of its own would cost each call as much as a lookup
         of a symbol. `token`: by which the client knows its progress; None if it wants to hear of none."""

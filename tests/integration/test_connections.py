@@ -219,7 +219,7 @@ async def test_a_server_without_descriptors_says_so_once_and_the_doctor_too(tmp_
         async with AsyncExitStack() as stack:
             await with_all_descriptors_used(child, stack)
             log = tmp_path / "home" / "logs" / "server.log"
-            with anyio.fail_after(60):
+            with anyio.fail_after(180):  # a server that rests looks once a minute
                 while "file descriptors are in use" not in log.read_text():
                     await anyio.sleep(0.05)
             during = list(check_server(Places(tmp_path / "home")))
