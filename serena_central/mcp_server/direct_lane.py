@@ -105,7 +105,7 @@ class Wire(Protocol):
         ...
 
     async def event(self, message: Message | None) -> bytes:
-        """The answer, or news of it, as an event; empty if there is none."""
+        """The answer, or news of the call, as an event; empty if the call gets no answer."""
         ...
 
 

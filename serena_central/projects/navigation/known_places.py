@@ -42,10 +42,8 @@ async def references_of(navigation: Navigation, hit: Hit, below: str) -> Referen
     return await or_places(hit.name_path, lambda: navigation.references.of(hit, below), look)
 
 
-async def or_places(
-    symbol: str, ask: Callable[[], Awaitable[T]], look: Callable[[], Awaitable[KnownPlaces | None]]
-) -> T:
-    """What `ask` answers about a symbol's references. `look` finds places without a language server; None if it can't.
+async def or_places(symbol: str, ask: Callable[[], Awaitable[T]], look: Callable[[], Awaitable[KnownPlaces]]) -> T:
+    """What `ask` answers about a symbol's references. `look` finds places without a language server.
 
     Raises:
         LanguageServerError: the server fails; the message begins with the known places.
@@ -71,7 +69,7 @@ async def or_places(
     raise ReferencesNotInTime(taken_s, because, known)
 
 
-async def _told(symbol: str, look: Callable[[], Awaitable[KnownPlaces | None]]) -> str:
+async def _told(symbol: str, look: Callable[[], Awaitable[KnownPlaces]]) -> str:
     known: KnownPlaces | None = None
     left_s = anyio.current_effective_deadline() - anyio.current_time()
     with anyio.move_on_after(0.8 * min(PLACES_S, left_s)):  # the error is to be told in any case

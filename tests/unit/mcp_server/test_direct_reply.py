@@ -3,7 +3,7 @@
 import asyncio
 import gc
 import weakref
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Awaitable, Callable
 
 import anyio
 import pytest
@@ -79,6 +79,42 @@ async def test_what_fails_beside_the_work_ends_it_and_is_raised_and_the_next_rep
     await DirectReply(client.receive, client.send, ModernWire(), attendants).run(late, ok)
     assert [message.get("body") for message in client.sent][1] == PING
     assert client.sent[-1]["body"].startswith(b"event: message")
+
+
+async def test_what_fails_while_news_are_sent_leaves_nothing_running(
+    attendants: TaskGroup, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(direct_lane, "STREAM_AFTER_S", 3600)
+    client = Client()
+    before = len(anyio.get_running_tasks())
+    both: list[int] = []
+
+    async def broken(_message: Message) -> None:
+        both.append(len(anyio.get_running_tasks()) - before)
+        raise OSError("the log is full")
+
+    reply = DirectReply(client.receive, broken, ModernWire(), attendants, "p")
+
+    async def work() -> direct_lane.Message:
+        assert reply.on_progress is not None
+        reply.on_progress("half", 0.5)
+        await anyio.sleep_forever()
+        raise AssertionError
+
+    monkeypatch.setattr(reply, "_begin_stream", _after_the_other(reply._begin_stream))
+    with pytest.raises(OSError, match="the log is full"):
+        await reply.run(work, ok)
+    assert both == [2], "one sends news, and one looks after the connection"
+    await anyio.wait_all_tasks_blocked()
+    assert len(anyio.get_running_tasks()) == before
+
+
+def _after_the_other(begin: Callable[[], Awaitable[None]]) -> Callable[[], Awaitable[None]]:
+    async def later() -> None:
+        await anyio.sleep(0.05)  # the connection is looked after meanwhile
+        await begin()
+
+    return later
 
 
 async def test_a_reply_that_was_looked_after_is_freed_with_its_answer(attendants: TaskGroup) -> None:

@@ -40,5 +40,9 @@ async def test_no_more_places_are_listed_than_the_limit() -> None:
 
 
 async def test_looking_for_places_is_cut_short_before_the_call_ends() -> None:
+    async def look() -> KnownPlaces:
+        await anyio.sleep_forever()
+        raise AssertionError
+
     with anyio.fail_after(2), pytest.raises(ReferencesNotInTime, match="There was no time to look for places"):
-        await or_places("Cart", anyio.sleep_forever, anyio.sleep_forever)
+        await or_places("Cart", anyio.sleep_forever, look)
