@@ -175,7 +175,7 @@ NOT_HERE = not slow and not browser and not clients and not upstreams
 test-postgresql: setup
 	scripts/get-postgresql
 	scripts/get-haproxy
-	$(BIN)/python -m pytest -n 2 --dist loadfile --postgresql -m "$(NOT_HERE)" $(POSTGRESQL) $(ARGS)
+	$(BIN)/python scripts/run-tests -n 2 --dist loadfile --postgresql -m "$(NOT_HERE)" $(POSTGRESQL) $(ARGS)
 
 # Pages that are made of data.
 docs: setup

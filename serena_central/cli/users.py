@@ -14,12 +14,11 @@ import click
 from serena_central.cli.output import age, json_option, print_json, print_table, say
 from serena_central.cli.remote import NoServer, NotOurs, Remote
 from serena_central.config.load import load_server_config
-from serena_central.core.errors import InvalidArguments, UserNotFound
 from serena_central.core.places import Places
 
 if TYPE_CHECKING:
+    from serena_central.sessions.users import AccountChange
     from serena_central.store.database import Database
-    from serena_central.store.rows import AccountRow
 
 BY = "the command line"
 
@@ -124,64 +123,47 @@ class _Direct:
         self._path, self._url = places.database, load_server_config({}).value.database_url
 
     def all(self) -> dict[str, Any]:
+        from serena_central.store.queries import Queries
         from serena_central.web.accounts import user_view
 
         with closing(self._database()) as database:
-            return {"users": [_plain(user_view(row)) for row in _accounts(database)]}
+            return {"users": [_plain(user_view(row)) for row in Queries(database).accounts()]}
 
     def add(self, name: str, roots: list[str], *, admin: bool) -> dict[str, Any]:
         from serena_central.core.event_kinds import UserAdded
-        from serena_central.sessions.users import new_account
+        from serena_central.sessions.users import addition, new_account
 
         row, token = new_account(name, roots, time.time(), admin=admin)
-        with closing(self._database()) as database:
-            if any(one.name == name and one.revoked_at is None for one in _accounts(database)):
-                raise InvalidArguments(f"There is a user {name!r} already.")
-            return _written(database, row, UserAdded(user=name, admin=admin, roots=row.roots), token)
+        return self._change(name, addition(row), UserAdded(user=name, admin=admin, roots=row.roots), token)
 
     def rotate(self, name: str) -> dict[str, Any]:
         from serena_central.core.event_kinds import UserRotated
-        from serena_central.sessions.users import rotated
+        from serena_central.sessions.users import rotation
 
-        with closing(self._database()) as database:
-            row, token = rotated(_valid(database, name), time.time())
-            return _written(database, row, UserRotated(user=name), token)
+        change, token = rotation(name, time.time())
+        return self._change(name, change, UserRotated(user=name), token)
 
     def revoke(self, name: str) -> dict[str, Any]:
         from serena_central.core.event_kinds import UserRevoked
+        from serena_central.sessions.users import revocation
 
+        return self._change(name, revocation(name, time.time()), UserRevoked(user=name), "")["user"]
+
+    def _change(self, name: str, change: "AccountChange", event: Any, token: str) -> dict[str, Any]:
+        from serena_central.store.queries import Queries
+        from serena_central.store.rows import EventRow
+        from serena_central.web.accounts import user_view
+
+        said = EventRow(seq=0, at=time.time(), kind=event.kind, severity="info", message=f"by {BY}", data=event.data)
         with closing(self._database()) as database:
-            row = _valid(database, name)
-            row.revoked_at = time.time()
-            return _written(database, row, UserRevoked(user=name), "")["user"]
+            row, _ = Queries(database).change_account(name, change, said)
+        return {"user": _plain(user_view(row)), "token": token}
 
     def _database(self) -> "Database":
         # Late: SQLAlchemy costs half a second, which a running server has paid already.
         from serena_central.store.database import Database
 
         return Database(self._path, self._url)
-
-
-def _accounts(database: "Database") -> "list[AccountRow]":
-    from serena_central.store.queries import Queries
-
-    return Queries(database).accounts()
-
-
-def _valid(database: "Database", name: str) -> "AccountRow":
-    for row in _accounts(database):
-        if row.name == name and row.revoked_at is None:
-            return row
-    raise UserNotFound(name)
-
-
-def _written(database: "Database", row: "AccountRow", event: Any, token: str) -> dict[str, Any]:
-    from serena_central.store.rows import EventRow
-    from serena_central.web.accounts import user_view
-
-    said = EventRow(seq=0, at=time.time(), kind=event.kind, severity="info", message=f"by {BY}", data=event.data)
-    database.write([row, said])
-    return {"user": _plain(user_view(row)), "token": token}
 
 
 def _plain(value: Any) -> Any:

@@ -6,16 +6,16 @@ to look at it again.
 
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 import anyio
 from anyio.abc import TaskStatus
 
-from serena_central.core.errors import InvalidArguments, SessionNotFound, StoreError, UserNotFound
+from serena_central.core.errors import SessionNotFound, StoreError
 from serena_central.core.event_kinds import UserAdded, UserRevoked, UserRotated
 from serena_central.core.events import EventBus, Severity
 from serena_central.sessions.manager import SessionManager
-from serena_central.sessions.users import Users, new_account, rotated
+from serena_central.sessions.users import AccountChange, Users, addition, new_account, revocation, rotation
 from serena_central.standalone.backoff import backoff_s
 from serena_central.store.rows import AccountRow
 from serena_central.store.store import Store
@@ -43,6 +43,8 @@ class Accounts:
         self._sessions = sessions
         self._bus = bus
         self._clock = clock
+        self._turn = anyio.Lock()
+        """Held from before the store is asked until its answer is taken: an older one must not replace a newer one."""
         self.on_lost: list[Callable[[str], None]] = []
         """Called with each credential that has lost its access."""
 
@@ -67,8 +69,8 @@ class Accounts:
         Raises:
             StoreError
         """
-        for credential in self._users.take(await self.all()):
-            self._end(credential)
+        async with self._turn:
+            self._take(await self.all())
 
     async def all(self) -> list[AccountRow]:
         """Revoked ones too, in the order of their names.
@@ -86,11 +88,7 @@ class Accounts:
             InvalidArguments, StoreError
         """
         row, token = new_account(name, roots, self._clock(), admin=admin)
-        if any(one.name == name and one.revoked_at is None for one in await self.all()):
-            raise InvalidArguments(
-                f"There is a user {name!r} already. `serena-central users rotate` gives a new token."
-            )
-        await self._write(row)
+        row = await self._change(name, addition(row))
         self._bus.publish(UserAdded(message=f"by {by}", user=name, admin=admin, roots=row.roots))
         return row, token
 
@@ -100,8 +98,8 @@ class Accounts:
         Raises:
             UserNotFound, StoreError
         """
-        row, token = rotated(await self._valid(name), self._clock())
-        await self._write(row)
+        change, token = rotation(name, self._clock())
+        row = await self._change(name, change)
         self._bus.publish(UserRotated(message=f"by {by}", user=name))
         return row, token
 
@@ -111,21 +109,19 @@ class Accounts:
         Raises:
             UserNotFound, StoreError
         """
-        found = await self._valid(name)
-        found.revoked_at = self._clock()
-        await self._write(found)
+        row = await self._change(name, revocation(name, self._clock()))
         self._bus.publish(UserRevoked(message=f"by {by}", user=name, severity=Severity.WARNING))
-        return found
+        return row
 
-    async def _valid(self, name: str) -> AccountRow:
-        for row in await self.all():
-            if row.name == name and row.revoked_at is None:
-                return row
-        raise UserNotFound(name)
+    async def _change(self, name: str, change: AccountChange) -> AccountRow:
+        async with self._turn:
+            row, rows = await self._store.change_account(name, change)
+            self._take(rows)
+        return row
 
-    async def _write(self, row: AccountRow) -> None:
-        await self._store.write([row])
-        await self.refresh()
+    def _take(self, rows: Iterable[AccountRow]) -> None:
+        for credential in self._users.take(rows):
+            self._end(credential)
 
     def _end(self, credential: str) -> None:
         for session in self._sessions.sessions():

@@ -9,13 +9,13 @@ import hmac
 import os
 import re
 import secrets
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from fnmatch import fnmatchcase
 from pathlib import Path
 
 import msgspec
 
-from serena_central.core.errors import InvalidArguments
+from serena_central.core.errors import InvalidArguments, UserNotFound
 from serena_central.store.rows import AccountRow
 
 TOKEN_PREFIX = "sct_"  # noqa: S105 - what scanners of secrets know a token by
@@ -151,10 +151,40 @@ def new_account(name: str, roots: Iterable[str], now: float, *, admin: bool) -> 
     return row, token
 
 
-def rotated(row: AccountRow, now: float) -> tuple[AccountRow, str]:
-    """The account with another token."""
+AccountChange = Callable[[AccountRow | None], AccountRow]
+"""Makes an account of the one that has a name now, None if there is none, or raises why it can't: InvalidArguments or
+UserNotFound. May be called more than once, before one result is kept."""
+
+
+def addition(row: AccountRow) -> AccountChange:
+    """Makes a new account; what is returned raises InvalidArguments where a user has that name."""
+
+    def added(before: AccountRow | None) -> AccountRow:
+        if before is not None and before.revoked_at is None:
+            raise InvalidArguments(
+                f"There is a user {row.name!r} already. `serena-central users rotate` gives a new token."
+            )
+        return row
+
+    return added
+
+
+def rotation(name: str, now: float) -> tuple[AccountChange, str]:
+    """Gives an account another token, which is returned, too."""
     token = _new_token()
-    return msgspec.structs.replace(row, token_digest=digest_of(token.encode()), rotated_at=now), token
+    changes = {"token_digest": digest_of(token.encode()), "rotated_at": now}
+    return lambda before: msgspec.structs.replace(_valid(name, before), **changes), token
+
+
+def revocation(name: str, now: float) -> AccountChange:
+    """Refuses an account's token from now on."""
+    return lambda before: msgspec.structs.replace(_valid(name, before), revoked_at=now)
+
+
+def _valid(name: str, row: AccountRow | None) -> AccountRow:
+    if row is None or row.revoked_at is not None:
+        raise UserNotFound(name)
+    return row
 
 
 def _new_token() -> str:

@@ -5,7 +5,7 @@ import json
 from collections.abc import Sequence
 from typing import Any, TypeVar
 
-from sqlalchemy import ColumnElement, Select, String, and_, cast, exists, or_, select
+from sqlalchemy import ColumnElement, Connection, Select, String, and_, cast, exists, or_, select
 
 from serena_central.core.decoding import from_json
 from serena_central.store.query_results import (
@@ -112,9 +112,11 @@ class ListQueries(TotalQueries):
         return [found[one] for one in ids if one in found]
 
     def _rows(self, kind: type[AnyRow], chosen: Select[Any]) -> list[AnyRow]:
-        return self._database.read(
-            lambda connection: [kind(**row) for row in connection.execute(chosen).mappings().all()]
-        )
+        return self._database.read(lambda connection: rows_of(kind, connection, chosen))
+
+
+def rows_of(kind: type[AnyRow], connection: Connection, chosen: Select[Any]) -> list[AnyRow]:
+    return [kind(**row) for row in connection.execute(chosen).mappings().all()]
 
 
 def _newest_part(first: int, end: int) -> tuple[int, int]:

@@ -1,7 +1,7 @@
 """The named questions to the database, each on one snapshot. Blocks; `store` runs them in worker threads."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeVar
+from typing import Any
 
 from sqlalchemy import (
     ColumnElement,
@@ -19,7 +19,7 @@ from sqlalchemy import (
 )
 
 from serena_central.config.policies import RetentionPolicy
-from serena_central.store.list_queries import ListQueries, owned, preceding
+from serena_central.store.list_queries import ListQueries, owned, preceding, rows_of
 from serena_central.store.query_results import (
     EDIT_PATCHES_KEPT_S,
     BriefCall,
@@ -50,10 +50,8 @@ from serena_central.store.rows import (
     ToolCallRow,
 )
 from serena_central.store.spans import SPANS_S, totals_kept_since
-from serena_central.store.statements import insert_if_new, place_root
+from serena_central.store.statements import execute_all, insert_if_new, place_root
 from serena_central.store.tables import METADATA
-
-AnyRow = TypeVar("AnyRow", bound=Row)
 
 DAY_S = 86_400
 
@@ -80,6 +78,8 @@ IDS_ASKED = 500
         HostEditRow,
     )
 )  # fmt: skip
+
+_ALL_ACCOUNTS = select(_ACCOUNT).order_by(_ACCOUNT.columns.name)
 
 
 class Queries(ListQueries):
@@ -112,7 +112,24 @@ class Queries(ListQueries):
 
     def accounts(self) -> list[AccountRow]:
         """All users, revoked ones too, in the order of their names."""
-        return self._rows(AccountRow, select(_ACCOUNT).order_by(_ACCOUNT.columns.name))
+        return self._rows(AccountRow, _ALL_ACCOUNTS)
+
+    def change_account(
+        self, name: str, changed: Callable[[AccountRow | None], AccountRow], *others: Row
+    ) -> tuple[AccountRow, list[AccountRow]]:
+        """Writes what `changed` makes of a user's account (None: there is none), and `others`, while nobody else can
+        change it. What it raises is raised, and nothing written. Returns that account, and all there are then."""
+        chosen = select(_ACCOUNT).where(_ACCOUNT.columns.name == name).with_for_update()
+
+        def change(connection: Connection) -> tuple[AccountRow, list[AccountRow]]:
+            before = rows_of(AccountRow, connection, chosen)
+            row = changed(before[0] if before else None)
+            if not before and not insert_if_new(connection, row):  # another server has just added it
+                row = changed(rows_of(AccountRow, connection, chosen)[0])
+            execute_all(connection, [row, *others])
+            return row, rows_of(AccountRow, connection, _ALL_ACCOUNTS)
+
+        return self._database.change(change)
 
     def is_owner(self, credential: str, session_id: str, at: float) -> bool:
         """Whether a session was this credential's at that time (Unix seconds)."""

@@ -23,7 +23,7 @@ from serena_central.core.events import Event, EventBus, Severity
 from serena_central.core.late_imports import import_to_stay
 from serena_central.core.start_up import LONGEST_S, StartUp
 from serena_central.store.query_results import EditAnswer
-from serena_central.store.rows import EventRow, Row
+from serena_central.store.rows import AccountRow, EventRow
 from serena_central.store.saved_rows import AnyRow, saved_answers, saved_rows
 from serena_central.store.writer import FLUSH_AFTER_S, Writer
 
@@ -146,15 +146,15 @@ class Store:
         if self._start_up is not None:
             await self._start_up.over()
 
-    async def write(self, rows: Sequence[Row]) -> None:
-        """Writes rows now, past the queue: for what must be known before somebody is told.
+    async def change_account(
+        self, name: str, changed: Callable[[AccountRow | None], AccountRow]
+    ) -> tuple[AccountRow, list[AccountRow]]:
+        """`Queries.change_account`, which nobody gives up waiting for: it is known whether it was done.
 
         Raises:
-            StoreError
+            StoreError, what `changed` raises
         """
-        refused = await anyio.to_thread.run_sync(lambda: self._loaded().write(rows))
-        if refused:
-            raise StoreError("The database refused what was to be written.")
+        return await anyio.to_thread.run_sync(lambda: self._queries().change_account(name, changed))
 
     async def listener(self) -> "Listener | None":
         """A new connection that hears of other servers' notices; None where the database has no such thing.

@@ -122,7 +122,10 @@ async def test_sorted_edits_are_paged_by_their_place_while_others_are_added(
 
     began = time.time() - 3600
     rows = [edit(number, began + number / 7) for number in range(90)]
-    await central.central.store.write(rows)
+    writer = central.central.store.writer
+    for row in rows:
+        writer.put(row)
+    await writer.flush()
     page, seen, added = f"/edits?sort={sort}", list[str](), 100
     while page:
         html = await visitor.see(page)
@@ -131,7 +134,8 @@ async def test_sorted_edits_are_paged_by_their_place_while_others_are_added(
         page = unescape(following[1]) if following else ""
         if sort != "-when":  # those would follow at the end
             added += 1
-            await central.central.store.write([edit(added, began + added)])
+            writer.put(edit(added, began + added))
+            await writer.flush()
     assert seen == [one.id for one in sorted(rows, key=order)]
     for nonsense in ("x", '["a",1,"",1e400]', "[1,2,3,4]", '["a",1,2,3]'):
         await visitor.see(f"/edits?sort={sort}&after={quote(nonsense)}")

@@ -1,8 +1,9 @@
 """Users of a team: whom a token lets in, what becomes of sessions when it is taken away, and that servers agree."""
 
-from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 import anyio
 import pytest
@@ -90,6 +91,86 @@ async def test_a_token_lets_its_user_in_until_it_is_rotated_or_revoked(tmp_path:
         again, _ = await accounts.add("ada", [], "me", admin=False)
         assert again.credential != row.credential
         assert users.restricted(row.credential) == nothing
+
+
+class _Held:
+    """Holds back what a store has read."""
+
+    def __init__(self, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.read, self.go_on = anyio.Event(), anyio.Event()
+        monkeypatch.setattr(store, "saved", self._held(store.saved))
+        monkeypatch.setattr(store, "ask", self._held(store.ask))
+
+    def _held(self, reading: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
+        async def held(*asked: Any, **options: Any) -> Any:
+            answer = await reading(*asked, **options)
+            if not self.read.is_set():
+                self.read.set()
+                await self.go_on.wait()
+            return answer
+
+        return held
+
+
+async def test_a_slow_look_at_the_accounts_takes_nothing_from_who_was_added_meanwhile(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with server(tmp_path / "x.db") as world:
+        held = _Held(world.store, monkeypatch)
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(world.accounts.refresh)
+            await held.read.wait()
+            adding = _Adding(world.accounts)
+            tasks.start_soon(adding.run)
+            with anyio.move_on_after(0.5):  # as far as it comes while the look lasts
+                await adding.done.wait()
+            held.go_on.set()
+        assert world.users.of_token(adding.token.encode()) is not None
+        assert world.lost == []
+
+
+class _Adding:
+    def __init__(self, accounts: Accounts) -> None:
+        self._accounts = accounts
+        self.token = ""
+        self.done = anyio.Event()
+
+    async def run(self) -> None:
+        _, self.token = await self._accounts.add("ada", [], "me", admin=False)
+        self.done.set()
+
+
+async def test_who_is_revoked_stays_revoked_though_another_server_is_just_giving_a_new_token(tmp_path: Path) -> None:
+    async with server(tmp_path / "x.db") as one, server(tmp_path / "x.db") as two:
+        for attempt in range(20):
+            name = f"ada{attempt}"
+            await one.accounts.add(name, [], "me", admin=False)
+
+            async def rotate(name: str = name) -> None:
+                with suppress(UserNotFound):
+                    await two.accounts.rotate(name, "me")
+
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(rotate)
+                await one.accounts.revoke(name, "me")
+        assert [row.name for row in await one.accounts.all() if row.revoked_at is None] == []
+
+
+async def test_one_of_two_who_add_the_same_user_at_once_is_told_that_there_is_one(tmp_path: Path) -> None:
+    async with server(tmp_path / "x.db") as one, server(tmp_path / "x.db") as two:
+        for attempt in range(20):
+            tokens: list[str] = []
+
+            async def add(world: World, name: str = f"ada{attempt}", tokens: list[str] = tokens) -> None:
+                with suppress(InvalidArguments):
+                    tokens.append((await world.accounts.add(name, [], "me", admin=False))[1])
+
+            async with anyio.create_task_group() as tasks:
+                for world in (one, one, two, two):
+                    tasks.start_soon(add, world)
+            (token,) = tokens
+            await one.accounts.refresh()
+            assert one.users.of_token(token.encode()) is not None
 
 
 async def test_users_are_known_after_a_restart(tmp_path: Path) -> None:

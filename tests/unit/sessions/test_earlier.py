@@ -38,7 +38,9 @@ async def test_calls_of_before_are_read_once_and_told_apart(tmp_path: Path) -> N
                 for ago in (30.0, 20.0, -10.0)
             ]
             rows[0].outcome, rows[0].error = "error", "symbol_not_found"
-            await store.write(rows)
+            for row in rows:
+                store.writer.put(row)
+            await store.writer.flush()
             assert await read_earlier_calls(session, store) == ""
             assert [line.text for line in session.earlier.log] == [
                 "find_symbol error 30.0 ms: symbol_not_found",
