@@ -6,6 +6,7 @@ again with the answer. The model sees neither. What is approved is what stood in
 """
 
 import logging
+from hashlib import sha256
 from pathlib import Path
 from weakref import WeakKeyDictionary
 
@@ -16,6 +17,7 @@ from mcp.shared.exceptions import MCPError
 from pydantic import ValidationError
 
 from serena_central.core.errors import SerenaCentralError
+from serena_central.core.lru import Lru
 from serena_central.projects.trust.trust_dialog import TrustDialog, TrustQuestion
 from serena_central.sessions.session import Session
 from serena_central.sessions.users import Users
@@ -32,6 +34,10 @@ MOST_SHOWN = 4000
 """Maximum characters of a dialog. Longer texts are reviewed in the dashboard or at the command line."""
 
 KEY = "trust"
+"""Of a person's yes or no in an answer."""
+
+MOST_OPEN = 20
+"""Questions of one session that are not answered yet; clients may answer several calls in any order."""
 
 _SCHEMA: types.ElicitRequestedSchema = {
     "type": "object",
@@ -47,7 +53,8 @@ class TrustQuestions:
         self._users = users
         self._dialog = dialog
         self._asked: WeakKeyDictionary[Session, set[tuple[str, str]]] = WeakKeyDictionary()
-        self._open: WeakKeyDictionary[Session, TrustQuestion] = WeakKeyDictionary()
+        self._open: WeakKeyDictionary[Session, Lru[str, TrustQuestion]] = WeakKeyDictionary()
+        """Of the modern era, by their keys: an answer counts for the question that it came to, and for no other."""
 
     async def trusts_now(
         self, session: Session, client: ServerSession, request_id: types.RequestId | None
@@ -57,8 +64,9 @@ class TrustQuestions:
         if question is None:
             return False
         if session.era == "modern":
-            self._open[session] = question
-            return types.InputRequiredResult(input_requests={KEY: _request(question)})
+            key = key_of(question)
+            self._open.setdefault(session, Lru(MOST_OPEN))[key] = question
+            return types.InputRequiredResult(input_requests={key: _request(question)})
         with anyio.move_on_after(ASKING_S):
             try:
                 answer = await client.elicit_form(question.text, _SCHEMA, request_id)
@@ -69,11 +77,13 @@ class TrustQuestions:
         return False
 
     async def take(self, session: Session, answers: types.InputResponses | None) -> None:
-        """The answer that a call of the modern era was sent again with."""
-        question = self._open.pop(session, None)
-        answer = (answers or {}).get(KEY)
-        if question is not None and isinstance(answer, types.ElicitResult):
-            await self._take(session, question, answer)
+        """The answers that a call of the modern era was sent again with."""
+        is_open = self._open.setdefault(session, Lru(MOST_OPEN))
+        for key, answer in (answers or {}).items():
+            question = is_open.get(key)
+            is_open.discard(key)
+            if question is not None and isinstance(answer, types.ElicitResult):
+                await self._take(session, question, answer)
 
     async def _question(self, session: Session, capabilities: types.ClientCapabilities | None) -> TrustQuestion | None:
         """The question to ask; None if there is none, or the client has no dialog. A team's users decide nothing."""
@@ -102,6 +112,12 @@ class TrustQuestions:
             logger.warning("the user's approval was not applied: %s", error)
             return False
         return True
+
+
+def key_of(question: TrustQuestion) -> str:
+    """By which a client of the modern era sends the answer."""
+    about = f"{question.digest} {question.root}".encode(errors="surrogateescape")
+    return f"{KEY}-{sha256(about).hexdigest()[:16]}"
 
 
 def _request(question: TrustQuestion) -> types.ElicitRequest:

@@ -4,10 +4,13 @@ from collections.abc import AsyncGenerator
 from pathlib import Path
 from typing import Any
 
+import anyio
 import mcp_types as types
 import pytest
 from mcp.client import Client
 
+from serena_central.mcp_server.trust_questions import key_of
+from serena_central.projects.trust.trust_dialog import TrustQuestion
 from serena_central.testing.server import Era
 from tests.support.central import RunningCentral, running_central
 from tests.support.mcp import sdk_client
@@ -128,6 +131,42 @@ async def test_what_changes_while_the_dialog_is_open_is_not_trusted(
 
 
 @pytest.mark.parametrize("era", ["handshake", "modern"])
+async def test_of_two_dialogs_that_are_open_at_once_each_answer_is_about_its_own(
+    central: RunningCentral, era: Era, root: Path, tmp_path: Path
+) -> None:
+    other = tmp_path / "other"
+    other.mkdir()
+    (other / "main.go").write_text("package main\n")
+    name_program(other, "evil")
+    is_open = {root: anyio.Event(), other: anyio.Event()}
+    is_over = anyio.Event()
+
+    async def person(_context: Any, asked: types.ElicitRequestParams) -> types.ElicitResult:
+        is_root = str(root) in asked.message
+        is_open[root if is_root else other].set()
+        if is_root:
+            await is_open[other].wait()
+            return YES
+        await is_over.wait()
+        return NOT_A_YES[0]
+
+    headers = central.authorized | {"x-serena-session": "mine"}
+    async with sdk_client(central.url, era, headers, elicitation_callback=person) as client:
+        with anyio.fail_after(60):
+            async with anyio.create_task_group() as tasks:
+
+                async def activate_root() -> None:
+                    await _activate(client, root)
+                    is_over.set()
+
+                tasks.start_soon(activate_root)
+                await is_open[root].wait()
+                tasks.start_soon(_activate, client, other)
+    assert trusted(central, root)
+    assert not trusted(central, other)
+
+
+@pytest.mark.parametrize("era", ["handshake", "modern"])
 async def test_a_client_without_dialogs_is_not_asked(central: RunningCentral, era: Era, root: Path) -> None:
     said = await activated(central, era, root, None)
     assert "this repository is not trusted" in said
@@ -149,7 +188,10 @@ async def test_nothing_is_asked_where_nothing_is_held_back_or_it_fits_no_dialog(
 
 async def test_an_answer_that_nobody_was_asked_for_trusts_nothing(central: RunningCentral, root: Path) -> None:
     async with central.raw("modern", x_serena_session="mine") as client:
-        answers = {"trust": {"action": "accept", "content": {"trust": True}}}
-        params = {"name": "activate_project", "arguments": {"project": str(root)}, "inputResponses": answers}
+        params = {"name": "activate_project", "arguments": {"project": str(root)}}
         assert "result" in await client.ask("tools/call", params)
+        trust = central.central.dashboard.parts.trust
+        question = TrustQuestion(str(root), trust.standing(root).digest, "")
+        answers = {key_of(question): {"action": "accept", "content": {"trust": True}}}
+        assert "result" in await client.ask("tools/call", params | {"inputResponses": answers})
     assert not trusted(central, root)
