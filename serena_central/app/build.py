@@ -574,6 +574,7 @@ def _faces(
             services.store,
             sessions,
             accounts,
+            recorder,
             services.bus,
             front=settings.front_name,
             reload_settings=live_settings.reload,

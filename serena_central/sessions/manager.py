@@ -200,6 +200,14 @@ class SessionManager:
                 session.disconnected_at, session.awaited = now, session.termination is None
             self._sessions.setdefault(session.id, session)
 
+    def drop(self, session_id: str) -> None:
+        """Makes room for a newer state of a session that goes on, so that nobody hears of an end. Unknown ids are
+        ignored."""
+        session = self._sessions.pop(session_id, None)
+        if session is not None and session.disconnected_at is None:
+            session.disconnected_at = self._now()
+            self._sync_interest(session)
+
     def get(self, session_id: str) -> Session:
         session = self._sessions.get(session_id)
         if session is None:

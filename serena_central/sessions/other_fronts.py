@@ -15,10 +15,16 @@ import anyio.to_thread
 from anyio.abc import TaskStatus
 
 from serena_central.core.errors import ConfigError, SessionNotFound, StoreError
-from serena_central.core.event_kinds import SessionKilled, SessionRevived, SettingChanged
+from serena_central.core.event_kinds import (
+    SessionKilled,
+    SessionReturned,
+    SessionRevived,
+    SettingChanged,
+)
 from serena_central.core.events import Event, EventBus
 from serena_central.sessions.accounts import Accounts
 from serena_central.sessions.manager import SessionManager
+from serena_central.sessions.record import SessionRecorder
 from serena_central.store.rows import ACCOUNTS, Notice
 from serena_central.store.store import Store
 
@@ -30,8 +36,8 @@ logger = logging.getLogger(__name__)
 POLL_S = 2.0
 """How often the database is asked where no notices come; and how often a listening connection is checked."""
 
-KILLED, REVIVED, SETTINGS = "killed", "revived", "settings"
-"""Kinds of notices; the first two name a session."""
+KILLED, REVIVED, MOVED, SETTINGS = "killed", "revived", "moved", "settings"
+"""Kinds of notices; the first three name a session."""
 
 OVERLAP_S = 60.0
 """Kills are looked for from so long before the last look: clocks differ, and a commit takes its time."""
@@ -45,6 +51,7 @@ class OtherFronts:
         store: Store,
         sessions: SessionManager,
         accounts: Accounts,
+        recorder: SessionRecorder,
         bus: EventBus,
         *,
         front: str,
@@ -55,11 +62,14 @@ class OtherFronts:
         self._store = store
         self._sessions = sessions
         self._accounts = accounts
+        self._recorder = recorder
         self._bus = bus
         self._front = front
         self._reload_settings = reload_settings
         self._clock = clock
         self._looked_at = clock()
+        self._revived: set[str] = set()
+        """Sessions that were revived here since the database was last asked for kills."""
         self._repeating = False
         """What another server did is done here, which is no news to it."""
         self.listening = False
@@ -76,7 +86,7 @@ class OtherFronts:
                     listener = await self._store.listener()
                     if listener is not None:
                         await self._listen(listener)
-                    await self._catch_up()
+                    await self.catch_up()
                     failing = False
                 except StoreError as error:
                     if not failing:
@@ -93,7 +103,10 @@ class OtherFronts:
             case SessionKilled(session=str(session)):
                 self._store.writer.notify(Notice(KILLED, session, self._front))
             case SessionRevived(session=str(session)):
+                self._revived.add(session)
                 self._store.writer.notify(Notice(REVIVED, session, self._front))
+            case SessionReturned(session=str(session)):
+                self._store.writer.notify(Notice(MOVED, session, self._front))
             case SettingChanged():
                 self._store.writer.notify(Notice(SETTINGS, "", self._front))
             case _:
@@ -102,14 +115,14 @@ class OtherFronts:
     async def _listen(self, listener: "Listener") -> None:
         """Raises: StoreError: the connection is lost."""
         try:
-            await self._catch_up()  # with what happened before anybody listened
+            await self.catch_up()  # with what happened before anybody listened
             self.listening = True
             while True:
                 with anyio.move_on_after(POLL_S):
                     await anyio.wait_readable(listener.fileno)
                 notices = await anyio.to_thread.run_sync(listener.read, abandon_on_cancel=True)
                 if notices is None:
-                    await self._catch_up()
+                    await self.catch_up()
                 for notice in dict.fromkeys(notices or ()):
                     if not notice.sender or notice.sender != self._front:
                         await self._take(notice)
@@ -120,10 +133,14 @@ class OtherFronts:
     async def _take(self, notice: Notice) -> None:
         if notice.kind == ACCOUNTS:
             await self._accounts.refresh()
+        elif notice.kind == MOVED:
+            self._recorder.heard(notice.id, moved=True)
         elif notice.kind == KILLED:
+            self._recorder.heard(notice.id)
             row = await self._store.ask(lambda queries: queries.session(notice.id))
             self._kill(notice.id, (row.terminated_by if row is not None else None) or "a person")
         elif notice.kind == REVIVED:
+            self._recorder.heard(notice.id)
             self._repeat(self._sessions.revive, notice.id)
         elif notice.kind == SETTINGS:
             try:
@@ -131,12 +148,16 @@ class OtherFronts:
             except ConfigError as error:
                 logger.warning("settings that another server changed were not taken over: %s", error)
 
-    async def _catch_up(self) -> None:
+    async def catch_up(self) -> None:
         """Learns all but settings and revivals from the database itself."""
         since, now = self._looked_at - OVERLAP_S, self._clock()
         await self._accounts.refresh()
+        self._revived.clear()
+        await self._store.writer.flush()  # who was revived here is not killed any more, as soon as that is written
         for session, by in await self._store.ask(lambda queries: queries.killed_sessions(since)):
-            self._kill(session, by)
+            if session not in self._revived:
+                self._recorder.heard(session)
+                self._kill(session, by)
         self._looked_at = now
 
     def _kill(self, session: str, by: str) -> None:

@@ -12,7 +12,7 @@ import anyio
 from anyio.abc import TaskStatus
 
 from serena_central.core.errors import SessionNotFound, StoreError
-from serena_central.core.event_kinds import CallFinished, SessionCreated, SessionEvent
+from serena_central.core.event_kinds import CallFinished, SessionCreated, SessionEvent, SessionReturned
 from serena_central.core.events import Event, EventBus
 from serena_central.core.periodic import follow
 from serena_central.sessions.manager import TOMBSTONES_KEPT_S, SessionManager
@@ -63,11 +63,16 @@ class SessionRecorder:
         """Whether sessions that are not known are new."""
         self._foreign: set[str] = set()
         """Sessions whose rows are another user's, and stay as they are."""
+        self._elsewhere: set[str] = set()
+        """Sessions that are known, and served by another server with the same database as far as is known: their rows
+        are its own, and are read again when they come here."""
+        self.news = 0
+        """Heard from other servers about sessions: what was read before may be old."""
 
     async def run(self, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
         """Restores the sessions of an earlier run, then records until cancelled; started() when they are back."""
         # A task would have to be woken for each call; and a session may have ended its first one by then.
-        end_tap = self._bus.tap(self._take_at_once, SessionCreated, CallFinished)
+        end_tap = self._bus.tap(self._take_at_once, SessionCreated, SessionReturned, CallFinished)
         try:
             with self._bus.subscribe(SessionEvent) as news:
                 await self._restore()
@@ -80,6 +85,8 @@ class SessionRecorder:
             end_tap()
 
     def _take_at_once(self, event: Event) -> None:
+        if isinstance(event, SessionReturned | CallFinished):
+            self._elsewhere.discard(event.session or "")
         if isinstance(event, SessionCreated) and event.session is not None:
             given = event.identified_by != IdentifiedBy.TRANSPORT  # else its id is a new one
             known = event.session in self._read if self._store.shared else self._restored
@@ -124,14 +131,22 @@ class SessionRecorder:
             return None
         return row.initialize
 
+    def heard(self, session_id: str, *, moved: bool = False) -> None:
+        """Another server has changed a session, or, if it has `moved`, serves it from now on."""
+        self.news += 1
+        if moved and self._is_known(session_id):
+            session = self._sessions.get(session_id)
+            if not session.running and not session.holders:  # else its client comes to both
+                self._elsewhere.add(session_id)
+
     async def take_over(self, session_id: str) -> None:
-        """Restores a session that another server with the same database began, and that now comes to this one. Waits
-        for the database only if the session is not known here."""
-        if self._is_known(session_id):
+        """Restores a session that another server with the same database serves, and that now comes to this one. Waits
+        for the database only if the session is not served here."""
+        if self._is_served(session_id):
             return
         with anyio.move_on_after(TAKE_OVER_S):
             try:
-                row = await self._store.ask(lambda queries: queries.session(session_id))
+                row = await self._newest(session_id)
             except StoreError as error:
                 logger.warning("a session could not be taken over: %s", error, extra={"session": session_id})
                 return
@@ -141,8 +156,19 @@ class SessionRecorder:
                 self._read.add(session_id)
             now = self._clock()
             # Meanwhile another request may have begun or restored it.
-            if row is not None and row.last_activity >= now - TOMBSTONES_KEPT_S and not self._is_known(session_id):
+            if row is not None and row.last_activity >= now - TOMBSTONES_KEPT_S and not self._is_served(session_id):
+                if row.terminated_by is None:
+                    self._elsewhere.add(session_id)  # until a message of its client is served here
+                self._sessions.drop(session_id)
                 self._sessions.restore([_session(row, self._sessions.policy.shared_kill_lift_s, now)])
+
+    async def _newest(self, session_id: str) -> SessionRow | None:
+        """The row of a session, not older than what other servers said of any meanwhile."""
+        while True:
+            news = self.news
+            row = await self._store.ask(lambda queries: queries.session(session_id))
+            if news == self.news:
+                return row
 
     async def _read_late(self) -> None:
         """Reads the rows that could not be read before, until cancelled."""
@@ -191,12 +217,16 @@ class SessionRecorder:
             return False
         return True
 
+    def _is_served(self, session_id: str) -> bool:
+        return self._is_known(session_id) and session_id not in self._elsewhere
+
     def _record(self, session_id: str) -> None:
         try:
             session = self._sessions.get(session_id)
         except SessionNotFound:
+            self._elsewhere.discard(session_id)
             return  # forgotten meanwhile; its last row tells so
-        if session_id in self._unread or session_id in self._foreign:
+        if session_id in self._unread or session_id in self._foreign or session_id in self._elsewhere:
             return
         self._store.writer.put_late(SessionRow, session_id, make=lambda: _row(session, self._sessions.state(session)))
 

@@ -39,9 +39,9 @@ class World:
         self.lost: list[str] = []
         self.accounts.on_lost.append(self.lost.append)
         self.reloaded = 0
-        self.recorder: SessionRecorder | None = None
+        self.recorder = SessionRecorder(self.sessions, self.store, self.bus)
         self.fronts = OtherFronts(
-            self.store, self.sessions, self.accounts, self.bus, front=front, reload_settings=self.reload
+            self.store, self.sessions, self.accounts, self.recorder, self.bus, front=front, reload_settings=self.reload
         )
 
     async def reload(self) -> None:
@@ -93,7 +93,7 @@ async def test_a_token_lets_its_user_in_until_it_is_rotated_or_revoked(tmp_path:
         assert users.restricted(row.credential) == nothing
 
 
-class _Held:
+class Held:
     """Holds back what a store has read."""
 
     def __init__(self, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -116,7 +116,7 @@ async def test_a_slow_look_at_the_accounts_takes_nothing_from_who_was_added_mean
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with server(tmp_path / "x.db") as world:
-        held = _Held(world.store, monkeypatch)
+        held = Held(world.store, monkeypatch)
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(world.accounts.refresh)
             await held.read.wait()

@@ -7,11 +7,11 @@ from pathlib import Path
 import anyio
 import pytest
 
+from serena_central.core.errors import SessionTerminated
 from serena_central.core.event_kinds import SettingChanged
-from serena_central.sessions.record import SessionRecorder
-from serena_central.sessions.session import ClientIdentity, Session
+from serena_central.sessions.session import ActiveProject, ClientIdentity, Session
 from tests.support.postgresql import Cluster
-from tests.unit.sessions.test_accounts import World
+from tests.unit.sessions.test_accounts import Held, World
 
 pytestmark = [pytest.mark.anyio, pytest.mark.postgresql]
 
@@ -34,7 +34,6 @@ async def two(url: str) -> AsyncGenerator[tuple[World, World]]:
         async with anyio.create_task_group() as tasks:
             for world in worlds:
                 await tasks.start(world.store.run)
-                world.recorder = SessionRecorder(world.sessions, world.store, world.bus)
                 await tasks.start(world.recorder.run)
                 await tasks.start(world.accounts.run)
                 await tasks.start(world.fronts.run)
@@ -50,7 +49,6 @@ async def until(fits: Callable[[], bool]) -> None:
 
 async def held_by(world: World, session: str = "s-1") -> Session:
     """A session that comes to this server, as the endpoint has it begin."""
-    assert world.recorder is not None
     await world.recorder.take_over(session)
     return world.sessions.identify(ClientIdentity(credential="me", explicit_id=session))
 
@@ -104,3 +102,65 @@ async def test_what_happened_while_no_notices_came_is_learnt_from_the_database(
         cluster.start()
         await until(lambda: theirs.termination is not None)
         await until(lambda: one.fronts.listening and other.fronts.listening)
+
+
+async def test_a_session_that_is_killed_while_it_is_taken_over_stays_killed(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with two(cluster.database("taken_over")) as (one, other):
+        await held_by(one)
+        await one.store.writer.flush()
+        held = Held(other.store, monkeypatch)
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(other.recorder.take_over, "s-1")
+            await held.read.wait()  # the row says that it lives
+            one.sessions.terminate("s-1", "Ada")
+            await one.store.writer.flush()
+            await until(lambda: other.recorder.news > 0)
+            held.go_on.set()
+        with pytest.raises(SessionTerminated):
+            await held_by(other)
+
+
+async def test_who_is_revived_is_not_killed_again_by_a_look_at_the_database(cluster: Cluster) -> None:
+    async with two(cluster.database("revived")) as (one, _):
+        session = await held_by(one)
+        one.sessions.terminate("s-1", "Ada")
+        await one.store.writer.flush()
+        one.sessions.revive("s-1")
+        await one.fronts.catch_up()
+        assert session.termination is None
+
+
+async def test_a_session_that_comes_back_to_a_server_is_what_it_was_at_the_other_one(cluster: Cluster) -> None:
+    async with two(cluster.database("back")) as (one, other):
+        first = await held_by(one)
+        one.sessions.activate(first, ActiveProject("shop", "/src/shop"))
+        await one.store.writer.flush()
+        there = await held_by(other)
+        assert there.active_project == ActiveProject("shop", "/src/shop")
+        other.sessions.activate(there, ActiveProject("bank", "/src/bank"))
+        other.sessions.switch_modes(there, ["review"])
+        await other.store.writer.flush()
+        await until(lambda: one.recorder.news > 0)
+        one.sessions.disconnect("s-1", "it was idle for too long")  # the copy that nobody uses any more
+        await one.store.writer.flush()
+        back = await held_by(one)
+        assert (back.active_project, back.modes) == (ActiveProject("bank", "/src/bank"), ("review",))
+        one.sessions.activate(back, ActiveProject("shop", "/src/shop"))
+        await one.store.writer.flush()
+        await until(lambda: other.recorder.news > 0)
+        assert (await held_by(other)).active_project == ActiveProject("shop", "/src/shop")
+
+
+async def test_looking_at_a_session_takes_it_from_nobody(cluster: Cluster) -> None:
+    async with two(cluster.database("looked_at")) as (one, other):
+        first = await held_by(one)
+        await one.store.writer.flush()
+        await other.recorder.take_over("s-1")  # as its page does
+        one.sessions.activate(first, ActiveProject("shop", "/src/shop"))
+        await one.store.writer.flush()
+        other.sessions.sweep()
+        assert await held_by(one) is first
+        await other.recorder.take_over("s-1")
+        assert other.sessions.get("s-1").active_project == ActiveProject("shop", "/src/shop")
