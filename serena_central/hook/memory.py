@@ -6,13 +6,12 @@ One small JSON file in the server's folder, changed under a lock and replaced wh
 import hashlib
 import json
 import os
-import time
 from collections.abc import Generator
 from contextlib import contextmanager
 from typing import Any, NamedTuple, cast
 
 from serena_central.standalone.home import Home
-from serena_central.standalone.lock import lock_at_once
+from serena_central.standalone.lock import locked
 
 A_MOMENT_S = 180.0
 FORGOTTEN_S = 86400.0
@@ -21,7 +20,6 @@ MOST_KEPT = 300
 """Entries of a kind."""
 
 LOCK_WAIT_S = 0.02
-_POLL_S = 0.001
 
 
 class Unavailable(Exception):
@@ -69,7 +67,7 @@ class Memory:
     @contextmanager
     def _changing(self, kind: str, now: float) -> Generator[dict[str, Entry]]:
         try:
-            with _locked(f"{self._file}.lock"):
+            with locked(f"{self._file}.lock", LOCK_WAIT_S):
                 said = self._read()
                 entries = _young(said.get(kind), now)
                 yield entries
@@ -103,18 +101,6 @@ def _young(entries: Any, now: float) -> dict[str, Entry]:
             case _:
                 pass
     return kept
-
-
-@contextmanager
-def _locked(file: str) -> Generator[None]:
-    """Raises OSError (TimeoutError, too)."""
-    with open(file, "ab", opener=_private) as lock:
-        deadline = time.monotonic() + LOCK_WAIT_S
-        while not lock_at_once(lock.fileno()):
-            if time.monotonic() > deadline:
-                raise TimeoutError(f"{file} is locked by another hook")
-            time.sleep(_POLL_S)
-        yield
 
 
 def _private(path: str, flags: int) -> int:

@@ -19,14 +19,11 @@ import msgspec
 from serena_central.core.decoding import from_json
 from serena_central.core.errors import TrustRefused
 from serena_central.files.atomic import write_whole
-from serena_central.standalone.lock import lock_at_once
+from serena_central.standalone.lock import locked
 
 logger = logging.getLogger(__name__)
 
 MAX_BYTES = 32 * 1024 * 1024
-
-LOCK_S = 5.0
-"""For another process to finish its writing, which takes milliseconds."""
 
 Stamp = tuple[int, int, int] | None
 
@@ -120,7 +117,7 @@ class Approvals:
         """The approvals as they are in the file; what the block leaves in them is written back."""
         try:
             self._file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-            with self._locked():
+            with locked(self._file.with_suffix(".lock")):
                 approvals = self._read()
                 yield approvals
                 os.close(os.open(self._file, os.O_WRONLY | os.O_CREAT, 0o600))  # the mode that stays
@@ -128,19 +125,6 @@ class Approvals:
                 write_whole(self._file, msgspec.json.format(content, indent=1) + b"\n")
         except OSError as error:
             raise TrustRefused(f"{self._file} can't be written: {error.strerror}. Nothing was changed.") from error
-
-    @contextmanager
-    def _locked(self) -> Generator[None]:
-        descriptor = os.open(self._file.with_suffix(".lock"), os.O_WRONLY | os.O_CREAT, 0o600)
-        try:
-            end = time.monotonic() + LOCK_S
-            while not lock_at_once(descriptor):
-                if time.monotonic() > end:
-                    raise TrustRefused(f"{self._file} is locked by another process. Try again.")
-                time.sleep(0.01)
-            yield
-        finally:
-            os.close(descriptor)
 
     def _read(self) -> dict[str, Approval]:
         """Raises TrustRefused for a file that is there and must not be believed."""

@@ -54,7 +54,7 @@ def test_where_it_can_not_be_kept_it_says_so(tmp_path: Path) -> None:
         Memory(Home(str(tmp_path / "nowhere"))).was_stopped("k", 1e6)
     with (tmp_path / "hooks.json.lock").open("ab") as held:
         assert lock_at_once(held.fileno())
-        with pytest.raises(Unavailable, match="another hook"):
+        with pytest.raises(Unavailable, match="another process"):
             Memory(Home(str(tmp_path))).was_stopped("k", 1e6)
 
 
