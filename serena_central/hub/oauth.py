@@ -1,5 +1,6 @@
 """Logins at remote upstreams by OAuth 2.1, the MCP SDK's client of it: a person logs in once by `serena-central mcp
-login`, the server uses and refreshes the tokens. They are kept in a file per URL, readable by the user alone.
+login`, the server uses and refreshes the tokens. They are kept in a file per URL, readable by the user alone. Several
+connections and processes use the same file: each goes by what it holds then, and none brings back what another ended.
 """
 
 import hashlib
@@ -7,37 +8,44 @@ import html
 import logging
 import os
 import time
-from collections.abc import Awaitable, Callable
-from contextlib import AsyncExitStack, suppress
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import anyio
 import anyio.abc
+import anyio.to_thread
 import httpx2
 import msgspec
 from mcp.client.auth import AuthorizationCodeResult, OAuthClientProvider, OAuthFlowError
+from mcp.client.auth.utils import extract_field_from_www_auth
 from mcp.client.session import ClientSession
 from mcp.client.sse import sse_client
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.auth import OAuthClientInformationFull, OAuthClientMetadata, OAuthMetadata, OAuthToken
 from mcp.shared.exceptions import MCPError
+from mcp.shared.inbound import MCP_PROTOCOL_VERSION_HEADER
 from pydantic import AnyUrl, ValidationError
 
 from serena_central.core.decoding import from_json
 from serena_central.core.errors import SerenaCentralError
 from serena_central.core.groups import only_cause
+from serena_central.files.atomic import write_whole
+from serena_central.standalone.lock import lock_at_once, locked, open_lock
 
 logger = logging.getLogger(__name__)
 
 CALLBACK = "/callback"
 
 EARLY_S = 60
-"""A token is refreshed this long before it expires."""
+"""A token is refreshed this long before it expires; a short-lived one in the second half of its life."""
 
 REQUEST_S = 30
-"""For one request to the server."""
+"""For one request to the server, and for another connection or process to refresh a token."""
+
+REFRESH_POLL_S = 0.05
 
 MAX_REQUEST_BYTES = 16_384
 
@@ -51,17 +59,23 @@ class _Kept(msgspec.Struct, kw_only=True):
     server: dict[str, Any] | None = None
     expires_at: float | None = None
 
+    @property
+    def has_expired(self) -> bool:
+        return self.expires_at is not None and time.time() > self.expires_at
+
 
 class TokenFile:
-    """The tokens for one URL; the SDK's TokenStorage. Reads and writes a small file."""
+    """The tokens for one URL; the SDK's TokenStorage, for one that knows nothing at first. Reads and writes a small
+    file, which others may change at any time."""
 
     def __init__(self, folder: Path, url: str) -> None:
         digest = hashlib.blake2b(url.encode("utf-8", "surrogatepass"), digest_size=12).hexdigest()
         self.path = folder / f"{digest}.json"
         self._url = url
+        self._lock = self.path.with_suffix(".lock")
         self._client: OAuthClientInformationFull | None = None
-        self.starts_over = False
-        """With it no client and no token is known at first: a person logs in."""
+        self.refreshed: _Kept | None = None
+        """The login that new tokens are for: nothing else is replaced by them. None where a person logs in."""
         self.server: Callable[[], OAuthMetadata | None] = lambda: None
 
     def kept(self) -> _Kept | None:
@@ -78,82 +92,119 @@ class TokenFile:
         return [one for one in [*(found.tokens.get(name) for name in names), *client] if one] if found else []
 
     def remove(self) -> bool:
-        """Whether there was one."""
+        """Whether there was one.
+
+        Raises:
+            OSError
+        """
         try:
-            self.path.unlink()
+            with locked(self._lock):
+                self.path.unlink()
         except FileNotFoundError:
             return False
         return True
 
+    @asynccontextmanager
+    async def refreshing(self) -> AsyncGenerator[None]:
+        """For one connection at a time, of all processes: a refresh token may be used once. A lock of its own, so that
+        nobody waits for the network to log in or out.
+
+        Raises:
+            OAuthFlowError: another one does not come to an end.
+            OSError
+        """
+        descriptor = open_lock(self.path.with_suffix(".refresh.lock"))
+        try:
+            with anyio.move_on_after(REQUEST_S) as limit:
+                while not lock_at_once(descriptor):  # noqa: ASYNC110 - locks of files have no events
+                    await anyio.sleep(REFRESH_POLL_S)
+            if limit.cancelled_caught:
+                raise OAuthFlowError("another process has been refreshing the login for too long; try again")
+            yield
+        finally:
+            os.close(descriptor)
+
     async def get_tokens(self) -> OAuthToken | None:
-        found = None if self.starts_over else self.kept()
-        with suppress(ValidationError):
-            return OAuthToken.model_validate(found.tokens) if found else None
         return None
 
     async def get_client_info(self) -> OAuthClientInformationFull | None:
-        found = None if self.starts_over else self.kept()
-        with suppress(ValidationError):
-            return OAuthClientInformationFull.model_validate(found.client) if found and found.client else self._client
-        return None
+        return self._client
 
     async def set_client_info(self, client_info: OAuthClientInformationFull) -> None:
         self._client = client_info
 
     async def set_tokens(self, tokens: OAuthToken) -> None:
-        client, server = self._client or await self.get_client_info(), self.server()
+        client, server, life = self._client, self.server(), tokens.expires_in
         kept = _Kept(
             url=self._url,
             tokens=tokens.model_dump(mode="json", exclude_none=True),
             client=client.model_dump(mode="json", exclude_none=True) if client else None,
             server=server.model_dump(mode="json", exclude_none=True) if server else None,
-            expires_at=time.time() + tokens.expires_in - EARLY_S if tokens.expires_in else None,
+            expires_at=time.time() + life - min(EARLY_S, life / 2) if life else None,
         )
+        # Shielded: the refresh token is used up, and these are what came for it.
+        with anyio.CancelScope(shield=True):
+            await anyio.to_thread.run_sync(self._write, kept)
+
+    def _write(self, kept: _Kept) -> None:
         self.path.parent.mkdir(mode=0o700, exist_ok=True)
-        made = self.path.with_suffix(f".{os.getpid()}.new")
-        with suppress(FileNotFoundError):
-            made.unlink()
-        descriptor = os.open(made, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(msgspec.json.encode(kept))
-        made.replace(self.path)
-
-
-async def _nobody(_url: str = "") -> AuthorizationCodeResult:
-    raise OAuthFlowError("the login is over; a person has to log in again")
+        with locked(self._lock):
+            if self.refreshed in (None, self.kept()):
+                write_whole(self.path, msgspec.json.encode(kept))
 
 
 def token_login(tokens: TokenFile) -> OAuthClientProvider | None:
     """Authorizes requests by kept tokens, and refreshes them; None where nobody has logged in."""
     found = tokens.kept()
-    if found is None:
-        return None
-    provider = _provider(found.url, tokens, "http://127.0.0.1" + CALLBACK, _no_redirect, _nobody)
-    provider.context.token_expiry_time = found.expires_at
-    with suppress(ValidationError):
-        provider.context.oauth_metadata = OAuthMetadata.model_validate(found.server) if found.server else None
-    return provider
+    return None if found is None else _KeptLogin(found.url, tokens)
 
 
-async def _no_redirect(_url: str) -> None:
-    await _nobody()
+class _KeptLogin(OAuthClientProvider):
+    """Authorizes each request by the login that the file holds then. The SDK's client, for refreshing that; where the
+    server does not take it, only a person can do more."""
+
+    def __init__(self, url: str, tokens: TokenFile) -> None:
+        super().__init__(url, _metadata("http://127.0.0.1" + CALLBACK), tokens)
+        self._tokens = tokens
+        tokens.server = lambda: self.context.oauth_metadata
+
+    async def _auth_flow(self, request: httpx2.Request) -> AsyncGenerator[httpx2.Request, httpx2.Response]:
+        kept = self._tokens.kept()
+        if kept is not None and kept.has_expired:
+            async with self._tokens.refreshing():
+                kept = self._tokens.kept()  # by now another one may have refreshed it
+                if kept is not None and kept.has_expired and await self._can_refresh(kept):
+                    self.context.protocol_version = request.headers.get(MCP_PROTOCOL_VERSION_HEADER)
+                    refresh = await self._refresh_token()
+                    refresh.extensions["timeout"] = httpx2.Timeout(REQUEST_S).as_dict()
+                    response = yield refresh
+                    await self._handle_refresh_response(response)
+                    kept = self._tokens.kept()
+        if kept is not None:
+            request.headers["Authorization"] = f"Bearer {kept.tokens.get('access_token')}"
+        response = yield request
+        if response.status_code == 401 or extract_field_from_www_auth(response, "error") == "insufficient_scope":
+            raise OAuthFlowError("the login is over; a person has to log in again")
+
+    async def _can_refresh(self, kept: _Kept) -> bool:
+        """Whether the SDK's client can: it takes this login over for that, and no other one is replaced."""
+        context, self._tokens.refreshed = self.context, kept
+        with suppress(ValidationError):
+            context.current_tokens = OAuthToken.model_validate(kept.tokens)
+            context.client_info = OAuthClientInformationFull.model_validate(kept.client) if kept.client else None
+            context.oauth_metadata = OAuthMetadata.model_validate(kept.server) if kept.server else None
+            if context.client_info is not None:
+                await self._tokens.set_client_info(context.client_info)
+            return context.can_refresh_token()
+        return False
 
 
-def _provider(
-    url: str,
-    tokens: TokenFile,
-    redirect: str,
-    show: Callable[[str], Awaitable[None]],
-    answer: Callable[[], Awaitable[AuthorizationCodeResult]],
-) -> OAuthClientProvider:
-    metadata = OAuthClientMetadata(
+def _metadata(redirect: str) -> OAuthClientMetadata:
+    return OAuthClientMetadata(
         client_name="serena-central",
         redirect_uris=[AnyUrl(redirect)],
         token_endpoint_auth_method="none",  # noqa: S106 - a public client
     )
-    provider = OAuthClientProvider(url, metadata, tokens, redirect_handler=show, callback_handler=answer)
-    tokens.server = lambda: provider.context.oauth_metadata
-    return provider
 
 
 class PersonalLogin:
@@ -170,10 +221,9 @@ class PersonalLogin:
         """Calls `use` with what authorizes its requests; the browser's answer is awaited while it runs."""
         listener = await anyio.create_tcp_listener(local_host="127.0.0.1", local_port=0)
         port = listener.extra(anyio.abc.SocketAttribute.local_port)  # noqa: S610 - no Django
-        self._tokens.starts_over = True
-        provider = _provider(
-            self._url, self._tokens, f"http://127.0.0.1:{port}{CALLBACK}", self._redirect, self._answered.receive
-        )
+        metadata = _metadata(f"http://127.0.0.1:{port}{CALLBACK}")
+        provider = OAuthClientProvider(self._url, metadata, self._tokens, self._redirect, self._answered.receive)
+        self._tokens.server = lambda: provider.context.oauth_metadata
         async with listener, anyio.create_task_group() as tasks:
             tasks.start_soon(listener.serve, self._come_back)
             try:

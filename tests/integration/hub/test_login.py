@@ -162,7 +162,7 @@ async def test_a_person_logs_in_once_and_the_server_refreshes_the_tokens(tmp_pat
                     await anyio.sleep(0.01)
         said = await logged_in(tmp_path, user)
         assert "Logged in at far" in said
-        (kept,) = (tmp_path / "home" / "logins").iterdir()
+        (kept,) = (tmp_path / "home" / "logins").glob("*.json")
         assert stat.S_IMODE(kept.stat().st_mode) == 0o600
         assert "canary" not in said
         async with running_central(tmp_path, QUICK) as running, running.raw("modern") as client:
