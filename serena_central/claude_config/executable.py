@@ -44,18 +44,18 @@ def executable_texts(root: Path, locations: Locations) -> dict[str, str]:
     """File → canonical text of what in it can execute; only files where there is something."""
     found: dict[str, str] = {}
     for file, within in files_of(root, locations):
-        text = _text(file, within)
+        try:
+            text = executable_text(file, read_whole(file, within) or "")
+        except DocumentError:
+            continue  # nor does anything of it count
         if text:
             found[str(file)] = text
     return found
 
 
-def _text(file: Path, within: Path) -> str:
-    try:
-        whole = read_whole(file, within)
-    except DocumentError:
-        return ""  # nor does anything of it count
-    document = Document(str(file), whole or "")
+def executable_text(file: Path, whole: str) -> str:
+    """What can execute of the text that stands in a file, or is to; "" where nothing can."""
+    document = Document(str(file), whole)
     value = as_object(document.value) if document.complete else None
     parts: dict[str, Any] = {key: value[key] for key in KEYS if value.get(key)} if value else {}
     return json.dumps(parts, indent=2, sort_keys=True, ensure_ascii=True) if parts else ""

@@ -9,6 +9,8 @@ import os
 import shlex
 import subprocess
 import sys
+from collections.abc import Callable, Generator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -37,12 +39,16 @@ from serena_central.core.decoding import from_json
 from serena_central.core.errors import ConfigError, InvalidArguments
 from serena_central.core.places import Places
 from serena_central.files.atomic import write_whole
+from serena_central.standalone.lock import locked
 from serena_central.standalone.private import as_user
 
 FORM = JsonForm(relaxed=True)
 
 TIERS = [Tier.USER, Tier.PROJECT, Tier.LOCAL]
 """Those that a user changes; managed settings belong to the machine's administrator."""
+
+TRIES = 5
+"""How often a change is tried where another program keeps changing the file."""
 
 tier_option = click.option(
     "--tier", type=click.Choice([str(tier) for tier in TIERS]), default="local", help="Which file; default: local."
@@ -56,6 +62,15 @@ class _Before(msgspec.Struct):
     file: str
     before: str | None
     after: str
+
+
+class _Overtaken(ConfigError):
+    """Another program has changed a file that was about to be replaced."""
+
+    def __init__(self, file: Path) -> None:
+        super().__init__(
+            "file", "another program keeps changing it. It was not changed here; try again", file=str(file)
+        )
 
 
 def file_of(tier: str, folder: Path | None) -> Path:
@@ -105,20 +120,22 @@ def _value_of(text: str) -> Any:
 
 
 def _put(file: Path, tier: str, key: tuple[str, ...], value: Any, *, add: bool) -> None:
-    before = text_of(file)
-    text = before or ""
-    if add:
-        held = get(Document(str(file), text).value, key)
-        if held is not None and not isinstance(held, list):
-            raise InvalidArguments(f"{'.'.join(key)} is not a list in {file}.")
-        items = as_list(held) or []
-        value = items if value in items else [*items, value]
-    try:
-        after = FORM.put(text, key, value)
-    except Malformed as error:
-        raise ConfigError(".".join(key), str(error), file=str(file), line=error.line) from error
-    _check(file, tier, key, after, text)
-    write_change(file, before, after)
+    def edit(text: str) -> str:
+        wanted = value
+        if add:
+            held = get(Document(str(file), text).value, key)
+            if held is not None and not isinstance(held, list):
+                raise InvalidArguments(f"{'.'.join(key)} is not a list in {file}.")
+            items = as_list(held) or []
+            wanted = items if value in items else [*items, value]
+        try:
+            after = FORM.put(text, key, wanted)
+        except Malformed as error:
+            raise ConfigError(".".join(key), str(error), file=str(file), line=error.line) from error
+        _check(file, tier, key, after, text)
+        return after
+
+    change(file, edit)
 
 
 def _check(file: Path, tier: str, key: KeyPath, after: str, before: str) -> None:
@@ -148,33 +165,70 @@ def text_of(file: Path) -> str | None:
         raise ConfigError("file", "must be UTF-8 text", file=str(file)) from error
 
 
-def write_change(file: Path, before: str | None, after: str) -> None:
-    """Writes a settings file, and keeps what it was, for `claude set --undo`."""
-    kept = _kept(file)
-    kept.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    write_whole(kept, msgspec.json.encode(_Before(str(file), before, after)))
-    with trust_kept(file), as_user():
-        write_whole(file, after.encode(), shared=True)
+def change(file: Path, edit: Callable[[str], str | None]) -> None:
+    """Changes a settings file, and keeps what it was, for `claude set --undo`. `edit` makes its new text of the present
+    one ("" where there is no file), or None to leave it; it is called again where another program was faster.
+
+    Raises:
+        ConfigError
+        OSError: another command does not come to an end, or the file can't be written.
+    """
+    with _alone(file) as kept:
+        for tries_left in reversed(range(TRIES)):
+            before = text_of(file)
+            after = edit(before or "")
+            if after is None:
+                return
+            write_whole(kept, msgspec.json.encode(_Before(str(file), before, after)))
+            try:
+                _replace(file, before, after)
+            except _Overtaken:
+                if not tries_left:
+                    raise
+            else:
+                return
 
 
-def _kept(file: Path) -> Path:
+@contextmanager
+def _alone(file: Path) -> Generator[Path]:
+    """Lets one command at a time change a settings file. The path for its text before the change; the lock lies beside
+    that, so that a repository gets no files of ours."""
+    folder = Places.of_user().home / "settings-before"
+    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     name = hashlib.sha256(str(file).encode()).hexdigest()[:20]
-    return Places.of_user().home / "settings-before" / f"{name}.json"
+    with locked(folder / f"{name}.lock"):
+        yield folder / f"{name}.json"
+
+
+def _replace(file: Path, before: str | None, after: str | None) -> None:
+    """Makes one text of a file another; None stands for no file.
+
+    Raises:
+        _Overtaken: it is no longer the one.
+    """
+
+    def check() -> None:
+        if text_of(file) != before:
+            raise _Overtaken(file)
+
+    with trust_kept(file, before, after), as_user():
+        if after is None:
+            check()
+            file.unlink()
+        else:
+            write_whole(file, after.encode(), shared=True, check=check)
 
 
 def _undo(file: Path) -> None:
-    try:
-        kept = from_json(_kept(file).read_bytes(), _Before)
-    except (OSError, msgspec.MsgspecError) as error:
-        raise InvalidArguments(f"No change of {file} by this command is known.") from error
-    if text_of(file) != kept.after:
-        raise InvalidArguments(f"{file} was changed since, and stays as it is.")
-    with trust_kept(file), as_user():
-        if kept.before is None:
-            file.unlink()
-        else:
-            write_whole(file, kept.before.encode(), shared=True)
-    _kept(file).unlink()
+    with _alone(file) as path:
+        try:
+            kept = from_json(path.read_bytes(), _Before)
+        except (OSError, msgspec.MsgspecError) as error:
+            raise InvalidArguments(f"No change of {file} by this command is known.") from error
+        if text_of(file) != kept.after:
+            raise InvalidArguments(f"{file} was changed since, and stays as it is.")
+        _replace(file, kept.after, kept.before)
+        path.unlink()
 
 
 @click.command(epilog="Example: serena-central claude edit --tier project")
@@ -195,8 +249,8 @@ def edit(*, tier: str, print_only: bool, folder: Path | None, as_json: bool) -> 
     if not editor:
         raise InvalidArguments(f"$EDITOR names no program. The file is {file}.")
     if not file.exists():
-        with as_user():
-            write_whole(file, b"{\n}\n", shared=True)
+        with suppress(_Overtaken):
+            _replace(file, None, "{\n}\n")
     subprocess.run([*shlex.split(editor), str(file)], check=False)
     read = read_text(TierFile(Tier(tier), file, file.parent), text_of(file) or "", os.environ)
     for one in read.problems:
@@ -221,22 +275,26 @@ Examples:
 def import_servers(*, client: str | None, tier: str, dry_run: bool, folder: Path | None, as_json: bool) -> None:
     """Add the MCP servers that other clients are configured with. Names that are there already stay as they are."""
     file = project_root(folder) / PROJECT_SERVERS if tier == "project" else file_of(tier, folder)
-    before = text_of(file)
-    text = before or ""
-    there = members_of(members_of(Document(str(file), text).value).get("mcpServers"))
+    machine = Machine(Path.home(), sys.platform, os.environ)
+    wanted = {name: _servers_of(one, machine) for name, one in CLIENTS.items() if client in (None, name)}
     rows: list[dict[str, Any]] = []
-    for name, one in CLIENTS.items():
-        if client not in (None, name):
-            continue
-        machine = Machine(Path.home(), sys.platform, os.environ)
-        for server, entry in _servers_of(one, machine):
-            if server in there:
-                continue
-            there[server] = entry
-            text = FORM.put(text, ("mcpServers", server), entry)
-            rows.append({"server": server, "from": name, "entry": entry})
-    if rows and not dry_run:
-        write_change(file, before, text)
+
+    def edit(text: str) -> str | None:
+        rows.clear()
+        there = members_of(members_of(Document(str(file), text).value).get("mcpServers"))
+        for name, servers in wanted.items():
+            for server, entry in servers:
+                if server in there:
+                    continue
+                there[server] = entry
+                text = FORM.put(text, ("mcpServers", server), entry)
+                rows.append({"server": server, "from": name, "entry": entry})
+        return text if rows else None
+
+    if dry_run:
+        edit(text_of(file) or "")
+    else:
+        change(file, edit)
     if as_json:
         print_json({"file": str(file), "added": [] if dry_run else rows, "found": rows})
         return

@@ -19,7 +19,7 @@ from serena_central.claude_config.locations import FOLDER, LOCAL_SETTINGS, PROJE
 from serena_central.claude_config.sources import Server, Servers, State, servers_of
 from serena_central.claude_config.substitution import revealed
 from serena_central.claude_config.tiers import Tier
-from serena_central.cli.claude_edits import FORM, file_of, text_of, write_change
+from serena_central.cli.claude_edits import FORM, change, file_of
 from serena_central.cli.output import json_option, print_json, say
 from serena_central.cli.trust import project_root
 from serena_central.clients.forms import Malformed, members_of
@@ -141,10 +141,14 @@ class _Entry(msgspec.Struct):
 def remove(name: str, *, scope: str, folder: Path | None, as_json: bool) -> None:
     """Remove a server's entry from the file of a scope."""
     file = _file_of(scope, folder)
-    before = text_of(file)
-    if name not in _entries(file, before or ""):
-        raise InvalidArguments(f"{file} has no server {name!r}. `serena-central mcp list` shows where entries stand.")
-    write_change(file, before, _edited(file, lambda: FORM.take(before or "", (SERVERS, name))))
+
+    def edit(text: str) -> str:
+        if name not in _entries(file, text):
+            known = "`serena-central mcp list` shows where entries stand."
+            raise InvalidArguments(f"{file} has no server {name!r}. {known}")
+        return FORM.take(text, (SERVERS, name))
+
+    _change(file, edit)
     _report(name, file, "removed", folder, as_json=as_json)
 
 
@@ -177,10 +181,13 @@ def _add(name: str, entry: dict[str, Any], scope: str, folder: Path | None, *, f
     if not _NAME.fullmatch(name):
         raise click.BadParameter("A name has up to 64 letters, digits, dots, hyphens and underscores.")
     file = _file_of(scope, folder)
-    before = text_of(file)
-    if name in _entries(file, before or "") and not force:
-        raise InvalidArguments(f"{file} has a server {name!r} already. Replace it with --force.")
-    write_change(file, before, _edited(file, lambda: FORM.put(before or "", (SERVERS, name), entry)))
+
+    def edit(text: str) -> str:
+        if name in _entries(file, text) and not force:
+            raise InvalidArguments(f"{file} has a server {name!r} already. Replace it with --force.")
+        return FORM.put(text, (SERVERS, name), entry)
+
+    _change(file, edit)
     _report(name, file, "added", folder, as_json=as_json)
 
 
@@ -191,19 +198,18 @@ def _allow(name: str, folder: Path | None, *, allowed: bool, as_json: bool) -> N
     entry_file = Path(server.place.file)
     if entry_file.name == PROJECT_SERVERS:
         file = project_root(folder) / FOLDER / LOCAL_SETTINGS
-        before = text_of(file)
-        write_change(file, before, _edited(file, lambda: _listed(file, before or "", name, allowed=allowed)))
+        _change(file, lambda text: _listed(file, text, name, allowed=allowed))
     elif entry_file.name == ".claude.json":
         raise InvalidArguments(f"Claude Code keeps {name} in {entry_file}: change it with `claude mcp`.")
     else:
-        file, before = entry_file, text_of(entry_file)
-        keys = (SERVERS, name, "disabled")
-        text = before or ""
-        has_key = "disabled" in members_of(_entries(file, text).get(name))
-        if not allowed:
-            write_change(file, before, _edited(file, lambda: FORM.put(text, keys, True)))
-        elif has_key:
-            write_change(file, before, _edited(file, lambda: FORM.take(text, keys)))
+        file, keys = entry_file, (SERVERS, name, "disabled")
+
+        def edit(text: str) -> str | None:
+            if not allowed:
+                return FORM.put(text, keys, True)
+            return FORM.take(text, keys) if "disabled" in members_of(_entries(file, text).get(name)) else None
+
+        _change(file, edit)
     _report(name, file, "enabled" if allowed else "disabled", folder, as_json=as_json)
 
 
@@ -227,9 +233,10 @@ def _entries(file: Path, text: str) -> dict[str, Any]:
     return members_of(members_of(Document(str(file), text).value).get(SERVERS))
 
 
-def _edited(file: Path, edit: Callable[[], str]) -> str:
+def _change(file: Path, edit: Callable[[str], str | None]) -> None:
+    """As `change`, with errors of the file's form named."""
     try:
-        return edit()
+        change(file, edit)
     except Malformed as error:
         raise ConfigError(SERVERS, str(error), file=str(file), line=error.line) from error
 

@@ -5,7 +5,7 @@ It writes the approvals itself: no server has to run, and one that runs goes by 
 
 import getpass
 import sys
-from collections.abc import Generator, Iterable, Sequence
+from collections.abc import Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,6 @@ from serena_central.core.errors import TrustRefused
 from serena_central.core.places import Places
 from serena_central.projects.root_policy import has_marker
 from serena_central.projects.root_settings import RootSettings
-from serena_central.projects.trust.approvals import ExecutablePart
 from serena_central.projects.trust.trust_decisions import MEANING, Standing, State, Trust
 
 EXAMPLES = """\b
@@ -79,24 +78,32 @@ def project_root(named: Path | None) -> Path:
 
 
 @contextmanager
-def trust_kept(file: Path) -> Generator[None]:
-    """Around a person's own change of a repository's settings: who trusted it with what they held trusts it with what
-    they hold now. What else has changed since then, or meanwhile, is still asked about."""
+def trust_kept(file: Path, before: str | None, after: str | None) -> Generator[None]:
+    """Around a person's own change of a repository's settings from one text to another (None: no file): who trusted it
+    with the one trusts it with the other. What else has changed since then, or meanwhile and be it in the same file, is
+    still asked about."""
+    # Late: other commands ask about trust and don't read settings.
+    from serena_central.claude_config.executable import executable_text
+
+    def having(standing: Standing, text: str | None) -> Mapping[str, str]:
+        return {**_texts(standing), str(file): executable_text(file, text or "")}
+
     root = (file.parent.parent if file.parent.name == FOLDER else file.parent).resolve()
     trust = RootSettings(load_server_config({}), Places.of_user()).trust
-    before = trust.standing(root)
+    was = trust.standing(root)
     yield
-    after = trust.standing(root)
+    now = trust.standing(root)
     if (
-        before.state is State.APPROVED
-        and after.state is State.CHANGED
-        and _others(before, file) == _others(after, file)
+        was.state is State.APPROVED
+        and now.state is State.CHANGED
+        and having(was, before) == {str(file): "", **_texts(was)}
+        and having(was, after) == {str(file): "", **_texts(now)}
     ):
-        trust.approve(root, after.digest, by=f"{getpass.getuser()}, who changed {file.name} at the command line")
+        trust.approve(root, now.digest, by=f"{getpass.getuser()}, who changed {file.name} at the command line")
 
 
-def _others(standing: Standing, file: Path) -> list[ExecutablePart]:
-    return [part for part in standing.parts if part.place != str(file)]
+def _texts(standing: Standing) -> dict[str, str]:
+    return {part.place: part.text for part in standing.parts}
 
 
 def _show(found: Sequence[Standing]) -> None:

@@ -3,6 +3,7 @@
 import os
 import secrets
 import stat
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
@@ -10,11 +11,15 @@ from serena_central.core.nofollow import NEW, OpenFolder
 from serena_central.standalone.private import share, user_umask
 
 
-def write_whole(path: Path, data: bytes, *, shared: bool = False) -> None:
+def _nothing() -> None: ...
+
+
+def write_whole(path: Path, data: bytes, *, shared: bool = False, check: Callable[[], None] = _nothing) -> None:
     """Makes `path` hold exactly `data`; readers see the old file or the new one. Folders on the way are made, and may
     be symlinks: this is for files of our own.
 
     The file is the user's alone, unless it is `shared`: then it keeps its mode, and a new one has the user's usual one.
+    `check` is called last; where it raises, nothing is changed.
 
     Raises:
         OSError: `path` is as it was.
@@ -24,10 +29,12 @@ def write_whole(path: Path, data: bytes, *, shared: bool = False) -> None:
     else:
         path.parent.mkdir(parents=True, exist_ok=True)
     with OpenFolder.at(os.path.realpath(path.parent)) as folder:
-        write_in(folder, path.name, data, shared=shared)
+        write_in(folder, path.name, data, shared=shared, check=check)
 
 
-def write_in(folder: OpenFolder, name: str, data: bytes, *, shared: bool = False) -> None:
+def write_in(
+    folder: OpenFolder, name: str, data: bytes, *, shared: bool = False, check: Callable[[], None] = _nothing
+) -> None:
     """As `write_whole`, in a folder that is held open."""
     fresh = f".{name[:40]}.{secrets.token_hex(4)}.tmp"
     descriptor = folder.open(fresh, NEW, 0o600)
@@ -38,6 +45,7 @@ def write_in(folder: OpenFolder, name: str, data: bytes, *, shared: bool = False
             os.fsync(file.fileno())
             if shared:
                 os.fchmod(file.fileno(), _mode(folder, name))
+        check()
         folder.rename(fresh, folder, name)
     except BaseException:
         with suppress(FileNotFoundError):

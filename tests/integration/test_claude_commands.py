@@ -1,15 +1,20 @@
 """`serena-central claude` and `mcp`: what is said of settings, servers and memory, and what is changed in them."""
 
+import itertools
 import json
 import os
+import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from serena_central.cli import claude_edits
 from serena_central.cli.main import main
-from tests.support.child import Ended
+from serena_central.files.atomic import write_whole
+from tests.support.child import PROGRAM, Ended
 
 SECRET = "canary-1234"
 
@@ -304,3 +309,77 @@ def test_own_changes_leave_a_repository_trusted_and_others_are_asked_about(run: 
     write(root / ".mcp.json", {"mcpServers": {"shared": {"command": "false"}}})
     assert "serena-central trust" in run("mcp", "add", "third", "--", "true").out
     assert state() == "changed"
+
+
+Act = Callable[[Path], None]
+
+
+@pytest.fixture
+def around_writing(monkeypatch: pytest.MonkeyPatch) -> Callable[[Path, Act, Act], None]:
+    """Has another program act right before and right after a command writes a file."""
+
+    def install(watched: Path, before: Act, after: Act) -> None:
+        def written(path: Path, data: bytes, **options: Any) -> None:
+            acts = path == watched
+            if acts:
+                before(path)
+            write_whole(path, data, **options)
+            if acts:
+                after(path)
+
+        monkeypatch.setattr(claude_edits, "write_whole", written)
+
+    return install
+
+
+def nothing(_file: Path) -> None: ...
+
+
+def test_what_another_program_writes_meanwhile_stays(
+    run: Commands, root: Path, around_writing: Callable[[Path, Act, Act], None]
+) -> None:
+    file = write(root / ".claude" / "settings.local.json", {"permissions": {"deny": ["Read(a)"]}})
+
+    def other(file: Path) -> None:
+        write(file, {"permissions": {"deny": ["Read(a)", "Read(b)"]}})
+
+    around_writing(file, other, nothing)
+    assert run("claude", "set", "permissions.deny", "Read(c)", "--add").code == 0
+    assert json.loads(file.read_text())["permissions"]["deny"] == ["Read(a)", "Read(b)", "Read(c)"]
+    around_writing(file, nothing, nothing)
+    assert run("claude", "set", "--undo").code == 0
+    assert json.loads(file.read_text())["permissions"]["deny"] == ["Read(a)", "Read(b)"]
+
+    days = itertools.count(1)
+
+    def again_and_again(file: Path) -> None:
+        write(file, {"cleanupPeriodDays": next(days)})
+
+    around_writing(file, again_and_again, nothing)
+    refused = run("mcp", "add", "mine", "--", "true")
+    assert (refused.code, f"{file}: file: another program keeps changing it" in refused.err) == (2, True), refused.err
+    assert json.loads(file.read_text()).keys() == {"cleanupPeriodDays"}
+
+
+def test_servers_that_are_added_at_once_are_all_there(root: Path) -> None:
+    names = ["one", "two", "three"]
+    command = [str(PROGRAM), "mcp", "add", "--scope", "project"]
+    adding = [subprocess.Popen([*command, name, "--", "true"], stdout=subprocess.DEVNULL) for name in names]
+    assert [one.wait() for one in adding] == [0, 0, 0]
+    assert json.loads((root / ".mcp.json").read_text())["mcpServers"].keys() == set(names)
+    assert [one.name for one in root.iterdir() if one.is_file()] == [".mcp.json"]
+
+
+def test_what_another_program_adds_to_an_own_change_is_asked_about(
+    run: Commands, root: Path, around_writing: Callable[[Path, Act, Act], None]
+) -> None:
+    file = write(root / ".claude" / "settings.local.json", {"env": {"A": "fine"}})
+    run("trust", "--yes")
+
+    def more(file: Path) -> None:
+        write(file, {"env": {**json.loads(file.read_text())["env"], "LD_PRELOAD": "evil"}})
+
+    around_writing(file, nothing, more)
+    assert run("claude", "set", "env.B", "mine").code == 0
+    shown = run("trust", "--show", "--json").json[0]
+    assert (shown["state"], "evil" in shown["difference"]) == ("changed", True)
