@@ -15,6 +15,7 @@ import msgspec
 from serena_central.core.decoding import from_json
 from serena_central.core.errors import StoreError
 from serena_central.files.atomic import write_whole
+from serena_central.standalone.lock import locked
 from serena_central.transcripts.own_files import day_files, project_folders, root_of
 from serena_central.transcripts.roots import Root, transcripts_in
 
@@ -75,14 +76,16 @@ def pinned(folder: Path) -> set[str]:
 
 
 def pin(folder: Path, session: str, *, on: bool = True) -> None:
-    """Keeps a session's transcript whatever its age, or no longer.
+    """Keeps a session's transcript whatever its age, or no longer. Safe from all threads and processes.
 
     Raises:
         StoreError
+        OSError
     """
-    known = pinned(folder)
-    changed = known | {session} if on else known - {session}
-    write_whole(folder / PINNED, msgspec.json.encode(sorted(changed)))
+    with locked(folder / f"{PINNED}.lock"):
+        known = pinned(folder)
+        changed = known | {session} if on else known - {session}
+        write_whole(folder / PINNED, msgspec.json.encode(sorted(changed)))
 
 
 def archive(roots: Iterable[Root], folder: Path, now: datetime) -> list[Path]:

@@ -4,7 +4,9 @@ import json
 import os
 import re
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 from uuid import UUID, uuid4
@@ -287,6 +289,13 @@ def test_old_transcripts_are_deleted_unless_settings_or_pins_keep_them(tmp_path:
     assert fresh.exists()
     assert kept.exists()
     assert foreign.exists()
+
+
+def test_pins_that_are_set_at_once_all_count(tmp_path: Path) -> None:
+    names = [f"session-{number}" for number in range(16)]
+    with ThreadPoolExecutor(len(names)) as pool:
+        assert [*pool.map(partial(cleanup.pin, tmp_path), names)] == [None] * len(names)
+    assert cleanup.pinned(tmp_path) == set(names)
 
 
 @pytest.mark.parametrize("damage", [b'["3f0c', b'["\xff"]', b"{}", b""])
