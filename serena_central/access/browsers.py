@@ -8,6 +8,7 @@ import hashlib
 import hmac
 import logging
 import secrets
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -61,6 +62,7 @@ class Browsers:
         self._links: dict[str, tuple[float, str]] = {}
         """Digest of a link's key → until when it is good, and for which user's credential."""
         self._kept = _read(file, credential)
+        self._saving = threading.Lock()
         # Cookies don't tell ports apart: two servers on one host would sign each other's browsers out.
         self.cookie_name = f"serena_central_{credential[:8]}"
 
@@ -119,9 +121,11 @@ class Browsers:
         return [digest[:16] for digest in gone]
 
     def save(self) -> None:
-        """Writes who is in, for the next run. Blocks; where it fails, a restart signs out."""
+        """Writes who is in, for the next run. Blocks; where it fails, a restart signs out. Safe from all threads: what
+        is written last is what was so last."""
         try:
-            write_whole(self._file, msgspec.json.encode(self._kept))
+            with self._saving:
+                write_whole(self._file, msgspec.json.encode(self._kept))
         except OSError as error:
             logger.warning("dashboard sessions could not be saved: %s", error)
 

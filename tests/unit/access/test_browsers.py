@@ -1,9 +1,11 @@
 """Links that work once, and browsers that are in until they leave, are too old, or the token is another."""
 
+import threading
 from pathlib import Path
 
 import pytest
 
+from serena_central.access import browsers as module
 from serena_central.access.browsers import LINK_LIFE_S, MOST_LINKS, MOST_LOGINS, Browsers
 
 
@@ -60,6 +62,28 @@ def test_logins_are_kept_for_the_next_run_as_digests_alone(tmp_path: Path, brows
     assert again.login(header(again, secret)) == browsers.login(header(browsers, secret))
     other = Browsers(tmp_path / "browsers.json", "d" * 32, clock=clock)
     assert other.login(header(other, secret)) is None
+
+
+def test_a_slow_save_does_not_bring_back_a_browser_that_left_meanwhile(
+    tmp_path: Path, browsers: Browsers, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    secret = browsers.admit()
+    write_whole, later = module.write_whole, threading.Thread(target=browsers.save)
+
+    def slow(path: Path, data: bytes) -> None:
+        if later.ident is None:
+            login = browsers.login(header(browsers, secret))
+            assert login
+            browsers.leave(login)
+            later.start()
+            later.join(0.2)  # it has to wait for this save
+        write_whole(path, data)
+
+    monkeypatch.setattr(module, "write_whole", slow)
+    browsers.save()
+    later.join()
+    again = Browsers(tmp_path / "browsers.json", "c" * 32, clock=clock)
+    assert again.login(header(again, secret)) is None
 
 
 def test_who_leaves_is_out_and_others_stay(browsers: Browsers) -> None:
