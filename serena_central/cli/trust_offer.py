@@ -13,11 +13,13 @@ import click
 from serena_central.cli.connecting import project_root
 from serena_central.cli.output import printable
 from serena_central.config.adding import with_added
+from serena_central.config.changing import lock_of
 from serena_central.config.load import Sources, load_server_config
 from serena_central.config.trust import named_in_settings
 from serena_central.core.errors import SerenaCentralError
 from serena_central.core.places import Places
 from serena_central.files.atomic import write_whole
+from serena_central.standalone.lock import locked
 
 ANSWER_S = 120.0
 """How long a person has to answer, in seconds; an unattended terminal delays nothing."""
@@ -86,10 +88,12 @@ def _patterns(answer: str, suggested: str) -> list[str]:
 
 
 def _write(patterns: list[str]) -> None:
-    file = Sources().user
+    file = Sources().user.resolve()
     try:
-        before = file.read_text(encoding="utf-8") if file.exists() else ""
-        write_whole(file, with_added(before, "trusted_roots", patterns, file=file).encode())
+        file.parent.mkdir(parents=True, exist_ok=True)
+        with locked(lock_of(file)):
+            before = file.read_text(encoding="utf-8") if file.exists() else ""
+            write_whole(file, with_added(before, "trusted_roots", patterns, file=file).encode())
     except (OSError, UnicodeDecodeError, SerenaCentralError) as error:
         click.echo(f"serena-central: {file} was not changed: {error}", err=True)
         return

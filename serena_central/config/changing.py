@@ -5,6 +5,7 @@ The new text is parsed and compared before it counts: a file whose form is not u
 
 import json
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any, cast
 
 import yaml
@@ -33,6 +34,11 @@ def with_value(text: str, key: str, value: Any, *, file: str) -> str:
     if after != _with(before, key, value):
         raise unclear
     return fresh
+
+
+def lock_of(file: Path) -> Path:
+    """The lock under which a person's file is read and changed: several servers may have one file."""
+    return file.with_name(f".{file.name}.lock")
 
 
 def value_in(text: str, key: str) -> Any:

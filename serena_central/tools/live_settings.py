@@ -2,22 +2,23 @@
 
 import json
 import logging
-import os
-import tempfile
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import anyio
 import anyio.to_thread
 
-from serena_central.config.changing import value_in, with_value
+from serena_central.config.changing import lock_of, value_in, with_value
 from serena_central.config.describe import describe, values_of
 from serena_central.config.document import DocumentError
 from serena_central.config.layers import Loaded
 from serena_central.config.settings import LIVE_SETTINGS, ServerSettings
 from serena_central.core.errors import ConfigError, InvalidArguments
 from serena_central.core.event_kinds import SettingChanged
+from serena_central.files.atomic import write_whole
+from serena_central.standalone.lock import locked
 from serena_central.tools.context import Services
 
 Take = Callable[[ServerSettings], None]
@@ -48,28 +49,28 @@ class LiveSettings:
         is what the file must still say, as JSON.
 
         Raises:
-            ConfigError: the file can't be changed, or is not valid any more; nothing was changed.
+            ConfigError: the file can't be changed, or is not valid any more; nothing was changed. Nor is what another
+                program has written meanwhile.
             InvalidArguments
         """
         if refusal := self.refusal(key):
             raise InvalidArguments(f"{key} can't be changed here: {refusal}.")
         async with self._changing:
-            loaded = self._services.loaded
-            assert loaded.own_file is not None
-            file = loaded.own_file.resolve()
-            text = await anyio.to_thread.run_sync(_read, file)
-            before = _said(text, key, file)
-            if undo and before != was:
-                raise InvalidArguments(f"{key} has been changed since: {file} says {before or 'nothing'} now.")
-            fresh = with_value(text, key, value, file=str(file))
-            if fresh == text:
+            own_file = self._services.loaded.own_file
+            assert own_file is not None
+            file = own_file.resolve()
+
+            def edit(text: str) -> str:
+                if undo and (before := _said(text, key, file)) != was:
+                    raise InvalidArguments(f"{key} has been changed since: {file} says {before or 'nothing'} now.")
+                return with_value(text, key, value, file=str(file))
+
+            found = await anyio.to_thread.run_sync(_changed, file, edit, self._services.loaded.again)
+            if found is None:
                 return False
-            await anyio.to_thread.run_sync(_write, file, fresh)
-            try:
-                self._take(await self._loaded_again())
-            except ConfigError:
-                await anyio.to_thread.run_sync(_write, file, text)
-                raise
+            text, loaded = found
+            self._take(loaded)
+        before = _said(text, key, file)
         after = None if value is None else json.dumps(value, ensure_ascii=False)
         self._services.bus.publish(SettingChanged(message=key, key=key, before=before, after=after))
         return True
@@ -120,6 +121,30 @@ class LiveSettings:
             take(settings)
 
 
+def _changed(
+    file: Path, edit: Callable[[str], str], again: Callable[[], Loaded[ServerSettings]] | None
+) -> tuple[str, Loaded[ServerSettings]] | None:
+    """Changes a file, which several servers may have, and reads all settings again; its text before that. None if it
+    said so already. In one go, so that no cancellation leaves a part of it."""
+    assert again is not None
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        with locked(lock_of(file)):
+            text = _read(file)
+            fresh = edit(text)
+            if fresh == text:
+                return None
+            _replace(file, text, fresh)
+            try:
+                return text, again()
+            except ConfigError:
+                with suppress(ConfigError):
+                    _replace(file, fresh, text)
+                raise
+    except OSError as error:
+        raise ConfigError("file", f"can't be written ({error.strerror or error})", file=str(file)) from error
+
+
 def _said(text: str, key: str, file: Path) -> str | None:
     try:
         found = value_in(text, key)
@@ -137,20 +162,16 @@ def _read(file: Path) -> str:
         raise ConfigError("file", f"can't be read ({error})", file=str(file)) from error
 
 
-def _write(file: Path, text: str) -> None:
-    """All of it or nothing; the file keeps its mode."""
-    try:
-        file.parent.mkdir(parents=True, exist_ok=True)
-        descriptor, name = tempfile.mkstemp(dir=file.parent, prefix=f".{file.name}.")
-        draft = Path(name)
-        try:
-            with os.fdopen(descriptor, "w", encoding="utf-8") as opened:
-                opened.write(text)
-            if file.exists():
-                draft.chmod(file.stat().st_mode & 0o7777)
-            draft.replace(file)
-        except BaseException:
-            draft.unlink()
-            raise
-    except OSError as error:
-        raise ConfigError("file", f"can't be written ({error.strerror})", file=str(file)) from error
+def _replace(file: Path, before: str, after: str) -> None:
+    """Makes one text of a file another. It keeps its mode; a new one is the user's alone.
+
+    Raises:
+        ConfigError: it is no longer the one.
+        OSError
+    """
+
+    def check() -> None:
+        if _read(file) != before:
+            raise ConfigError("file", "another program has just changed it; try again", file=str(file))
+
+    write_whole(file, after.encode(), shared=file.exists(), check=check)

@@ -8,8 +8,13 @@ from typing import Any
 import anyio
 import pytest
 
+from serena_central.config.changing import value_in
+from serena_central.core.errors import ConfigError
 from serena_central.core.event_kinds import ServerBreaker
 from serena_central.core.events import Severity
+from serena_central.files.atomic import write_whole
+from serena_central.tools import live_settings
+from serena_central.tools.live_settings import LiveSettings
 from tests.support.browser import Visitor, shown
 from tests.support.central import RunningCentral, running_central
 
@@ -192,3 +197,32 @@ async def test_alerts_begin_and_end_when_the_settings_say_so(
     assert "hunter22" not in lines[3]
     assert lines[3].endswith("$(touch /tmp/never)")
     assert len(lines) == 8  # neither the early nor the late one
+
+
+async def test_servers_with_one_file_lose_no_setting_of_each_other(central: RunningCentral, file: Path) -> None:
+    values = {"max_answer_chars": 1000, "edit_diagnostics_s": 7, "pool.idle_ttl_s": 70, "pool.read_retries": 1}
+    values |= {"default_context": "codex", "sessions.idle_after_s": 90, "edit_conflicts": "warn", "read_only": True}
+    async with anyio.create_task_group() as tasks:
+        for key, value in values.items():
+            tasks.start_soon(LiveSettings(central.central, []).change, key, value)
+    assert {key: value_in(file.read_text(), key) for key in values} == values
+    assert "# quick" in file.read_text()
+
+
+@pytest.mark.parametrize("moment", ["before", "after"])
+async def test_what_another_program_writes_into_the_file_meanwhile_stays(
+    central: RunningCentral, file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, moment: str
+) -> None:
+    def written(path: Path, data: bytes, **options: Any) -> None:
+        monkeypatch.undo()
+        if moment == "before":
+            file.write_text("read_only: true\n")
+        write_whole(path, data, **options)
+        file.write_text("read_only: true\n")
+        (tmp_path / "machine.yml").write_text("[")  # now nothing can be read again, and the change is rolled back
+
+    monkeypatch.setattr(live_settings, "write_whole", written)
+    with pytest.raises(ConfigError, match="another program" if moment == "before" else "machine.yml"):
+        await central.central.live_settings.change("max_answer_chars", 1000)
+    assert file.read_text() == "read_only: true\n"
+    assert central.central.loaded.value.max_answer_chars == 4321
