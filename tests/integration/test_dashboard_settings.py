@@ -214,7 +214,7 @@ async def test_what_another_program_writes_into_the_file_meanwhile_stays(
     central: RunningCentral, file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, moment: str
 ) -> None:
     def written(path: Path, data: bytes, **options: Any) -> None:
-        monkeypatch.undo()
+        monkeypatch.setattr(live_settings, "write_whole", write_whole)
         if moment == "before":
             file.write_text("read_only: true\n")
         write_whole(path, data, **options)
