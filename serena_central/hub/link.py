@@ -88,9 +88,7 @@ class Link:
             headers = await self._headers(temporary)
             login = None
             if not any(name.lower() == "authorization" for name in headers):
-                tokens = TokenFile(self._logins, self._spec.url)
-                login = token_login(tokens)
-                self._masks.add(tokens.secrets())
+                login = token_login(TokenFile(self._logins, self._spec.url), self._masks.add)
             self._remote = RemoteWire()
             async with remote_wire(self._remote, self._spec, headers, self._log, login) as wire:
                 yield wire.incoming, wire.outgoing

@@ -63,6 +63,11 @@ class _Kept(msgspec.Struct, kw_only=True):
     def has_expired(self) -> bool:
         return self.expires_at is not None and time.time() > self.expires_at
 
+    @property
+    def secrets(self) -> list[str]:
+        found = [self.tokens.get(name) for name in ("access_token", "refresh_token")]
+        return [one for one in (*found, (self.client or {}).get("client_secret")) if one]
+
 
 class TokenFile:
     """The tokens for one URL; the SDK's TokenStorage, for one that knows nothing at first. Reads and writes a small
@@ -84,12 +89,6 @@ class TokenFile:
         except (OSError, msgspec.MsgspecError):
             return None
         return found if found.url == self._url else None
-
-    def secrets(self) -> list[str]:
-        found = self.kept()
-        names = ("access_token", "refresh_token")
-        client = [found.client.get("client_secret")] if found and found.client else []
-        return [one for one in [*(found.tokens.get(name) for name in names), *client] if one] if found else []
 
     def remove(self) -> bool:
         """Whether there was one.
@@ -153,19 +152,21 @@ class TokenFile:
                 write_whole(self.path, msgspec.json.encode(kept))
 
 
-def token_login(tokens: TokenFile) -> OAuthClientProvider | None:
-    """Authorizes requests by kept tokens, and refreshes them; None where nobody has logged in."""
+def token_login(tokens: TokenFile, learn: Callable[[list[str]], None]) -> OAuthClientProvider | None:
+    """Authorizes requests by kept tokens, and refreshes them; None where nobody has logged in. `learn` is called with
+    the secrets of each login before they are used."""
     found = tokens.kept()
-    return None if found is None else _KeptLogin(found.url, tokens)
+    return None if found is None else _KeptLogin(found.url, tokens, learn)
 
 
 class _KeptLogin(OAuthClientProvider):
     """Authorizes each request by the login that the file holds then. The SDK's client, for refreshing that; where the
     server does not take it, only a person can do more."""
 
-    def __init__(self, url: str, tokens: TokenFile) -> None:
+    def __init__(self, url: str, tokens: TokenFile, learn: Callable[[list[str]], None]) -> None:
         super().__init__(url, _metadata("http://127.0.0.1" + CALLBACK), tokens)
         self._tokens = tokens
+        self._learn = learn
         tokens.server = lambda: self.context.oauth_metadata
 
     async def _auth_flow(self, request: httpx2.Request) -> AsyncGenerator[httpx2.Request, httpx2.Response]:
@@ -181,6 +182,7 @@ class _KeptLogin(OAuthClientProvider):
                     await self._handle_refresh_response(response)
                     kept = self._tokens.kept()
         if kept is not None:
+            self._learn(kept.secrets)
             request.headers["Authorization"] = f"Bearer {kept.tokens.get('access_token')}"
         response = yield request
         if response.status_code == 401 or extract_field_from_www_auth(response, "error") == "insufficient_scope":

@@ -12,6 +12,7 @@ import pytest
 from mcp.shared.auth import OAuthClientInformationFull, OAuthToken
 from pydantic import AnyUrl
 
+from serena_central.hub.masks import Masks
 from serena_central.hub.oauth import TokenFile, token_login
 
 pytestmark = pytest.mark.anyio
@@ -66,8 +67,23 @@ def expire(file: TokenFile) -> None:
     file.path.write_text(json.dumps(json.loads(file.path.read_bytes()) | {"expires_at": 1.0}))
 
 
-def connection(folder: Path, authority: Authority) -> httpx2.AsyncClient:
-    return httpx2.AsyncClient(auth=token_login(TokenFile(folder, URL)), transport=httpx2.MockTransport(authority))
+def connection(folder: Path, authority: Authority, masks: Masks | None = None) -> httpx2.AsyncClient:
+    login = token_login(TokenFile(folder, URL), (masks or Masks()).add)
+    return httpx2.AsyncClient(auth=login, transport=httpx2.MockTransport(authority))
+
+
+async def test_tokens_that_came_by_a_refresh_are_secret_too(tmp_path: Path) -> None:
+    authority, masks = Authority(), Masks()
+    await log_in(tmp_path, "a1", "r1", expired=True)
+    authority.valid = 12345678
+    file = TokenFile(tmp_path, URL)
+    kept = json.loads(file.path.read_bytes())
+    kept["tokens"]["refresh_token"] = "r12345678"
+    file.path.write_text(json.dumps(kept))
+    async with connection(tmp_path, authority, masks) as one:
+        assert (await one.get(URL)).status_code == 200
+    assert authority.used == ["Bearer a12345679"]
+    assert "12345679" not in masks.masked("it said a12345679 and r12345679")
 
 
 async def test_two_connections_that_refresh_at_once_use_a_refresh_token_up_once(tmp_path: Path) -> None:
