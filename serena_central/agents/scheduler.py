@@ -53,7 +53,10 @@ BUDGET_CHECK_S = 30.0
 class Grants(Protocol):
     """What the sessions of tasks may call."""
 
-    def give(self, spec: TaskSpec) -> None: ...
+    def give(self, spec: TaskSpec) -> None:
+        """Raises TaskRefused: the task that starts it is over."""
+        ...
+
     def end(self, session: str) -> None: ...
 
 
@@ -182,18 +185,20 @@ class Scheduler:
         """Accepts a task; it runs when there is a place for it.
 
         Raises:
-            TaskRefused: too deep, over the day's budget, or too many are queued.
+            TaskRefused: too deep, over the day's budget, too many are queued, or the task that starts it is over.
         """
+        warnings = await self._budgets.admit(spec.root, self.records.rows())
+        # No await from here to the start: what is found here still holds then.
         if self._tasks is None:
             raise TaskRefused("The server is stopping.")
         parent = self.records.get(spec.parent)
-        if spec.parent and parent is None:
+        if spec.parent and (parent is None or parent.scope.cancel_called):
             raise TaskRefused(f"Its parent {spec.parent} does not run any more.")
         if spec.depth > self.policy.max_depth:
             raise TaskRefused(f"Tasks may start tasks {self.policy.max_depth} deep (agents.max_depth), no deeper.")
         if self._slots.queued >= MAX_QUEUED:
             raise TaskRefused(f"{self._slots.queued} tasks are queued, which is the maximum.")
-        warnings = await self._budgets.admit(spec.root, self.records.rows())
+        self._grants.give(spec)
         row = TaskRow(
             id=spec.id,
             at=self._clock(),
@@ -212,7 +217,6 @@ class Scheduler:
         task = Task(spec, row, TaskOutput(self._folder / f"{spec.id}.jsonl", self._clock))
         for warning in warnings:
             task.output.add("note", warning)
-        self._grants.give(spec)
         self._tasks.start_soon(self._carry_out, task)
         await self.records.add(task)
         return task

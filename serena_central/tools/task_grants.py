@@ -7,6 +7,7 @@ allows none.
 from dataclasses import dataclass
 
 from serena_central.agents.tasks import TaskSpec
+from serena_central.core.errors import TaskRefused
 from serena_central.core.lru import Lru
 from serena_central.tools.catalogue import Tool
 from serena_central.tools.tool_effects import EDIT_HOOKS, stands_for
@@ -46,7 +47,13 @@ class TaskGrants:
         """Task id → its session."""
 
     def give(self, spec: TaskSpec) -> None:
-        """What the task's session may call from now on."""
+        """What the task's session may call from now on.
+
+        Raises:
+            TaskRefused: the task that starts it is over, and so are the rights that bound its own.
+        """
+        if spec.called_by in self._over or (spec.parent and spec.parent not in self._sessions):
+            raise TaskRefused("The task that starts it is over.")
         parent = self._grants.get(self._sessions.get(spec.parent or "", ""))
         tools = None if spec.tools is None else frozenset(spec.tools)
         self._grants[spec.session] = _Grant(spec.agent, tools, frozenset(spec.disallowed_tools), parent)

@@ -1,0 +1,164 @@
+"""Tasks that start, wait, end and are cancelled while others do."""
+
+from collections import defaultdict
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any, cast
+
+import anyio
+import pytest
+from anyio.abc import TaskGroup
+
+from serena_central.agents.day_budgets import DayBudgets
+from serena_central.agents.scheduler import Isolation, Scheduler
+from serena_central.agents.task_transcripts import TaskTranscripts
+from serena_central.agents.tasks import Budget, Emit, Ending, TaskResult, TaskSpec, Transcript, ends
+from serena_central.config.policies import AgentPolicy
+from serena_central.core.errors import TaskRefused
+from serena_central.core.events import EventBus
+from serena_central.store.store import Store
+from serena_central.tools.task_grants import TaskGrants
+from tests.support.child import PATIENCE_S
+
+pytestmark = pytest.mark.anyio
+
+
+class Held:
+    """A runner whose tasks end when the test says so."""
+
+    name = "held"
+
+    def __init__(self) -> None:
+        self.started: defaultdict[str, anyio.Event] = defaultdict(anyio.Event)
+        self.ends: defaultdict[str, anyio.Event] = defaultdict(anyio.Event)
+
+    def missing(self) -> None:
+        return None
+
+    async def run(self, spec: TaskSpec, emit: Emit, ending: Ending = ends) -> TaskResult:
+        self.started[spec.id].set()
+        await self.ends[spec.id].wait()
+        return TaskResult(status="ok", text="done")
+
+
+class Box:
+    """A scheduler on real parts. `flushes` is awaited whenever a task has ended but for its record, `reads` before
+    every query of the store."""
+
+    def __init__(self, folder: Path, concurrent: int) -> None:
+        bus = EventBus()
+        self.store = Store(folder / "db", bus)
+        self.runner = Held()
+        self.flushes, self.reads = Gate(), Gate()
+        ask = self.store.ask
+
+        async def asked(query: Any) -> Any:
+            await self.reads.passed()
+            return await ask(query)
+
+        self.store.ask = asked
+        self.scheduler = Scheduler(
+            policy=AgentPolicy(concurrent=concurrent),
+            runners={"held": self.runner},
+            bus=bus,
+            store=self.store,
+            folder=folder / "tasks",
+            grants=TaskGrants(),
+            begin=lambda _: None,
+            end=lambda _: None,
+            isolation=cast("Isolation", None),
+            budgets=DayBudgets(self.store, daily_usd=1000),
+            transcripts=TaskTranscripts(lambda _: None, self.flushes.passed, folder),
+        )
+
+    async def start(self, name: str, parent: str | None = None, called_by: str = "") -> None:
+        await self.scheduler.submit(
+            TaskSpec(
+                id=name,
+                instruction="x",
+                root="/shop",
+                session=f"session of {name}",
+                runner="held",
+                budget=Budget(time_s=1000),
+                transcript=Transcript(session="x", root="/shop"),
+                parent=parent,
+                depth=2 if parent else 1,
+                called_by=called_by,
+            )
+        )
+
+    async def runs(self, name: str) -> None:
+        await self.runner.started[name].wait()
+
+    async def end(self, name: str) -> None:
+        self.runner.ends[name].set()
+        await self.scheduler.records.wait(name)
+
+
+class Gate:
+    """Open until `hold`; `reached` tells that somebody stands before it."""
+
+    def __init__(self) -> None:
+        self.opened = anyio.Event()
+        self.opened.set()
+        self.reached = anyio.Event()
+
+    def hold(self) -> None:
+        self.opened = anyio.Event()
+
+    async def passed(self) -> None:
+        if not self.opened.is_set():
+            self.reached.set()
+            await self.opened.wait()
+
+
+@asynccontextmanager
+async def running(folder: Path, concurrent: int = 10) -> AsyncGenerator[tuple[Box, TaskGroup]]:
+    box = Box(folder, concurrent)
+    with anyio.fail_after(PATIENCE_S):
+        async with anyio.create_task_group() as tasks:
+            await tasks.start(box.store.run)
+            await tasks.start(box.scheduler.run)
+            try:
+                yield box, tasks
+            finally:
+                box.flushes.opened.set()  # ending is shielded
+                tasks.cancel_scope.cancel()
+
+
+async def test_a_task_that_is_accepted_while_its_parent_is_cancelled_does_not_start(tmp_path: Path) -> None:
+    async with running(tmp_path) as (box, _):
+        await box.start("parent")
+        await box.runs("parent")
+        box.reads.hold()  # the day's costs
+
+        async def start_child() -> None:
+            with pytest.raises(TaskRefused, match="parent does not run any more"):
+                await box.start("child", "parent")
+
+        async with anyio.create_task_group() as starting:
+            starting.start_soon(start_child)
+            await box.reads.reached.wait()
+            starting.start_soon(box.scheduler.cancel, "parent", "me")
+            await anyio.wait_all_tasks_blocked()
+            box.reads.opened.set()
+        assert [one.spec.id for one in box.scheduler.records.live()] == []
+        assert not box.runner.started["child"].is_set()
+
+
+async def test_the_session_of_a_task_starts_no_task_while_that_ends_or_afterwards(tmp_path: Path) -> None:
+    async with running(tmp_path) as (box, tasks):
+        await box.start("parent")
+        await box.runs("parent")
+        box.flushes.hold()
+        tasks.start_soon(box.end, "parent")
+        await box.flushes.reached.wait()  # what it might call is ended, its record is not
+        for parent in ("parent", None):
+            with pytest.raises(TaskRefused, match="is over"):
+                await box.start("child", parent, called_by="session of parent")
+        box.flushes.opened.set()
+        await box.scheduler.records.wait("parent")
+        with pytest.raises(TaskRefused, match="is over"):
+            await box.start("child", called_by="session of parent")
+        await box.start("other", called_by="session of a client")
