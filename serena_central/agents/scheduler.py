@@ -242,23 +242,17 @@ class Scheduler:
     async def waiting(self, session: str) -> AsyncGenerator[None]:
         """Around the wait of a session for its child: if the session is a task's own, its place is free meanwhile."""
         parent = self.records.of_session(session)
-        if parent is None:
+        if parent is None or parent.state is not TaskState.RUNNING:
             yield
             return
         parent.waits_for += 1
-        if parent.has_slot:
-            parent.has_slot = False
-            self._slots.give()
+        self._slots.leave(parent.spec.id)  # or the line, if an earlier wait has just ended
         try:
             yield
         finally:
             parent.waits_for -= 1
-            if not parent.waits_for and parent.state is TaskState.RUNNING and not parent.has_slot:
-                await self._slots.take_again()
-                if parent.state is TaskState.RUNNING:
-                    parent.has_slot = True
-                else:
-                    self._slots.give()
+            if not parent.waits_for and self.records.of_session(session) is parent:
+                await self._slots.take_again(parent.spec.id)
 
     async def cancel(self, task_id: str, by: str) -> TaskView:
         """Cancels a task and all that it started, and waits until their processes are gone.
@@ -311,7 +305,6 @@ class Scheduler:
         try:
             with task.scope:
                 await self._slots.take(task.spec.id)
-                task.has_slot = True
                 if task.spec.isolation != "none":
                     task.spec, task.isolated = await self._isolation.enter(task.spec)
                 self._begin(task.spec)
@@ -361,9 +354,7 @@ class Scheduler:
         """Bounded by the verifier's own bounds."""
         self._grants.end(task.spec.session)
         self.records.end_session(task)
-        if task.has_slot:
-            task.has_slot = False
-            self._slots.give()
+        self._slots.leave(task.spec.id)
         verified = await self._verified(task, seen)
         self._close(task.spec)
         if result is not None:

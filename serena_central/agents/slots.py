@@ -3,7 +3,6 @@
 A parent that waits for a child would hold a place that the child may need. It comes back before whoever is queued.
 """
 
-from collections import deque
 from collections.abc import Callable
 
 import anyio
@@ -13,20 +12,23 @@ RETRY_S = 1.0
 
 
 class Slots:
-    """Belongs to the event loop's thread. The state changes between two awaits only."""
+    """Belongs to the event loop's thread. The state changes between two awaits only. Who has a place, and who waits
+    for one, is known by task: a task has one place at most, whoever asks for it and how often."""
 
     def __init__(self, limit: int, may_start: Callable[[], bool] = lambda: True) -> None:
         """`may_start`: whether there is memory for one more; asked only while something runs already."""
         self._limit = limit
         self._may_start = may_start
-        self._used = 0
-        self._returning: deque[anyio.Event] = deque()
+        self._held: set[str] = set()
+        """Ids of the tasks that have a place."""
+        self._returning: dict[str, anyio.Event] = {}
+        """Task id → what is set when it waits no longer, in order."""
         self._queue: dict[str, anyio.Event] = {}
-        """Task id → what tells it that it has a place, in order."""
+        """As `_returning`; these get what places are left."""
 
     @property
     def used(self) -> int:
-        return self._used
+        return len(self._held)
 
     @property
     def queued(self) -> int:
@@ -37,44 +39,36 @@ class Slots:
         return next((place for place, one in enumerate(self._queue, 1) if one == task), None)
 
     async def take(self, task: str) -> None:
-        """Waits for a place."""
+        """Waits for a place. A task that was cancelled meanwhile has to `leave`, as each does in the end."""
         given = self._queue[task] = anyio.Event()
         self._admit()
-        try:
-            while not given.is_set():
-                with anyio.move_on_after(RETRY_S):
-                    await given.wait()
-                self._admit()
-        except BaseException:
-            if given.is_set():
-                self.give()
-            self._queue.pop(task, None)
-            raise
+        while not given.is_set():
+            with anyio.move_on_after(RETRY_S):
+                await given.wait()
+            self._admit()
 
-    async def take_again(self) -> None:
-        """Waits for a place, before those that are queued."""
-        given = anyio.Event()
-        self._returning.append(given)
+    async def take_again(self, task: str) -> None:
+        """Waits for a place, before those that are queued, or until the task leaves. Whoever is cancelled here leaves
+        the task in line: it goes on without a place until it gets one."""
+        given = self._returning.setdefault(task, anyio.Event())
         self._admit()
-        try:
-            await given.wait()
-        except BaseException:
-            if given.is_set():
-                self.give()
-            else:
-                self._returning.remove(given)
-            raise
+        await given.wait()
 
-    def give(self) -> None:
-        """Gives a place back."""
-        self._used -= 1
-        assert self._used >= 0
+    def leave(self, task: str) -> None:
+        """The task has no place from now on, and waits for none."""
+        self._held.discard(task)
+        self._queue.pop(task, None)
+        if (given := self._returning.pop(task, None)) is not None:
+            given.set()
         self._admit()
 
     def _admit(self) -> None:
-        while self._returning and self._used < self._limit:
-            self._used += 1
-            self._returning.popleft().set()
-        while self._queue and self._used < self._limit and (not self._used or self._may_start()):
-            self._used += 1
-            self._queue.pop(next(iter(self._queue))).set()
+        while self._returning and self.used < self._limit:
+            self._give_first(self._returning)
+        while self._queue and self.used < self._limit and (not self.used or self._may_start()):
+            self._give_first(self._queue)
+
+    def _give_first(self, line: dict[str, anyio.Event]) -> None:
+        task = next(iter(line))
+        self._held.add(task)
+        line.pop(task).set()

@@ -91,6 +91,9 @@ class Box:
     async def runs(self, name: str) -> None:
         await self.runner.started[name].wait()
 
+    async def position(self, name: str) -> int | None:
+        return (await self.scheduler.records.find(name)).position
+
     async def end(self, name: str) -> None:
         self.runner.ends[name].set()
         await self.scheduler.records.wait(name)
@@ -162,3 +165,79 @@ async def test_the_session_of_a_task_starts_no_task_while_that_ends_or_afterward
         with pytest.raises(TaskRefused, match="is over"):
             await box.start("child", called_by="session of parent")
         await box.start("other", called_by="session of a client")
+
+
+async def wait(box: Box, ends: anyio.Event) -> None:
+    """A call of the parent's session that waits for a child."""
+    async with box.scheduler.waiting("session of parent"):
+        await ends.wait()
+
+
+async def test_a_parent_that_waits_again_while_it_comes_back_leaves_its_place_to_its_child(tmp_path: Path) -> None:
+    async with running(tmp_path, concurrent=1) as (box, tasks):
+        first, second = anyio.Event(), anyio.Event()
+        await box.start("parent")
+        await box.runs("parent")
+        tasks.start_soon(wait, box, first)
+        await box.start("other")
+        await box.runs("other")  # in the parent's place
+        first.set()
+        await anyio.wait_all_tasks_blocked()
+        tasks.start_soon(wait, box, second)
+        await box.start("child", "parent")
+        await box.end("other")
+        await box.runs("child")
+        await box.end("child")
+        second.set()
+        await anyio.wait_all_tasks_blocked()
+        await box.start("next")
+        await anyio.wait_all_tasks_blocked()
+        assert await box.position("next") == 1  # the parent is back in its place
+        await box.end("parent")
+        await box.runs("next")
+
+
+async def test_calls_that_come_back_together_take_one_place(tmp_path: Path) -> None:
+    async with running(tmp_path, concurrent=1) as (box, tasks):
+        await box.start("parent")
+        await box.runs("parent")
+        calls = [anyio.Event(), anyio.Event()]
+        tasks.start_soon(wait, box, calls[0])
+        await box.start("other")
+        await box.runs("other")
+        calls[0].set()
+        await anyio.wait_all_tasks_blocked()
+        tasks.start_soon(wait, box, calls[1])
+        calls[1].set()
+        await anyio.wait_all_tasks_blocked()
+        await box.end("other")
+        box.flushes.hold()
+        tasks.start_soon(box.end, "parent")
+        await box.flushes.reached.wait()
+        await anyio.wait_all_tasks_blocked()
+        box.flushes.opened.set()
+        await box.scheduler.records.wait("parent")
+        assert not box.scheduler.is_working
+        await box.start("next")
+        await box.runs("next")
+
+
+async def test_a_call_that_is_cancelled_while_it_comes_back_loses_no_place(tmp_path: Path) -> None:
+    async with running(tmp_path, concurrent=1) as (box, _):
+        await box.start("parent")
+        await box.runs("parent")
+        first = anyio.Event()
+        async with anyio.create_task_group() as call:
+            call.start_soon(wait, box, first)
+            await anyio.wait_all_tasks_blocked()
+            await box.start("other")
+            await box.runs("other")
+            first.set()
+            await anyio.wait_all_tasks_blocked()
+            call.cancel_scope.cancel()
+        await box.end("other")
+        await box.start("next")
+        await anyio.wait_all_tasks_blocked()
+        assert await box.position("next") == 1
+        await box.end("parent")
+        await box.runs("next")
