@@ -4,7 +4,7 @@ all clients and tasks together may (`usage_budgets`).
 The latter count what transcripts tell of all clients, and what tasks have cost whose transcripts are on other machines.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from functools import partial
 
@@ -24,7 +24,7 @@ class DayBudgets:
         self._daily_usd = daily_usd
         self._check = check
 
-    async def admit(self, root: str, running: Iterable[TaskRow]) -> Sequence[str]:
+    async def admit(self, root: str, running: Sequence[TaskRow]) -> Sequence[str]:
         """What a task of a project is warned of that is about to begin, beside the tasks that are `running`.
 
         Raises:
@@ -36,7 +36,7 @@ class DayBudgets:
             raise TaskRefused(" ".join(verdict.reasons))
         return verdict.reasons
 
-    async def verdict(self, root: str, running: Iterable[TaskRow]) -> Verdict:
+    async def verdict(self, root: str, running: Sequence[TaskRow]) -> Verdict:
         """Whether a task of a project may begin or go on.
 
         Raises:
@@ -46,11 +46,9 @@ class DayBudgets:
         if check is None and self._daily_usd is None:
             return Verdict(state="allowed")
         await self._store.writer.flush()
-        running = [row for row in running if row.cost_usd is not None]
         if self._daily_usd is not None:
-            today = datetime.now(UTC).replace(hour=0, minute=0, second=0, microsecond=0).timestamp()
-            spent = await self._store.ask(lambda queries: queries.task_cost_since(today))
-            spent += sum(row.cost_usd or 0.0 for row in running)
+            today = datetime.now(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
+            spent = sum(one.cost for one in await self._costs(today, running))
             if spent >= self._daily_usd:
                 return Verdict(
                     state="stop",
@@ -58,13 +56,25 @@ class DayBudgets:
                 )
         if check is None:
             return Verdict(state="allowed")
-        since = midnight(datetime.now(UTC)).timestamp()
-        ended = await self._store.ask(lambda queries: queries.task_costs_since(since))
-        tasks = [TaskCost(project=project, session=session, cost=cost) for project, session, cost in ended]
-        tasks += [
-            TaskCost(project=row.project_root, session=row.resume_id or "", cost=row.cost_usd or 0.0) for row in running
-        ]
+        tasks = await self._costs(midnight(datetime.now(UTC)), running)
         found = await anyio.to_thread.run_sync(partial(check, root, tasks))
         if found.state == "stop":
             return Verdict(state="stop", reasons=[*found.reasons, "See usage_budgets in the settings."])
         return found
+
+    async def _costs(self, since: datetime, running: Sequence[TaskRow]) -> list[TaskCost]:
+        """Of the tasks that run, and of those that began since then and have ended: each once, though one that ends
+        meanwhile is among both.
+
+        Raises:
+            StoreError
+        """
+        ended = await self._store.ask(lambda queries: queries.task_costs_since(since.timestamp()))
+        known = {
+            row.id: TaskCost(project=row.project_root, session=row.resume_id or "", cost=row.cost_usd)
+            for row in running
+            if row.cost_usd is not None
+        }
+        for task, project, session, cost in ended:
+            known[task] = TaskCost(project=project, session=session, cost=cost)
+        return list(known.values())

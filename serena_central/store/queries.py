@@ -327,20 +327,15 @@ class Queries(ListQueries):
         """The newest first."""
         return self._rows(PlanRow, _newest(_PLAN, wanted))
 
-    def task_cost_since(self, at: float) -> float:
-        """Dollars of the tasks that began since then, as far as it is known."""
-        chosen = select(func.sum(_TASK.columns.cost_usd)).where(_TASK.columns.at >= at)
-        return self._database.read(lambda connection: connection.execute(chosen).scalar()) or 0.0
-
-    def task_costs_since(self, at: float) -> list[tuple[str, str, float]]:
-        """Root, the runner's session ("" where there is none) and dollars of each task that began since then, as far as
-        its cost is known."""
+    def task_costs_since(self, at: float) -> list[tuple[str, str, str, float]]:
+        """Id, root, the runner's session ("" where there is none) and dollars of each task that began since then, as
+        far as its cost is known."""
         columns = _TASK.columns
-        chosen = select(columns.project_root, columns.resume_id, columns.cost_usd).where(
+        chosen = select(columns.id, columns.project_root, columns.resume_id, columns.cost_usd).where(
             columns.at >= at, columns.cost_usd.is_not(None)
         )
         rows = self._database.read(lambda connection: connection.execute(chosen).all())
-        return [(root, session or "", cost) for root, session, cost in rows]
+        return [(task, root, session or "", cost) for task, root, session, cost in rows]
 
     def projects(self) -> list[ProjectRow]:
         """Every project that is known, the last used first."""
