@@ -43,6 +43,9 @@ MOST_EDITS = 5000
 MOST_RUNS = 5
 """Command lines that succeeded last: each keeps a list of the project's files."""
 
+MOST_BEGUN = 20
+"""Calls of command lines that may still run, with a list each; failed ones are not reported."""
+
 ERROR = 1
 """LSP DiagnosticSeverity."""
 
@@ -58,6 +61,13 @@ class Place(NamedTuple):
     text: str
 
 
+class Run(NamedTuple):
+    """A run of a command line: when it began (Unix seconds), and the project's files then."""
+
+    began: float
+    files: Mapping[str, Stamp]
+
+
 @dataclass
 class Baseline:
     """Of one session in one root. Check → path → how often each finding was there before the session changed it."""
@@ -65,10 +75,10 @@ class Baseline:
     known: dict[str, dict[str, Counter[str]]] = field(default_factory=dict[str, dict[str, Counter[str]]])
     edited: set[str] = field(default_factory=set[str])
     """Root-relative paths of the files that its edits changed since this server began."""
-    succeeded: dict[str, tuple[float, Mapping[str, Stamp]]] = field(
-        default_factory=dict[str, tuple[float, Mapping[str, Stamp]]]
-    )
-    """Command line → when it succeeded (Unix seconds), and the project's files then."""
+    begun: dict[str, Run] = field(default_factory=dict[str, Run])
+    """By call, the oldest first."""
+    succeeded: dict[str, Run] = field(default_factory=dict[str, Run])
+    """By command line, in the order of their ends."""
 
     def of(self, check: str) -> dict[str, Counter[str]]:
         return self.known.setdefault(check, {})
@@ -112,15 +122,17 @@ class Checks:
         """The session has changed files."""
         self._baseline.edited.update(files)
 
-    async def succeeded(self, line: str) -> None:
-        """A command line of the session ended with 0."""
+    async def begins(self, call: str, line: str) -> None:
+        """A command line of the session is about to run."""
         if _CHAIN.search(line) is None:
             await self._project.fresh()
-            runs = self._baseline.succeeded
-            runs.pop(line, None)
-            runs[line] = time.time(), dict(self._project.tree.files)
-            while len(runs) > MOST_RUNS:
-                del runs[next(iter(runs))]
+            _keep(self._baseline.begun, call, Run(time.time(), dict(self._project.tree.files)), MOST_BEGUN)
+
+    def succeeded(self, call: str, line: str) -> None:
+        """It ended with 0: for the files as they were when it began. What changed meanwhile it may not have seen."""
+        run = self._baseline.begun.pop(call, None)
+        if run is not None and _CHAIN.search(line) is None:
+            _keep(self._baseline.succeeded, line, run, MOST_RUNS)
 
     async def check(self, hook: Hook) -> CheckEnd:
         """Makes the check that a hook names.
@@ -223,21 +235,31 @@ class Checks:
             return CheckEnd(f"command names no command: {error}. Correct {hook.name}.")
         await self._project.fresh()
         now = self._project.tree.files
-        newest: tuple[float, Mapping[str, Stamp]] | None = None
+        newest: Run | None = None
         for line, run in self._baseline.succeeded.items():
             fits = [one for one in commands_of(line) if one.words and not one.unknown]
-            if fits and command_fits(rule, fits) and (newest is None or run[0] > newest[0]):
+            if fits and command_fits(rule, fits) and (newest is None or run.began > newest.began):
                 newest = run
         if newest is None:
             return CheckEnd(
                 f"no run of {quoted(pattern)} has succeeded in this session. Run it alone, or joined by && alone."
             )
-        at, then = newest
+        then = newest.files
         changed = sorted({path for path, stamp in now.items() if then.get(path) != stamp} | (then.keys() - now.keys()))
         if not changed:
             return CheckEnd()
         shown = ", ".join(changed[:LISTED]) + (f" and {len(changed) - LISTED} more" if len(changed) > LISTED else "")
-        return CheckEnd(f"{shown} changed since {quoted(pattern)} succeeded at {utc(at)}. Run it again.")
+        return CheckEnd(
+            f"{shown} changed since the last successful run of {quoted(pattern)} began at {utc(newest.began)}. Run it "
+            "again. Files that it writes itself must be ignored (.gitignore)."
+        )
+
+
+def _keep(runs: dict[str, Run], key: str, run: Run, most: int) -> None:
+    runs.pop(key, None)
+    runs[key] = run
+    while len(runs) > most:
+        del runs[next(iter(runs))]
 
 
 class _Looked(NamedTuple):

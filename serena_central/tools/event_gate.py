@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from serena_central.core.clock import utc
 from serena_central.core.errors import SerenaCentralError
-from serena_central.gates.checks import Baseline, Checks
+from serena_central.gates.checks import TESTS, Baseline, Checks
 from serena_central.gates.conditions import EDITED_BY_OTHERS
 from serena_central.gates.engine import Asked, Matched, run_hooks
 from serena_central.gates.events import SESSION_END, CheckEnd, GateEvent, Outcome
@@ -43,8 +43,12 @@ class EventGate:
             if use.effect == "edit" and self._event.name == BEFORE:
                 await made.learn(checks, self._inside(use.files))
                 made.edited(self._inside(use.files))
-            elif self._event.name == AFTER and client == CLAUDE_CODE and use.command:
-                await made.succeeded(use.command)  # it reports failures by another event
+            elif TESTS in checks and client == CLAUDE_CODE and use.command:
+                call = str(self._event.more.get("tool_use_id") or use.command)
+                if self._event.name == BEFORE:
+                    await made.begins(call, use.command)
+                elif self._event.name == AFTER:
+                    made.succeeded(call, use.command)  # it reports failures by another event
         except SerenaCentralError:
             return  # the check itself says what it can't know
 

@@ -21,7 +21,7 @@ from serena_central.core.errors import HookBlocked, InvalidArguments, SerenaCent
 from serena_central.core.progress import waiting_for
 from serena_central.core.quoting import quoted
 from serena_central.core.words import counted
-from serena_central.gates.checks import Baseline, Checks
+from serena_central.gates.checks import TESTS, Baseline, Checks
 from serena_central.gates.conditions import EDITED_BY_OTHERS, Decide, holds
 from serena_central.gates.engine import Asked, Check, Matched, Means, matching, run_hooks
 from serena_central.gates.events import CheckEnd, GateEvent, Outcome
@@ -107,6 +107,13 @@ class GatedCall:
             HookBlocked: a hook stopped it, or asks for a person's consent.
             SessionHalted: a hook halted the session.
         """
+        parsed = await self._allowed(parsed)
+        if self._tool.name == SHELL and TESTS in self._checked:
+            await self._checks().begins(self._call.id, str(parsed.get("command") or ""))
+        return parsed
+
+    async def _allowed(self, parsed: dict[str, Any]) -> dict[str, Any]:
+        """The arguments, as hooks may have changed them. Raises as `before` does."""
         if parsed.get("dry_run"):
             self._before = self._after = ()
             self._checked = frozenset[str]()
@@ -154,8 +161,8 @@ class GatedCall:
         """Runs what comes after a tool that made no edit. Never raises for what a hook says: the tool has run."""
         if self._edits:
             return  # what follows edits has run with each
-        if self._tool.name == SHELL and getattr(result, "return_code", None) == 0 and self._checked:
-            await self._checks().succeeded(str(parsed.get("command") or ""))
+        if self._tool.name == SHELL and TESTS in self._checked and getattr(result, "return_code", None) == 0:
+            self._checks().succeeded(self._call.id, str(parsed.get("command") or ""))
         event = self._event(
             AFTER, self._use(parsed), tool_response=_plain(result.result if isinstance(result, PassedOn) else result)
         )

@@ -56,6 +56,9 @@ _PATHS = ("file_path", "filePath", "path", "target_file", "absolute_path", "note
 _PATCHED = re.compile(r"^\*\*\* (?:(?:Add|Update|Delete) File|Move to): (.+)$", re.MULTILINE)
 """Files in the patches of Codex's and VS Code's apply_patch."""
 
+_PASSED_ON = ("prompt", "message", "source", "trigger", "tool_use_id", "tool_response")
+"""What a client says of an event that hooks are given as it is."""
+
 NOTHING = GateAnswer()
 
 
@@ -88,7 +91,7 @@ async def native_event(
         happened.why or str(said.get("notification_type") or said.get("agent_type") or ""),
         summary=str(said.get("last_assistant_message") or "") if name in ("Stop", "SubagentStop") else "",
         client=client,
-        more={key: said[key] for key in ("prompt", "message", "source", "trigger", "tool_response") if key in said},
+        more={key: said[key] for key in _PASSED_ON if key in said},
     )
     gate = EventGate(services, found, event)
     await gate.note(rules.checks, client)

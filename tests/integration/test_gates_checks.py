@@ -1,11 +1,14 @@
 """Checks and conditions that only this server can decide, in front of a real commit, on a real language server."""
 
 import json
+import os
 import subprocess
 from collections.abc import AsyncGenerator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+import anyio
 import pytest
 
 from serena_central.app import Application
@@ -105,6 +108,20 @@ async def test_a_commit_waits_for_tests_after_the_last_change(central: Applicati
     (root / "shop.py").write_text(FILES["shop.py"] + "\n")
     with pytest.raises(HookBlocked, match=r"shop\.py changed since"):
         await commit(central, root)
+
+
+async def test_what_changes_while_tests_run_is_not_tested(central: Application, root: Path, tmp_path: Path) -> None:
+    gate(root, {"check": "tests-fresh", "command": "cat:*"})
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(partial(call, central, root, "execute_shell_command", command=f"cat {pipe}"))
+        async with await anyio.open_file(pipe, "w"):  # the command runs until this is closed
+            await write_cart(central, root, FILES["cart.py"] + "\n")
+    with pytest.raises(HookBlocked, match=r"cart\.py changed since"):
+        await commit(central, root)
+    await call(central, root, "execute_shell_command", command="cat cart.py")
+    await commit(central, root)
 
 
 async def test_a_condition_looks_at_the_symbol_that_an_edit_names(central: Application, root: Path) -> None:

@@ -152,6 +152,28 @@ async def test_a_stage_that_failed_after_a_clients_edit_stops_its_commit(child: 
     assert (root / "order").read_text() == "tests\n"
 
 
+async def test_what_changes_while_a_clients_tests_run_is_not_tested(child: Child, root: Path) -> None:
+    check = {"type": "check", "check": "tests-fresh", "command": "make test"}
+    hooks(root, PreToolUse=[{"matcher": "Bash(git commit:*)", "hooks": [check]}])
+
+    async def tell(event: str, line: str, **more: Any) -> Any:
+        return await gate(
+            child.folder, root, event, "claude-code", tool_name="Bash", tool_input={"command": line}, **more
+        )
+
+    await tell("PreToolUse", "make test", tool_use_id="1")
+    (root / "cart.py").touch()
+    await tell("PreToolUse", "make test", tool_use_id="2")  # at the same time; it fails, which is not reported
+    await tell("PostToolUse", "make test", tool_use_id="1")
+    assert "cart.py changed since" in denial("claude-code", await tell("PreToolUse", "git commit"))
+    for event in ("PreToolUse", "PostToolUse"):
+        await tell(event, "make test")  # a client that does not tell which call it is
+    assert await tell("PreToolUse", "git commit") is None
+    (root / "cart.py").write_text("x = 1\n")
+    await tell("PostToolUse", "make test")  # it began before the server
+    assert "cart.py changed since" in denial("claude-code", await tell("PreToolUse", "git commit"))
+
+
 async def test_what_runs_elsewhere_is_not_run_twice(child: Child, root: Path) -> None:
     """A call of our own tools runs its hooks itself; Claude Code runs hooks with plain matchers itself."""
     hooks(root, PreToolUse=[command("", "echo x >> runs; exit 2")])
