@@ -2,8 +2,9 @@
 
 from collections.abc import Collection, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from serena_central.claude_config.document import as_object
 from serena_central.core.clock import utc
 from serena_central.core.errors import SerenaCentralError
 from serena_central.gates.checks import TESTS, Baseline, Checks
@@ -47,7 +48,7 @@ class EventGate:
                 call = str(self._event.more.get("tool_use_id") or use.command)
                 if self._event.name == BEFORE:
                     await made.begins(call, use.command)
-                elif self._event.name == AFTER:
+                elif self._event.name == AFTER and _has_ended(self._event.more.get("tool_response")):
                     made.succeeded(call, use.command)  # it reports failures by another event
         except SerenaCentralError:
             return  # the check itself says what it can't know
@@ -90,6 +91,12 @@ class EventGate:
     def _inside(self, files: Sequence[str]) -> list[str]:
         paths = [Path(file) for file in files]
         return [path.relative_to(self._root).as_posix() for path in paths if path.is_relative_to(self._root)]
+
+
+def _has_ended(response: Any) -> bool:
+    """Whether what Claude Code reports of a command is its end, and not that it goes on in the background."""
+    said = as_object(response) or {}
+    return not said.get("backgroundTaskId") and not said.get("interrupted")
 
 
 def _answer(outcome: Outcome) -> GateAnswer:

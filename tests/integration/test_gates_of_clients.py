@@ -174,6 +174,21 @@ async def test_what_changes_while_a_clients_tests_run_is_not_tested(child: Child
     assert "cart.py changed since" in denial("claude-code", await tell("PreToolUse", "git commit"))
 
 
+@pytest.mark.parametrize("unfinished", [{"backgroundTaskId": "b1"}, {"interrupted": True}])
+async def test_tests_that_a_client_has_not_seen_end_have_not_succeeded(
+    child: Child, root: Path, unfinished: dict[str, Any]
+) -> None:
+    check = {"type": "check", "check": "tests-fresh", "command": "make test"}
+    hooks(root, PreToolUse=[{"matcher": "Bash(git commit:*)", "hooks": [check]}])
+    run: dict[str, Any] = {"tool_name": "Bash", "tool_input": {"command": "make test"}}
+    commit: dict[str, Any] = {"tool_name": "Bash", "tool_input": {"command": "git commit"}}
+    for ended in (unfinished, {"interrupted": False}):
+        await gate(child.folder, root, "PreToolUse", "claude-code", **run)
+        await gate(child.folder, root, "PostToolUse", "claude-code", tool_response=ended, **run)
+        answer = await gate(child.folder, root, "PreToolUse", "claude-code", **commit)
+        assert (answer is None) == (ended is not unfinished)
+
+
 async def test_what_runs_elsewhere_is_not_run_twice(child: Child, root: Path) -> None:
     """A call of our own tools runs its hooks itself; Claude Code runs hooks with plain matchers itself."""
     hooks(root, PreToolUse=[command("", "echo x >> runs; exit 2")])
