@@ -218,7 +218,11 @@ class Scheduler:
         for warning in warnings:
             task.output.add("note", warning)
         self._tasks.start_soon(self._carry_out, task)
-        await self.records.add(task)
+        try:
+            await self.records.add(task)
+        except BaseException:
+            self.abandon(spec.id)  # whoever asked for it never learns its id
+            raise
         return task
 
     async def _watch_budgets(self) -> None:

@@ -130,6 +130,22 @@ async def running(folder: Path, concurrent: int = 10) -> AsyncGenerator[tuple[Bo
                 tasks.cancel_scope.cancel()
 
 
+async def test_a_task_whose_caller_goes_before_it_has_the_id_is_cancelled(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with running(tmp_path) as (box, _):
+        flush = Gate()
+        flush.hold()
+        monkeypatch.setattr(box.store.writer, "flush", flush.passed)
+        async with anyio.create_task_group() as calls:
+            calls.start_soon(box.start, "orphan")
+            await flush.reached.wait()
+            await box.runs("orphan")
+            calls.cancel_scope.cancel()
+        flush.opened.set()
+        assert (await box.scheduler.records.wait("orphan")).state == "cancelled"
+
+
 async def test_a_task_that_is_accepted_while_its_parent_is_cancelled_does_not_start(tmp_path: Path) -> None:
     async with running(tmp_path) as (box, _):
         await box.start("parent")
