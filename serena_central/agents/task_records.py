@@ -1,13 +1,15 @@
 """What is known of tasks: those of this run of the server, and the rows of those before.
 
-What an earlier run left running has ended with it, since its children can't outlive it, and is shown as failed.
+What an earlier run left running has ended with it, since its children can't outlive it, and is recorded as failed. What
+another server with the same database runs is shown as that one records it.
 """
 
 import time
 from collections import OrderedDict
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import anyio
 import anyio.to_thread
@@ -15,18 +17,24 @@ from msgspec.structs import replace
 
 from serena_central.agents.output import TaskOutput, newest_output, read_output
 from serena_central.agents.tasks import OutputLine, TaskSpec, TaskState, TaskView, view
-from serena_central.core.errors import TaskNotFound
+from serena_central.core.errors import StoreError, TaskNotFound
 from serena_central.core.event_kinds import TaskMoved
 from serena_central.core.events import EventBus, Severity
 from serena_central.store.query_results import TaskFilter
 from serena_central.store.rows import TaskRow
 from serena_central.store.store import Store
 
+if TYPE_CHECKING:
+    from serena_central.store.queries import Queries
+
 OVER_KEPT = 200
 """Tasks that are over and still in memory."""
 
 ACCEPTED_S = 2.0
 """How long one waits for the store to have an accepted task."""
+
+OPEN = [state.value for state in TaskState if not state.is_over]
+"""States of tasks that are not over."""
 
 INTERRUPTED = "The server ended while it was {}. What it changed until then is in the history of edits."
 
@@ -71,6 +79,9 @@ class TaskRecords:
         self._folder = folder
         self._position = position
         self._clock = clock
+        self.front = ""
+        """Where several servers share the database: this one's name, with which the sessions of its tasks begin. Set by
+        the composition root."""
         self._live: dict[str, Task] = {}
         self._over: OrderedDict[str, Task] = OrderedDict()
         self._by_session: dict[str, Task] = {}
@@ -99,19 +110,17 @@ class TaskRecords:
 
     async def find(self, task_id: str) -> TaskView:
         """Raises TaskNotFound, StoreError."""
-        task = self._live.get(task_id) or self._over.get(task_id)
-        if task is not None:
+        if (task := self._known(task_id)) is not None:
             return self._view(task)
-        row = await self._store.ask(lambda queries: queries.task(task_id))
-        if row is None:
+        rows = await self._rows(lambda queries: [row] if (row := queries.task(task_id)) else [])
+        if not rows:
             raise TaskNotFound(task_id)
-        return view(self._true(row))
+        return self._shown(rows[0])
 
     async def listed(self, wanted: TaskFilter) -> list[TaskView]:
         """Raises StoreError."""
         await self._store.writer.flush()
-        rows = await self._store.ask(lambda queries: queries.tasks(wanted))
-        return [self._view(task) if (task := self._live.get(row.id)) else view(self._true(row)) for row in rows]
+        return [self._shown(row) for row in await self._rows(lambda queries: queries.tasks(wanted))]
 
     async def wait(self, task_id: str, seconds: float | None = None) -> TaskView:
         """Waits until a task is over, or that long.
@@ -199,10 +208,30 @@ class TaskRecords:
     def _view(self, task: Task) -> TaskView:
         return view(task.row, self._position(task.spec.id))
 
-    def _true(self, row: TaskRow) -> TaskRow:
-        """A row that an earlier run of the server left open is closed."""
-        if TaskState(row.state).is_over or row.id in self._live:
-            return row
-        closed = replace(row, state=TaskState.FAILED, error=INTERRUPTED.format(row.state), ended_at=self._clock())
-        self._store.writer.put(closed)
-        return closed
+    def _known(self, task_id: str) -> Task | None:
+        return self._live.get(task_id) or self._over.get(task_id)
+
+    def _shown(self, row: TaskRow) -> TaskView:
+        """A task whose row was read: what is in memory is newer, also where the task has ended meanwhile."""
+        task = self._known(row.id)
+        return view(row) if task is None else self._view(task)
+
+    async def _rows(self, query: "Callable[[Queries], list[TaskRow]]") -> list[TaskRow]:
+        """What a query finds when those that an earlier run of this server left open are closed.
+
+        Raises:
+            StoreError
+        """
+        rows = await self._store.ask(query)
+        ended = {"state": TaskState.FAILED.value, "ended_at": self._clock()}
+        left = {row.id: {**ended, "error": INTERRUPTED.format(row.state)} for row in rows if self._is_left(row)}
+        if left:
+            with suppress(StoreError):  # the next who reads them tries again
+                await self._store.ask(lambda queries: queries.change_tasks(left, OPEN))
+            rows = await self._store.ask(query)
+        return rows
+
+    def _is_left(self, row: TaskRow) -> bool:
+        """Whether nobody runs an open task any more. Those of other servers are theirs to close."""
+        own = not self._store.shared or row.session.startswith(f"{self.front}.")
+        return own and not TaskState(row.state).is_over and self._known(row.id) is None

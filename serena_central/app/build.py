@@ -449,7 +449,7 @@ def _scheduler(services: Services, caller: ToolCaller, token: Token, recording: 
         MessagesApi(policy, around, calls, transcripts),
         ScriptedRunner(policy.script_file, calls.call),
     ]
-    return Scheduler(
+    scheduler = Scheduler(
         policy=policy,
         runners={runner.name: runner for runner in runners},
         bus=services.bus,
@@ -464,6 +464,8 @@ def _scheduler(services: Services, caller: ToolCaller, token: Token, recording: 
         verifier=verifier,
         hooks=calls,
     )
+    scheduler.records.front = services.settings.front_name
+    return scheduler
 
 
 def _day_budgets(services: Services) -> "DayBudgets":

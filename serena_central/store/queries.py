@@ -1,6 +1,6 @@
 """The named questions to the database, each on one snapshot. Blocks; `store` runs them in worker threads."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 from sqlalchemy import (
@@ -318,6 +318,18 @@ class Queries(ListQueries):
         if wanted.parent is not None:
             chosen = chosen.where(_TASK.columns.parent == wanted.parent)
         return self._rows(TaskRow, chosen)
+
+    def change_tasks(self, changes: Mapping[str, Mapping[str, Any]], states: Collection[str]) -> None:
+        """Changes columns of tasks, by id, as far as they are in one of these states: what else somebody has made of
+        them meanwhile stays."""
+        columns = _TASK.columns
+
+        def change(connection: Connection) -> None:
+            for task_id, values in changes.items():
+                own = columns.id == task_id, columns.state.in_(states)
+                connection.execute(update(_TASK).where(*own).values(**values))
+
+        self._database.change(change)
 
     def plan(self, plan_id: str) -> PlanRow | None:
         found = self._rows(PlanRow, select(_PLAN).where(_PLAN.columns.id == plan_id))

@@ -180,7 +180,7 @@ class TaskOffer:
                 id=new_task_id(),
                 instruction=asked.instruction,
                 root=str(root),
-                session=new_session_id(),
+                session=new_session_id(scheduler.records.front),
                 runner=runner,
                 transcript=transcript,
                 budget=Budget(

@@ -371,6 +371,27 @@ async def test_a_killed_server_leaves_no_process_and_its_tasks_are_failed_afterw
         assert (await over(http, (await start(http, "again", project))["id"]))["state"] == "done"
 
 
+async def test_two_servers_with_one_database_leave_each_others_tasks_alone(tmp_path: Path, project: Path) -> None:
+    hold = {"run": ["sh", "-c", "while [ ! -e go ]; do sleep .01; done"]}
+    settings = scripted(tmp_path, {"": [hold, {"text": "done"}]}) | {
+        "database_url": f"sqlite:///{tmp_path / 'shared.db'}",
+        "trusted_roots": [str(tmp_path)],
+    }
+    async with (
+        running_central(tmp_path / "1", {**settings, "front_name": "f1"}) as first,
+        running_central(tmp_path / "2", {**settings, "front_name": "f2"}) as second,
+        first.http() as one,
+        second.http() as other,
+    ):
+        begun = await start(one, "go", project)
+        await until(one, begun["id"], "running")
+        assert begun["session"].startswith("f1.")
+        listed = (await other.get("/api/v1/tasks")).json()["tasks"]
+        assert [task["state"] for task in listed] == ["running"]
+        (project / "go").touch()
+        assert (await over(one, begun["id"]))["text"] == "done"
+
+
 async def test_a_killed_program_fails_its_task_and_leaves_nothing_behind(tmp_path: Path, project: Path) -> None:
     program = tmp_path / "claude"
     program.write_text("#!/bin/sh\nsleep 600 &\necho $! > child\necho $$ > pid\nwait\n")
