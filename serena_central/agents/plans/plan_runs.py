@@ -26,6 +26,7 @@ from serena_central.core.decoding import converted, from_json
 from serena_central.core.errors import InvalidPlan, PlanNotFound, PlanRefused
 from serena_central.core.event_kinds import PlanMoved
 from serena_central.core.events import EventBus, Severity
+from serena_central.core.locks import KeyedLocks
 from serena_central.store.query_results import TaskFilter
 from serena_central.store.rows import PlanRow
 from serena_central.store.store import Store
@@ -37,6 +38,8 @@ MOST_RUNNING = 20
 WAIT_AGAIN_S = 30.0
 """How long a decision waits for a plan to be where it was when the server ended."""
 
+
+GOING_ON = (PlanState.RUNNING, PlanState.WAITING)
 
 PLAN_ID = re.compile("p-[0-9a-f]{12}")
 """Names its folder, too."""
@@ -59,6 +62,8 @@ class PlanRuns:
         self._folder = folder
         self._clock = clock
         self._live: dict[str, PlanRun] = {}
+        self._changing = KeyedLocks()
+        """By plan: held from reading the state of one that does not run until it runs or is saved."""
         self._turns: dict[str, anyio.Lock] = {}
         """By root: what transactions of plans hold while their tasks run."""
         self._tasks: TaskGroup | None = None
@@ -84,7 +89,7 @@ class PlanRuns:
         row = await self._store.ask(lambda queries: queries.plan(plan_id))
         if row is None:
             row = await self._put_again(plan_id)
-        return self._view(row)
+        return self._live[plan_id].kept if plan_id in self._live else self._view(row)
 
     async def listed(self, wanted: TaskFilter) -> list[PlanView]:
         """The newest first.
@@ -92,9 +97,11 @@ class PlanRuns:
         Raises:
             StoreError
         """
+        runs = dict(self._live)
         await self._store.writer.flush()
         rows = await self._store.ask(lambda queries: queries.plans(wanted))
-        return [self._live[row.id].kept if row.id in self._live else self._view(row) for row in rows]
+        runs |= self._live  # beside those that have ended meanwhile, whose rows may be older
+        return [runs[row.id].kept if row.id in runs else self._view(row) for row in rows]
 
     async def wait(self, plan_id: str, seconds: float) -> PlanView:
         """Waits until a plan is over or waits for a person, or that long.
@@ -140,20 +147,21 @@ class PlanRuns:
         Raises:
             PlanNotFound, PlanRefused, InvalidPlan
         """
-        run = await self._still_live(plan_id)
-        stored = await self._stored(plan_id)
-        state = run.view.state if run is not None else stored.view.state
-        if state is not PlanState.DONE:
-            raise PlanRefused(f"{plan_id} is {state}: waves are added to a plan that is done.")
-        values = msgspec.to_builtins(stored.plan)
-        values["waves"] = [*values["waves"], *waves]
-        try:
-            plan = read_plan(values)
-        except BadPlan as error:
-            raise InvalidPlan(map(str, error.problems)) from error
-        number = len(stored.plan.waves)
-        stored.view.waves += [_new_wave(plan, wave, at) for at, wave in enumerate(plan.waves[number:], number + 1)]
-        return await self._begin(PlanRun(plan, stored.view))
+        async with self._changing.holding([plan_id]):
+            run = await self._still_live(plan_id)
+            stored = await self._stored(plan_id)
+            state = run.view.state if run is not None else stored.view.state
+            if state is not PlanState.DONE:
+                raise PlanRefused(f"{plan_id} is {state}: waves are added to a plan that is done.")
+            values = msgspec.to_builtins(stored.plan)
+            values["waves"] = [*values["waves"], *waves]
+            try:
+                plan = read_plan(values)
+            except BadPlan as error:
+                raise InvalidPlan(map(str, error.problems)) from error
+            number = len(stored.plan.waves)
+            stored.view.waves += [_new_wave(plan, wave, at) for at, wave in enumerate(plan.waves[number:], number + 1)]
+            return await self._begin(PlanRun(plan, stored.view))
 
     async def resume(self, plan_id: str, *, keep_edits: bool = False) -> PlanView:
         """Goes on with what is not done, or was undone since. `keep_edits`: what an interrupted transaction left and
@@ -162,6 +170,11 @@ class PlanRuns:
         Raises:
             PlanNotFound, PlanRefused, StoreError
         """
+        async with self._changing.holding([plan_id]):
+            return await self._resume(plan_id, keep_edits=keep_edits)
+
+    async def _resume(self, plan_id: str, *, keep_edits: bool = False) -> PlanView:
+        """Raises PlanNotFound, PlanRefused, StoreError."""
         if (run := await self._still_live(plan_id)) is not None:
             raise PlanRefused(f"{plan_id} is {run.view.state} already.")
         stored = await self._stored(plan_id)
@@ -175,8 +188,9 @@ class PlanRuns:
         Raises:
             PlanNotFound, PlanRefused, StoreError
         """
-        if plan_id not in self._live and (await self.find(plan_id)).state is PlanState.WAITING:
-            await self._wait_again(plan_id)
+        async with self._changing.holding([plan_id]):
+            if plan_id not in self._live and (await self.find(plan_id)).state is PlanState.WAITING:
+                await self._wait_again(plan_id)
         run = self._live.get(plan_id)
         if run is None or run.decision is None:
             raise PlanRefused(f"{plan_id} waits for no approval: it is {(await self.find(plan_id)).state}.")
@@ -191,20 +205,31 @@ class PlanRuns:
         """Cancels a plan and its tasks, and waits for their end; what they edited stays.
 
         Raises:
-            PlanNotFound, StoreError
+            PlanNotFound, PlanRefused, StoreError
         """
-        run = self._live.get(plan_id)
-        if run is not None:
+        if plan_id not in self._live:
+            async with self._changing.holding([plan_id]):
+                await self._cancel_left(plan_id, by)
+        if (run := self._live.get(plan_id)) is not None:
             run.cancelled_by = by
             run.scope.cancel()
             await run.over.wait()
-        elif (await self.find(plan_id)).state in (PlanState.WAITING, PlanState.INTERRUPTED):
-            stored = await self._stored(plan_id)
+        return await self.find(plan_id)
+
+    async def _cancel_left(self, plan_id: str, by: str) -> None:
+        """Cancels a plan that does not run, if it is not over.
+
+        Raises:
+            PlanNotFound, PlanRefused, StoreError
+        """
+        if plan_id in self._live or (await self.find(plan_id)).state not in (*GOING_ON, PlanState.INTERRUPTED):
+            return
+        stored = await self._stored(plan_id)
+        if stored.view.state in GOING_ON:
             run = PlanRun(stored.plan, stored.view)
             run.cancelled_by = by
             self._cancelled(run)
             await self.save(run)
-        return await self.find(plan_id)
 
     async def undo(self, plan_id: str, by: str, wave: str = "", task: str = "") -> Undoing:
         """Undoes the edits of a plan, of one of its waves, or of one task of that.
@@ -212,6 +237,11 @@ class PlanRuns:
         Raises:
             PlanNotFound, PlanRefused, StoreError
         """
+        async with self._changing.holding([plan_id]):
+            return await self._undo(plan_id, by, wave, task)
+
+    async def _undo(self, plan_id: str, by: str, wave: str, task: str) -> Undoing:
+        """Raises PlanNotFound, PlanRefused, StoreError."""
         run = await self._still_live(plan_id)
         found = await self.find(plan_id) if run is None else run.view
         if run is not None or found.state is PlanState.WAITING:
@@ -247,7 +277,7 @@ class PlanRuns:
     async def _still_live(self, plan_id: str) -> PlanRun | None:
         """A plan that goes on; one that is about to end is waited for."""
         run = self._live.get(plan_id)
-        if run is None or run.view.state in (PlanState.RUNNING, PlanState.WAITING):
+        if run is None or run.view.state in GOING_ON:
             return run
         await run.over.wait()
         return None
@@ -269,7 +299,8 @@ class PlanRuns:
         if stored is None:
             raise PlanNotFound(plan_id)
         row = _row(stored.view)
-        self._store.writer.put(row)
+        if plan_id not in self._live:  # whose row is newer
+            self._store.writer.put(row)
         return row
 
     async def _wait_again(self, plan_id: str) -> None:
@@ -279,7 +310,7 @@ class PlanRuns:
             PlanNotFound, PlanRefused, StoreError
         """
         seen = [one.task for wave in (await self._stored(plan_id)).view.waves for one in wave.tasks]
-        await self.resume(plan_id)
+        await self._resume(plan_id)
         run = self._live.get(plan_id)
         with anyio.move_on_after(WAIT_AGAIN_S):
             while run is not None and run.decision is None and not run.over.is_set():
@@ -290,18 +321,23 @@ class PlanRuns:
     # --- running -----------------------------------------------------------------------------------------------------
 
     async def _begin(self, run: PlanRun) -> PlanView:
-        if self._tasks is None:
+        plan_id, tasks = run.view.id, self._tasks
+        if tasks is None:
             raise PlanRefused("The server is stopping.")
+        if plan_id in self._live:
+            raise PlanRefused(f"{plan_id} is {self._live[plan_id].view.state} already.")
         if len(self._live) >= MOST_RUNNING:
             raise PlanRefused(f"{MOST_RUNNING} plans are running, which is the maximum.")
         run.view.state, run.view.says, run.view.ended_at = PlanState.RUNNING, "", None
-        self._live[run.view.id] = run
+        self._live[plan_id] = run
         try:
             await self.save(run)
-        except OSError as error:
-            del self._live[run.view.id]
-            raise PlanRefused(f"{run.view.folder} can't be written: {error.strerror}.") from error
-        self._tasks.start_soon(self._carry_out, run)
+            tasks.start_soon(self._carry_out, run)
+        except BaseException as error:
+            self._leave(run)
+            if isinstance(error, OSError):
+                raise PlanRefused(f"{run.view.folder} can't be written: {error.strerror}.") from error
+            raise
         return run.kept
 
     async def _carry_out(self, run: PlanRun) -> None:
@@ -341,6 +377,10 @@ class PlanRuns:
             await self.save(run)
         except OSError as error:
             logger.warning("the state of plan %s is not kept: %s", run.view.id, error)
+        self._leave(run)
+
+    def _leave(self, run: PlanRun) -> None:
+        """It does not run any more: whoever waits for it goes on."""
         del self._live[run.view.id]
         run.over.set()
         run.moved.set()
@@ -391,10 +431,14 @@ class PlanRuns:
     def _view(self, row: PlanRow) -> PlanView:
         own = {name: getattr(row, name) for name in PlanView.__struct_fields__ if name != "created_at"}
         found = converted({**own, "created_at": row.at}, PlanView)
-        if found.state is PlanState.RUNNING and row.id not in self._live:
+        if found.state is PlanState.RUNNING and self._is_own(found):
             found.state = PlanState.INTERRUPTED
             found.says = "The server ended while it ran; `serena-central waves resume` goes on with what is not done."
         return found
+
+    def _is_own(self, view: PlanView) -> bool:
+        """Whether no other server with the same database carries a plan out: that one has its folder."""
+        return not self._store.shared or Path(view.folder).is_dir()
 
 
 def _row(view: PlanView) -> PlanRow:

@@ -1,0 +1,234 @@
+"""What is done with one plan at the same time."""
+
+import threading
+from collections.abc import AsyncGenerator, Awaitable, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import anyio
+import anyio.to_thread
+import pytest
+from msgspec.structs import replace
+
+from serena_central.agents.plans import plan_runs
+from serena_central.agents.plans.ground import Ground, Standing, Undoing
+from serena_central.agents.plans.order import Reach
+from serena_central.agents.plans.plan import PlannedTask, parse_plan
+from serena_central.agents.plans.plan_runs import PlanRuns
+from serena_central.agents.plans.results import Stored, load
+from serena_central.agents.plans.run_state import PlanState, PlanView, TaskRun
+from serena_central.agents.tasks import TaskState, TaskView, view
+from serena_central.core.errors import PlanRefused
+from serena_central.core.events import EventBus
+from serena_central.store.query_results import TaskFilter
+from serena_central.store.rows import TaskRow
+from serena_central.store.store import Store
+from serena_central.store.writer import Writer
+from tests.support.child import PATIENCE_S
+from tests.support.postgresql import url_for
+from tests.support.tasks import past_plan
+
+pytestmark = pytest.mark.anyio
+
+ONE = "name: x\nwaves:\n- tasks:\n  - instruction: go\n"
+MORE: list[dict[str, object]] = [{"tasks": [{"instruction": "more"}]}]
+
+
+class Tasks(Ground):
+    """Tasks that end as soon as `go_on` is set."""
+
+    def __init__(self) -> None:
+        self.go_on = anyio.Event()
+        self.state = TaskState.DONE
+        self.submitted = 0
+
+    async def reaches(self, root: Path, targets: Sequence[Sequence[str]]) -> tuple[list[Reach], list[str]]:
+        return [Reach(frozenset()) for _ in targets], []
+
+    async def submit(self, plan: str, task: PlannedTask, instruction: str, root: Path) -> tuple[str, str]:
+        self.submitted += 1
+        return f"t-{self.submitted}", f"s-{self.submitted}"
+
+    async def wait(self, task: str) -> TaskView:
+        await self.go_on.wait()
+        return view(
+            TaskRow(id=task, at=0, state=self.state, instruction="x", runner="x", project_root="/r", session="s")
+        )
+
+    async def standing(self, tasks: Sequence[TaskRun]) -> Standing:
+        return Standing({}, {})
+
+    async def verify(self, plan: str, root: Path, tasks: Sequence[TaskRun]) -> dict[str, Any]:
+        return {}
+
+    async def undo(self, tasks: Sequence[TaskRun], by: str) -> Undoing:
+        return Undoing([], {}, {})
+
+
+@asynccontextmanager
+async def server(folder: Path, *, shared: bool = False) -> AsyncGenerator[tuple[PlanRuns, Tasks]]:
+    """Runs plans until the block is left; one with the same folder is that server after a restart."""
+    bus, tasks = EventBus(), Tasks()
+    rows = Store(folder / "x.db", bus, url=url_for(folder / "x.db"), shared=shared)
+    runs = PlanRuns(ground=tasks, bus=bus, store=rows, folder=folder / "plans")
+    async with anyio.create_task_group() as serving:
+        await serving.start(rows.run)
+        async with anyio.create_task_group() as running:
+            await running.start(runs.run)
+            yield runs, tasks
+            running.cancel_scope.cancel()
+        serving.cancel_scope.cancel()
+
+
+async def ended(runs: PlanRuns, text: str = ONE) -> PlanView:
+    """A plan that is over, or waits."""
+    begun = await runs.start(parse_plan(text, "x"), Path("/r"), "", "me")
+    return await runs.wait(begun.id, PATIENCE_S)
+
+
+async def beside(monkeypatch: pytest.MonkeyPatch, first: Awaitable[object], second: Awaitable[object]) -> list[object]:
+    """Both, the second while the first has read the plan's file; what they return, or why they are refused."""
+    reading, go_on = threading.Event(), threading.Event()
+
+    def held(folder: Path) -> Stored | None:
+        found = load(folder)
+        if not reading.is_set():
+            reading.set()
+            go_on.wait(PATIENCE_S)
+        return found
+
+    monkeypatch.setattr(plan_runs, "load", held)
+    came_to: list[object] = [None, None]
+
+    async def take(place: int, work: Awaitable[object]) -> None:
+        try:
+            came_to[place] = await work
+        except PlanRefused as error:
+            came_to[place] = str(error)
+
+    async with anyio.create_task_group() as both:
+        both.start_soon(take, 0, first)
+        await anyio.to_thread.run_sync(reading.wait, PATIENCE_S)
+        both.start_soon(take, 1, second)
+        await anyio.wait_all_tasks_blocked()
+        go_on.set()
+    return came_to
+
+
+def state_on_disk(plan: PlanView) -> PlanState | None:
+    found = load(Path(plan.folder))
+    return found and found.view.state
+
+
+async def test_of_two_who_resume_a_plan_one_does(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async with server(tmp_path) as (runs, tasks):
+        tasks.go_on.set()
+        tasks.state = TaskState.FAILED
+        plan = await ended(runs)
+        tasks.state, tasks.go_on = TaskState.DONE, anyio.Event()
+        _, refused = await beside(monkeypatch, runs.resume(plan.id), runs.resume(plan.id))
+        assert refused == f"{plan.id} is running already."
+        tasks.go_on.set()
+        found = await runs.wait(plan.id, PATIENCE_S)
+        assert (found.state, tasks.submitted) == (PlanState.DONE, 2)
+
+
+async def test_waves_are_added_by_one_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async with server(tmp_path) as (runs, tasks):
+        tasks.go_on.set()
+        plan = await ended(runs)
+        tasks.go_on = anyio.Event()
+        _, refused = await beside(monkeypatch, runs.extend(plan.id, MORE), runs.extend(plan.id, MORE))
+        assert refused == f"{plan.id} is running: waves are added to a plan that is done."
+
+
+async def test_who_undoes_does_not_replace_what_was_resumed_meanwhile(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with server(tmp_path) as (runs, tasks):
+        tasks.go_on.set()
+        tasks.state = TaskState.FAILED
+        plan = await ended(runs)
+        tasks.go_on = anyio.Event()
+        await beside(monkeypatch, runs.undo(plan.id, "me"), runs.resume(plan.id))
+        assert state_on_disk(plan) is PlanState.RUNNING
+
+
+async def test_a_plan_that_is_cancelled_while_it_is_resumed_does_not_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with server(tmp_path) as (runs, _):
+        plan = await runs.start(parse_plan(ONE, "x"), Path("/r"), "", "me")
+    async with server(tmp_path) as (runs, tasks):
+        tasks.go_on.set()
+        assert (await runs.find(plan.id)).state is PlanState.INTERRUPTED
+        tasks.go_on = anyio.Event()
+        _, found = await beside(monkeypatch, runs.resume(plan.id), runs.cancel(plan.id, "me"))
+        assert isinstance(found, PlanView)
+        assert (found.state, state_on_disk(plan)) == (PlanState.CANCELLED, PlanState.CANCELLED)
+
+
+async def test_of_two_who_decide_after_a_restart_one_does(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async with server(tmp_path) as (runs, tasks):
+        tasks.go_on.set()
+        plan = await ended(runs, f"{ONE}  checks:\n  - approval: Good?\n")
+        assert plan.state is PlanState.WAITING
+    async with server(tmp_path) as (runs, _):
+        first, second = runs.decide(plan.id, "me", approved=True), runs.decide(plan.id, "you", approved=False)
+        _, refused = await beside(monkeypatch, first, second)
+        assert str(refused).startswith(f"{plan.id} waits for no approval")
+        assert (await runs.wait(plan.id, PATIENCE_S)).state is PlanState.DONE
+
+
+async def test_a_plan_whose_beginning_was_cancelled_can_be_resumed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with server(tmp_path) as (runs, tasks):
+        tasks.go_on.set()
+        tasks.state = TaskState.FAILED
+        plan = await ended(runs)
+        tasks.state = TaskState.DONE
+        with anyio.CancelScope() as scope, monkeypatch.context() as patched:
+
+            async def cancelled(_writer: Writer) -> bool:
+                scope.cancel()
+                await anyio.sleep_forever()
+                return True
+
+            patched.setattr(Writer, "survives_a_kill", cancelled)
+            await runs.resume(plan.id)
+        assert (await runs.find(plan.id)).state is PlanState.INTERRUPTED
+        await runs.resume(plan.id)
+        assert (await runs.wait(plan.id, PATIENCE_S)).state is PlanState.DONE
+
+
+async def test_a_plan_that_ends_while_plans_are_listed_is_not_interrupted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with server(tmp_path) as (runs, tasks):
+        plan = await runs.start(parse_plan(ONE, "x"), Path("/r"), "", "me")
+        ask = Store.ask
+
+        async def held(rows: Store, query: Any) -> Any:
+            answer = await ask(rows, query)
+            monkeypatch.undo()
+            tasks.go_on.set()
+            await runs.wait(plan.id, PATIENCE_S)
+            return answer
+
+        monkeypatch.setattr(Store, "ask", held)
+        found = await runs.listed(TaskFilter())
+        assert [one.state for one in found] == [PlanState.DONE]
+
+
+@pytest.mark.parametrize(("shared", "state"), [(False, PlanState.INTERRUPTED), (True, PlanState.RUNNING)])
+async def test_a_plan_whose_folder_another_server_has_is_not_interrupted(
+    tmp_path: Path, shared: bool, state: PlanState
+) -> None:
+    async with server(tmp_path, shared=shared) as (runs, _):
+        row = replace(past_plan(tmp_path / "elsewhere"), state="running", waves=[])
+        runs._store.writer.put(row)
+        assert (await runs.find(row.id)).state is state
+        with pytest.raises(PlanRefused):
+            await runs.cancel(row.id, "me")
