@@ -15,6 +15,8 @@ class PlanRun:
         self.view = view
         self.kept = view
         """As it was last written: what others are told survives a kill."""
+        self.saving = anyio.Lock()
+        """Held from encoding `view` until it is written: an older state never replaces a newer one."""
         self.keep_edits = keep_edits
         self.scope = anyio.CancelScope()
         self.over = anyio.Event()

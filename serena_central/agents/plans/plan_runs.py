@@ -400,8 +400,9 @@ class PlanRuns:
             OSError
         """
         view = run.view
-        view.cost_usd = sum(task.cost_usd or 0.0 for one in view.waves for task in one.tasks)
-        run.kept = await self._keep(run.plan, view)
+        async with run.saving:
+            view.cost_usd = sum(task.cost_usd or 0.0 for one in view.waves for task in one.tasks)
+            run.kept = await self._keep(run.plan, view)
         stopped = view.state is PlanState.STOPPED
         self._bus.publish(
             PlanMoved(

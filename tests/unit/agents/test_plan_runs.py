@@ -1,4 +1,4 @@
-"""What is done with one plan at the same time."""
+"""What is done with one plan at the same time, and its state on disk."""
 
 import threading
 from collections.abc import AsyncGenerator, Awaitable, Sequence
@@ -15,8 +15,9 @@ from serena_central.agents.plans import plan_runs
 from serena_central.agents.plans.ground import Ground, Standing, Undoing
 from serena_central.agents.plans.order import Reach
 from serena_central.agents.plans.plan import PlannedTask, parse_plan
+from serena_central.agents.plans.plan_run import PlanRun
 from serena_central.agents.plans.plan_runs import PlanRuns
-from serena_central.agents.plans.results import Stored, load
+from serena_central.agents.plans.results import Stored, load, store
 from serena_central.agents.plans.run_state import PlanState, PlanView, TaskRun
 from serena_central.agents.tasks import TaskState, TaskView, view
 from serena_central.core.errors import PlanRefused
@@ -232,3 +233,29 @@ async def test_a_plan_whose_folder_another_server_has_is_not_interrupted(
         assert (await runs.find(row.id)).state is state
         with pytest.raises(PlanRefused):
             await runs.cancel(row.id, "me")
+
+
+async def test_an_older_state_never_replaces_a_newer_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async with server(tmp_path) as (runs, tasks):
+        tasks.go_on.set()
+        plan = await ended(runs)
+        stored = load(Path(plan.folder))
+        assert stored is not None
+        run, newer, writing = PlanRun(stored.plan, stored.view), threading.Event(), threading.Event()
+
+        def held(folder: Path, state: Stored) -> None:
+            if not writing.is_set():
+                writing.set()
+                newer.wait(0.5)  # as far as that comes while this one is written
+            store(folder, state)
+            newer.set()
+
+        monkeypatch.setattr(plan_runs, "store", held)
+        async with anyio.create_task_group() as saving:
+            saving.start_soon(runs.save, run)
+            await anyio.to_thread.run_sync(writing.wait, PATIENCE_S)
+            run.view.says = "newer"
+            await runs.save(run)
+        kept = load(Path(plan.folder))
+        assert kept is not None
+        assert (kept.view.says, run.kept.says) == ("newer", "newer")
