@@ -110,10 +110,12 @@ class Scheduler:
         transcripts: TaskTranscripts,
         verifier: Verifier | None = None,
         hooks: Hooks | None = None,
+        front: str = "",
         clock: Callable[[], float] = time.time,
     ) -> None:
         """`runners` by name, the preferred first; `folder` is for their output. `begin` is called before a task runs
-        and makes its session; it raises SerenaCentralError. `end` is called when nothing more is asked about it."""
+        and makes its session; it raises SerenaCentralError. `end` is called when nothing more is asked about it.
+        `front` is this server's name, where several share the database."""
         self.policy = policy
         self.runners = runners
         self._bus = bus
@@ -129,7 +131,9 @@ class Scheduler:
         self._has_spent = anyio.Event()
         self._clock = clock
         self._slots = Slots(policy.concurrent, self._has_memory)
-        self.records = TaskRecords(bus=bus, store=store, folder=folder, position=self._slots.position, clock=clock)
+        self.records = TaskRecords(
+            bus=bus, store=store, folder=folder, position=self._slots.position, front=front, clock=clock
+        )
         self._tasks: TaskGroup | None = None
 
     async def run(self, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:

@@ -50,7 +50,6 @@ class Task:
         self.scope = anyio.CancelScope()
         self.cancelled_because: str | None = None
         self.over_budget: str | None = None
-        self.has_slot = False
         self.isolated: Any = None
         """What `Isolation.enter` gave."""
         self.waits_for = 0
@@ -71,17 +70,17 @@ class TaskRecords:
         store: Store,
         folder: Path,
         position: Callable[[str], int | None],
+        front: str = "",
         clock: Callable[[], float] = time.time,
     ) -> None:
-        """`folder` is for the tasks' output; `position` is a task's place in the queue."""
+        """`folder` is for the tasks' output; `position` is a task's place in the queue; `front` this server's name
+        where several share the database: the sessions of its tasks begin with it."""
         self._bus = bus
         self._store = store
         self._folder = folder
         self._position = position
         self._clock = clock
-        self.front = ""
-        """Where several servers share the database: this one's name, with which the sessions of its tasks begin. Set by
-        the composition root."""
+        self.front = front
         self._live: dict[str, Task] = {}
         self._over: OrderedDict[str, Task] = OrderedDict()
         self._by_session: dict[str, Task] = {}

@@ -449,7 +449,7 @@ def _scheduler(services: Services, caller: ToolCaller, token: Token, recording: 
         MessagesApi(policy, around, calls, transcripts),
         ScriptedRunner(policy.script_file, calls.call),
     ]
-    scheduler = Scheduler(
+    return Scheduler(
         policy=policy,
         runners={runner.name: runner for runner in runners},
         bus=services.bus,
@@ -463,9 +463,8 @@ def _scheduler(services: Services, caller: ToolCaller, token: Token, recording: 
         transcripts=transcripts,
         verifier=verifier,
         hooks=calls,
+        front=services.settings.front_name,
     )
-    scheduler.records.front = services.settings.front_name
-    return scheduler
 
 
 def _day_budgets(services: Services) -> "DayBudgets":

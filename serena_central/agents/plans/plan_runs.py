@@ -197,8 +197,10 @@ class PlanRuns:
         run.approved_by, run.declined_by = (by, "") if approved else ("", by)
         decision, run.decision = run.decision, None
         run.view.state, run.view.says = PlanState.RUNNING, ""
-        await self.save(run)
-        decision.set()
+        try:
+            await self.save(run)
+        finally:
+            decision.set()  # it was made, whether or not it could be written
         return run.kept
 
     async def cancel(self, plan_id: str, by: str) -> PlanView:

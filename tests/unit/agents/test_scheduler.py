@@ -12,6 +12,7 @@ from anyio.abc import TaskGroup
 
 from serena_central.agents.day_budgets import DayBudgets
 from serena_central.agents.scheduler import Isolation, Scheduler
+from serena_central.agents.task_records import Task
 from serena_central.agents.task_transcripts import TaskTranscripts
 from serena_central.agents.tasks import Budget, Emit, Ending, TaskResult, TaskSpec, Transcript, ends
 from serena_central.config.policies import AgentPolicy
@@ -135,8 +136,15 @@ async def test_a_task_whose_caller_goes_before_it_has_the_id_is_cancelled(
 ) -> None:
     async with running(tmp_path) as (box, _):
         flush = Gate()
+        add = box.scheduler.records.add
+
+        async def held(task: Task) -> None:
+            with monkeypatch.context() as patch:
+                patch.setattr(box.store.writer, "flush", flush.passed)
+                await add(task)
+
+        monkeypatch.setattr(box.scheduler.records, "add", held)
         flush.hold()
-        monkeypatch.setattr(box.store.writer, "flush", flush.passed)
         async with anyio.create_task_group() as calls:
             calls.start_soon(box.start, "orphan")
             await flush.reached.wait()

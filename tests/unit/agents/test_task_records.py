@@ -26,8 +26,7 @@ async def server(folder: Path, front: str = "") -> AsyncGenerator[tuple[TaskReco
     """What a server knows of tasks; those with a name share their database."""
     bus = EventBus()
     store = Store(folder / "x.db", bus, url=url_for(folder / "x.db"), shared=bool(front))
-    records = TaskRecords(bus=bus, store=store, folder=folder, position=lambda _: None)
-    records.front = front
+    records = TaskRecords(bus=bus, store=store, folder=folder, position=lambda _: None, front=front)
     async with anyio.create_task_group() as tasks:
         await tasks.start(store.run)
         yield records, store
