@@ -4,6 +4,9 @@ notified of.
 Disk is the truth. Before a request, `prepare` compares the file with the disk by stat and tells the server what
 changed; `still_current` says afterwards whether the answer was about the same text. The caller holds one lock around
 `prepare`, `tell_changes` and the sending of the request, so that nothing gets in between.
+
+A caller may be cancelled wherever it waits. So a file is read first, and no await comes between what the server is sent
+then and the record of it.
 """
 
 import logging
@@ -145,25 +148,34 @@ class Documents:
         return any(fnmatchcase(path.name, pattern) for pattern in self._spec.documents.included)
 
     async def tell_changes(self) -> None:
-        """Brings the server up to date with everything noted.
+        """Brings the server up to date with everything noted. What it was not told, the next call tells.
 
         Raises:
             ConnectionLost
         """
-        news, self._news = self._news, {}
+        if not self._news:
+            return
+        await self._connection.drain()
+        untold, self._news = self._news, {}
         poked: list[Path] = []
-        for change in news.values():
-            known = self._unopened.pop(str(change.path), None)
-            if change.path not in self._open:
-                if self._must_be_poked(change, known):
-                    poked.append(change.path)
-                continue
-            try:
-                await self._refresh(change.path, self._open[change.path])
-            except (PathError, OSError) as error:
-                logger.debug("closed, because it can no longer be read: %s", error)
-        await self._tell_watched(await self._by_all_names(list(news.values())))
-        await self._poke(poked)
+        try:
+            for change in untold.values():
+                known = self._unopened.pop(str(change.path), None)
+                if change.path not in self._open:
+                    if self._must_be_poked(change, known):
+                        poked.append(change.path)
+                    continue
+                try:
+                    await self._refresh(change.path, self._open[change.path])
+                except (PathError, OSError) as error:
+                    logger.debug("closed, because it can no longer be read: %s", error)
+            self._tell_watched(await self._by_all_names(list(untold.values())))
+            untold = {path: untold[path] for path in poked}
+            await self._poke(poked)
+        except BaseException:
+            noted_since, self._news = self._news, untold
+            self.note(noted_since.values())
+            raise
 
     async def _by_all_names(self, changes: list[FileEvent]) -> list[FileEvent]:
         """With the names of links, for a server that knows files by those."""
@@ -200,7 +212,7 @@ class Documents:
             except (PathError, OSError) as error:
                 logger.debug("not touched: %s", error)
             else:
-                await self._close(path)
+                self._close(path)
 
     async def prepare(self, path: Path, *, opened: bool) -> Reading:
         """Makes sure that the server has the file as it is on disk now, open if `opened`.
@@ -213,18 +225,15 @@ class Documents:
             reading = await self._prepare_unopened(path)
             if reading is not None:
                 if self._for_other_platforms and other_platform_of_text(path.name, reading.text.content) is None:
-                    await self._close_unasked(UNASKED_S)
+                    self._close_unasked(UNASKED_S)
                 return reading
-        if document is None:
+        if document is None or document.outdated:
             document = await self._did_open(path)
-        elif document.outdated:
-            await self._close(path)
-            document = await self._did_open(path, version=document.version + 1)
         elif self._may_differ(path, document) and await self._refresh(path, document):
-            await self._tell_watched([FileEvent(path, "changed")])
+            self._tell_watched([FileEvent(path, "changed")])
         self._open.move_to_end(path)
         if path not in self._for_other_platforms:
-            await self._close_unasked(UNASKED_S)
+            self._close_unasked(UNASKED_S)
         return Reading(path, document.text, document.stamp, document.version)
 
     def still_current(self, reading: Reading) -> bool:
@@ -284,16 +293,21 @@ class Documents:
             return None
         known = self._unopened.get(str(path))
         if known is not None and known != stamp:
-            await self._tell_watched([FileEvent(path, "changed")])
+            self._tell_watched([FileEvent(path, "changed")])
         self._unopened[str(path)] = stamp
         return Reading(path, text, stamp)
 
-    async def _did_open(self, path: Path, *, version: int = 1) -> _Document:
-        await self._make_room()
+    async def _did_open(self, path: Path) -> _Document:
+        """Opens a file, or reopens it."""
         text, stamp = await self._read(path)
+        before = self._open.get(path)
+        if before is not None:
+            self._close(path)
+        self._make_room()
         known = self._unopened.pop(str(path), None)
         if known is not None and known != stamp:
-            await self._tell_watched([FileEvent(path, "changed")])
+            self._tell_watched([FileEvent(path, "changed")])
+        version = before.version + 1 if before is not None else 1
         document = _Document(uri_of(path), text, stamp, _is_settled(stamp), version)
         item = {
             "uri": document.uri,
@@ -301,10 +315,10 @@ class Documents:
             "version": document.version,
             "text": _sendable(text),
         }
+        self._connection.notify("textDocument/didOpen", {"textDocument": item})
         self._open[path] = document
         self._note_platform(path, text)
         self._importing.add(path.parent)
-        await self._connection.notify("textDocument/didOpen", {"textDocument": item})
         return document
 
     def taken_in_after_s(self, path: Path) -> float:
@@ -314,28 +328,24 @@ class Documents:
 
     async def _refresh(self, path: Path, document: _Document) -> bool:
         """Reads an open document again; returns whether its text had changed and the server was notified."""
-        try:
-            text, stamp = await self._read(path)
-        except (PathError, OSError) as error:
-            await self._close(path)
-            kind = "deleted" if isinstance(error, PathNotFound) else "changed"
-            await self._tell_watched([FileEvent(path, kind)])
-            raise
+        text, stamp = await self._read(path)
+        is_new = text.content != document.text.content
+        if is_new:
+            self._did_change(document, text)
+            self._note_platform(path, text)
         document.stamp, document.settled = stamp, _is_settled(stamp)
-        if text.content == document.text.content:
-            return False
-        before, document.text = document.text, text
-        self._note_platform(path, text)
-        document.version += 1
-        document.shown_at = time.monotonic()
+        return is_new
+
+    def _did_change(self, document: _Document, text: Text) -> None:
+        before, version = document.text, document.version + 1
         change: dict[str, Any] = {"text": _sendable(text)}
         if self.sync_kind == 2 and self._spec.documents.ranged_edits_only:
             line, character = before.to_lsp(before.position(len(before.content)), self.encoding)
             end = {"line": line, "character": character}
             change["range"] = {"start": {"line": 0, "character": 0}, "end": end}
-        identity = {"uri": document.uri, "version": document.version}
-        await self._connection.notify("textDocument/didChange", {"textDocument": identity, "contentChanges": [change]})
-        return True
+        identity = {"uri": document.uri, "version": version}
+        self._connection.notify("textDocument/didChange", {"textDocument": identity, "contentChanges": [change]})
+        document.text, document.version, document.shown_at = text, version, time.monotonic()
 
     def _may_differ(self, path: Path, document: _Document) -> bool:
         if not document.settled:
@@ -345,10 +355,10 @@ class Documents:
         except PathNotFound:
             return True
 
-    async def _close(self, path: Path) -> None:
-        document = self._open.pop(path)
+    def _close(self, path: Path) -> None:
+        self._connection.notify("textDocument/didClose", {"textDocument": {"uri": self._open[path].uri}})
+        del self._open[path]
         self._for_other_platforms.discard(path)
-        await self._connection.notify("textDocument/didClose", {"textDocument": {"uri": document.uri}})
 
     def _note_platform(self, path: Path, text: Text) -> None:
         if not self._spec.documents.project_per_platform:
@@ -362,40 +372,51 @@ class Documents:
         unasked = [self._open[path].used_at for path in self._for_other_platforms if not self._open[path].users]
         return max(0.0, min(unasked) + LEFT_OPEN_S - time.monotonic()) if unasked else math.inf
 
-    async def close_left_open(self) -> None:
+    def close_left_open(self) -> None:
         """Closes files of other platforms that nobody asks about any more.
 
         Raises:
             ConnectionLost
         """
-        await self._close_unasked(LEFT_OPEN_S)
+        self._close_unasked(LEFT_OPEN_S)
 
-    async def _close_unasked(self, for_s: float) -> None:
+    def _close_unasked(self, for_s: float) -> None:
         """Closes files of other platforms that nobody has asked about for so long."""
         until = time.monotonic() - for_s
         for path in sorted(self._for_other_platforms):
             document = self._open[path]
             if not document.users and document.used_at <= until:
-                await self._close(path)
+                self._close(path)
 
-    async def _make_room(self) -> None:
+    def _make_room(self) -> None:
         while len(self._open) >= MAX_OPEN:
             idle = next((path for path, document in self._open.items() if not document.users), None)
             if idle is None:
                 return  # every open document is in use: bounded by the calls that run
-            await self._close(idle)
+            self._close(idle)
 
-    async def _tell_watched(self, changes: Sequence[FileEvent]) -> None:
+    def _tell_watched(self, changes: Sequence[FileEvent]) -> None:
         events = self._watchers.events(changes)
         if events:
-            await self._connection.notify("workspace/didChangeWatchedFiles", {"changes": events})
+            self._connection.notify("workspace/didChangeWatchedFiles", {"changes": events})
 
     async def _read(self, path: Path) -> tuple[Text, Stamp]:
-        """The text and the stamp that it was read under.
+        """The text and the stamp that it was read under, once the server keeps up. A file that can't be read is closed.
 
         Raises:
-            PathNotFound, PathRefused
+            PathNotFound, PathRefused, ConnectionLost
         """
+        await self._connection.drain()
+        try:
+            return await self._read_under_stamp(path)
+        except (PathError, OSError) as error:
+            if path in self._open:
+                self._close(path)
+                kind = "deleted" if isinstance(error, PathNotFound) else "changed"
+                self._tell_watched([FileEvent(path, kind)])
+            raise
+
+    async def _read_under_stamp(self, path: Path) -> tuple[Text, Stamp]:
         stamp = _stamp(path)
         tries = _READ_TRIES
         while True:

@@ -157,9 +157,9 @@ class LspSession:
         self.offer = offer_of(await pending.answer(LspInitializeResult))
         self.documents.encoding = self.offer.encoding
         self.documents.sync_kind = self.offer.sync_kind
-        await self.connection.notify("initialized", {})
+        self.connection.notify("initialized", {})
         if self._settings:
-            await self.connection.notify("workspace/didChangeConfiguration", {"settings": self._settings})
+            self.connection.notify("workspace/didChangeConfiguration", {"settings": self._settings})
         self.readiness.start_clock()
 
     async def take_leave(self) -> None:
@@ -178,9 +178,9 @@ class LspSession:
         """Adds a folder to the workspace, unless it is there."""
         async with self._sending:
             if folder not in self._folders:
-                self._folders.append(folder)
                 event = {"added": workspace_folders([folder]), "removed": []}
-                await self.connection.notify("workspace/didChangeWorkspaceFolders", {"event": event})
+                self.connection.notify("workspace/didChangeWorkspaceFolders", {"event": event})
+                self._folders.append(folder)
 
     def note(self, changes: Sequence[FileEvent]) -> None:
         self.documents.note(changes)
@@ -202,7 +202,7 @@ class LspSession:
             self._noted = anyio.Event()
             async with self._sending:
                 await self.documents.tell_changes()
-                await self.documents.close_left_open()
+                self.documents.close_left_open()
 
     async def ping(self) -> None:
         """Returns when the server has answered something."""

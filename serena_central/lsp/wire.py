@@ -89,7 +89,8 @@ logger = logging.getLogger(__name__)
 T = TypeVar("T")
 
 MAX_QUEUED_FRAMES = 256
-"""How many frames may wait for a server that does not read, before those who send wait too."""
+"""How many frames may wait for a server that does not read, before those who send wait too. Those that come of work
+that has begun are queued beyond it."""
 
 CHUNK_BYTES = 256 * 1024
 
@@ -156,24 +157,17 @@ class _Outbox:
         self.closed = False
 
     def put_nowait(self, body: bytes) -> None:
-        """Never waits: for answers and cancellations, which the reader and dying tasks send."""
+        """Never waits: the reader and dying tasks send, too. Drops what comes after the end."""
         if not self.closed:
             self._frames.append(frame(body))
             self._filled.set()
             if self._written.is_set():
                 self._written = anyio.Event()
 
-    async def put(self, body: bytes) -> None:
-        """Waits while the server does not keep up.
-
-        Raises:
-            ConnectionLost
-        """
+    async def drain(self) -> None:
+        """Waits while the server does not keep up."""
         while len(self._frames) >= MAX_QUEUED_FRAMES and not self.closed:
             await self._emptied.wait()
-        if self.closed:
-            raise ConnectionLost
-        self.put_nowait(body)
 
     async def take(self) -> bytes:
         """Everything that waits, as one piece."""
@@ -305,15 +299,27 @@ class Connection:
         for waiter in pending.values():
             waiter.settle(error=ConnectionLost("the connection ended"))
 
-    async def notify(self, method: str, params: Any) -> None:
-        """Queues a notification.
+    async def drain(self) -> None:
+        """Waits while the server does not keep up: before a request, and before the work that leads to notifications.
 
         Raises:
             ConnectionLost
         """
+        await self._outbox.drain()
+        if self.closed:
+            raise ConnectionLost
+
+    def notify(self, method: str, params: Any) -> None:
+        """Queues a notification. Never waits: no cancellation comes between that and recording what the server knows.
+
+        Raises:
+            ConnectionLost
+        """
+        if self.closed:
+            raise ConnectionLost
+        self._outbox.put_nowait(_encode({"jsonrpc": "2.0", "method": method, "params": params}))
         # What is asked after this may have another answer than what is asked before.
         self._shared.clear()
-        await self._outbox.put(_encode({"jsonrpc": "2.0", "method": method, "params": params}))
 
     async def farewell(self, method: str) -> None:
         """Sends a last notification; returns when it is written or the connection ended."""
@@ -336,7 +342,9 @@ class Connection:
         message = {"jsonrpc": "2.0", "id": pending.id, "method": method, "params": params}
         if params is None:
             del message["params"]
-        await self._outbox.put(_encode(message))
+        body = _encode(message)
+        await self.drain()
+        self._outbox.put_nowait(body)
         # No await from here on: an answer can't arrive before its waiter is known.
         self._pending[pending.id] = pending
         if sharing_key is not None:

@@ -10,6 +10,7 @@ from typing import Any
 
 import anyio
 import anyio.lowlevel
+import anyio.to_thread
 import msgspec.structs
 import psutil
 import pytest
@@ -536,6 +537,65 @@ async def test_a_cancelled_call_is_cancelled_in_the_server_and_its_late_answer_d
             tasks.cancel_scope.cancel()
         assert (await logged(log, method="$/cancelRequest"))["params"] == {"id": asked["id"]}
         assert await server.hover(file, START) == "v1:first"
+
+
+async def test_a_cancelled_call_that_waited_for_a_server_to_read_leaves_it_with_the_texts_on_disk(
+    file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    new = file.with_name("new.py")
+    async with running(fake_server(file.parent)) as server:
+        await server.hover(file, START)
+        file.write_text("second\n", encoding="utf-8")
+        new.write_text("new\n", encoding="utf-8")
+        for path in (file, new):
+            with monkeypatch.context() as unread:
+                unread.setattr("serena_central.lsp.wire.MAX_QUEUED_FRAMES", 0)
+                async with anyio.create_task_group() as tasks:
+                    tasks.start_soon(server.hover, path, START)
+                    await anyio.wait_all_tasks_blocked()
+                    tasks.cancel_scope.cancel()
+        assert await server.hover(file, START) == "v2:second"
+        assert await server.hover(new, START) == "v1:new"
+
+
+async def test_changes_that_a_cancelled_call_did_not_come_to_tell_are_told_by_the_next(
+    file: Path, log: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("serena_central.lsp.documents.LARGE_BYTES", 0)
+    other, created = file.with_name("other.py"), file.with_name("created.py")
+    other.write_text("other\n", encoding="utf-8")
+    is_read, may_be_read = threading.Event(), threading.Event()
+    may_be_read.set()
+
+    def read(path: Path) -> Text:
+        is_read.set()
+        assert may_be_read.wait(60)
+        return text_of(path)
+
+    spec = msgspec.structs.replace(FAKE_SPEC, watch=Watching(globs=("**/*.py",)))
+    launch = fake_launch(log=str(log))
+    async with running(LanguageServer(spec, file.parent, launch=launch, settings={}, read_text=read)) as server:
+        for path in (file, other):
+            await server.hover(path, START)
+            path.write_text("changed\n", encoding="utf-8")
+        is_read.clear()
+        may_be_read.clear()
+        async with anyio.create_task_group() as tasks:
+
+            async def ask() -> None:
+                changes = [FileEvent(file, "changed"), FileEvent(other, "changed"), FileEvent(created, "created")]
+                server.files_changed(changes)
+                await server.hover(file, START)
+
+            tasks.start_soon(ask)
+            await anyio.to_thread.run_sync(is_read.wait, 60)
+            server.files_changed([FileEvent(created, "changed")])
+            tasks.cancel_scope.cancel()
+            may_be_read.set()
+        told = await logged(log, method="workspace/didChangeWatchedFiles")
+        assert await server.hover(other, START) == "v2:changed"
+    changes = [(change["uri"].rpartition("/")[2], change["type"]) for change in told["params"]["changes"]]
+    assert changes == [("%C3%A4%20b.py", 2), ("other.py", 2), ("created.py", 1)]
 
 
 async def test_an_outdated_answer_is_asked_for_again_a_bounded_number_of_times(file: Path, log: Path) -> None:

@@ -188,7 +188,7 @@ async def test_identical_requests_in_flight_are_sent_once_and_cancelled_with_the
             await anyio.wait_all_tasks_blocked()
             scopes[0].cancel()
             await anyio.wait_all_tasks_blocked()
-            await peer.connection.notify("marker", {})
+            peer.connection.notify("marker", {})
             assert (await peer.next())["method"] == "marker"  # and no cancellation before it
             scopes[1].cancel()
         assert (await peer.next())["method"] == "$/cancelRequest"
@@ -197,7 +197,7 @@ async def test_identical_requests_in_flight_are_sent_once_and_cancelled_with_the
 async def test_a_request_after_a_notification_shares_no_older_answer() -> None:
     async with connected() as peer:
         before = await peer.connection.request("x", {}, shared=True)
-        await peer.connection.notify("textDocument/didChange", {})
+        peer.connection.notify("textDocument/didChange", {})
         assert await peer.connection.request("x", {}, shared=True) is not before
 
 
@@ -225,13 +225,14 @@ async def test_a_server_that_does_not_read_makes_senders_wait_and_the_end_lets_t
     async with connected() as peer:
         with anyio.move_on_after(0.2) as waited:
             for _ in range(MAX_QUEUED_FRAMES * 3):
-                await peer.connection.notify("x", {})
+                await peer.connection.drain()
+                peer.connection.notify("x", {})
         assert waited.cancelled_caught
         async with anyio.create_task_group() as tasks:
 
             async def one_more() -> None:
                 with pytest.raises(ConnectionLost):
-                    await peer.connection.notify("x", {})
+                    await peer.connection.drain()
 
             tasks.start_soon(one_more)
             await anyio.wait_all_tasks_blocked()
