@@ -203,6 +203,7 @@ class LspSession:
             async with self._sending:
                 await self.documents.tell_changes()
                 self.documents.close_left_open()
+            self.wake()
 
     async def ping(self) -> None:
         """Returns when the server has answered something."""
@@ -278,30 +279,34 @@ class LspSession:
         return self._is_offered("diagnostics")
 
     async def await_published(self, path: Path) -> tuple[Reading, LspPublishedDiagnostics] | None:
-        """The diagnostics that the server sent by itself for the file as it is now.
+        """The diagnostics that the server sent by itself for the file as it is now, also when it changes meanwhile: a
+        server need not send any for a text that is outdated.
 
         None when the server has offered meanwhile to be asked for them.
 
         Raises:
-            DeadlineExceeded
+            DeadlineExceeded, PathNotFound, PathRefused
         """
-        async with self._sending:
-            await self.documents.tell_changes()
-            reading = await self.documents.prepare(path, opened=True)
+        reading = await self._opened(path)
         patience_s = self._patience.left_s(path)
-        with self.documents.held(path), anyio.move_on_after(patience_s), self._patience.waiting(path):
+        with anyio.move_on_after(patience_s), self._patience.waiting(path):
             while not self.pulls_diagnostics():
                 if self.connection.closed:
                     raise ConnectionLost
                 published = self._published.get(path)
                 if published is not None and published.version == reading.version:
                     return reading, published
-                await self._diagnostics_moved.wait()
+                if self.documents.still_current(reading):
+                    with self.documents.held(path):
+                        await self._diagnostics_moved.wait()
+                else:
+                    reading = await self._opened(path)
             return None
         raise DeadlineExceeded(f"{self._spec.title}: diagnostics of {path.name}", patience_s)
 
     def wake(self) -> None:
-        """Lets those who wait for diagnostics look again: some came, the offer changed, or the connection ended."""
+        """Lets those who wait for diagnostics look again: some came, the file or the offer changed, or the connection
+        ended."""
         self._diagnostics_moved.set()
         self._diagnostics_moved = anyio.Event()
 
@@ -394,11 +399,15 @@ class LspSession:
         with tracing.step_span(f"{self._spec.name} {method}"), phase("server", self._spec.name), waiting:
             return await self._exchange(method, question, shape, opened=opened, undisturbed=undisturbed)
 
-    async def _let_it_take_in(self, path: Path) -> None:
-        """Shows the server the file as it is, and waits until it has had the time that it needs."""
+    async def _opened(self, path: Path) -> Reading:
+        """Shows the server the file as it is."""
         async with self._sending:
             await self.documents.tell_changes()
-            await self.documents.prepare(path, opened=True)
+            return await self.documents.prepare(path, opened=True)
+
+    async def _let_it_take_in(self, path: Path) -> None:
+        """Shows the server the file as it is, and waits until it has had the time that it needs."""
+        await self._opened(path)
         await anyio.sleep(self.documents.taken_in_after_s(path))
 
     async def _exchange(

@@ -709,6 +709,41 @@ async def test_published_diagnostics_are_awaited_for_the_text_as_it_is(file: Pat
         assert new.message == "new"
 
 
+async def test_diagnostics_of_a_file_that_changes_while_they_are_awaited_are_those_of_its_new_text(
+    file: Path, log: Path
+) -> None:
+    span = {"start": {"line": 0, "character": 0}, "end": {"line": 0, "character": 5}}
+    params = {"uri": file.as_uri(), "version": 2, "diagnostics": [{"range": span, "message": "new"}]}
+    say_on = {"textDocument/didChange": [{"method": "textDocument/publishDiagnostics", "params": params}]}
+    found: list[str] = []
+    async with running(fake_server(file.parent, log=str(log), say_on=say_on)) as server:
+
+        async def ask() -> None:
+            found.extend(one.message for one in await server.diagnostics(file))
+
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(ask)
+            await logged(log, method="textDocument/didOpen")
+            file.write_text("second\n", encoding="utf-8")
+            server.files_changed([FileEvent(file, "changed")])
+    assert found == ["new"]
+
+
+async def test_diagnostics_of_a_file_that_is_deleted_while_they_are_awaited_are_awaited_no_longer(
+    file: Path, log: Path
+) -> None:
+    async with running(fake_server(file.parent, log=str(log))) as server, anyio.create_task_group() as tasks:
+
+        async def ask() -> None:
+            with pytest.raises(PathNotFound):
+                await server.diagnostics(file)
+
+        tasks.start_soon(ask)
+        await logged(log, method="textDocument/didOpen")
+        file.unlink()
+        server.files_changed([FileEvent(file, "deleted")])
+
+
 async def test_diagnostics_that_never_come_are_waited_for_less_and_less(
     file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
