@@ -89,6 +89,7 @@ class Run:
         self.settled = anyio.Event()  # set when the start has succeeded or failed
         self.ended = anyio.Event()  # set when the process tree is gone
         self.failure: LanguageServerError | None = None  # why the start failed
+        self.is_restarted = False  # it is ended for the next run, which those who wait for its start wait for then
         self.unanswered = 0  # calls in a row that were given up before an answer came
         self.memory_bytes = 0  # as last measured by the reaper
         self.processes: tuple[ProcessUsage, ...] = ()  # the same

@@ -113,21 +113,27 @@ class Slot:
         Raises:
             ServerUnavailable, ServerNotInstalled, ServerStartFailed
         """
+        run = await self._started(Cause.LEASE_ASKED)
+        self.take(run)
+        return run
+
+    async def _started(self, cause: Cause, detail: str = "") -> Run:
+        """The current run once it is usable, or one that begins for this cause. A start that is restarted is waited for
+        in its next attempt."""
         while (run := self.usable_run()) is None:
             run = self.current
             if run is None and self.wanted.spec.exclusive and self.runs:
                 await self.runs[0].ended.wait()  # two at a time would spoil each other's data
                 continue
             if run is None:
-                run = self.start(Cause.LEASE_ASKED)
+                run = self.start(cause, detail)
             elif self.breaker.state is BreakerState.HALF_OPEN:
                 raise self._unavailable("it failed before, and one restart is being attempted; call again in a moment")
             progress.report(f"Starting {self.key.server} for {self.key.root}")
             with progress.waiting_for(self._starting):
                 await run.settled.wait()
-            if run.failure is not None:
+            if run.failure is not None and not run.is_restarted:
                 raise run.failure.with_traceback(None)  # one instance for all who waited, as a future does
-        self.take(run)
         return run
 
     def _starting(self) -> tuple[str, float | None]:
@@ -195,11 +201,10 @@ class Slot:
     async def restart(self, reason: str) -> None:
         """Raises: ServerUnavailable, ServerNotInstalled, ServerStartFailed."""
         self.breaker.close(f"restarted manually: {reason}")
+        for run in self.runs:
+            run.is_restarted = True
         await self.stop(Cause.PERSON, reason)
-        run = self.current or self.start(Cause.PERSON, reason)
-        await run.settled.wait()
-        if run.failure is not None:
-            raise run.failure.with_traceback(None)
+        await self._started(Cause.PERSON, reason)
 
     def expire(self, cause: Cause, detail: str) -> list[Run]:
         """Begins the end of all runs."""

@@ -279,6 +279,26 @@ async def test_restart_says_why_the_fresh_start_failed(tmp_path: Path) -> None:
             await box.pool.restart(wanted.key, "new settings")
 
 
+async def test_who_waits_for_a_start_that_is_restarted_waits_for_the_next_one(tmp_path: Path) -> None:
+    async with pool_box(tmp_path) as box:
+        wanted, log = box.wanted("a"), tmp_path / "log"
+        box.scripts["a"] = {"never_initialize": True, "log": str(log)}
+        answers: list[str | None] = []
+
+        async def read() -> None:
+            answers.append(await box.pool.read(wanted, hover))
+
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(read)
+            await logged(log, event="started")
+            tasks.start_soon(box.pool.restart, wanted.key, "it is slow")
+            await logged(log, event="started", count=2)
+            del box.scripts["a"]
+            tasks.start_soon(box.pool.restart, wanted.key, "it is still slow")
+        assert answers == ["v1:x = 1"]
+        assert (box.shown(wanted).run, box.shown(wanted).state) == (3, RunState.IDLE)
+
+
 async def test_a_stopped_start_tells_those_who_wait_by_whom(tmp_path: Path) -> None:
     async with pool_box(tmp_path) as box:
         box.scripts["a"] = {"never_initialize": True, "log": str(tmp_path / "log")}
