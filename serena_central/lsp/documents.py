@@ -35,6 +35,7 @@ from serena_central.lsp.catalogue import ServerSpec, catalogue
 from serena_central.lsp.conversion import uri_of
 from serena_central.lsp.go_platforms import other_platform_of_text
 from serena_central.lsp.links import Links
+from serena_central.lsp.types import LspPublishedDiagnostics
 from serena_central.lsp.wire import Connection
 
 logger = logging.getLogger(__name__)
@@ -86,6 +87,8 @@ class _Document(msgspec.Struct):
     """A file that is part of it has changed; the server sees that when the document is reopened."""
     shown_at: float = msgspec.field(default_factory=time.monotonic)
     """When the server was sent this text, by the monotonic clock."""
+    published: LspPublishedDiagnostics | None = None
+    """What the server sent last; it goes with the document, for versions are counted from 1 again."""
 
 
 def never_at_hand(_paths: Collection[Path]) -> bool:
@@ -130,6 +133,15 @@ class Documents:
     def version_of(self, path: Path) -> int | None:
         document = self._open.get(path)
         return document.version if document else None
+
+    def published_of(self, path: Path) -> LspPublishedDiagnostics | None:
+        """The diagnostics that the server sent last since the file was opened."""
+        document = self._open.get(path)
+        return document.published if document else None
+
+    def take_published(self, path: Path, published: LspPublishedDiagnostics) -> None:
+        """Keeps diagnostics of an open file."""
+        self._open[path].published = published
 
     def note(self, changes: Iterable[FileEvent]) -> None:
         """Queues changes for notification before the next request. Changes that cancel out are sent as one change."""

@@ -105,7 +105,6 @@ class LspSession:
         # Around "bring the documents up to date, then send": nothing may get in between.
         self._sending = anyio.Lock(fast_acquire=True)
         self._settling = Settling(self._show) if spec.documents.settle_candidates else None
-        self._published: dict[Path, LspPublishedDiagnostics] = {}
         self._names_versions = False
         """The server says which version of a document its diagnostics are about."""
         self._diagnostics_moved = anyio.Event()
@@ -293,7 +292,7 @@ class LspSession:
             while not self.pulls_diagnostics():
                 if self.connection.closed:
                     raise ConnectionLost
-                published = self._published.get(path)
+                published = self.documents.published_of(path)
                 if published is not None and published.version == reading.version:
                     return reading, published
                 if self.documents.still_current(reading):
@@ -460,8 +459,7 @@ class LspSession:
         self._patience.heard(path)
         # A server that names no version means the newest that it was told.
         published.version = published.version or version
-        self._published = {known: kept for known, kept in self._published.items() if self.documents.version_of(known)}
-        self._published[path] = published
+        self.documents.take_published(path, published)
         self.wake()
 
 

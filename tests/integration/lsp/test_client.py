@@ -729,6 +729,33 @@ async def test_diagnostics_of_a_file_that_changes_while_they_are_awaited_are_tho
     assert found == ["new"]
 
 
+async def test_diagnostics_of_a_file_before_it_was_closed_are_not_those_of_the_file_that_is_opened_later(
+    file: Path,
+) -> None:
+    def published(message: str) -> dict[str, object]:
+        span = {"start": {"line": 0, "character": 0}, "end": {"line": 0, "character": 5}}
+        params = {"uri": file.as_uri(), "version": 1, "diagnostics": [{"range": span, "message": message}]}
+        return {"method": "textDocument/publishDiagnostics", "params": params}
+
+    say_on = {"textDocument/definition": [published("old")], "textDocument/documentSymbol": [published("new")]}
+    async with running(fake_server(file.parent, say_on=say_on)) as server:
+        await server.definition(file, START)
+        file.unlink()
+        with pytest.raises(PathNotFound):
+            await server.diagnostics(file)
+        file.write_text("second\n", encoding="utf-8")
+        async with anyio.create_task_group() as tasks:
+            found: list[str] = []
+
+            async def ask() -> None:
+                found.extend(one.message for one in await server.diagnostics(file))
+
+            tasks.start_soon(ask)
+            await anyio.wait_all_tasks_blocked()
+            await server.document_symbols(file)
+    assert found == ["new"]
+
+
 async def test_diagnostics_of_a_file_that_is_deleted_while_they_are_awaited_are_awaited_no_longer(
     file: Path, log: Path
 ) -> None:
