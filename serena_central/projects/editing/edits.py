@@ -2,8 +2,8 @@
 
 The way of every edit: its place in the files' queue → the tree's barrier → read the file as it is on disk → find the
 symbol in that very text → plan → write → let tree, language servers and index see it, before anything else is answered
-→ leave the queue → what it broke. An outside writer makes the plan start again. It knows authors as plain data, and no
-sessions.
+→ leave the queue → what it broke. An outside writer makes the plan start again, and so does whoever writes another file
+that the plan relied on. It knows authors as plain data, and no sessions.
 """
 
 import logging
@@ -170,6 +170,14 @@ Plan = Callable[[], Awaitable[Sequence[FileChange]]]
 """Makes the changes from what is on disk at the moment of the call; called again when that has changed, which it may
 say itself by raising FileChanged."""
 
+Recheck = Callable[[Collection[str]], Awaitable[None]]
+"""Is called just before a plan is written, with the root-relative files that have changed since it began: a live
+view, complete behind the tree's barrier. Raises FileChanged for one that the plan relied on without changing it."""
+
+
+async def _relies_on_nothing(_changed: Collection[str]) -> None:
+    """Of a plan that is right whatever happens to files that it doesn't change."""
+
 
 class Edits:
     """Edits of one project. Belongs to the event loop's thread."""
@@ -225,9 +233,11 @@ class Edits:
         *,
         way: Way = "insert",
         dry_run: bool = False,
+        recheck: Recheck | None = None,
     ) -> tuple[Meant, Edited]:
         """Changes the file of one symbol by an edit that is planned on its place; tells which it was. `find` looks for
-        it, after the barrier, in the file `within` if there is one; `plan` may raise, to refuse.
+        it, after the barrier, in the file `within` if there is one; `plan` may raise, to refuse. With a `recheck` it
+        takes long to find: the file is held from the write on, or if others hold it then, from before the next look.
 
         Raises:
             SymbolNotFound: it is gone.
@@ -251,9 +261,14 @@ class Edits:
                 _check_rest(site, foreseen.problem, way)
             return [FileChange(self._root / meant.path, site.read, apply_edits(site.text, [edit]))]
 
-        path = (await find()).path if within is None else within
+        held = [] if recheck else [(await find()).path if within is None else within]
         edited = await self.change_files(
-            [path], changes, author, dry_run=dry_run, wrote=lambda: found[0].name_path if way == "replace" else None
+            held,
+            changes,
+            author,
+            dry_run=dry_run,
+            wrote=lambda: found[0].name_path if way == "replace" else None,
+            recheck=recheck or _relies_on_nothing,
         )
         return found[0], msgspec.structs.replace(edited, conflicts=conflicts)
 
@@ -422,15 +437,17 @@ class Edits:
         dry_run: bool = False,
         undoes: str | None = None,
         wrote: Callable[[], str | None] = lambda: None,
+        recheck: Recheck = _relies_on_nothing,
     ) -> Edited:
         """Makes all planned changes, or none. `paths` are the files that will be changed, as far as they are known
         before the plan: nobody else in this server changes them meanwhile. `undoes` names the edit that this one
-        undoes; `wrote` returns, after the plan, which symbol the author writes as a whole ("": the file)."""
+        undoes; `wrote` returns, after the plan, which symbol the author writes as a whole ("": the file). `recheck`
+        is for a plan that relies on other files than it changes."""
         if not dry_run:
             await self._effects.learn_errors([path for path in paths if not self.queued(path)])
         needed = frozenset(paths)
         watch = edit_watch(self._root)
-        intent = _Intent(author, dry_run=dry_run, undoes=undoes, wrote=wrote)
+        intent = _Intent(author, dry_run=dry_run, undoes=undoes, wrote=wrote, recheck=recheck)
         while True:
             async with self._queue.turn(needed) as holder:
                 outcome = await self._attempts(holder, plan, intent)
@@ -453,22 +470,23 @@ class Edits:
         for _ in range(ATTEMPTS):
             await self._tree.fresh()
             try:
-                changes = [change for change in await plan() if differs(change)]
-                check_targets(changes)
-                if changes:
-                    check_allowed()
-                    for file in self._files_of(changes):
-                        self._access.check_editing(file)
-                    check_approved(self._root, self._files_of(changes))
-                if intent.dry_run or not changes:
-                    return await self._planned(changes)
-                files = self._files_of(changes)
-                if not holder.names:  # all that is edited was unknown before the plan: nobody is kept waiting
-                    await self._effects.learn_errors(files)
-                if not holder.add_free(files):
-                    return files
-                await learn_before(self._root, files)
-                return await self._make(changes, intent)
+                with self._tree.noting() as changed:
+                    changes = [change for change in await plan() if differs(change)]
+                    check_targets(changes)
+                    if changes:
+                        check_allowed()
+                        for file in self._files_of(changes):
+                            self._access.check_editing(file)
+                        check_approved(self._root, self._files_of(changes))
+                    if intent.dry_run or not changes:
+                        return await self._planned(changes)
+                    files = self._files_of(changes)
+                    if not holder.names:  # all that is edited was unknown before the plan: nobody is kept waiting
+                        await self._effects.learn_errors(files)
+                    if not holder.add_free(files):
+                        return files
+                    await learn_before(self._root, files)
+                    return await self._make(changes, intent, changed)
             except FileChanged as error:
                 path = self._shown(Path(error.path))
                 if path not in holder.names:  # it may have been another edit of this server
@@ -500,9 +518,9 @@ class Edits:
 
         return await _compared(changes, edited)
 
-    async def _make(self, changes: Sequence[FileChange], intent: "_Intent") -> Made:
-        """Writes, and notifies those who plan on these files next of the result."""
-        author = intent.author
+    async def _make(self, changes: Sequence[FileChange], intent: "_Intent", changed: Collection[str]) -> Made:
+        """Writes, and notifies those who plan on these files next of the result. `changed` as in `Recheck`."""
+        author, recheck = intent.author, partial(intent.recheck, changed)
         recorded = await _compared(changes, lambda: Recorded.of(self._root, changes))
         edit = AppliedEdit(
             id=new_edit_id(),
@@ -520,7 +538,7 @@ class Edits:
             try:
                 async with anyio.create_task_group() as tasks:
                     tasks.start_soon(self._effects.look_ahead, changes, before)
-                    edit, written = await write_edit(self._applier, self._applied, changes, edit)
+                    edit, written = await write_edit(self._applier, self._applied, changes, edit, recheck)
             except BaseExceptionGroup as group:
                 raise only_cause(group) from group
             self._written_outside([path for path in written if not path.is_relative_to(self._root)])
@@ -578,3 +596,4 @@ class _Intent(NamedTuple):
     dry_run: bool
     undoes: str | None
     wrote: Callable[[], str | None]
+    recheck: Recheck

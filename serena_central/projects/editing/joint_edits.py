@@ -51,6 +51,7 @@ class _Planned(NamedTuple):
     applied: Callable[[AppliedEdit], None]
     changes: Sequence[FileChange]
     edit: AppliedEdit
+    recheck: Callable[[], Awaitable[None]]
 
 
 class _Decision:
@@ -78,13 +79,14 @@ class ProjectPart:
         applied: Callable[[AppliedEdit], None],
         changes: Sequence[FileChange],
         edit: AppliedEdit,
+        recheck: Callable[[], Awaitable[None]],
     ) -> tuple[AppliedEdit, dict[Path, Written]]:
         """Waits until all parts have planned and all changes are written. The edit as it was made: with its id.
 
         Raises:
             EditRefused: none was written, since another part failed.
         """
-        self.planned = _Planned(applier, applied, changes, edit)
+        self.planned = _Planned(applier, applied, changes, edit, recheck)
         self.ready.set()
         await self._decision.taken.wait()
         if self.made is None:
@@ -121,17 +123,26 @@ def check_allowed() -> None:
         raise ToolRefused(because)
 
 
+async def _nothing_to_check() -> None: ...
+
+
 async def write_edit(
-    applier: Applier, applied: Callable[[AppliedEdit], None], changes: Sequence[FileChange], edit: AppliedEdit
+    applier: Applier,
+    applied: Callable[[AppliedEdit], None],
+    changes: Sequence[FileChange],
+    edit: AppliedEdit,
+    recheck: Callable[[], Awaitable[None]] = _nothing_to_check,
 ) -> tuple[AppliedEdit, Mapping[Path, Written]]:
     """Writes an edit, by itself or with those of other projects, and tells `applied` of it. The edit as it was made.
+    `recheck` may raise, when all is planned and nothing is written, to refuse.
 
     Raises:
         EditError, PathError, InvalidArguments: nothing was changed.
     """
     part = joint_part()
     if part is not None:
-        return await part.write(applier, applied, changes, edit)
+        return await part.write(applier, applied, changes, edit, recheck)
+    await recheck()
     operation = Operation(edit.id, tuple(changes), msgspec.msgpack.encode(edit), edit.author.repeat)
     written: dict[Path, Written] = {}
     with anyio.CancelScope(shield=True):  # what was made is told
@@ -206,6 +217,8 @@ class _Joint(Generic[T]):
         with anyio.CancelScope(shield=True):
             try:
                 _check_distinct(changes)
+                for one in planned:
+                    await one.recheck()
                 self._decision.written = await planned[0].applier.apply(
                     Operation(edits[0].id, tuple(changes), record, edits[0].author.repeat)
                 )

@@ -145,6 +145,14 @@ class CandidateSearch:
         """Those of some files that may hold a name as a word."""
         return await self._vocabulary.holding(self._tree.files, paths, name)
 
+    async def naming(self, hits: Collection[Hit], names: Collection[str], paths: Collection[str]) -> Collection[str]:
+        """Those of some files that may hold one of the names, or of the names of the hits, as a word."""
+        there = [path for path in paths if path in self._tree.files]
+        if any(map(self._ignores_case, hits)):
+            return there
+        words = {*names, *(hit.symbol.name for hit in hits)} if there else ()
+        return {path for word in words for path in await self.holding(there, word)}
+
     async def _files_by_server(self, path: str) -> "_Served":
         """Of the server for `path`."""
         if self._served_after != self._languages.changes:

@@ -16,7 +16,7 @@ from typing import Literal, NamedTuple
 import anyio
 import msgspec
 
-from serena_central.core.errors import LanguageServerError, PathError
+from serena_central.core.errors import FileChanged, LanguageServerError, PathError
 from serena_central.core.lru import Lru
 from serena_central.core.pacing import paced
 from serena_central.core.text import Position, Range
@@ -183,6 +183,17 @@ class Possible:
     async def holding(self, paths: Collection[str], name: str) -> list[str]:
         """Those of some files that may hold a name as a word."""
         return await self._search.holding(paths, name)
+
+    async def check_unnamed(self, hits: Collection[Hit], names: Collection[str], changed: Collection[str]) -> None:
+        """Passes the barrier, and compares what was planned on the places of names, those of the `hits` included, with
+        the files that have `changed` since.
+
+        Raises:
+            FileChanged: for one that may hold such a name now.
+        """
+        await self._tree.fresh()
+        for path in await self._search.naming(hits, names, changed):
+            raise FileChanged(str(self._root / path))
 
     async def _unlisted(self, hit: Hit, known: Uses, candidates: Places) -> dict[str, list[Candidate]]:
         """Where the name stands and in what, by file, without the definition and what is known."""

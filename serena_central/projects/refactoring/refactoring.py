@@ -4,7 +4,7 @@ Both ask the language server for the symbol's references once its answers are co
 change is refused, since a guess would break code unnoticed.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -67,6 +67,9 @@ class Renamed(msgspec.Struct, frozen=True, kw_only=True):
     """Where the new name stood in code already (`path:line`): it may be captured or shadowed there."""
 
 
+async def _allowed(_hit: Hit) -> None: ...
+
+
 class Refactoring:
     """Refactorings of one project. Belongs to the event loop's thread."""
 
@@ -96,10 +99,11 @@ class Refactoring:
         every: bool = True,
         force: bool = False,
         dry_run: bool = False,
+        check: Callable[[Hit], Awaitable[None]] = _allowed,
     ) -> Renamed:
         """Renames a symbol everywhere in the project, or nowhere; `every` definition of it, or this one. `seen`
         is as in `Meant`, of the symbol alone: what stands in it is kept, whoever changed it. With `force` it gets a
-        name that something objects to.
+        name that something objects to. `check` is a part of the plan, and may raise, to refuse.
 
         Raises:
             InvalidArguments: the new name can't be one.
@@ -118,6 +122,7 @@ class Refactoring:
             stamps = dict(self._tree.files)
             site = await self._edits.site(hit.path, hit.name_path)
             _check_named(site)
+            await check(site.hit)
             objections[:] = await self._naming.objections(site.hit, new_name)
             _check_free(site.hit, objections, force=force)
             conflicts[:] = await self._edits.conflicts(site, seen, author)
@@ -168,7 +173,8 @@ class Refactoring:
             standing[:] = await self._naming.standing(site.hit, new_name, changed)
             return changes
 
-        edited = await self._edits.change_files([], plan, author, dry_run=dry_run)
+        recheck = partial(self._navigation.possible.check_unnamed, [hit], [new_name])
+        edited = await self._edits.change_files([], plan, author, dry_run=dry_run, recheck=recheck)
         (rename,) = plans
         return Renamed(
             edited=msgspec.structs.replace(self._with_caveat(edited, hit), conflicts=conflicts),
@@ -185,29 +191,39 @@ class Refactoring:
         author: Author,
         *,
         seen: Mapping[str, str] = NOTHING_SEEN,
-        objections: Sequence[str] = (),
+        objections: Callable[[Hit], Awaitable[Sequence[str]]],
         force: bool = False,
         dry_run: bool = False,
     ) -> Edited:
         """Deletes a symbol that nothing but itself uses, its doc comment included. `seen` as in `Meant`; `objections`
-        are what the caller knows against it. With `force` it is deleted, and what objects is noted.
+        are what the caller knows against it, a part of the plan. With `force` it is deleted, and what objects is noted.
 
         Raises:
             EditRefused: it is used, it may be, or that can't be known.
             EditConflict, PathError, LanguageServerError.
         """
-        against = [*await self._against_deleting(hit), *objections]
-        if against and not force:
-            raise EditRefused(
-                f"{hit.name_path} was not deleted. {' '.join(against)} Pass force=true to delete it anyway."
-            )
-        language, meant = self._languages.language_of(hit.path), Meant(hit.path, hit.name_path, seen)
+        language = self._languages.language_of(hit.path)
+        against: list[str] = []
+        parts: list[Hit] = []
 
         async def find() -> Meant:
-            return meant
+            found = (await self._edits.site(hit.path, hit.name_path)).hit
+            parts[:] = parts_of(found)[:MOST_PARTS]
+            against[:] = [*await self._against_deleting(found), *await objections(found)]
+            if against and not force:
+                raise EditRefused(
+                    f"{hit.name_path} was not deleted. {' '.join(against)} Pass force=true to delete it anyway."
+                )
+            return Meant(hit.path, hit.name_path, seen)
 
         _, edited = await self._edits.change_symbol(
-            hit.path, find, lambda site: deletion(site, language, force=force), author, way="delete", dry_run=dry_run
+            hit.path,
+            find,
+            lambda site: deletion(site, language, force=force),
+            author,
+            way="delete",
+            dry_run=dry_run,
+            recheck=partial(self._navigation.possible.check_unnamed, parts, ()),
         )
         notes = [f"Deleted despite: {' '.join(against)}"] if against else []
         return _with_notes(self._with_caveat(edited, hit), notes)

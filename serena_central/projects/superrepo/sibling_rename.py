@@ -1,6 +1,7 @@
 """Renames a symbol in a sibling that uses it, as its part of a rename across projects."""
 
 from collections.abc import Mapping
+from functools import partial
 
 from serena_central.core.errors import EditRefused, FileChanged
 from serena_central.core.text import Range
@@ -14,6 +15,7 @@ from serena_central.projects.refactoring.refactoring import LeftOver, Renamed
 from serena_central.projects.refactoring.shorthands import both_written
 from serena_central.projects.superrepo.sibling_places import SiblingPlaces, places_in, range_of, shown
 from serena_central.projects.superrepo.sibling_references import Declaration
+from serena_central.symbols.index import Hit
 
 LISTED = 20
 """Places that one message names."""
@@ -32,6 +34,7 @@ async def rename_uses(
     """
     check_new_name(declared.name, new_name)
     made: list[tuple[Rename, SiblingPlaces]] = []
+    hits: list[Hit] = []
 
     async def plan() -> list[FileChange]:
         await sibling.fresh()
@@ -47,13 +50,14 @@ async def rename_uses(
         rename = completed({}, spans, contents, declared.name, new_name)
         hit = await declared.project.find_one(declared.name_path, declared.path)
         rename = await both_written(sibling.languages, rename, contents, hit, new_name)
-        made[:] = [(rename, found)]
+        hits[:], made[:] = [hit], [(rename, found)]
         return [
             FileChange(sibling.root / path, texts[path], apply_edits(texts[path].text, edits))
             for path, edits in sorted(rename.edits.items())
         ]
 
-    edited = await sibling.edits.change_files([], plan, author, dry_run=dry_run)
+    recheck = partial(sibling.navigation.possible.check_unnamed, hits, [new_name])
+    edited = await sibling.edits.change_files([], plan, author, dry_run=dry_run, recheck=recheck)
     ((rename, found),) = made
     left = LeftOver(
         code=shown([*found.possible, *found.unasked]),

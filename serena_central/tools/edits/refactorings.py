@@ -68,23 +68,7 @@ async def rename_symbol(
     if renaming is not None and renaming.declared.project is not target:
         return await _rename_uses(call, target, renaming.declared, new_name, force=force, dry_run=dry_run)
     hit = await target.find_one(name_path, relative_path)
-    roots = renaming.roots if renaming else ()
-    used, namesakes = await call.services.validation.used_by_siblings(target, hit, besides=roots)
-    if used and not force:
-        raise EditRefused(
-            f"Nothing was changed: {hit.name_path} would be renamed only in {target.name}. {' '.join(used)} Name "
-            'these modules in project= as well ("*": all) to rename it in all of them at once, or pass force=true to '
-            "leave them unchanged."
-        )
-    bound = await call.services.validation.bound_to(target, hit, also=roots)
-    if bound and not force:
-        raise EditRefused(
-            f"Nothing was changed: {hit.name_path} must have the same name as other members. {' '.join(bound)} They "
-            f"are not renamed with it: pass force=true to rename {hit.name_path} alone, and rename each of them, too."
-        )
-    if used or bound:
-        call.note(f"Not renamed in all modules: {' '.join([*used, *bound])}")
-    reason = await reason_to_keep(target, hit)
+    elsewhere = _Elsewhere(call, target, renaming.roots if renaming else frozenset(), force=force)
     renamed = await target.refactoring.rename(
         hit,
         new_name,
@@ -93,18 +77,53 @@ async def rename_symbol(
         every=not name_path.rstrip().endswith("]"),
         force=force,
         dry_run=dry_run,
+        check=elsewhere.check,
     )
+    if elsewhere.left:
+        call.note(f"Not renamed in all modules: {' '.join(elsewhere.left)}")
     _note_taken(call, new_name, renamed)
     if renamed.added:
         call.note(
             "The language server's rename omitted references to the symbol; these were renamed as well: "
             f"{_listed(renamed.added)}"
         )
-    if namesakes:
-        _note_left(call, hit.symbol.name, LeftOver(definitions=[namesakes]))
-    if reason:
-        call.note(f"{hit.symbol.name} may still be referenced elsewhere by its old name: {reason}.")
+    if elsewhere.namesakes:
+        _note_left(call, hit.symbol.name, LeftOver(definitions=[elsewhere.namesakes]))
+    if elsewhere.reason:
+        call.note(f"{hit.symbol.name} may still be referenced elsewhere by its old name: {elsewhere.reason}.")
     return await _renamed(call, target, hit.symbol.name, renamed)
+
+
+class _Elsewhere:
+    """What a rename leaves as it is outside of its project, as of its last plan."""
+
+    def __init__(self, call: ToolCall, target: Project, roots: frozenset[Path], *, force: bool) -> None:
+        self._validation = call.services.validation
+        self._target = target
+        self._roots = roots
+        self._force = force
+        self.left: list[str] = []
+        self.namesakes = ""
+        self.reason: str | None = None
+
+    async def check(self, hit: Hit) -> None:
+        """Raises EditRefused for what must not be left, unless it is forced."""
+        used, self.namesakes = await self._validation.used_by_siblings(self._target, hit, besides=self._roots)
+        if used and not self._force:
+            raise EditRefused(
+                f"Nothing was changed: {hit.name_path} would be renamed only in {self._target.name}. {' '.join(used)} "
+                'Name these modules in project= as well ("*": all) to rename it in all of them at once, or pass '
+                "force=true to leave them unchanged."
+            )
+        bound = await self._validation.bound_to(self._target, hit, also=self._roots)
+        if bound and not self._force:
+            raise EditRefused(
+                f"Nothing was changed: {hit.name_path} must have the same name as other members. {' '.join(bound)} "
+                f"They are not renamed with it: pass force=true to rename {hit.name_path} alone, and rename each of "
+                "them, too."
+            )
+        self.left = [*used, *bound]
+        self.reason = await reason_to_keep(self._target, hit)
 
 
 async def _rename_uses(
@@ -167,7 +186,7 @@ async def safe_delete_symbol(
         hit,
         call.author,
         seen=seen,
-        objections=await _objections(call, target, hit),
+        objections=lambda found: _objections(call, target, found),
         force=force,
         dry_run=dry_run,
     )
