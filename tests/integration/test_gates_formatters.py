@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import AsyncGenerator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -74,6 +75,25 @@ async def test_what_a_formatter_changes_is_part_of_the_edit_and_undone_with_it(
     assert row.id == edit
     assert row.session == "s"
     await undo(edit, central.history, central.projects, by="me")
+    assert (root / "cart.py").read_text() == BEFORE
+
+
+async def test_what_a_formatter_changes_while_undo_waits_for_it_is_undone_as_well(
+    central: Application, root: Path
+) -> None:
+    hook(root, """touch formats; until [ -f go ]; do sleep 0.01; done; echo "import os" >> "$FILE_PATH" """)
+    await read(central, root, "Cart")
+    edits = (await central.projects.open(root)).edits
+    with anyio.fail_after(60):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(replace, central, root, "Cart/total", "'x'")
+            while not (root / "formats").exists():
+                await anyio.sleep(0.01)
+            (row,) = await central.history.edits(EditFilter(limit=10))
+            tasks.start_soon(partial(undo, row.id, central.history, central.projects, by="me"))
+            while edits.queued("cart.py") < 2:
+                await anyio.sleep(0.01)
+            (root / "go").touch()
     assert (root / "cart.py").read_text() == BEFORE
 
 
