@@ -138,7 +138,7 @@ class EditHistory:
                 rows[place] = row
                 self._store.writer.put(row)
                 return
-        known = await self.edit(edit.id)  # its call was answered
+        known = await self.edit(edit.id, exact=True)  # its call was answered, and the row with the answer may wait
         if known is not None:
             self._store.writer.put(msgspec.structs.replace(known, files=row.files, patches=row.patches))
 
@@ -202,13 +202,13 @@ class EditHistory:
         ]
         return row if files == row.files else msgspec.structs.replace(row, files=files)
 
-    async def edit(self, edit_id: str) -> EditRow | None:
-        """One edit, with its patches.
+    async def edit(self, edit_id: str, *, exact: bool = False) -> EditRow | None:
+        """One edit, with its patches; without `exact` maybe as it was before what was noted of it just now.
 
         Raises:
             StoreError
         """
-        found = await self._store.ask(lambda queries: queries.edit(edit_id))
+        found = None if exact else await self._store.ask(lambda queries: queries.edit(edit_id))
         if found is None:
             await self._store.writer.flush()
             found = await self._store.ask(lambda queries: queries.edit(edit_id))

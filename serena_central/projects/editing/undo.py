@@ -138,7 +138,7 @@ async def _undo(row: EditRow, history: EditHistory, projects: ProjectRegistry, a
     async def plan() -> Sequence[FileChange]:
         await _check_not_undone(row, history)
         # While this waited for the files, what hooks changed in them may have become a part of the edit.
-        grown = next((known for known in await history.parts(row.id) if known.id == row.id), row)
+        grown = await history.edit(row.id, exact=True) or row
         return [await _reversed(row.id, project, patch) for patch in patches_of(grown)]
 
     return await project.edits.change_files(paths, plan, author, undoes=row.id)
