@@ -305,12 +305,13 @@ class ProjectRegistry:
                 project = self._build(root)
                 async with anyio.create_task_group() as tasks:
                     await tasks.start(project.run)
-                    opening.project = project
-                    self._known[root] = project.name
-                    self._bus.publish(
-                        ProjectOpened(project=project.name, root=str(root), files=len(project.tree.files))
-                    )
-                    opening.done.set()
+                    if self._openings.get(root) is opening:  # else it was closed in the turn in which it was ready
+                        opening.project = project
+                        self._known[root] = project.name
+                        self._bus.publish(
+                            ProjectOpened(project=project.name, root=str(root), files=len(project.tree.files))
+                        )
+                        opening.done.set()
         except Exception as error:
             cause = only_cause(error)
             if not isinstance(cause, SerenaCentralError):

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import anyio
 import pytest
+from anyio.abc import TaskStatus
 
 from serena_central.core.errors import ConfigError, ProjectRefused, SerenaCentralError, UnknownProject
 from serena_central.core.progress import report, reporting_to
@@ -219,3 +220,25 @@ async def test_a_project_whose_settings_changed_is_opened_anew(tmp_path: Path) -
         assert second is not first
         assert await registry.open(root) is second
         assert world.kinds() == ["project.opened", "project.closed", "project.opened"]
+
+
+async def test_a_project_that_is_removed_as_it_becomes_ready_stays_removed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world, root = Registered(tmp_path), folder(tmp_path, "app")
+    run = Project.run
+
+    async def ready_and_removed(project: Project, *args: object, task_status: TaskStatus[None]) -> None:
+        class Ready:
+            def started(self, value: None = None) -> None:
+                task_status.started(value)
+                world.registry.forget(root)  # a call that has its turn before whoever opens it
+
+        await run(project, *args, task_status=Ready())
+
+    monkeypatch.setattr(Project, "run", ready_and_removed)
+    async with running(world) as registry:
+        with pytest.raises(ProjectRefused, match="Call again"):
+            await registry.open(root)
+        assert (registry.open_projects(), registry.known_names()) == ([], [])
+    assert world.kinds() == ["project.closed", "project.removed"]
