@@ -85,6 +85,38 @@ async def test_an_edit_that_waits_too_long_says_its_place_and_changes_nothing(tm
     assert (root / "cart.py").read_text() == before
 
 
+async def test_a_file_has_one_queue_also_when_its_project_is_closed_and_opened_meanwhile(tmp_path: Path) -> None:
+    root = tmp_path / "shop"
+    root.mkdir()
+    (root / "x.txt").write_text("one\n")
+    planning, may_end = anyio.Event(), anyio.Event()
+    made: list[str] = []
+
+    async def slow() -> list[FileChange]:
+        planning.set()
+        await may_end.wait()
+        made.append("first")
+        return []
+
+    async def quick() -> list[FileChange]:
+        made.append("second")
+        return []
+
+    async with running_parts(tmp_path) as central:
+        with anyio.fail_after(60):
+            async with anyio.create_task_group() as tasks:
+                project = await central.projects.open(root)
+                tasks.start_soon(project.edits.change_files, ["x.txt"], slow, AUTHOR)
+                await planning.wait()
+                central.projects.close(root, "test")
+                project = await central.projects.open(root)
+                tasks.start_soon(project.edits.change_files, ["x.txt"], quick, AUTHOR)
+                while not made and project.edits.queued("x.txt") < 2:
+                    await checkpoint()
+                may_end.set()
+    assert made == ["first", "second"]
+
+
 async def test_a_server_that_never_answers_delays_no_edit_of_another_project(tmp_path: Path) -> None:
     scripted_ty(tmp_path)
     stuck = scripted_project(tmp_path, "stuck", freeze_on=[SYMBOLS])

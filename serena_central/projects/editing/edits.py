@@ -199,12 +199,14 @@ class Edits:
         amended: Callable[[AppliedEdit], Awaitable[None]],
         written_outside: Callable[[Sequence[Path]], None],
         access: Access,
+        queue: EditQueue,
     ) -> None:
         """`read` reads a root-relative file; `settled` gives the symbol of a path and name path together with the text
         that it stands in; `declared` gives what the syntax of such a text says of a symbol's range (None: nothing);
         `damage` what an edit breaks in that syntax; `applied` is called for every edit, and `written_outside` for the
         files that its parts in other projects wrote, before its effects are collected. Both must neither wait nor
-        raise. `amended` is called for an edit that grew by what followed it."""
+        raise. `amended` is called for an edit that grew by what followed it. `queue` is that of all edits of
+        the root."""
         self._root = root
         self._tree = tree
         self._applier = applier
@@ -219,7 +221,7 @@ class Edits:
         self._refuses = refuses_conflicts
         self._encoding = encoding or DEFAULT_ENCODING
         self._guard = ConflictGuard()
-        self._queue = EditQueue()
+        self._queue = queue
         self._following = FollowingChanges(
             root, tree, applier, effects, self._guard, self._queue, read=read, applied=applied, amended=amended
         )
