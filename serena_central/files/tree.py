@@ -23,6 +23,7 @@ import anyio.to_thread
 import msgspec
 from anyio.abc import TaskStatus
 
+from serena_central.core.pacing import paced
 from serena_central.core.tracing import phase
 from serena_central.files.ignore import ignores
 from serena_central.files.notification import Heard, Watch, WatchUnavailable
@@ -61,6 +62,9 @@ class Change(msgspec.Struct, frozen=True, gc=False):
 
 
 Listener = Callable[[Sequence[Change]], None]
+
+Seen = Mapping[str, Stamp | None]
+"""What somebody knows of a root's files: path → stamp; None where another content may have the same one."""
 
 
 class FileTree:
@@ -120,6 +124,22 @@ class FileTree:
         if self._snapshot is None:
             self._snapshot = dict(self._files)
         return self._snapshot
+
+    def seen(self) -> Seen:
+        """What listeners have heard until now, for `tell_since`. Not live."""
+        return {**self._files, **dict.fromkeys(self._just_stamped)}
+
+    async def tell_since(self, seen: Seen, listener: Listener) -> None:
+        """Tells a listener of later changes how `files` differ from what it has `seen`, by an earlier tree of the root.
+        Shielded: what was told in part could not be continued."""
+        with anyio.CancelScope(shield=True):
+            async for path in paced(list(self._files)):
+                stamp = self._files.get(path)
+                if stamp is not None and stamp != seen.get(path):
+                    listener([Change(path, "changed" if path in seen else "created")])
+            async for path in paced(seen):
+                if path not in self._files:
+                    listener([Change(path, "deleted")])
 
     def below(self, folder: str) -> Sequence[str]:
         """`files` below a root-relative folder ("" for the root), sorted. Not live, and nobody's to change."""

@@ -237,6 +237,11 @@ class LanguageServerPool:
         """Since when the servers of these roots may have read files, by the clock that those are stamped with."""
         return min((run.created_ns for run in self._runs_of(roots) if run.created_ns is not None), default=None)
 
+    def has_runs(self, roots: Collection[Path], around: Path | None) -> bool:
+        """Whether anything runs that is notified of changes in these roots, or near them (`files_changed_near`)."""
+        near = (slot.runs for slot in self._slots.values() if around and slot.key.root.is_relative_to(around))
+        return any(self._runs_of(roots)) or any(near)
+
     def on_watching(self, listener: Callable[[], None]) -> Callable[[], None]:
         """Calls `listener` when a server asks to hear of other folders than before. Returns the way to end it."""
         self._on_watching.append(listener)

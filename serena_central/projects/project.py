@@ -8,9 +8,10 @@ import logging
 import os
 import time
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
+from typing import NamedTuple
 
 import anyio
 import anyio.to_thread
@@ -29,7 +30,7 @@ from serena_central.files.path_watch import PathWatch
 from serena_central.files.search import SearchRequest, SearchResult, Source, search
 from serena_central.files.shared_trees import SharedTrees
 from serena_central.files.text import FileText
-from serena_central.files.tree import Change, FileTree
+from serena_central.files.tree import Change, FileTree, Seen
 from serena_central.files.walk import is_utf8
 from serena_central.files.watch import Watches
 from serena_central.lsp.catalogue import catalogue
@@ -68,6 +69,19 @@ ATTEMPTS = 4
 
 async def _not_told(edit: AppliedEdit) -> None:
     """Of what becomes of an edit, where no history is kept."""
+
+
+class Told(NamedTuple):
+    """What the language servers of a project were told when it was closed: they go on running, and hear nothing until
+    it is open again."""
+
+    roots: frozenset[Path]
+    """Of these servers."""
+    files: Seen
+    outside: Mapping[Path, Seen]
+    """Folders outside of the root that were followed, with their files."""
+    is_needed: Callable[[], bool]
+    """Whether any of the servers runs."""
 
 
 class Project:
@@ -154,14 +168,19 @@ class Project:
         """Of changes, so far."""
         self._languages_in_use = -1, set[str]()
         """As of so many batches."""
+        self._told: Told | None = None
+        """As of the end of the project that was open before, until the servers are told what they have missed."""
         self.opened_at = time.time()
         self.last_used = time.time()
 
-    async def run(self, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
-        """Scans, watches and indexes until it is cancelled; started() when the files are known."""
+    async def run(self, told: Told | None = None, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
+        """Scans, watches and indexes until it is cancelled; started() when the files are known. `told` is that of the
+        project that was open before on this root, whose `run` has ended."""
+        self._told = told
         async with anyio.create_task_group() as tasks:
             await tasks.start(self.tree.run)
             self.tree.subscribe(self._changed)
+            await self._take_over()
             await self.languages.selection.look_at_scripts(self.tree.files)
             await self.languages.selection.count(list(self.tree.files))
             self.languages.selection.on_woken = self.indexer.take_in
@@ -178,6 +197,31 @@ class Project:
             finally:
                 with anyio.move_on_after(5, shield=True):
                     await self.indexer.save()
+
+    async def _take_over(self) -> None:
+        """Has the servers that were asked before hear of all changes: of further ones from the beginning."""
+        told, self._told = self._told, None
+        if told is not None:
+            self.languages.take_over(told.roots)
+            if self._external is not None:
+                self._external.resume(told.outside)
+            await self.tree.tell_since(told.files, self._missed)
+
+    def _missed(self, changes: Sequence[Change]) -> None:
+        self.languages.missed([self._as_on_disk(change) for change in changes])
+
+    def _as_on_disk(self, change: Change) -> Change:
+        """The change as it is for servers: what other settings hide from the project is there for them."""
+        is_there = change.kind == "deleted" and os.path.lexists(self.root / change.path)
+        return Change(change.path, "changed") if is_there else change
+
+    def told(self) -> Told | None:
+        """What its servers were told, once `run` has ended; None if none of them runs."""
+        told = self._told
+        if told is None:
+            outside: Mapping[Path, Seen] = self._external.seen if self._external is not None else {}
+            told = Told(self.languages.roots, self.tree.seen(), outside, self.languages.hearing())
+        return told if told.is_needed() else None
 
     async def _forget_texts(self) -> None:
         """What the background has read is read again when somebody asks for it: it was the text of any file."""

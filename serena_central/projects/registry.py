@@ -31,6 +31,7 @@ from serena_central.core.event_kinds import (
 )
 from serena_central.core.events import Event, EventBus, Severity
 from serena_central.core.groups import only_cause
+from serena_central.core.locks import KeyedLocks
 from serena_central.core.paths import kept_path
 from serena_central.core.periodic import follow, repeat
 from serena_central.core.quoting import as_name, quoted
@@ -39,7 +40,7 @@ from serena_central.files.repository import is_ignored_below
 from serena_central.lsp.catalogue import catalogue
 from serena_central.lsp.installers.underway import Underway
 from serena_central.pool.state import Cause
-from serena_central.projects.project import Project
+from serena_central.projects.project import Project, Told
 from serena_central.projects.root_policy import Opener, RootPolicy, has_manifest, has_marker
 
 logger = logging.getLogger(__name__)
@@ -131,6 +132,10 @@ class ProjectRegistry:
         )
         self._known: dict[Path, str] = {real_path(Path(project.root)): as_name(project.name) for project in known}
         self._openings: dict[Path, _Opening] = {}
+        self._holding = KeyedLocks()
+        """Roots of projects that run: one is not opened before the last one on its root has ended."""
+        self._told: dict[Path, Told] = {}
+        """Root of a closed project, whose language servers go on running → what they know."""
         self._attached: Counter[Path] = Counter()
         self._tasks: TaskGroup | None = None
         self._steps = Steps(time.time, running_time)
@@ -165,7 +170,8 @@ class ProjectRegistry:
         self.sweep(time.time())
 
     def sweep(self, now: float) -> None:
-        """Closes unused projects."""
+        """Closes unused projects, and forgets what was kept for servers that have ended."""
+        self._told = {root: told for root, told in self._told.items() if told.is_needed()}
         for project in self.open_projects():
             if not self._attached[project.root] and now - project.last_used >= CLOSE_AFTER_S:
                 self.close(project.root, "it was idle")
@@ -302,16 +308,8 @@ class ProjectRegistry:
             with opening.scope:
                 self.check(root)
                 await anyio.to_thread.run_sync(catalogue)  # 30 ms, once
-                project = self._build(root)
-                async with anyio.create_task_group() as tasks:
-                    await tasks.start(project.run)
-                    if self._openings.get(root) is opening:  # else it was closed in the turn in which it was ready
-                        opening.project = project
-                        self._known[root] = project.name
-                        self._bus.publish(
-                            ProjectOpened(project=project.name, root=str(root), files=len(project.tree.files))
-                        )
-                        opening.done.set()
+                async with self._holding.holding([str(root)]):
+                    await self._run(root, opening)
         except Exception as error:
             cause = only_cause(error)
             if not isinstance(cause, SerenaCentralError):
@@ -329,6 +327,23 @@ class ProjectRegistry:
             if self._openings.get(root) is opening:
                 del self._openings[root]
             opening.done.set()
+
+    async def _run(self, root: Path, opening: _Opening) -> None:
+        project = self._build(root)
+        told = self._told.pop(root, None)
+        try:
+            async with anyio.create_task_group() as tasks:
+                await tasks.start(project.run, told)
+                if self._openings.get(root) is opening:  # else it was closed in the turn in which it was ready
+                    opening.project = project
+                    self._known[root] = project.name
+                    self._bus.publish(
+                        ProjectOpened(project=project.name, root=str(root), files=len(project.tree.files))
+                    )
+                    opening.done.set()
+        finally:
+            if (told := project.told()) is not None:
+                self._told[root] = told
 
     def close(self, root: Path, reason: str) -> None:
         """Closes a project; its language servers go when their idle time has passed. It stays known."""

@@ -5,7 +5,7 @@ themselves by what they register for, or their manifests do. Folders that packag
 they are large, and not edited.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -13,7 +13,7 @@ import anyio
 import anyio.to_thread
 
 from serena_central.files.shared_trees import Following, SharedTrees
-from serena_central.files.tree import Change, FileTree, Kind
+from serena_central.files.tree import Change, FileTree, Kind, Seen
 from serena_central.lsp.answers import FileEvent
 from serena_central.projects.languages.project_languages import ProjectLanguages
 
@@ -46,6 +46,16 @@ class ExternalFolders:
         """Whether the barrier has to `catch_up`."""
         self.trees: list[FileTree] = []
         """Of the folders that are followed: the barrier passes theirs, too."""
+        self.seen: Mapping[Path, Seen] = {}
+        """What the servers were told of each folder, once `run` has ended."""
+        self._resumed: dict[Path, Seen] = {}
+        """Folders that are to be followed again → what the servers know of each."""
+
+    def resume(self, seen: Mapping[Path, Seen]) -> None:
+        """Has the folders followed that were when the project was open before; servers are told of changes since."""
+        self.seen, self._resumed = seen, dict(seen)
+        if seen:
+            self._move()
 
     async def run(self) -> None:
         """Follows what servers come to read, before anybody asks them again. Until cancelled."""
@@ -57,6 +67,8 @@ class ExternalFolders:
                 await self.catch_up()
         finally:
             end()
+            trees = {folder: one.tree for folder, one in self._followed.items() if one.tree is not None}
+            self.seen = self._resumed | {folder: tree.seen() for folder, tree in trees.items()}
             for following in self._followed.values():
                 following.end()
             self._followed.clear()
@@ -72,6 +84,8 @@ class ExternalFolders:
         if self._moves_followed == self._moves and not any(map(Path.is_dir, self._missing)):
             return
         async with self._lock:
+            for folder in list(self._resumed):
+                await self._resume(folder)
             moves, named = self._moves, self._languages.external_folders()
             if named != self._named or any(map(Path.is_dir, self._missing)):
                 wanted, missing = await anyio.to_thread.run_sync(partial(self._to_follow, named))
@@ -83,6 +97,18 @@ class ExternalFolders:
             self._moves_followed = moves
             self.trees = [one.tree for one in self._followed.values() if one.tree is not None]
             self.behind = moves != self._moves or bool(self._missing)
+
+    async def _resume(self, folder: Path) -> None:
+        """Follows a folder again; changes since it was followed are reported at once."""
+        is_there = await anyio.to_thread.run_sync(folder.is_dir)
+        following = await self._trees.follow(folder, partial(self._changed, folder)) if is_there else None
+        seen = self._resumed.pop(folder)
+        if following is None:
+            self._changed(folder, [Change(path, "deleted") for path in seen])
+            return
+        self._followed[folder] = following
+        if following.tree is not None:
+            await following.tree.tell_since(seen, partial(self._changed, folder))
 
     async def _follow(self, folder: Path) -> None:
         """Starts following; changes since the servers were started are reported at once."""

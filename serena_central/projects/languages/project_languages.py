@@ -8,6 +8,7 @@ symbols.
 import logging
 from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Hashable, Iterable, Sequence
 from contextlib import AbstractContextManager, asynccontextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -434,12 +435,29 @@ class ProjectLanguages:
             for root in self.orders.roots:
                 self._pool.may_start(root, "the project's configuration has changed")
         moved = self.selection.changed(changes)
+        self._tell(changes)
+        return moved
+
+    def _tell(self, changes: Sequence[Change]) -> None:
         told = [FileEvent(self._root / change.path, change.kind) for change in changes]
         for root in self.orders.roots:
             self._pool.files_changed(root, told)
         if self._around is not None:
             self._pool.files_changed_near(self._around, self.orders.roots, told)
-        return moved
+
+    def take_over(self, roots: Collection[Path]) -> None:
+        """Makes the servers its own that were asked for the project when it was open before."""
+        self.orders.roots |= set(roots)
+
+    def missed(self, changes: Sequence[Change]) -> None:
+        """Tells every server of this project what happened on disk while it was not open."""
+        for root in self.orders.roots:
+            self._pool.may_start(root, "the project's files have changed")
+        self._tell(changes)
+
+    def hearing(self) -> Callable[[], bool]:
+        """Tells whether any server runs that was told of this project's files; also later, when this is gone."""
+        return partial(self._pool.has_runs, self.roots, self._around)
 
     def external_folders(self) -> set[Path]:
         """Folders that this project's servers read, as they or manifests say; also such as lie in the root."""

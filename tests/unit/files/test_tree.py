@@ -457,3 +457,31 @@ async def test_files_that_nothing_told_of_are_examined_on_request(root: Path, tm
         await tree.examine(["below/a.py", "gone/none.py"])
         assert tree.files == on_disk(root)
         assert [(change.path, change.kind) for change in heard] == [("below/a.py", "changed")]
+
+
+async def test_a_later_tree_tells_what_has_changed_since_an_earlier_one_ended(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = time.time_ns() + 10**12
+
+    def stamp_of(status: os.stat_result) -> Stamp:
+        at = now if status.st_size == 3 else 0  # 3 bytes: within one step of the clock
+        return Stamp(status.st_size, at, at, status.st_ino)
+
+    monkeypatch.setattr(Stamp, "of", stamp_of)
+    for name, content in (("kept", "a"), ("changed", "a"), ("deleted", "a"), ("just stamped", "abc")):
+        (root / name).write_text(content)
+    earlier, later = FileTree(root, Watches()), FileTree(root, Watches())
+    async with running(earlier):
+        pass
+    for name, content in (("created", "a"), ("changed", "ab"), ("just stamped", "xyz")):
+        (root / name).write_text(content)
+    (root / "deleted").unlink()
+    async with running(later) as heard:
+        await later.tell_since(earlier.seen(), heard.extend)
+    assert sorted((change.path, change.kind) for change in heard) == [
+        ("changed", "changed"),
+        ("created", "created"),
+        ("deleted", "deleted"),
+        ("just stamped", "changed"),
+    ]

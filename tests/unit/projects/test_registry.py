@@ -1,6 +1,7 @@
 """The registry opens each root once, refuses what must not be a project, and closes what nobody needs."""
 
 from pathlib import Path
+from typing import Any
 
 import anyio
 import pytest
@@ -228,7 +229,7 @@ async def test_a_project_that_is_removed_as_it_becomes_ready_stays_removed(
     world, root = Registered(tmp_path), folder(tmp_path, "app")
     run = Project.run
 
-    async def ready_and_removed(project: Project, *args: object, task_status: TaskStatus[None]) -> None:
+    async def ready_and_removed(project: Project, *args: Any, task_status: TaskStatus[None]) -> None:
         class Ready:
             def started(self, value: None = None) -> None:
                 task_status.started(value)
