@@ -4,8 +4,8 @@ The engine (`gates`) is imported by the first root whose settings have hooks; el
 flag. `tools/gated_call.py` is what one call does with it.
 """
 
-from collections.abc import Callable
-from functools import partial
+import logging
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from serena_central.tools.context import Services, ToolCall
     from serena_central.tools.gated_call import GatedCall
     from serena_central.tools.session_hooks import SessionHooks
+
+logger = logging.getLogger(__name__)
 
 MOST_ROOTS = 500
 """Whose hooks are kept as they were read."""
@@ -84,11 +86,12 @@ class Gating:
         """Whether work can be started in the background: the server does not stop."""
         return self._tasks is not None
 
-    def start(self, work: Callable[[], object]) -> bool:
-        """Runs an async function in the background; whether it does: not where the server stops."""
+    def start(self, work: Callable[[], Awaitable[object]]) -> bool:
+        """Runs an async function in the background, and logs its failure; whether it does: not where the server
+        stops."""
         if self._tasks is None:
             return False
-        self._tasks.start_soon(partial(work))  # pyright: ignore[reportArgumentType]
+        self._tasks.start_soon(_at_the_border, work)
         return True
 
     # --- calls -----------------------------------------------------------------------------------------------------
@@ -188,3 +191,10 @@ class Gating:
         from serena_central.gates.halting import Halts
 
         return Halts(self._halted_file)
+
+
+async def _at_the_border(work: Callable[[], Awaitable[object]]) -> None:
+    try:
+        await work()
+    except Exception:
+        logger.exception("Hooks in the background failed")

@@ -55,6 +55,7 @@ class SessionHooks:
         self._ended: Lru[str, set[str]] = Lru(MOST_CLIENTS)
         """Session → roots in which its SessionEnd hooks have run here."""
         self._starting: dict[tuple[str, str], anyio.Event] = {}
+        """(session, root) → set when the hooks of its last start there have run."""
         self._ending = anyio.CapacityLimiter(MOST_ENDING)
         services.bus.tap(self._take)
 
@@ -111,17 +112,21 @@ class SessionHooks:
         waited = [one.hook for one in matched if not one.hook.background]
         if waited:
             key, done = (session.id, str(root)), anyio.Event()
-            if self._services.gating.start(partial(self._start, waited, event, found, key)):
+            if self._services.gating.start(partial(self._start, waited, event, found, key, done)):
                 self._starting[key] = done
         for one in matched:
             if one.hook.background:
                 self._services.gating.start(partial(self._run, [one.hook], event, found))
 
-    async def _start(self, hooks: Sequence[Hook], event: GateEvent, found: "Effective", key: tuple[str, str]) -> None:
+    async def _start(
+        self, hooks: Sequence[Hook], event: GateEvent, found: "Effective", key: tuple[str, str], done: anyio.Event
+    ) -> None:
         try:
             await self._run(hooks, event, found)
         finally:
-            self._starting.pop(key).set()
+            done.set()
+            if self._starting.get(key) is done:  # else the session ended meanwhile, and has begun again
+                del self._starting[key]
 
     # --- the end ---------------------------------------------------------------------------------------------------
 

@@ -10,7 +10,7 @@ import anyio
 import pytest
 
 from serena_central.app import Application
-from serena_central.core.errors import HookBlocked, SessionHalted
+from serena_central.core.errors import HookBlocked, SerenaCentralError, SessionHalted
 from serena_central.gates import log
 from tests.support.central import RunningCentral, running_central, running_parts, session_of
 
@@ -119,6 +119,38 @@ async def test_calls_at_once_wait_for_one_start(central: Application, root: Path
     assert await order(root, 2) == ["x", "y"]
 
 
+@pytest.mark.parametrize("how", ["goodbye", "kill"])
+async def test_a_session_that_is_back_while_it_starts_waits_for_its_own_start(
+    central: Application, root: Path, how: str
+) -> None:
+    line = "echo x >> order; n=$(wc -l < order); until [ -f go$n ]; do sleep 0.01; done; echo start number $n"
+    made(root, SessionStart=[command(line)])
+    answers: list[str] = []
+
+    async def one() -> None:
+        try:
+            answers.append(await call(central, root))
+        except SerenaCentralError as error:
+            answers.append(str(error))
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(one)
+        await order(root, 1)
+        if how == "goodbye":
+            central.sessions.disconnect("s", "it disconnected", for_good=True)
+        else:
+            central.sessions.terminate("s", "a test")
+            central.sessions.revive("s")
+        await until(lambda: len(answers) == 1)
+        tasks.start_soon(one)
+        await order(root, 2)
+        (root / "go1").touch()
+        await until(lambda: len(log.newest(root, 10)) == 1)
+        (root / "go2").touch()
+    assert "start number 2" in answers[1]
+    assert "start number" not in await call(central, root)
+
+
 async def test_a_call_that_is_cancelled_leaves_its_start_to_the_next_answer(central: Application, root: Path) -> None:
     made(root, SessionStart=[command("echo x >> order; until [ -f go ]; do sleep 0.01; done; echo use tabs")])
     async with anyio.create_task_group() as tasks:
@@ -166,6 +198,19 @@ async def test_a_start_in_the_background_reports_later(central: Application, roo
     await until(lambda: bool(log.newest(root, 10)))
     told = [await call(central, root) for _ in range(2)]
     assert "use tabs" in "".join(told)
+
+
+async def test_what_fails_in_the_background_is_logged_and_ends_nothing(
+    central: Application, root: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def fail() -> None:
+        raise KeyError("a mistake")
+
+    assert central.gating.start(fail)
+    await until(lambda: "a mistake" in caplog.text)
+    made(root, SessionStart=[command(START)])
+    await call(central, root)
+    assert await order(root, 1) == [f"start s {root}"]
 
 
 async def test_only_a_session_that_is_over_has_ended(central: Application, root: Path) -> None:
