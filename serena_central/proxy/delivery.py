@@ -56,6 +56,9 @@ class Call:
         self.cancelled = False
         self.sent = False
         """The server may have begun to work on it."""
+        self.opens = version is None and message.method == "initialize"
+        self.has_gate = False
+        """Its sender keeps the handshake's gate closed until it is delivered."""
 
 
 class Undelivered(Exception):
@@ -125,7 +128,7 @@ class Delivery:
         """
         status, text = refusal
         if status == 404 and call.version is None and self._handshake.session is not None:
-            tries.count(await self._renew(generation) or text)
+            tries.count(await self._renew(call, generation) or text)
         elif status == 401 and not tries.token_read_again:
             tries.token_read_again = True
             self._link.forget_token()
@@ -135,10 +138,10 @@ class Delivery:
             if status not in AWAY or time.monotonic() > tries.away_until:
                 raise Undelivered(text)
 
-    async def _renew(self, generation: int) -> str | None:
+    async def _renew(self, call: Call, generation: int) -> str | None:
         """Why it failed: the next attempt is then refused as this one was, and tries again."""
         try:
-            await self._handshake.renew(generation)
+            await (self._handshake.renew_inside if call.has_gate else self._handshake.renew)(generation)
         except (NotTaken, Unreachable, Unusable) as error:
             raise Undelivered(str(error)) from None
         except (Broken, TimeoutError) as error:
@@ -155,6 +158,8 @@ class Delivery:
 
     async def _attempt(self, call: Call, answer: Callable[[bytes], Awaitable[None]]) -> tuple[int, str] | None:
         """One attempt: None when all is done, or the status and text of a refusal."""
+        if call.opens:  # it belongs to no session, nor to one that an earlier attempt has begun
+            self._handshake.session = self._handshake.version = None
         connection, target = await self._link.connection()
         try:
             headers = self._caller.headers(target)
@@ -180,7 +185,7 @@ class Delivery:
     async def _receive(
         self, call: Call, connection: Connection, head: Head, answer: Callable[[bytes], Awaitable[None]]
     ) -> tuple[int, str] | None:
-        if head.status == 200 and call.message.method == "initialize" and call.version is None:
+        if head.status == 200 and call.opens:
             self._handshake.session = head.headers.get("mcp-session-id")
         if head.status == 200 and head.media_type == "text/event-stream":
             await self._stream(call, connection, answer)

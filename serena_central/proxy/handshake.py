@@ -33,6 +33,7 @@ class Handshake:
         self.opening: bytes | None = None
         """The client's own `initialize`."""
         self.initialized: bytes | None = None
+        """The client's own `initialized`, once it has been sent."""
         self.session: str | None = None
         self.version: str | None = None
         self.generation = 0
@@ -74,18 +75,22 @@ class Handshake:
         """
         await self.enter()
         try:
-            if self.generation != generation or self.opening is None:
-                return
-            connection, target = await self._link.connection()
-            try:
-                connection.deadline = time.monotonic() + OPENING_S
-                await self._open(connection, target, self.opening)
-            except BaseException:
-                connection.close()
-                raise
-            self._link.give_back(connection)
+            await self.renew_inside(generation)
         finally:
             self.gate.set()
+
+    async def renew_inside(self, generation: int) -> None:
+        """The same for who has entered. Raises as `renew` does."""
+        if self.generation != generation or self.opening is None:
+            return
+        connection, target = await self._link.connection()
+        try:
+            connection.deadline = time.monotonic() + OPENING_S
+            await self._open(connection, target, self.opening)
+        except BaseException:
+            connection.close()
+            raise
+        self._link.give_back(connection)
 
     async def _open(self, connection: Connection, target: Target, opening: bytes) -> None:
         common = self._caller.headers(target) | {"content-type": b"application/json"}

@@ -169,11 +169,12 @@ class StdioProxy:
 
     async def _begin(self, call: Call) -> None:
         """`initialized`: what comes after it waits until the server has it."""
-        self._handshake.initialized = call.message.raw
         await self._handshake.enter()
+        call.has_gate = True
         try:
             await self._deliver_note(call)
         finally:
+            self._handshake.initialized = call.message.raw
             self._handshake.gate.set()
         if self._handshake.session is not None:
             self._streams.listen()
@@ -202,13 +203,12 @@ class StdioProxy:
     # --- requests --------------------------------------------------------------------------------------------------
 
     async def _serve(self, call: Call, key: tuple[bool, object]) -> None:
-        opening = call.message.method == "initialize" and call.version is None
         try:
-            await self._enter(call, opening=opening)
+            await self._enter(call)
             try:
                 await self._delivery.deliver(call, lambda answer: self._answer(call, answer))
             finally:
-                self._leave(opening=opening)
+                self._leave(call)
         except Undelivered as error:
             await self._fail(call, error.code, str(error))
         except Cancelled:
@@ -218,21 +218,21 @@ class StdioProxy:
             self._pending_bytes -= len(call.message.raw)
             self._room.set()
 
-    async def _enter(self, call: Call, *, opening: bool) -> None:
-        if opening:
+    async def _enter(self, call: Call) -> None:
+        if call.opens:
             self._handshake.opening = call.message.raw
             await self._handshake.enter()
-            self._handshake.session = self._handshake.version = None
+            call.has_gate = True
         elif call.version is None:
             await self._handshake.over()
-        while self._at_server >= AT_ONCE and not opening:
+        while self._at_server >= AT_ONCE and not call.opens:
             self._room.clear()
             await self._room.wait()
         self._at_server += 1
 
-    def _leave(self, *, opening: bool) -> None:
+    def _leave(self, call: Call) -> None:
         self._at_server -= 1
-        if opening:
+        if call.has_gate:
             self._handshake.gate.set()
 
     async def _answer(self, call: Call, answer: bytes) -> None:

@@ -12,7 +12,7 @@ import pytest
 
 from tests.support.child import PATIENCE_S, Child
 from tests.support.intermediary import Front, Trouble, fronting
-from tests.support.mcp import Era, text_of
+from tests.support.mcp import HANDSHAKE, Era, text_of
 from tests.support.proxy import ProxyClient, proxying
 
 pytestmark = pytest.mark.anyio
@@ -64,6 +64,23 @@ async def test_a_server_that_is_away_for_a_while_is_asked_again(serving: Child, 
         assert {front.seen[name] for name in repeated} == {len(AWAY) + 1}
         assert front.seen["ping"] == 6
         assert all(len(answers) == 1 for answers in client.answers.values())
+
+
+async def test_a_server_that_forgets_a_client_during_the_handshake_is_begun_with_again(serving: Child) -> None:
+    async with behind_a_front(serving, "handshake") as (client, front):
+        front.ahead["notifications/initialized"] = [Trouble(404)]
+        await client.open()
+        assert "result" in await client.ask("tools/list")
+        assert (front.seen["initialize"], front.seen["notifications/initialized"]) == (2, 2)
+
+
+async def test_a_handshake_that_fails_behind_half_an_answer_can_be_made_again(serving: Child) -> None:
+    async with behind_a_front(serving, "handshake") as (client, front):
+        front.ahead["initialize"] = [Trouble(None, carried_out=True), Trouble(404)]
+        about = {"protocolVersion": HANDSHAKE, "capabilities": {}, "clientInfo": {"name": "proxied", "version": "1"}}
+        assert "404" in (await client.ask("initialize", about))["error"]["message"]
+        await client.open()
+        assert "result" in await client.ask("tools/list")
 
 
 @pytest.mark.parametrize("era", ERAS)
