@@ -43,6 +43,8 @@ class HandshakeConversation(ClientConnection):
         """None while nothing needs the SDK."""
         self.was_left = False
         """Its client closed it, while nothing needed the SDK."""
+        self.has_ended = False
+        """It was taken out, and its session knows."""
         self.connecting = anyio.Lock()
         """Held while it gets a transport."""
         self.exchanges: dict[str, Exchange] = {}

@@ -469,6 +469,8 @@ class DirectLane:
             return False
         key, caller = str(request.id), Caller(version, conversation.info)
         async with conversation.turns.holding([key]):
+            if conversation.is_over:
+                return False  # the transports refuse it
             wire = HandshakeWire(conversation, exchange, key, version)
             reply = self._reply(request, body, send, wire)
             conversation.direct[key] = reply.scope

@@ -114,7 +114,7 @@ class HandshakeTransports:
             await self._refuse(conversation_id, send)
             return
         await self._pass(conversation, scope, receive, send)
-        if conversation.is_over:
+        if conversation.is_over and not conversation.has_ended:  # what it left running may end much later
             if self._openings is not None:
                 self._openings.forget(conversation.id, conversation.session_id)  # who said goodbye is not taken back
             await self._end(conversation, "it sent DELETE", for_good=True)
@@ -148,9 +148,9 @@ class HandshakeTransports:
                 continue
             if conversation.had_stream and quiet >= self._policy.stream_grace_s:
                 conversation.had_stream = False  # said once; a client that still calls is back by that
-                self._sessions.disconnect(conversation.session_id, "its stream was closed")
-            elif quiet >= silent_after:
-                self._sessions.disconnect(conversation.session_id, "it was idle for too long")
+                self._disconnect(conversation, "its stream was closed")
+            elif quiet >= silent_after and session.disconnected_at is None:
+                self._disconnect(conversation, "it was idle for too long")
 
     async def _refuse(self, conversation_id: str, send: Send) -> None:
         """404 makes well-behaved clients initialize again by themselves: right after a restart or a disconnect, wrong
@@ -354,13 +354,22 @@ class HandshakeTransports:
         return self._sessions.held(session)
 
     async def _end(self, conversation: HandshakeConversation, reason: str | None, *, for_good: bool = False) -> None:
+        conversation.has_ended = True
         self._known.pop(conversation.id, None)
         if reason is not None:
-            self._sessions.disconnect(conversation.session_id, reason, for_good=for_good)
+            self._disconnect(conversation, reason, for_good=for_good)
         for running in conversation.direct.values():
             running.cancel()
         if conversation.transport is not None and not conversation.transport.is_terminated:
             await conversation.transport.terminate()
+
+    def _disconnect(self, conversation: HandshakeConversation, reason: str, *, for_good: bool = False) -> None:
+        """Its client has gone, and its session unless another client of the session is there: one that is being served,
+        or was a moment ago."""
+        session_id, since = conversation.session_id, running_time() - self._policy.stream_grace_s
+        others = (one for one in self._known.values() if one is not conversation and one.session_id == session_id)
+        if not any(other.requests or other.quiet_since > since for other in others):
+            self._sessions.disconnect(session_id, reason, for_good=for_good)
 
     async def _recreate(self, conversation_id: str, credential: str, scope: Scope) -> HandshakeConversation | None:
         """Brings a conversation from before a restart back to life, by replaying how it began."""

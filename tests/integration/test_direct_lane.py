@@ -351,6 +351,27 @@ async def test_a_conversation_that_ends_takes_its_calls_with_it(direct: Face) ->
     assert direct.tools.ended == ["cancelled"]
 
 
+async def test_what_waited_while_its_client_said_goodbye_is_refused(direct: Face) -> None:
+    async with direct.raw("handshake") as client, anyio.create_task_group() as tasks:
+        sent = client.request("tools/call", {"name": "wait", "arguments": {}})
+        statuses: list[int] = []
+
+        async def send() -> None:
+            response = await client.http.post("/mcp", content=sent.content, headers=sent.headers)
+            statuses.append(response.status_code)
+
+        conversation = direct.transports.conversation(str(client.session_id))
+        assert conversation is not None
+        tasks.start_soon(send)
+        await direct.tools.started.acquire()
+        tasks.start_soon(send)
+        await until(lambda: conversation.turns.queued(str(json.loads(sent.content)["id"])) == 2)
+        await client.http.delete("/mcp", headers=client.headers("", {}))
+        await until(lambda: len(statuses) == 2)
+    assert statuses == [200, 404]
+    assert direct.sessions.get(conversation.session_id).ended
+
+
 async def test_an_id_that_is_used_again_waits_for_the_first(direct: Face) -> None:
     async with direct.raw("handshake") as client, anyio.create_task_group() as tasks:
         sent = client.request("tools/call", {"name": "wait", "arguments": {}})

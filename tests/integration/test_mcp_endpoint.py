@@ -311,6 +311,72 @@ class TestHandshakeEra:
             assert session.disconnected_at is not None
             assert (await client.send("tools/list")).status_code == 404
 
+    async def test_a_goodbye_is_said_once_though_calls_from_before_it_end_later(self, face: Face) -> None:
+        answers: list[str] = []
+        async with (
+            face.raw("handshake", x_serena_session="w") as client,
+            face.raw("handshake", x_serena_session="w") as back,
+            anyio.create_task_group() as tasks,
+        ):
+            before = face.transports.conversation(str(client.session_id))
+            assert before is not None
+            tasks.start_soon(client.send, "tools/call", {"name": "finish", "arguments": {}})
+            await face.tools.started.acquire()
+            await client.http.delete("/mcp", headers=client.headers("", {}))
+            await back.http.delete("/mcp", headers=back.headers("", {}))
+            session = face.sessions.get("w")
+            assert session.ended
+            back.session_id = None
+            await back.open()
+
+            async def wait() -> None:
+                answers.append(text_of(await back.call("wait")))
+
+            tasks.start_soon(wait)
+            await face.tools.started.acquire()
+            face.tools.finish.set()
+            await until(lambda: not before.requests)
+            face.tools.release.set()
+        assert (answers, session.disconnected_at) == (["done"], None)
+
+    async def test_a_goodbye_leaves_a_session_to_its_other_clients(self, face: Face) -> None:
+        answers: list[str] = []
+        async with (
+            face.raw("handshake", x_serena_session="w") as client,
+            face.raw("handshake", x_serena_session="w") as other,
+        ):
+
+            async def wait() -> None:
+                answers.append(text_of(await other.call("wait")))
+
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(wait)
+                await face.tools.started.acquire()
+                await client.http.delete("/mcp", headers=client.headers("", {}))
+                face.tools.release.set()
+            session = face.sessions.get("w")
+            assert (answers, session.disconnected_at) == (["done"], None)
+            await other.http.delete("/mcp", headers=other.headers("", {}))
+            assert session.ended
+
+    async def test_a_stream_that_closes_ends_no_calls_of_other_clients_of_the_session(self) -> None:
+        async with (
+            a_face(policy=TransportPolicy(stream_grace_s=0, check_every_s=3600)) as face,
+            face.raw("handshake", x_serena_session="w") as client,
+            face.raw("handshake", x_serena_session="w") as other,
+            anyio.create_task_group() as tasks,
+        ):
+            tasks.start_soon(other.call, "wait")
+            await face.tools.started.acquire()
+            async with client.http.stream("GET", "/mcp", headers=client.headers("", {})):
+                pass
+            quiet = face.transports.conversation(str(client.session_id))
+            assert quiet is not None
+            await until(lambda: not quiet.requests)
+            await face.transports.check()
+            assert face.sessions.get("w").disconnected_at is None
+            face.tools.release.set()
+
     async def test_an_unknown_conversation_is_404_and_none_at_all_400(self, face: Face) -> None:
         async with face.raw("handshake") as client:
             client.session_id = "s-unknown"

@@ -41,13 +41,15 @@ def _scripted(name: str) -> Tool:
 
 
 class ScriptedTools(ToolCaller):
-    """Tools that do what a test tells them. `started` and `ended` count calls of `wait`."""
+    """Tools that do what a test tells them. `started` and `ended` count calls of `wait`; a call of `finish` is made to
+    its end, as an edit is."""
 
     def __init__(self) -> None:
         self.started = anyio.Semaphore(0)
         self.ended: list[str] = []
         self.release = anyio.Event()
-        self.catalogue = Catalogue(map(_scripted, ("echo", "whoami", "wait", "report", "refuse", "break")))
+        self.finish = anyio.Event()
+        self.catalogue = Catalogue(map(_scripted, ("echo", "whoami", "wait", "finish", "report", "refuse", "break")))
 
     def tools_for(self, session: Session | None = None) -> list[Tool]:
         return list(self.catalogue)
@@ -111,6 +113,11 @@ class ScriptedTools(ToolCaller):
                 finally:
                     self.ended.append("released" if self.release.is_set() else "cancelled")
                 return "done"
+            case "finish":
+                self.started.release()
+                with anyio.CancelScope(shield=True):
+                    await self.finish.wait()
+                return "finished"
             case "report":
                 for step in range(3):
                     if on_progress is not None:
