@@ -177,7 +177,8 @@ class Upstream:
             UpstreamUnavailable
         """
         while True:
-            if self._connection is not None and not (self._link is not None and self._link.has_ended):
+            is_ending = self._end.is_set() or (self._link is not None and self._link.has_ended)
+            if self._connection is not None and not is_ending:
                 return self._connection
             if self._serving is not None:  # it has ended, or is about to: the next run serves who comes now
                 await self._ended(self._serving)
@@ -353,7 +354,6 @@ class Upstream:
                 with suppress(SerenaCentralError):
                     await connection.subscribe(uri)
             lost = await self._while_it_lives(connection)
-            self._connection = None  # nobody new comes in while it ends
             if lost:
                 await link.settle()
                 return link.explained(None, lost)
@@ -405,6 +405,7 @@ class Upstream:
                             break
                         pinged = anyio.current_time()
             finally:
+                self._connection = None  # nobody new comes in while it ends
                 tasks.cancel_scope.cancel()
         return lost or ("" if self._end.is_set() else "its connection ended")
 

@@ -7,8 +7,10 @@ from functools import partial
 from pathlib import Path
 
 import anyio
+import anyio.lowlevel
 import pytest
 
+from serena_central.hub.callers import Caller
 from serena_central.hub.snapshots import UpstreamState
 from tests.support.central import RunningCentral, running_central
 from tests.support.mcp import text_of
@@ -52,6 +54,25 @@ async def test_one_that_answers_no_health_check_is_replaced(tmp_path: Path, user
         await until(lambda: hub.upstreams()[0].state == "paused")
         assert "health check" in hub.upstreams()[0].why
         assert text_of(await client.call("one__echo", text="2")) == "2"
+
+
+@pytest.mark.parametrize("turns", range(8))
+async def test_a_call_behind_the_end_of_a_run_is_made_by_the_next(tmp_path: Path, user: Path, turns: int) -> None:
+    """However many turns of the event loop lie between."""
+    log = tmp_path / "log.jsonl"
+    settings_of_user(user, {"one": scripted(log=str(log))})
+    async with running_central(tmp_path, QUICK) as running, running.raw("modern") as client:
+        assert text_of(await client.call("one__echo", text="1")) == "1"
+        hub = await running.central.upstreams.hub()
+        (process,) = hub.processes()
+        process.stop("the memory budget is exceeded")
+        for _ in range(turns):
+            await anyio.lowlevel.checkpoint()
+        answer = await hub.call(
+            hub.of(tmp_path).specs["one"], "echo", {"text": "2"}, Caller(session="s", root=tmp_path)
+        )
+        assert text_of(answer) == "2"
+        assert len(events_in(log, "tools/call")) == len(events_in(log, "started")) == 2
 
 
 async def test_what_belongs_to_a_session_ends_with_it(tmp_path: Path, user: Path) -> None:
