@@ -15,7 +15,6 @@ from serena_central.proxy.sse import EventParser
 
 OPENING_BYTES = 4 * 1024 * 1024
 OPENING_S = 60.0
-INITIALIZED = b'{"jsonrpc":"2.0","method":"notifications/initialized"}'
 
 
 class NotTaken(Exception):
