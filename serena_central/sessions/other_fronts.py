@@ -69,7 +69,7 @@ class OtherFronts:
         self._clock = clock
         self._looked_at = clock()
         self._revived: set[str] = set()
-        """Sessions that were revived here since the database was last asked for kills."""
+        """Sessions that were revived here, while the database may still say that they are killed."""
         self._repeating = False
         """What another server did is done here, which is no news to it."""
         self.listening = False
@@ -152,12 +152,14 @@ class OtherFronts:
         """Learns all but settings and revivals from the database itself."""
         since, now = self._looked_at - OVERLAP_S, self._clock()
         await self._accounts.refresh()
-        self._revived.clear()
-        await self._store.writer.flush()  # who was revived here is not killed any more, as soon as that is written
+        revived = set(self._revived)
+        is_written = not revived or await self._store.writer.survives_a_kill()
         for session, by in await self._store.ask(lambda queries: queries.killed_sessions(since)):
             if session not in self._revived:
                 self._recorder.heard(session)
                 self._kill(session, by)
+        if is_written:  # the database says no longer that they are killed
+            self._revived -= revived
         self._looked_at = now
 
     def _kill(self, session: str, by: str) -> None:
