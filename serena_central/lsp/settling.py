@@ -12,6 +12,7 @@ from pathlib import Path
 import anyio
 import msgspec
 
+from serena_central.core.pacing import paced
 from serena_central.files.stamp import Stamp
 from serena_central.lsp.answers import FileEvent
 from serena_central.lsp.wire import AnswerUnreadable, ErrorAnswer, Pending
@@ -56,7 +57,10 @@ class Settling:
 
     async def read(self, paths: Iterable[Path]) -> int:
         """Returns when the server has read the files as they are now, or the time is up: how many it has not read."""
-        stamps = {path: stamp for path in paths if (stamp := _stamp(path)) and self._read.get(path) != stamp}
+        stamps: dict[Path, Stamp] = {}
+        async for path in paced(list(paths)):  # thousands hold a common name
+            if (stamp := _stamp(path)) and self._read.get(path) != stamp:
+                stamps[path] = stamp
         waiting = list(stamps)
         if not waiting:
             return 0
