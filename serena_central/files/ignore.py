@@ -17,6 +17,7 @@ wants its files.
 The patterns are matched by this module: `pathspec` takes 33 µs per path for a `.gitignore` of 70 lines, this 1 µs.
 """
 
+import math
 import re
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -115,7 +116,9 @@ class Patterns:
         number = (self._folder_names if is_folder else self._file_names).find(name)
         paths = self._folder_paths if is_folder else self._file_paths
         if paths.matches_any:
-            number = max(number, paths.find(self._above + path[self._skip :]))
+            below = self._above + path[self._skip :]
+            if below.count("/") <= paths.most_slashes:
+                number = max(number, paths.find(below))
         return number
 
 
@@ -201,7 +204,7 @@ class _LastMatch:
     first character.)
     """
 
-    __slots__ = ("_endings", "_match", "_numbers", "_plain", "matches_any")
+    __slots__ = ("_endings", "_match", "_numbers", "_plain", "matches_any", "most_slashes")
 
     def __init__(self, numbered: Iterable[tuple[int, _Pattern]]) -> None:
         self._plain: dict[str, int] = {}
@@ -209,8 +212,12 @@ class _LastMatch:
         """Each begins with a dot; of names alone, in which a `*` matches anything."""
         others: list[tuple[int, str]] = []
         self.matches_any = False
+        self.most_slashes: float = 0
+        """In a path that may match: most globs are about the folder that their file lies in."""
         for number, pattern in numbered:
             self.matches_any = True
+            slashes = math.inf if "**" in pattern.glob else pattern.glob.count("/")
+            self.most_slashes = max(self.most_slashes, slashes)
             if _SPECIAL.isdisjoint(pattern.glob):
                 self._plain[pattern.glob] = number
             elif not pattern.anchored and pattern.glob.startswith("*.") and _SPECIAL.isdisjoint(pattern.glob[1:]):

@@ -10,10 +10,9 @@ import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
 
 from serena_central.core.nofollow import open_file
-from serena_central.lsp.catalogue import Catalogue, Claim
+from serena_central.lsp.catalogue import Catalogue, Claim, FileKind
 
 FIRST_LINE_BYTES = 128
 
@@ -21,13 +20,6 @@ BEGINNING_BYTES = 2048
 """Of a file whose name may be wrong: it may begin with a long path."""
 
 _GLOB = frozenset("*?[")
-
-
-class FileKind(NamedTuple):
-    """What a file is: its language, and LSP's identifier of it (`typescriptreact`)."""
-
-    language: str
-    identifier: str
 
 
 class Detection:
@@ -39,11 +31,9 @@ class Detection:
         self._catalogue = catalogue
         self._only = frozenset(only)
         self._kinds: dict[str, FileKind | None] = {}
-        """A few objects, for 100,000 files."""
-        self._known: dict[FileKind, FileKind] = {}
         self._contested: dict[str, None] = {}
         """Files about which markers decide, as far as they were asked about."""
-        self._scripts: dict[str, str | None] = {}
+        self._scripts: dict[str, FileKind | None] = {}
         """Files of which their text decides, as far as they were asked about."""
         self._marked: dict[tuple[str, tuple[str, ...]], int] = {}
         """(folder, markers) → depth of the nearest folder above, itself included, that holds one; -1: none."""
@@ -63,39 +53,27 @@ class Detection:
 
     def _kind(self, path: str) -> FileKind | None:
         claims = self._catalogue.claims(path)
-        language = self._detect(path, claims)
-        if language is None:
-            return None
-        for claim in claims:  # `next` takes twice as long
-            if claim.language == language:
-                kind = FileKind(language, claim.identifier)
-                break
-        else:
-            kind = FileKind(language, self._catalogue.identifier_of(path, [language]))
-        return self._known.setdefault(kind, kind)
-
-    def _detect(self, path: str, claims: Sequence[Claim]) -> str | None:
         if not claims:
             return self._script(path) if _says_nothing(path) else None
-        if len(claims) == 1 and not claims[0].markers:
-            claim = claims[0]
-        else:
+        claim: Claim | None = claims[0]
+        if claims[0].markers or (self._only and len(claims) > 1):
             self._contested[path] = None
             claim = self._decide(path, claims)
-        if claim is None or not self._serves(claim.language):
+        if claim is None or not self._serves(claim.kind.language):
             return None
-        return self._script(path) if self._catalogue.languages[claim.language].unless else claim.language
+        return self._script(path) if self._catalogue.languages[claim.kind.language].unless else claim.kind
 
     def is_searched(self, language: str) -> bool:
         """Whether its files' symbols are found by name in the whole project; data's only where it was asked for."""
         return language in self._only or not self._catalogue.languages[language].data
 
-    def read_scripts(self, paths: Iterable[str]) -> dict[str, str | None]:
+    def read_scripts(self, paths: Iterable[str]) -> dict[str, FileKind | None]:
         """What the text says of those files whose names say nothing or may be wrong, for `remember`. Reads the disk."""
-        doubtful = self._catalogue.doubtful
-        return {path: self._read_script(path) for path in paths if _says_nothing(path) or path.endswith(doubtful)}
+        doubtful, claims = self._catalogue.doubtful, self._catalogue.claims
+        unclear = (one for one in paths if one.endswith(doubtful) or (_says_nothing(one) and not claims(one)))
+        return {path: self._read_script(path) for path in unclear}
 
-    def remember(self, scripts: dict[str, str | None]) -> None:
+    def remember(self, scripts: dict[str, FileKind | None]) -> None:
         self._scripts |= scripts
 
     def changed(self, paths: Sequence[str]) -> Mapping[str, FileKind | None]:
@@ -115,8 +93,8 @@ class Detection:
         return not self._only or language in self._only
 
     def _decide(self, path: str, claims: Sequence[Claim]) -> Claim | None:
-        served = [claim for claim in claims if self._serves(claim.language)]
-        if self._only and len({claim.language for claim in served}) == 1:
+        served = [claim for claim in claims if self._serves(claim.kind.language)]
+        if self._only and len({claim.kind.language for claim in served}) == 1:
             return served[0]  # the settings name one of those that claim the file
         if served and not served[0].markers:
             return served[0]  # a name of its own (compose.yml) is stronger than an ending near a marker
@@ -146,21 +124,22 @@ class Detection:
             return False
         return any(fnmatch.filter(names, marker) for marker in globs)
 
-    def _script(self, path: str) -> str | None:
+    def _script(self, path: str) -> FileKind | None:
         if path not in self._scripts:
             self._scripts[path] = self._read_script(path)
-        language = self._scripts[path]
-        return language if language and self._serves(language) else None
+        kind = self._scripts[path]
+        return kind if kind is not None and self._serves(kind.language) else None
 
-    def _read_script(self, path: str) -> str | None:
+    def _read_script(self, path: str) -> FileKind | None:
         claims = self._catalogue.claims(path)
         start = self._beginning(path, BEGINNING_BYTES if claims else FIRST_LINE_BYTES)
         if start is None:
             return None
-        if not claims:
-            return self._catalogue.language_of_shebang(start.partition("\n")[0])
-        language = claims[0].language
-        return None if re.match(self._catalogue.languages[language].unless, start) else language
+        if claims:
+            kind = claims[0].kind
+            return None if re.match(self._catalogue.languages[kind.language].unless, start) else kind
+        language = self._catalogue.language_of_shebang(start.partition("\n")[0])
+        return FileKind(language, self._catalogue.identifier_of(path, [language])) if language else None
 
     def _beginning(self, path: str, most_bytes: int) -> str | None:
         try:

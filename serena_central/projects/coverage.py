@@ -184,7 +184,7 @@ def _is_code(project: Project, path: str) -> bool:
     known = catalogue()
     if (language := project.languages.language_of(path)) is not None:
         return not known.languages[language].data
-    return any(not known.languages[claim.language].data for claim in known.claims(path) if not claim.markers)
+    return any(not known.languages[claim.kind.language].data for claim in known.claims(path) if not claim.markers)
 
 
 def _relative(place: Path, root: Path) -> str:

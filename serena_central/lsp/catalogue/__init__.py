@@ -1,6 +1,6 @@
 """The catalogue of languages and their servers: data in TOML, validated when it is loaded."""
 
-from serena_central.lsp.catalogue.registry import Catalogue, Claim, catalogue
+from serena_central.lsp.catalogue.registry import Catalogue, Claim, FileKind, catalogue
 from serena_central.lsp.catalogue.spec import (
     Documents,
     InstallRecipe,
@@ -18,6 +18,7 @@ __all__ = [
     "Catalogue",
     "Claim",
     "Documents",
+    "FileKind",
     "InstallRecipe",
     "Language",
     "Launching",

@@ -22,11 +22,17 @@ T = TypeVar("T")
 _GLOB_CHARACTERS = frozenset("*?[")
 
 
-class Claim(NamedTuple):
-    """What a file name may stand for: a language, its LSP identifier, and what must be near for it (empty: nothing)."""
+class FileKind(NamedTuple):
+    """What a file is: its language, and LSP's identifier of it (`typescriptreact`)."""
 
     language: str
     identifier: str
+
+
+class Claim(NamedTuple):
+    """What a file name may stand for, and what must be near for it (empty: nothing)."""
+
+    kind: FileKind
     markers: tuple[str, ...] = ()
 
 
@@ -134,7 +140,7 @@ class Catalogue:
 
     def language_of(self, path: str) -> str | None:
         """The language of a file by its name alone, or None."""
-        return next((claim.language for claim in self.claims(path) if not claim.markers), None)
+        return next((claim.kind.language for claim in self.claims(path) if not claim.markers), None)
 
     def identifier_of(self, path: str, languages: Sequence[str]) -> str:
         """The LSP language identifier that didOpen carries (`typescriptreact` for x.tsx), for a server of `languages`.
@@ -144,8 +150,8 @@ class Catalogue:
         if (only := self._only_identifier.get(languages[0])) is not None and len(languages) == 1:
             return only
         for claim in self.claims(path):
-            if claim.language in languages:
-                return claim.identifier
+            if claim.kind.language in languages:
+                return claim.kind.identifier
         first = self.languages.get(languages[0])
         return next(iter(first.files), languages[0]) if first else languages[0]
 
@@ -177,8 +183,9 @@ class Catalogue:
         self, language: str, files: Mapping[str, Iterable[str]], markers: tuple[str, ...], *, first: bool
     ) -> None:
         for identifier, patterns in files.items():
+            claim = Claim(FileKind(language, identifier), markers)
             for pattern in patterns:
-                self._add(pattern, Claim(language, identifier, markers), first=first)
+                self._add(pattern, claim, first=first)
 
     def _add(self, pattern: str, claim: Claim, *, first: bool) -> None:
         if _GLOB_CHARACTERS.isdisjoint(pattern):

@@ -258,7 +258,7 @@ class UnmarkedBuilds:
         known = self._marked_folders.get((spec.name, folder))
         if known is None:
             above = bool(folder) and self._is_marked(spec, folder.rpartition("/")[0])
-            known = above or has_marker(self._root / folder, spec.roots.markers[0])
+            known = above or has_marker(f"{self._root}/{folder}", spec.roots.markers[0])
             self._marked_folders[spec.name, folder] = known
         return known
 

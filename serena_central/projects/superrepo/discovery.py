@@ -163,8 +163,8 @@ def _above(path: str, folders: Container[str]) -> list[str]:
 
 def _is_code(file: str) -> bool:
     known = catalogue()
-    claims = [claim for claim in known.claims(file) if not claim.markers and "." not in claim.identifier]
-    return any(not known.languages[claim.language].data for claim in claims)
+    kinds = [claim.kind for claim in known.claims(file) if not claim.markers and "." not in claim.kind.identifier]
+    return any(not known.languages[kind.language].data for kind in kinds)
 
 
 def _scan(root: Path) -> TreeScan:
