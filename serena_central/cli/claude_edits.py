@@ -29,6 +29,7 @@ from serena_central.claude_config.merge import get
 from serena_central.claude_config.problems import KeyPath, Problem, Severity, dotted
 from serena_central.claude_config.reading import read_text
 from serena_central.claude_config.tiers import Tier, TierFile
+from serena_central.cli.connecting import Here
 from serena_central.cli.output import json_option, print_json, say
 from serena_central.cli.trust import project_root, trust_kept
 from serena_central.clients.client import Client, Machine, is_ours
@@ -39,7 +40,6 @@ from serena_central.core.decoding import from_json
 from serena_central.core.errors import ConfigError, InvalidArguments
 from serena_central.core.places import Places
 from serena_central.files.atomic import write_whole
-from serena_central.standalone.lock import locked
 from serena_central.standalone.private import as_user
 
 FORM = JsonForm(relaxed=True)
@@ -191,12 +191,12 @@ def change(file: Path, edit: Callable[[str], str | None]) -> None:
 
 @contextmanager
 def _alone(file: Path) -> Generator[Path]:
-    """Lets one command at a time change a settings file. The path for its text before the change; the lock lies beside
-    that, so that a repository gets no files of ours."""
+    """Lets one command at a time change a settings file, those that change it as a client's included. The path for its
+    text before the change; no files of ours come into a repository."""
     folder = Places.of_user().home / "settings-before"
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     name = hashlib.sha256(str(file).encode()).hexdigest()[:20]
-    with locked(folder / f"{name}.lock"):
+    with Here.now().backups.alone(file):
         yield folder / f"{name}.json"
 
 

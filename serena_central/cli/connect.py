@@ -1,5 +1,6 @@
 """`serena-central connect`: writes our entry into clients' own configurations, or lists what is there."""
 
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, get_args
 
@@ -81,12 +82,13 @@ def command(
     named = dict.fromkeys(clients)
     if transport == "http" and (by_hand := [BY_HAND[name].title for name in named if name in BY_HAND]):
         raise click.UsageError(f"{by_hand[0]} is connected through serena-proxy alone. Omit --http.")
-    planned = [(CLIENTS[name], *_plan(here, CLIENTS[name], wanted)) for name in named if name in CLIENTS]
+    plans = [(CLIENTS[name], partial(_plan, here, CLIENTS[name], wanted)) for name in named if name in CLIENTS]
+    changes = [plan() for _, plan in plans]
     runs = server_runs(here.places)
     done = [_to_paste(BY_HAND[name], here.proxy("user"), as_json=as_json) for name in named if name in BY_HAND]
-    for client, change, replaced in planned:
-        backup = carry_out(change, here, dry_run=dry_run)
-        done.append(_report(here, client, change, replaced, backup, dry_run=dry_run, as_json=as_json))
+    for (client, plan), planned in zip(plans, changes, strict=True):
+        change, backup = carry_out(planned, plan, here, dry_run=dry_run)
+        done.append(_report(here, client, change, backup, dry_run=dry_run, as_json=as_json))
         done[-1] |= {"server_runs": runs, "started_by": STARTED_BY[transport or "stdio"]}
     if as_json:
         print_json(done)
@@ -106,9 +108,8 @@ def _starting(transport: Transport, *, runs: bool) -> str:
     )
 
 
-def _plan(here: Here, client: Client, wanted: _Options) -> tuple[Change, str | None]:
-    """The change, and what another program's entry of our name runs, if there is one.
-
+def _plan(here: Here, client: Client, wanted: _Options) -> Change:
+    """
     Raises:
         CantConnect
     """
@@ -116,9 +117,8 @@ def _plan(here: Here, client: Client, wanted: _Options) -> tuple[Change, str | N
     new = here.entry(client, wanted.scope, wanted.transport or "stdio", dry_run=wanted.dry_run)
     try:
         old = entry_in(file, client.form, keys_of(client))
-        replaced = (program_of(members_of(old)) or "something else") if old is not None and not is_ours(old) else None
         private = wanted.scope == "user" and transport_of(new) == "http"
-        return putting(file, client.form, keys_of(client), renewed(old, new), private=private), replaced
+        return putting(file, client.form, keys_of(client), renewed(old, new), private=private)
     except Unusable as error:
         raise CantConnect(str(error)) from error
 
@@ -134,13 +134,14 @@ def _report(
     here: Here,
     client: Client,
     change: Change,
-    replaced: str | None,
     backup: Path | None,
     *,
     dry_run: bool,
     as_json: bool,
 ) -> dict[str, Any]:
     diff = change.diff(here.hidden()) if dry_run else None
+    old = change.replaced
+    replaced = (program_of(members_of(old)) or "something else") if old is not None and not is_ours(old) else None
     if not as_json and change.is_none:
         click.echo(f"{client.title}: already connected ({change.file})")
     elif not as_json and diff is not None:

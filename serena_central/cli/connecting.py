@@ -6,7 +6,7 @@ import os
 import shlex
 import shutil
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -16,7 +16,7 @@ import click
 
 from serena_central.access.token import obtain_token, read_token
 from serena_central.cli.remote import NoServer, Refused, Remote
-from serena_central.clients.change import Backups, Change, Unusable, make
+from serena_central.clients.change import Backups, Change, Unusable, planned_and_made
 from serena_central.clients.client import Client, Machine, Proxy, Scope, Server, Transport
 from serena_central.clients.forms import Entry, Keys
 from serena_central.config.load import load_server_config
@@ -223,15 +223,16 @@ def server_runs(places: Places) -> bool:
     return True
 
 
-def carry_out(change: Change, here: Here, *, dry_run: bool) -> Path | None:
-    """Makes the change, unless it is only asked for; the backup.
+def carry_out(planned: Change, plan: Callable[[], Change], here: Here, *, dry_run: bool) -> tuple[Change, Path | None]:
+    """Makes a change by a fresh plan, since the file may have been written meanwhile, unless it is only asked for; the
+    change, and the backup.
 
     Raises:
         CantConnect
     """
-    if dry_run or change.is_none:
-        return None
+    if dry_run:
+        return planned, None
     try:
-        return make(change, here.backups)
+        return planned_and_made(planned.file, plan, here.backups)
     except Unusable as error:
         raise CantConnect(str(error)) from error

@@ -1,5 +1,6 @@
 """`serena-central disconnect`: takes our entry out of clients' configurations again."""
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,10 +23,11 @@ def command(*, clients: tuple[str, ...], scope: Scope, project: Path | None, dry
     Where nothing else was changed since `connect`, the file is what it was before.
     """
     here = Here.now()
-    planned = [(CLIENTS[name], _plan(here, CLIENTS[name], scope, project)) for name in dict.fromkeys(clients)]
+    plans = [(CLIENTS[name], partial(_plan, here, CLIENTS[name], scope, project)) for name in dict.fromkeys(clients)]
+    changes = [plan() for _, plan in plans]
     done: list[dict[str, Any]] = []
-    for client, change in planned:
-        backup = carry_out(change, here, dry_run=dry_run)
+    for (client, plan), planned in zip(plans, changes, strict=True):
+        change, backup = carry_out(planned, plan, here, dry_run=dry_run)
         diff = change.diff(here.hidden()) if dry_run else None
         said = {"client": client.name, "file": str(change.file), "changed": not change.is_none and not dry_run}
         done.append(said | {"backup": str(backup) if backup else None, "diff": diff})

@@ -5,6 +5,7 @@
 import shlex
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -103,14 +104,15 @@ def _change(
     Raises:
         CantConnect
     """
+    plans = {name: partial(plan, name, _file(here, name, scope, project), scope) for name in dict.fromkeys(clients)}
     try:
-        changes = {name: plan(name, _file(here, name, scope, project), scope) for name in dict.fromkeys(clients)}
+        changes = {name: planning() for name, planning in plans.items()}
     except Unusable as error:
         raise CantConnect(str(error)) from error
     done, already = ("installed in", "are already installed in") if installs else ("removed from", "are not in")
     said: list[dict[str, Any]] = []
-    for name, change in changes.items():
-        backup = carry_out(change, here, dry_run=dry_run)
+    for name, planned in changes.items():
+        change, backup = carry_out(planned, plans[name], here, dry_run=dry_run)
         diff = change.diff(here.hidden()) if dry_run else None
         about = {"client": name, "file": str(change.file), "changed": not change.is_none and not dry_run}
         said.append(about | {"backup": str(backup) if backup else None, "diff": diff})

@@ -10,13 +10,14 @@ import os
 import secrets
 import stat
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
 from serena_central.clients.forms import Entry, Form, Keys, Malformed, Value, found, members_of, with_entry
 from serena_central.clients.reverting import reverted
+from serena_central.standalone.lock import locked
 from serena_central.standalone.private import as_user
 
 LARGEST_BYTES = 64 * 1024 * 1024
@@ -25,6 +26,9 @@ LARGEST_BYTES = 64 * 1024 * 1024
 BACKUPS_KEPT = 10
 """Of one file."""
 
+TRIES = 5
+"""How often a change is planned where another program keeps changing the file."""
+
 Result = TypeVar("Result")
 
 _MARK = b"\xef\xbb\xbf"
@@ -32,6 +36,10 @@ _MARK = b"\xef\xbb\xbf"
 
 class Unusable(Exception):
     """A file that can't be changed safely, and was not. The message says which, why, and what to do."""
+
+
+class Overtaken(Unusable):
+    """Another program has changed the file since the change was planned."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +51,8 @@ class Change:
     after: bytes | None
     private: bool = False
     """Whether the file is made private."""
+    replaced: Value = None
+    """What stands in the place of an entry that is set."""
 
     @property
     def is_none(self) -> bool:
@@ -61,6 +71,17 @@ class Backups:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
+
+    @contextlib.contextmanager
+    def alone(self, file: Path) -> Generator[None]:
+        """Lets one of our programs at a time change a file. Its client takes no part, and may write it at any time.
+
+        Raises:
+            OSError: another one does not come to an end, or the lock can't be made.
+        """
+        self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        with locked(self._folder / f"{_digest(_target(file))}.lock"):
+            yield
 
     def keep(self, file: Path, data: bytes) -> Path:
         """Writes a copy, and lets the oldest ones of that file go."""
@@ -102,12 +123,13 @@ def putting(file: Path, form: Form, keys: Keys, entry: Entry, *, private: bool) 
     before = _read(file)
     mark, text = _text(file, before or b"")
     said = _edited(file, lambda: form.read(text))
-    if found(said, keys) == entry:
+    old = found(said, keys)
+    if old == entry:
         return Change(file, before, before)
     new = _edited(file, lambda: form.put(text, keys, entry))
     if _read_back(form, new) != with_entry(said, keys, entry):
         raise Unusable(_by_hand(file, keys))
-    return Change(file, before, mark + _encoded(file, new), private)
+    return Change(file, before, mark + _encoded(file, new), private, old)
 
 
 def taking(file: Path, form: Form, keys: Keys, backups: Backups, ours: Callable[[Value], bool]) -> Change:
@@ -142,10 +164,32 @@ def taking(file: Path, form: Form, keys: Keys, backups: Backups, ours: Callable[
     return Change(file, before, new)
 
 
+def planned_and_made(file: Path, plan: Callable[[], Change], backups: Backups) -> tuple[Change, Path | None]:
+    """Plans a change of a file and makes it, and does so again where its client was faster; the change, and the path of
+    the backup.
+
+    Raises:
+        Unusable
+    """
+    try:
+        with backups.alone(file):
+            for _ in range(TRIES - 1):
+                with contextlib.suppress(Overtaken):
+                    return _made(plan(), backups)
+            return _made(plan(), backups)
+    except OSError as error:
+        raise Unusable(f"{file} was not changed: {error.strerror or error}.") from error
+
+
+def _made(change: Change, backups: Backups) -> tuple[Change, Path | None]:
+    return change, None if change.is_none else make(change, backups)
+
+
 def make(change: Change, backups: Backups) -> Path | None:
     """Makes the change; the backup's path. A symbolic link stays one: what it points to changes.
 
     Raises:
+        Overtaken
         Unusable
     """
     file = _target(change.file)
@@ -187,7 +231,7 @@ def _replace(file: Path, change: Change, data: bytes) -> None:
 def _check_unchanged(change: Change) -> None:
     """A client that runs may write its own file at any time."""
     if _read(change.file) != change.before:
-        raise Unusable(f"{change.file} was just changed by another program. Try again.")
+        raise Overtaken(f"{change.file} was just changed by another program. Try again.")
 
 
 def _read(file: Path) -> bytes | None:
