@@ -201,11 +201,13 @@ def _alone(file: Path) -> Generator[Path]:
 
 
 def _replace(file: Path, before: str | None, after: str | None) -> None:
-    """Makes one text of a file another; None stands for no file.
+    """Makes one text of a file another; None stands for no file. A link of the user's own, into a repository of
+    dotfiles for example, stays one; in a project it could lead anywhere.
 
     Raises:
         _Overtaken: it is no longer the one.
     """
+    target = file.resolve() if file.parent == Locations().user_folder else file
 
     def check() -> None:
         if text_of(file) != before:
@@ -214,9 +216,9 @@ def _replace(file: Path, before: str | None, after: str | None) -> None:
     with trust_kept(file, before, after), as_user():
         if after is None:
             check()
-            file.unlink()
+            target.unlink()
         else:
-            write_whole(file, after.encode(), shared=True, check=check)
+            write_whole(target, after.encode(), shared=True, check=check)
 
 
 def _undo(file: Path) -> None:

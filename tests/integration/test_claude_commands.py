@@ -311,6 +311,20 @@ def test_own_changes_leave_a_repository_trusted_and_others_are_asked_about(run: 
     assert state() == "changed"
 
 
+def test_a_users_settings_that_are_a_link_stay_one_and_a_projects_lead_nowhere(run: Commands, root: Path) -> None:
+    dotfiles = write(root.parent / "dotfiles" / "settings.json", {})
+    (user := root.parent / ".claude").mkdir()
+    (user / "settings.json").symlink_to(dotfiles)
+    assert run("claude", "set", "env.A", "b", "--tier", "user").code == 0
+    assert (user / "settings.json").is_symlink()
+    assert json.loads(dotfiles.read_text()) == {"env": {"A": "b"}}
+    assert run("claude", "set", "--undo", "--tier", "user").code == 0
+    assert (dotfiles.read_text(), (user / "settings.json").is_symlink()) == ("{}", True)
+    (root / ".claude" / "settings.json").symlink_to(dotfiles)
+    run("claude", "set", "env.A", "b", "--tier", "project")
+    assert dotfiles.read_text() == "{}"
+
+
 Act = Callable[[Path], None]
 
 
