@@ -231,6 +231,8 @@ class TaskRecords:
         return rows
 
     def _is_left(self, row: TaskRow) -> bool:
-        """Whether nobody runs an open task any more. Those of other servers are theirs to close."""
-        own = not self._store.shared or row.session.startswith(f"{self.front}.")
+        """Whether nobody runs an open task any more. Those of other servers are theirs to close; those without a
+        server's name are of one that had none, and so shared the database with nobody."""
+        front, named, _ = row.session.partition(".")
+        own = not self._store.shared or not named or front == self.front
         return own and not TaskState(row.state).is_over and self._known(row.id) is None

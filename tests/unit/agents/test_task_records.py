@@ -128,3 +128,10 @@ async def test_what_another_server_with_the_same_database_runs_goes_on_running(t
         assert row.state == "running"
     async with server(tmp_path, "f1") as (one, _):
         assert (await one.find("t-1")).state == "failed"
+
+
+async def test_what_a_server_left_open_before_it_shared_its_database_is_recorded_as_failed(tmp_path: Path) -> None:
+    async with server(tmp_path) as (alone, _):
+        await alone.add(running_task(tmp_path, "s-1"))
+    async with server(tmp_path, "f1") as (named, _):
+        assert (await named.find("t-1")).state == "failed"
