@@ -307,16 +307,17 @@ class Directory:
     async def _start(self, root: str, node: Node, *, lost: bool = False) -> Placement:
         """Ends the host before, and starts one of the next epoch. `lost`: the one before does not answer."""
         host = self._hosts.new(node.name)
+        before = self._placements.get(root)  # now: an edit that the store refuses it has it forgotten
         try:
             epoch = await self._stored(root, lambda queries: queries.place_root(root, node.name, host))
+            # From here on the host before begins no edit. What it has begun is known, and ends here, or there before.
+            self._placements.pop(root, None)
+            if before is not None:
+                await self._hosts.stop(before.host, lost=lost)
+            begun = await self._stored(root, lambda queries: queries.host_edits(root))
         except HostUnavailable:
             await self._hosts.stop(host, lost=False)
             raise
-        # From here on the host before begins no edit. What it has begun is known, and ends here, or there before that.
-        before = self._placements.pop(root, None)
-        if before is not None:
-            await self._hosts.stop(before.host, lost=lost)
-        begun = await self._stored(root, lambda queries: queries.host_edits(root))
         placement = Placement(root=root, epoch=epoch, node=node.name, host=host)
         try:
             with anyio.fail_after(START_S):

@@ -1,13 +1,15 @@
 """The directory: who holds a root, under which epoch, and what becomes of it when nodes go."""
 
 import itertools
+from collections.abc import Awaitable, Callable
 from pathlib import Path
+from typing import Any
 
 import anyio
 import pytest
 
 from serena_central.cluster.directory import SILENT_S, STALE_S, Directory, Node, Placement
-from serena_central.core.errors import ClusterError, HostFenced, HostUnavailable
+from serena_central.core.errors import ClusterError, HostFenced, HostUnavailable, StoreError
 from serena_central.core.events import EventBus
 from serena_central.store.store import Store
 from tests.support.postgresql import url_for
@@ -200,6 +202,65 @@ async def test_a_host_begins_no_edit_from_the_moment_on_at_which_another_is_chos
     cluster.hosts.failing = False
     await cluster.directory.place("/src/shop", first.epoch)
     assert cluster.hosts.begun == [b"e-1"]
+
+
+def after_asking(directory: Directory, monkeypatch: pytest.MonkeyPatch, then: Callable[[], Awaitable[None]]) -> None:
+    """Has `then` done once, when the store has answered a question, before the directory gets the answer."""
+    store = directory._store
+    ask = store.ask
+
+    async def held(query: Any) -> Any:
+        answer = await ask(query)
+        monkeypatch.setattr(store, "ask", ask)
+        await then()
+        return answer
+
+    monkeypatch.setattr(store, "ask", held)
+
+
+async def test_a_host_that_begins_an_edit_while_it_is_replaced_is_ended_nonetheless(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cluster.announce("a", "/src/shop", free=9 * GB)
+    cluster.announce("b", "/src/shop")
+    first = await cluster.directory.place("/src/shop")
+
+    async def begin() -> None:
+        assert not await begins(cluster.directory, first, "e-1")
+
+    after_asking(cluster.directory, monkeypatch, begin)
+    second = await cluster.directory.move("/src/shop")
+    assert cluster.hosts.running == {second.host: "b"}
+
+
+async def test_a_new_host_is_ended_where_the_database_fails_before_it_is_started(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cluster.announce("a", "/src/shop")
+    stopped: list[str] = []
+    stop = cluster.hosts.stop
+
+    async def noted(host: str, *, lost: bool) -> None:
+        stopped.append(host)
+        await stop(host, lost=lost)
+
+    async def fail() -> None:
+        async def ask(_query: Any) -> Any:
+            raise StoreError("the database is gone")
+
+        monkeypatch.setattr(cluster.directory._store, "ask", ask)
+
+    monkeypatch.setattr(cluster.hosts, "stop", noted)
+    after_asking(cluster.directory, monkeypatch, fail)  # the placements of the directory before
+    with pytest.raises(HostUnavailable, match="the database is gone"):
+        await cluster.directory.place("/src/shop")
+    assert stopped == ["host-1-a"]
+    monkeypatch.undo()
+    monkeypatch.setattr(cluster.hosts, "stop", noted)
+    after_asking(cluster.directory, monkeypatch, fail)  # the new one
+    with pytest.raises(HostUnavailable, match="the database is gone"):
+        await cluster.directory.place("/src/shop")
+    assert stopped == ["host-1-a", "host-2-a"]
 
 
 async def test_epochs_and_placements_outlive_the_directory(cluster: Cluster) -> None:
