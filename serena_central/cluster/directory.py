@@ -213,20 +213,27 @@ class Directory:
             return await self._start(root, self._choose(root, wanted=node, avoided=avoided))
 
     async def drain(self, name: str, *, draining: bool = True) -> dict[str, str]:
-        """A node gets no more roots, and those that it holds move; root → where to, or why it stays.
+        """A node gets no more roots, and those that it holds, or is about to, move; root → where to, or why it stays.
 
         Raises:
-            ClusterError: there is no such node.
+            ClusterError: there is no such node, or the database can't be asked.
         """
+        try:
+            await self._know_placements(name)
+        except HostUnavailable as error:
+            raise ClusterError(f"It is not known what {name!r} holds: {error.reason}.") from error
         node = self._nodes.get(name)
         if node is None:
             raise ClusterError(f"There is no node {name!r}. Nodes: {', '.join(sorted(self._nodes)) or 'none'}.")
         node.draining = draining
         moved: dict[str, str] = {}
-        for root, placed in list(self._placements.items()):
-            if draining and placed.node == name:
+        for root in sorted({*self._placements, *self._locks}) if draining else ():
+            async with self._lock(root):  # a start that has chosen this node before is waited for
+                placed = self._placements.get(root)
+                if placed is None or placed.node != name:
+                    continue
                 try:
-                    moved[root] = (await self.move(root)).node
+                    moved[root] = (await self._start(root, self._choose(root, avoided=name))).node
                 except ClusterError as error:
                     moved[root] = str(error)
         return moved

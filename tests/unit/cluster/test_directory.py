@@ -341,6 +341,66 @@ async def test_a_node_that_drains_loses_its_roots_and_gets_none(cluster: Cluster
         await cluster.directory.drain("z")
 
 
+async def test_a_node_that_drains_loses_roots_that_it_was_about_to_get(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cluster.announce("a", "/src/shop", free=9 * GB)
+    cluster.announce("b", "/src/shop")
+    starting, goes_on, start = anyio.Event(), anyio.Event(), cluster.hosts.start
+
+    async def held(placement: Placement, home: str, begun: list[bytes]) -> None:
+        if placement.node == "a":
+            starting.set()
+            await goes_on.wait()
+        await start(placement, home, begun)
+
+    monkeypatch.setattr(cluster.hosts, "start", held)
+    moved: list[dict[str, str]] = []
+
+    async def drain() -> None:
+        moved.append(await cluster.directory.drain("a"))
+
+    with anyio.fail_after(5):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(cluster.directory.place, "/src/shop")
+            await starting.wait()
+            tasks.start_soon(drain)
+            await anyio.wait_all_tasks_blocked()
+            goes_on.set()
+    assert moved == [{"/src/shop": "b"}]
+    assert [*cluster.hosts.running.values()] == ["b"]
+
+
+async def test_a_root_that_left_a_node_while_others_are_moved_from_it_stays_where_it_is(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cluster.announce("a", "/src/bank", "/src/shop", free=9 * GB)
+    held = [await cluster.directory.place(root) for root in ("/src/bank", "/src/shop")]
+    for name in ("b", "c"):
+        cluster.announce(name, "/src/bank", "/src/shop")
+    start, places = cluster.hosts.start, list[Placement]()
+
+    async def losing(placement: Placement, home: str, begun: list[bytes]) -> None:
+        monkeypatch.setattr(cluster.hosts, "start", start)
+        places.append(await cluster.directory.place("/src/shop", held[1].epoch))  # by a front that lost its host
+        await start(placement, home, begun)
+
+    cluster.hosts.dead.add("a")
+    monkeypatch.setattr(cluster.hosts, "start", losing)
+    moved = await cluster.directory.drain("a")
+    assert moved.keys() == {"/src/bank"}
+    assert await cluster.directory.place("/src/shop") == places[0]
+
+
+async def test_a_new_directory_drains_what_the_one_before_has_placed(cluster: Cluster) -> None:
+    cluster.announce("a", "/src/shop", free=9 * GB)
+    await cluster.directory.place("/src/shop")
+    cluster.directory = cluster.another()
+    for name in ("a", "b"):
+        cluster.announce(name, "/src/shop")
+    assert await cluster.directory.drain("a") == {"/src/shop": "b"}
+
+
 async def test_a_root_moves_to_the_named_node_alone_if_that_has_it(cluster: Cluster) -> None:
     cluster.announce("a", "/src/shop", free=9 * GB)
     cluster.announce("b", "/src/shop")
