@@ -9,7 +9,7 @@ import shutil
 import tempfile
 import time
 from collections.abc import AsyncGenerator, Sequence
-from contextlib import asynccontextmanager, closing
+from contextlib import asynccontextmanager, closing, suppress
 from pathlib import Path
 from typing import IO
 
@@ -24,7 +24,7 @@ from serena_central.lsp.installers.install_methods import INSTALL_METHODS, OUTSI
 from serena_central.lsp.installers.needs import check_needs
 from serena_central.lsp.installers.record import UNFINISHED, Installation, installation_in
 from serena_central.lsp.installers.staging import Staging, Tell
-from serena_central.lsp.installers.underway import LOCK, Notes
+from serena_central.lsp.installers.underway import LOCK, NOTE, Notes
 from serena_central.lsp.locate import Launch, locate, newest_first
 from serena_central.lsp.trial import try_out
 from serena_central.standalone.lock import lock_at_once
@@ -218,13 +218,16 @@ async def _take(lock: IO[str], tell: Tell) -> None:
 def sweep_all(places: Places) -> None:
     """Removes what crashed installations left, unless one is running."""
     for file in places.servers.glob(f"*/{LOCK}"):
-        with file.open("a") as lock:
+        # One that is another user's, as after `sudo`, or that is just removed.
+        with suppress(OSError), file.open("a") as lock:
             if lock_at_once(lock.fileno()):
                 _sweep(file.parent)
 
 
 def _sweep(home: Path) -> None:
-    """The lock of the server's folder must be held."""
+    """The lock of the server's folder must be held. A crash's progress would pass for that of whoever holds it now."""
+    with suppress(OSError):
+        (home / NOTE).unlink()
     for folder in home.glob(f"{UNFINISHED}*"):
         _remove(folder)
 

@@ -10,9 +10,10 @@ import pytest
 from serena_central.core.errors import InstallFailed, ServerNotInstalled
 from serena_central.core.places import Places
 from serena_central.lsp.catalogue import InstallRecipe, ServerSpec
+from serena_central.lsp.installers import install as installers
 from serena_central.lsp.installers.install import install, uninstall
 from serena_central.lsp.installers.record import UNFINISHED, installation_in
-from serena_central.lsp.installers.underway import LOCK, NOTE
+from serena_central.lsp.installers.underway import LOCK, NOTE, Notes, Underway, underway_of
 from serena_central.lsp.locate import locate
 from serena_central.lsp.trial import try_out
 from tests.support.servers import npm_spec, pip_spec
@@ -161,6 +162,18 @@ async def test_what_a_killed_installer_left_is_swept_by_the_next(tmp_path: Path,
         locate(spec, tmp_path, places, untrusted=None, path="")
     await install(spec, places, tell=silent)
     assert visible(places) == ["1.0.0"]
+
+
+async def test_what_a_killed_installer_has_told_is_not_said_of_who_removes_the_server(
+    places: Places, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home = places.servers / "tiny"
+    (home / "1.0.0").mkdir(parents=True)
+    Notes("tiny", home, silent)("$ npm install")
+    told: list[Underway | None] = []
+    monkeypatch.setattr(installers, "_remove", lambda _folder: told.append(underway_of("tiny", places)))
+    await uninstall(npm_spec(tmp_path), places, tell=silent)
+    assert told == [None]
 
 
 async def test_a_cancelled_installation_leaves_nothing(tmp_path: Path, places: Places) -> None:

@@ -16,6 +16,8 @@ from serena_central.core.progress import reporting_to
 from serena_central.lsp.catalogue import InstallRecipe, ServerSpec
 from serena_central.lsp.installers.auto import RETRY_AFTER_S, AutoInstaller
 from serena_central.lsp.installers.install import Installed
+from serena_central.lsp.installers.record import UNFINISHED
+from serena_central.lsp.installers.underway import LOCK
 from tests.support.fakes import FAKE_SPEC
 
 pytestmark = pytest.mark.anyio
@@ -144,6 +146,18 @@ async def test_only_a_few_run_at_once(tmp_path: Path) -> None:
         await anyio.wait_all_tasks_blocked()
         assert len(world.asked) == 4
         assert world.most_running == 2
+
+
+async def test_a_folder_that_can_not_be_locked_keeps_others_from_nothing(tmp_path: Path) -> None:
+    servers = Places(tmp_path).servers
+    (servers / "another-users" / LOCK).mkdir(parents=True)  # opening it fails, for root, too
+    left = servers / "own" / f"{UNFINISHED}1"
+    left.mkdir(parents=True)
+    (servers / "own" / LOCK).touch()
+    async with running(World(tmp_path)):
+        with anyio.fail_after(5):
+            while left.exists():
+                await anyio.lowlevel.checkpoint()
 
 
 async def test_nothing_begins_while_it_does_not_run(tmp_path: Path) -> None:
