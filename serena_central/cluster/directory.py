@@ -272,8 +272,10 @@ class Directory:
         with suppress(StoreError):
             await self._store.ask(lambda queries: queries.end_host_edits([edit]))
 
-    def status(self) -> dict[str, Any]:
-        """Nodes and placements, as plain data."""
+    async def status(self) -> dict[str, Any]:
+        """Nodes and placements, as plain data; those of the directory before only if the database can be asked."""
+        with suppress(HostUnavailable):
+            await self._know_placements("")
         living = {node.name for node in self._living()}
         return {
             "nodes": [

@@ -78,7 +78,7 @@ class DirectoryActor:
         await self._directory.end_edit(edit)
 
     async def status(self) -> dict[str, Any]:
-        return self._directory.status()
+        return await self._directory.status()
 
 
 class _Spare:

@@ -267,6 +267,7 @@ async def test_epochs_and_placements_outlive_the_directory(cluster: Cluster) -> 
     cluster.announce("a", "/src/shop")
     placed = await cluster.directory.place("/src/shop")
     again = cluster.another()
+    assert [one["host"] for one in (await again.status())["placements"]] == [placed.host]
     assert await again.place("/src/shop") == placed
     assert cluster.hosts.left == {placed.host}
     assert await begins(again, placed, "e-1")
