@@ -153,9 +153,9 @@ class _Rules:
         scope = await self._several(below | {repo.root: repo.name}, f"all of {repo.name}")
         scope = scope._replace(paths={path: "."} if path else {}, note=_left_out(repo))
         own = next((one for one in scope.projects if one.root == repo.root), None)
-        if own is not None and (place != repo.root or not self._has_own(own)):
+        if own is not None and (place != repo.root or not await self._has_own(own)):
             scope.projects.remove(own)
-            if self._has_own(own, f"{place.relative_to(repo.root)}/"):
+            if await self._has_own(own, f"{place.relative_to(repo.root)}/"):
                 note = (
                     f"Only modules were searched; {quoted(path)} also contains other files, which must be named "
                     "individually."
@@ -168,7 +168,7 @@ class _Rules:
         modules = {module.root: name for name, module in repo.modules.items()}
         scope = await self._several(modules | {repo.root: repo.name}, f"all of {repo.name}")
         own = next((one for one in scope.projects if one.root == repo.root), None)
-        if own is not None and not self._has_own(own):
+        if own is not None and not await self._has_own(own):
             scope.projects.remove(own)
         return scope._replace(note=_left_out(repo))
 
@@ -183,8 +183,9 @@ class _Rules:
             )
         return scope
 
-    def _has_own(self, root: Project, folder: str = "") -> bool:
+    async def _has_own(self, root: Project, folder: str = "") -> bool:
         """Whether a super-repo's root has files of its own, beside its modules, that the call is about."""
+        await root.fresh()
         wanted = root.languages.is_searched if self._ask.about == "code" else bool
         return any(wanted(path) for path in root.tree.files if path.startswith(folder))
 

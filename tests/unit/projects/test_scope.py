@@ -276,8 +276,6 @@ async def test_a_super_repos_root_means_the_super_repo(tmp_path: Path) -> None:
         assert await meant(semantic_context="the react pages") == ([p.api, p.web], True)
         assert await meant(about="files", paths=["."]) == ([p.api, p.web, p.root], True)
         (p.root / "tool.py").write_text("def tool() -> None: ...\n")
-        for project in p.world.registry.open_projects():
-            await project.fresh()
         assert await meant() == ([p.api, p.web, p.root], True)
         assert await meant(paths=["modules"]) == ([p.api, p.web], True)
         assert await meant(paths=["modules/api/src/x.py"]) == ([p.api], False)
@@ -294,8 +292,6 @@ async def test_what_lies_beside_the_modules_of_a_folder_is_said_to_be_left_out(t
     async with platform(tmp_path) as p:
         assert (await p.scope(project=str(p.root), paths=["modules"])).note is None
         (p.root / "modules/tool.py").write_text("def tool() -> None: ...\n")
-        for project in p.world.registry.open_projects():
-            await project.fresh()
         note = (await p.scope(project=str(p.root), paths=["modules"])).note
         assert (
             note == "Only modules were searched; 'modules' also contains other files, which must be named individually."
