@@ -184,7 +184,8 @@ class _Joint(Generic[T]):
                     self._parts.append(part)
                     tasks.start_soon(self._work, part, works[root])
                     await part.ready.wait()
-                    if self._failure is not None:
+                    # One with neither a plan nor a result has failed unexpectedly, and is about to end the group.
+                    if self._failure is not None or (part.planned is None and root not in self._results):
                         break
                 else:
                     await self._write([part for part in self._parts if part.planned is not None])
