@@ -119,6 +119,8 @@ class Directory:
         """Set when a node announces itself the next time."""
         self._locks: dict[str, anyio.Lock] = {}
         self._placements: dict[str, Placement] = {}
+        self._failed: dict[str, HostUnavailable] = {}
+        """Root → why the last start of a host for it failed."""
         self._reading = anyio.Lock()
         self._read = False
         """Whether the placements of the directory before are known."""
@@ -164,10 +166,14 @@ class Directory:
             HostUnavailable: no node can hold it, or the database can't be asked; says why.
         """
         await self._know_placements(root)
+        failed = self._failed.get(root)
         async with self._lock(root):
             placed = self._placements.get(root)
             if placed is not None and placed.epoch > lost_epoch:
                 return placed
+            # Fronts ask again while they wait: a start that failed meanwhile has failed for all of these requests.
+            if (since := self._failed.get(root)) is not None and since is not failed:
+                raise HostUnavailable(root, since.reason)
             if placed is not None and unreachable:
                 with anyio.move_on_after(ALIVE_S):
                     if await self._hosts.answers(placed.host):
@@ -175,7 +181,11 @@ class Directory:
                             root, f"its host on {placed.node!r} runs, but this server can't reach it at {unreachable}"
                         )
             preferred = await self._still_alive(placed) if placed is not None else None
-            return await self._start(root, self._choose(root, preferred=preferred), lost=True)
+            try:
+                return await self._start(root, self._choose(root, preferred=preferred), lost=True)
+            except HostUnavailable as error:
+                self._failed[root] = error
+                raise
 
     async def _still_alive(self, placed: Placement) -> str | None:
         """The node of a lost host, if it lives: its journal tells what the host has done. Else others go first."""

@@ -92,6 +92,34 @@ async def test_a_root_is_held_by_one_host_however_many_ask_at_once(cluster: Clus
     assert [line for line in cluster.hosts.log if line.startswith("start")] == ["start /src/shop 1 a"]
 
 
+async def test_a_start_that_fails_fails_for_all_who_wait_for_it_and_is_tried_again_by_the_next(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cluster.announce("a", "/src/shop")
+    starts, goes_on = list[str](), anyio.Event()
+
+    async def start(placement: Placement, home: str, begun: list[bytes]) -> None:
+        starts.append(placement.host)
+        await goes_on.wait()
+        raise HostUnavailable(placement.root, "the disk is full")
+
+    async def ask() -> None:
+        with pytest.raises(HostUnavailable, match="the disk is full"):
+            await cluster.directory.place("/src/shop")
+
+    with monkeypatch.context() as patch, anyio.fail_after(5):
+        patch.setattr(cluster.hosts, "start", start)
+        async with anyio.create_task_group() as tasks:
+            for _ in range(5):
+                tasks.start_soon(ask)
+            while not starts:
+                await anyio.lowlevel.checkpoint()
+            await anyio.wait_all_tasks_blocked()
+            goes_on.set()
+    assert len(starts) == 1
+    assert (await cluster.directory.place("/src/shop")).node == "a"
+
+
 async def test_the_node_with_the_most_free_memory_gets_a_root_that_several_have(cluster: Cluster) -> None:
     cluster.announce("a", "/src/shop", free=2 * GB)
     cluster.announce("b", "/src/shop", free=6 * GB)
