@@ -2,7 +2,7 @@
 each other."""
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from types import TracebackType
 
 import anyio
@@ -25,21 +25,44 @@ class NotInTime(Exception):
 class Holder:
     """One that holds locks, or waits for the last one of its `names`."""
 
-    def __init__(self, queues: "dict[str, list[Holder]]") -> None:
+    def __init__(self, queues: "dict[str, list[Holder]]", family: object = None) -> None:
         self._queues = queues
+        self.family = family or self
         self.names: list[str] = []
         self.first: anyio.Event | None = None
         """Of the lock that it waits for, it is the next holder."""
 
+    def relative(self) -> "Holder":
+        """Another holder, of the same family: they take over each other's locks."""
+        return Holder(self._queues, self.family)
+
     def add_free(self, names: Iterable[str]) -> bool:
-        """Takes further locks if each of them is free; else none, and returns False. Never waits: no deadlock."""
+        """Takes further locks if each of them is free, or its family's; else none, and returns False. Never waits: no
+        deadlock."""
         wanted = set(names).difference(self.names)
-        if not self._queues.keys().isdisjoint(wanted):
+        held = {name: self._queues[name] for name in self._queues.keys() & wanted}
+        if any(queue[0].family is not self.family for queue in held.values()):
             return False
         for name in wanted:
-            self._queues[name] = [self]
+            if name in held:
+                held[name][0].names.remove(name)
+                held[name][0] = self
+            else:
+                self._queues[name] = [self]
             self.names.append(name)
         return True
+
+    def leave(self) -> None:
+        """Lets go of all locks that it has or waits for."""
+        names, self.names = self.names, []
+        for name in names:
+            queue = self._queues[name]
+            was_first = queue[0] is self
+            queue.remove(self)
+            if not queue:
+                del self._queues[name]
+            elif was_first and (waiting := queue[0].first) is not None:
+                waiting.set()
 
 
 class KeyedLocks:
@@ -53,16 +76,25 @@ class KeyedLocks:
         """How many hold a lock or wait for it."""
         return len(self._queues.get(name, ()))
 
-    def holding(self, names: Iterable[str], *, until: float = math.inf) -> "_Holding":
-        """Holds the locks of all names while the `async with` block runs. `until` is a time of the event loop's clock.
+    def holding(
+        self,
+        names: Iterable[str],
+        *,
+        until: float = math.inf,
+        shown: Callable[[str], str] = str,
+        holder: Holder | None = None,
+    ) -> "_Holding":
+        """Holds the locks of all names while the `async with` block runs. `until` is a time of the event loop's clock;
+        `shown` gives a name as progress messages show it. A `holder` may hold some already, and leaves all at the end;
+        it must hold none that comes after one that it waits for.
 
         Raises:
             NotInTime: one of them was not free by then; none is held.
         """
-        return _Holding(self, names, until)
+        return _Holding(self, names, until, shown, holder or Holder(self._queues))
 
-    async def take(self, name: str, holder: Holder, until: float) -> None:
-        """Waits for a lock; the holder has it, or its place in the queue, until `leave`."""
+    async def take(self, name: str, holder: Holder, until: float, shown: Callable[[str], str]) -> None:
+        """Waits for a lock; the holder has it, or its place in the queue, until it leaves."""
         queue = self._queues.setdefault(name, [])
         queue.append(holder)
         holder.names.append(name)
@@ -71,23 +103,12 @@ class KeyedLocks:
         holder.first = anyio.Event()
 
         def ahead() -> tuple[str, float | None]:
-            return f"{queue.index(holder)} ahead at {quoted(name)}", None
+            return f"{queue.index(holder)} ahead at {quoted(shown(name))}", None
 
         with waiting_for(ahead), phase("queue"), anyio.CancelScope(deadline=until):
             await holder.first.wait()
         if queue[0] is not holder:
             raise NotInTime(name, queue.index(holder))
-
-    def leave(self, holder: Holder) -> None:
-        """Lets go of all locks that a holder has or waits for."""
-        for name in holder.names:
-            queue = self._queues[name]
-            was_first = queue[0] is holder
-            queue.remove(holder)
-            if not queue:
-                del self._queues[name]
-            elif was_first and (waiting := queue[0].first) is not None:
-                waiting.set()
 
     def new_holder(self) -> Holder:
         return Holder(self._queues)
@@ -96,27 +117,30 @@ class KeyedLocks:
 class _Holding:
     """A class, not a generator: each request of a client holds a lock, which takes half the time so."""
 
-    __slots__ = ("_holder", "_locks", "_names", "_until")
+    __slots__ = ("_holder", "_locks", "_names", "_shown", "_until")
 
-    def __init__(self, locks: KeyedLocks, names: Iterable[str], until: float) -> None:
+    def __init__(
+        self, locks: KeyedLocks, names: Iterable[str], until: float, shown: Callable[[str], str], holder: Holder
+    ) -> None:
         self._locks = locks
         self._names = set(names)
         self._until = until
-        self._holder = locks.new_holder()
+        self._shown = shown
+        self._holder = holder
 
     async def __aenter__(self) -> Holder:
         if self._holder.add_free(self._names):
             return self._holder
         await anyio.lowlevel.checkpoint_if_cancelled()
         try:
-            for name in sorted(self._names):
-                await self._locks.take(name, self._holder, self._until)
+            for name in sorted(self._names.difference(self._holder.names)):
+                await self._locks.take(name, self._holder, self._until, self._shown)
         except BaseException:
-            self._locks.leave(self._holder)
+            self._holder.leave()
             raise
         return self._holder
 
     async def __aexit__(
         self, _kind: type[BaseException] | None, _error: BaseException | None, _trace: TracebackType | None
     ) -> None:
-        self._locks.leave(self._holder)
+        self._holder.leave()

@@ -102,6 +102,9 @@ class Applier:
         self._inherited = inherited
         self._disk = disk or Disk()
         self._locks = KeyedLocks()
+        self.planned = KeyedLocks()
+        """Of the files that edits are planned on, by absolute path, until they are written: whoever plans holds them,
+        also where the project that it was begun in is closed or another one has the file, too."""
         self._threads = anyio.CapacityLimiter(WRITERS)
 
     @property

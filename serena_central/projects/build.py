@@ -1,9 +1,8 @@
 """Builds the project of a root: its settings, its own and the super-repo's, and its parts."""
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from weakref import WeakValueDictionary
 
 from serena_central.config.layers import DEFAULT, Loaded, Problem
 from serena_central.config.settings import ProjectSettings
@@ -16,7 +15,6 @@ from serena_central.files.shared_trees import SharedTrees
 from serena_central.files.watch import Watches
 from serena_central.lsp.installers.auto import AutoInstaller
 from serena_central.pool.pool import LanguageServerPool
-from serena_central.projects.editing.conflicts import EditQueue
 from serena_central.projects.editing.edit_records import AppliedEdit
 from serena_central.projects.languages.project_languages import ProjectLanguages
 from serena_central.projects.project import Project
@@ -49,8 +47,6 @@ class ProjectBuilder:
     corpora: Corpora
     edited: Callable[[AppliedEdit], None]
     amended: Callable[[AppliedEdit], Awaitable[None]]
-    _edit_queues: WeakValueDictionary[Path, EditQueue] = field(default_factory=WeakValueDictionary, init=False)
-    """By root. An edit may outlive the project that it was begun in: the next one of its root has the same queue."""
 
     def build(self, root: Path) -> Project:
         """Does no long work. What is wrong with the settings is said on the bus, and the rest counts."""
@@ -93,7 +89,6 @@ class ProjectBuilder:
             indexing=INDEXING,
             access=access,
             path_watch=self.settings.watch,
-            edit_queue=self._edit_queues.setdefault(root, EditQueue()),
         )
         project.settings_stamp = seen
         held_back = [problem.key for problem in found.problems if problem.kind == "untrusted"]

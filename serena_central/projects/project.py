@@ -34,7 +34,6 @@ from serena_central.files.tree import Change, FileTree, Seen
 from serena_central.files.walk import is_utf8
 from serena_central.files.watch import Watches
 from serena_central.lsp.catalogue import catalogue
-from serena_central.projects.editing.conflicts import EditQueue
 from serena_central.projects.editing.edit_effects import EditEffects
 from serena_central.projects.editing.edit_records import AppliedEdit
 from serena_central.projects.editing.edits import Edits
@@ -103,12 +102,10 @@ class Project:
         indexing: IndexingPolicy | None = None,
         access: Access = OPEN,
         path_watch: PathWatch | None = None,
-        edit_queue: EditQueue | None = None,
     ) -> None:
         """`applier` writes edits, and `edited` is called for each; it must neither wait nor raise. `amended` is called
         for one that a hook added to. Without `shared_trees` language servers are not notified of files outside the
-        root. Paths that `access` closes do not exist for callers. `corpora` keeps texts for searches.
-        `edit_queue` is that of all edits of the root, where others may have begun before."""
+        root. Paths that `access` closes do not exist for callers. `corpora` keeps texts for searches."""
         self.root = root
         self.access = access
         self._corpora = corpora or Corpora()
@@ -155,7 +152,6 @@ class Project:
             refuses_conflicts=settings.edit_conflicts == "refuse",
             encoding=settings.encoding,
             access=access,
-            queue=edit_queue or EditQueue(),
         )
         naming = Naming(self.tree, self.index, self.indexer, languages, self.navigation.possible)
         self.refactoring = Refactoring(root, self.tree, self.edits, self.navigation, naming, self.languages)

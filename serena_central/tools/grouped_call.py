@@ -11,6 +11,7 @@ import anyio
 
 from serena_central.core.errors import InvalidArguments, JointEditRefused, SerenaCentralError
 from serena_central.core.groups import reported_failure
+from serena_central.core.locks import KeyedLocks
 from serena_central.core.progress import waiting_for
 from serena_central.core.quoting import escaped, quoted
 from serena_central.projects.editing.joint_edits import PartFailed, jointly
@@ -48,7 +49,10 @@ async def on_projects(tool: Tool, call: ToolCall, scope: Scope, parsed: dict[str
     if tool.journaled and not parsed.get("dry_run"):
         parts = list(zip(calls, scope.projects, strict=True))
         done = await edit_all(
-            parts, scope.failures, lambda label, one: on_project(tool, calls[label], one, parsed, in_group=True)
+            parts,
+            scope.failures,
+            lambda label, one: on_project(tool, calls[label], one, parsed, in_group=True),
+            call.services.history.planned,
         )
         _gather_notes(call, calls)
         return {label: _failure(one) if isinstance(one, SerenaCentralError) else one for label, one in done.items()}
@@ -80,9 +84,13 @@ async def on_projects(tool: Tool, call: ToolCall, scope: Scope, parsed: dict[str
 
 
 async def edit_all(
-    projects: Sequence[tuple[str, Project]], unopened: Mapping[str, SerenaCentralError], work: Work
+    projects: Sequence[tuple[str, Project]],
+    unopened: Mapping[str, SerenaCentralError],
+    work: Work,
+    locks: KeyedLocks,
 ) -> dict[str, Any]:
-    """Results by label. An error among them came after that project was edited, like the others.
+    """Results by label. An error among them came after that project was edited, like the others. `locks` as in
+    `jointly`.
 
     Raises:
         JointEditRefused: one of them can't be edited, or opened (`unopened`: why), so that none was edited.
@@ -99,7 +107,7 @@ async def edit_all(
         project.root: part(label, project) for label, project in projects
     }
     try:
-        done = await jointly(works)
+        done = await jointly(works, locks)
     except PartFailed as failed:
         raise JointEditRefused(labels[failed.root], failed.error, [*labels.values()]) from failed.error
     except BaseExceptionGroup as group:

@@ -1,8 +1,11 @@
 """Edits of one file queue: first come, first served; none waits for a language server that the others wait for."""
 
 import re
+from collections.abc import Awaitable, Callable
 from functools import partial
 from pathlib import Path
+from typing import NamedTuple
+from unittest import mock
 
 import anyio
 import pytest
@@ -11,6 +14,10 @@ from anyio.lowlevel import checkpoint
 from serena_central.app import Application
 from serena_central.core.errors import EditConflict, EditNotInTime
 from serena_central.editing.change import Author, FileChange
+from serena_central.files.text import read_text
+from serena_central.projects.editing.edits import Edited
+from serena_central.projects.editing.joint_edits import jointly
+from serena_central.projects.project import Project
 from tests.support.central import running_parts, session_of
 from tests.support.scripted import SYMBOLS, scripted_project, scripted_ty
 
@@ -85,36 +92,102 @@ async def test_an_edit_that_waits_too_long_says_its_place_and_changes_nothing(tm
     assert (root / "cart.py").read_text() == before
 
 
-async def test_a_file_has_one_queue_also_when_its_project_is_closed_and_opened_meanwhile(tmp_path: Path) -> None:
+class Pair(NamedTuple):
+    """Two edits that change nothing: what makes the first one's plan last, and which were planned, in order."""
+
+    planning: anyio.Event
+    may_end: anyio.Event
+    made: list[str]
+
+    async def slow(self) -> list[FileChange]:
+        self.planning.set()
+        await self.may_end.wait()
+        self.made.append("first")
+        return []
+
+    async def quick(self) -> list[FileChange]:
+        self.made.append("second")
+        return []
+
+
+@pytest.fixture
+def pair() -> Pair:
+    return Pair(anyio.Event(), anyio.Event(), [])
+
+
+async def test_a_file_has_one_queue_also_when_its_project_is_closed_and_opened_meanwhile(
+    tmp_path: Path, pair: Pair
+) -> None:
     root = tmp_path / "shop"
     root.mkdir()
     (root / "x.txt").write_text("one\n")
-    planning, may_end = anyio.Event(), anyio.Event()
-    made: list[str] = []
-
-    async def slow() -> list[FileChange]:
-        planning.set()
-        await may_end.wait()
-        made.append("first")
-        return []
-
-    async def quick() -> list[FileChange]:
-        made.append("second")
-        return []
-
     async with running_parts(tmp_path) as central:
         with anyio.fail_after(60):
             async with anyio.create_task_group() as tasks:
                 project = await central.projects.open(root)
-                tasks.start_soon(project.edits.change_files, ["x.txt"], slow, AUTHOR)
-                await planning.wait()
+                tasks.start_soon(project.edits.change_files, ["x.txt"], pair.slow, AUTHOR)
+                await pair.planning.wait()
                 central.projects.close(root, "test")
                 project = await central.projects.open(root)
-                tasks.start_soon(project.edits.change_files, ["x.txt"], quick, AUTHOR)
-                while not made and project.edits.queued("x.txt") < 2:
+                tasks.start_soon(project.edits.change_files, ["x.txt"], pair.quick, AUTHOR)
+                while not pair.made and project.edits.queued("x.txt") < 2:
                     await checkpoint()
-                may_end.set()
-    assert made == ["first", "second"]
+                pair.may_end.set()
+    assert pair.made == ["first", "second"]
+
+
+async def test_a_file_has_one_queue_also_where_two_projects_have_it(tmp_path: Path, pair: Pair) -> None:
+    root = tmp_path / "shop"
+    (root / "inner").mkdir(parents=True)
+    (root / "inner" / "x.txt").write_text("one\n")
+    async with running_parts(tmp_path) as central:
+        with anyio.fail_after(60):
+            outer, inner = await central.projects.open(root), await central.projects.open(root / "inner")
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(outer.edits.change_files, ["inner/x.txt"], pair.slow, AUTHOR)
+                await pair.planning.wait()
+                tasks.start_soon(inner.edits.change_files, ["x.txt"], pair.quick, AUTHOR)
+                while not pair.made and inner.edits.queued("x.txt") < 2:
+                    await checkpoint()
+                pair.may_end.set()
+    assert pair.made == ["first", "second"]
+
+
+async def test_a_joint_edit_holds_no_file_while_it_waits_for_another(tmp_path: Path, pair: Pair) -> None:
+    """Its second part waits for a file that an edit has which in turn waits for the first part's."""
+    root = tmp_path / "shop"
+    inner = root / "inner"
+    inner.mkdir(parents=True)
+    (root / "z.txt").write_text("one\n")
+    (inner / "x.txt").write_text("one\n")
+
+    def append(project: Project, path: str) -> Callable[[], Awaitable[Edited]]:
+        return partial(project.edits.change_text, path, lambda read: f"{read.text.content}joint\n", AUTHOR)
+
+    async with running_parts(tmp_path) as central:
+        with anyio.fail_after(60):
+            outer, within = await central.projects.open(root), await central.projects.open(inner)
+
+            async def both() -> None:
+                works = {root: append(outer, "z.txt"), inner: append(within, "x.txt")}
+                done = await jointly(works, central.history.planned)
+                assert [one.id for one in done.values() if isinstance(one, Edited)] == [mock.ANY, mock.ANY]
+                pair.made.append("joint")
+
+            async def long() -> list[FileChange]:
+                await pair.slow()
+                return [FileChange(root / "z.txt", read_text(root / "z.txt"), "long\n")]
+
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(outer.edits.change_files, ["inner/x.txt"], long, AUTHOR)
+                await pair.planning.wait()
+                tasks.start_soon(both)
+                while within.edits.queued("x.txt") < 2:
+                    await checkpoint()
+                pair.may_end.set()
+    assert pair.made == ["first", "joint"]
+    assert (root / "z.txt").read_text() == "long\njoint\n"
+    assert (inner / "x.txt").read_text() == "one\njoint\n"
 
 
 async def test_a_server_that_never_answers_delays_no_edit_of_another_project(tmp_path: Path) -> None:

@@ -1,8 +1,4 @@
-"""Keeps edits of one project apart: the queue of edits of each file, and conflict detection: whether a symbol is still
-what a session saw, and who changed it if not.
-
-The queue is first come, first served, with a bounded wait. Who holds a file is the only one in this server that plans
-or writes it. Others outside may: digests tell.
+"""Conflict detection: whether a symbol is still what a session saw, and who changed it if not.
 
 What a session saw is passed as a hash of the body, which is compared here. Who changed what is remembered from the
 edits since the project was opened, and of earlier ones by their journal (`blame`); what is not among them came from
@@ -10,16 +6,13 @@ outside: an editor, git. A file that was last written before that may have been 
 """
 
 import time
-from collections.abc import AsyncGenerator, Iterable, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import Mapping
 from typing import NamedTuple
 
-import anyio
 import msgspec
 
 from serena_central.core.clock import utc
-from serena_central.core.errors import EditConflict, EditNotInTime
-from serena_central.core.locks import Holder, KeyedLocks, NotInTime
+from serena_central.core.errors import EditConflict
 from serena_central.core.lru import Lru
 from serena_central.core.text import Text
 from serena_central.editing.change import Author
@@ -28,13 +21,6 @@ from serena_central.files.text import FileText
 from serena_central.projects.editing.blame import Blame, Verdict
 from serena_central.symbols.index import Hit
 from serena_central.symbols.symbol import below, body_hash
-
-WAIT_S = 300.0
-"""How long an edit waits where its caller sets no deadline."""
-
-SHARE = 0.9
-"""Of the time that its caller has left an edit waits so much: the rest is for the answer, or the refusal."""
-
 
 CHANGES_REMEMBERED = 10_000
 """Maximum of symbols whose last author is remembered: about 3 MB."""
@@ -130,29 +116,3 @@ def _named(author: Author, asking: Author) -> str:
     if asking.owner and asking.owner != author.owner:
         return f"another user ({author.client})"
     return f"session {author.session} ({author.client})"
-
-
-class EditQueue:
-    """Of one project's files, by root-relative path. Belongs to the event loop's thread."""
-
-    def __init__(self) -> None:
-        self._locks = KeyedLocks()
-
-    def queued(self, path: str) -> int:
-        """How many edit a file, or wait to."""
-        return self._locks.queued(path)
-
-    @asynccontextmanager
-    async def turn(self, paths: Iterable[str]) -> AsyncGenerator[Holder]:
-        """Holds files while the block runs.
-
-        Raises:
-            EditNotInTime: others edited one of them until this edit's time was over.
-        """
-        began = anyio.current_time()
-        left_s = min((anyio.current_effective_deadline() - began) * SHARE, WAIT_S)
-        try:
-            async with self._locks.holding(paths, until=began + max(left_s, 0.0)) as holder:
-                yield holder
-        except NotInTime as error:
-            raise EditNotInTime(error.name, error.ahead, anyio.current_time() - began) from error

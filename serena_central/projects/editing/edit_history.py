@@ -20,6 +20,7 @@ from anyio.abc import TaskStatus
 from serena_central.core.errors import OutcomeUnknown, SerenaCentralError, StoreError
 from serena_central.core.event_kinds import EditApplied
 from serena_central.core.events import EventBus
+from serena_central.core.locks import KeyedLocks
 from serena_central.core.lru import Lru
 from serena_central.editing.journal import Entry, Journal, Past
 from serena_central.editing.transaction import Applier
@@ -87,6 +88,11 @@ class EditHistory:
         """Edits that were published lately."""
         self.reversed_elsewhere: Callable[[list[EditRow], Author], Awaitable[Edited]] | None = None
         """Undoes the parts of an edit in the process that holds their projects; None: this one does."""
+
+    @property
+    def planned(self) -> KeyedLocks:
+        """The locks of the files that edits are planned on."""
+        return self._applier.planned
 
     async def run(self, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
         """Recovers from a crash; started() when files may be edited. Runs until cancelled."""

@@ -30,7 +30,6 @@ from serena_central.core.errors import (
     StoreError,
 )
 from serena_central.core.groups import only_cause
-from serena_central.core.locks import Holder
 from serena_central.core.text import Position, Range, Text
 from serena_central.editing.change import Author, FileChange
 from serena_central.editing.plan import TextEdit, apply_edits, with_newlines
@@ -41,8 +40,9 @@ from serena_central.files.text import DEFAULT_ENCODING, MARK, FileText, read_tex
 from serena_central.files.tree import FileTree
 from serena_central.projects.editing.blame import Blame, edits_of
 from serena_central.projects.editing.bulk_replacement import Found, Occurrence, changes_of, check_count, find
-from serena_central.projects.editing.conflicts import WHOLE_FILE, ConflictGuard, EditQueue
+from serena_central.projects.editing.conflicts import WHOLE_FILE, ConflictGuard
 from serena_central.projects.editing.edit_effects import NO_EFFECT, Consequences, EditEffects
+from serena_central.projects.editing.edit_queue import EditQueue, Turn
 from serena_central.projects.editing.edit_records import (
     AppliedEdit,
     ChangedFile,
@@ -199,14 +199,12 @@ class Edits:
         amended: Callable[[AppliedEdit], Awaitable[None]],
         written_outside: Callable[[Sequence[Path]], None],
         access: Access,
-        queue: EditQueue,
     ) -> None:
         """`read` reads a root-relative file; `settled` gives the symbol of a path and name path together with the text
         that it stands in; `declared` gives what the syntax of such a text says of a symbol's range (None: nothing);
         `damage` what an edit breaks in that syntax; `applied` is called for every edit, and `written_outside` for the
         files that its parts in other projects wrote, before its effects are collected. Both must neither wait nor
-        raise. `amended` is called for an edit that grew by what followed it. `queue` is that of all edits of
-        the root."""
+        raise. `amended` is called for an edit that grew by what followed it."""
         self._root = root
         self._tree = tree
         self._applier = applier
@@ -221,7 +219,7 @@ class Edits:
         self._refuses = refuses_conflicts
         self._encoding = encoding or DEFAULT_ENCODING
         self._guard = ConflictGuard()
-        self._queue = queue
+        self._queue = EditQueue(root, applier.planned)
         self._following = FollowingChanges(
             root, tree, applier, effects, self._guard, self._queue, read=read, applied=applied, amended=amended
         )
@@ -451,8 +449,8 @@ class Edits:
         watch = edit_watch(self._root)
         intent = _Intent(author, dry_run=dry_run, undoes=undoes, wrote=wrote, recheck=recheck)
         while True:
-            async with self._queue.turn(needed) as holder:
-                outcome = await self._attempts(holder, plan, intent)
+            async with self._queue.turn(needed) as turn:
+                outcome = await self._attempts(turn, plan, intent)
                 if isinstance(outcome, Made) and watch is not None and watch.follow_up is not None:
                     outcome = await self._following.run(outcome, watch.follow_up)
             if isinstance(outcome, frozenset):
@@ -466,8 +464,8 @@ class Edits:
         # No await between the end of an edit that was made and its being shielded again.
         return await self._told(outcome)
 
-    async def _attempts(self, holder: Holder, plan: Plan, intent: "_Intent") -> "Edited | Made | frozenset[str]":
-        """Plans and writes while the holder's files are its own; or tells the files that it needs and others have."""
+    async def _attempts(self, turn: Turn, plan: Plan, intent: "_Intent") -> "Edited | Made | frozenset[str]":
+        """Plans and writes while the turn's files are its own; or tells the files that it needs and others have."""
         path, files = "", frozenset[str]()
         for _ in range(ATTEMPTS):
             await self._tree.fresh()
@@ -483,15 +481,15 @@ class Edits:
                     if intent.dry_run or not changes:
                         return await self._planned(changes)
                     files = self._files_of(changes)
-                    if not holder.names:  # all that is edited was unknown before the plan: nobody is kept waiting
+                    if turn.is_empty:  # all that is edited was unknown before the plan: nobody is kept waiting
                         await self._effects.learn_errors(files)
-                    if not holder.add_free(files):
+                    if not turn.add_free(files):
                         return files
                     await learn_before(self._root, files)
                     return await self._make(changes, intent, changed)
             except FileChanged as error:
                 path = self._shown(Path(error.path))
-                if path not in holder.names:  # it may have been another edit of this server
+                if not turn.holds(path):  # it may have been another edit of this server
                     return files | {path}
         raise PathRefused(
             f"{path!r} keeps changing: a program outside this server writes it repeatedly. Nothing was "

@@ -15,8 +15,9 @@ from serena_central.editing.journal import Entry, Step
 from serena_central.editing.transaction import Applier, Written
 from serena_central.files.text import FileText
 from serena_central.files.tree import FileTree
-from serena_central.projects.editing.conflicts import ConflictGuard, EditQueue
+from serena_central.projects.editing.conflicts import ConflictGuard
 from serena_central.projects.editing.edit_effects import NO_EFFECT, Before, EditEffects, Effect
+from serena_central.projects.editing.edit_queue import EditQueue
 from serena_central.projects.editing.edit_records import AppliedEdit, Recorded, new_edit_id
 from serena_central.projects.editing.joint_edits import FollowUp
 

@@ -3,7 +3,8 @@
 Every part takes the files of its project, plans, and waits. When the last one has planned, all changes go to the disk
 as one operation with one journal entry: what fails, and what a crash cuts off, is rolled back or completed as a whole.
 Parts plan one after the other in the order of their roots, so that two of these that edit the same files never wait for
-each other.
+each other. Where one root lies in another that is not enough: all parts may have to let go of their files, and plan
+again when the joint edit holds all of them (`JointTurn`).
 
 A call also attaches to its edits the files that they may change, and work that follows each of them: hooks that format
 what was written, while the edit still holds its files, so that nobody else in this server plans or writes them in
@@ -22,8 +23,10 @@ import anyio
 import msgspec
 
 from serena_central.core.errors import EditRefused, FileChanged, PathRefused, SerenaCentralError, ToolRefused, listed
+from serena_central.core.locks import KeyedLocks
 from serena_central.editing.change import FileChange, Operation
 from serena_central.editing.transaction import Applier, Written
+from serena_central.projects.editing.edit_queue import JointTurn, in_time, take_part
 from serena_central.projects.editing.edit_records import AppliedEdit, new_edit_id, part_id
 
 if TYPE_CHECKING:
@@ -151,26 +154,38 @@ async def write_edit(
     return edit, written
 
 
-async def jointly(works: Mapping[Path, Callable[[], Awaitable[T]]]) -> dict[Path, T | SerenaCentralError]:
+async def jointly(
+    works: Mapping[Path, Callable[[], Awaitable[T]]], locks: KeyedLocks
+) -> dict[Path, T | SerenaCentralError]:
     """Runs all works, by root, each of which makes at most one edit: all of these edits, or none. What a work came to,
-    or how it failed after its edit was made. A work that edits nothing is no failure.
+    or how it failed after its edit was made. A work that edits nothing is no failure. `locks` are those of the files
+    that edits are planned on.
 
     Raises:
         PartFailed: one failed before, so that no edit was made.
         SerenaCentralError: the operation could not be written; nothing was changed.
     """
-    for _ in range(ATTEMPTS):
-        try:
-            return await _Joint[T]().run(works)
-        except FileChanged:
-            continue
+    needed, attempts = frozenset[str](), 0
+    while attempts < ATTEMPTS:
+        reserve = locks.new_holder()
+        async with in_time(locks, needed, reserve):
+            turn = JointTurn(reserve)
+            try:
+                return await _Joint[T](turn).run(works)
+            except FileChanged:
+                attempts += 1
+            except PartFailed:
+                if not turn.needed:
+                    raise
+                needed |= turn.needed
     raise PathRefused("Files keep changing: a program outside this server writes them. Nothing was changed.")
 
 
 class _Joint(Generic[T]):
     """One attempt at a joint edit."""
 
-    def __init__(self) -> None:
+    def __init__(self, turn: JointTurn) -> None:
+        self._turn = turn
         self._decision = _Decision()
         self._parts: list[ProjectPart] = []
         self._failure: Exception | None = None
@@ -179,7 +194,7 @@ class _Joint(Generic[T]):
     async def run(self, works: Mapping[Path, Callable[[], Awaitable[T]]]) -> dict[Path, T | SerenaCentralError]:
         async with anyio.create_task_group() as tasks:
             try:
-                for root in sorted(works):
+                for root in sorted(works, key=lambda root: f"{root}/"):  # as the files in them are ordered
                     part = ProjectPart(root, self._decision)
                     self._parts.append(part)
                     tasks.start_soon(self._work, part, works[root])
@@ -190,6 +205,7 @@ class _Joint(Generic[T]):
                 else:
                     await self._write([part for part in self._parts if part.planned is not None])
             finally:
+                self._turn.end()
                 self._decision.taken.set()  # whoever waits is shielded, and must not wait for a call that ended
         if self._failure is not None:
             raise self._failure
@@ -197,6 +213,7 @@ class _Joint(Generic[T]):
 
     async def _work(self, part: ProjectPart, work: Callable[[], Awaitable[T]]) -> None:
         _part.set(part)
+        take_part(self._turn)
         try:
             self._results[part.root] = await work()
         except SerenaCentralError as error:

@@ -72,7 +72,7 @@ async def reverse(rows: Sequence[EditRow], history: EditHistory, projects: Proje
     try:
         if len(rows) == 1:
             return await _undo(rows[0], history, projects, author)
-        done = await jointly(works)
+        done = await jointly(works, history.planned)
     except PartFailed as failed:
         raise failed.error from failed
     return _as_one(done)

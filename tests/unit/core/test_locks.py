@@ -95,3 +95,27 @@ async def test_further_locks_are_taken_only_if_all_are_free() -> None:
         assert locks.queued("c") == 1
     assert not locks.queued("a")
     assert not locks.queued("c")
+
+
+async def test_relatives_take_over_each_other_s_locks_and_nobody_else_s() -> None:
+    locks, order = KeyedLocks(), list[str]()
+
+    async def wait() -> None:
+        async with locks.holding(["a"]):
+            order.append("waited")
+
+    with anyio.fail_after(60):
+        async with anyio.create_task_group() as tasks, locks.holding(["other"]):
+            async with locks.holding(["a", "b"]) as reserve:
+                tasks.start_soon(wait)
+                while locks.queued("a") < 2:
+                    await checkpoint()
+                part = reserve.relative()
+                assert not part.add_free(["a", "other"])
+                assert part.add_free(["a"])
+                assert reserve.relative().add_free(["b", "c"])
+                assert not locks.new_holder().add_free(["b"])
+            assert locks.queued("a") == 2
+            order.append("left")
+            part.leave()
+    assert order == ["left", "waited"]
