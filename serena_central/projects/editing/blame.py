@@ -38,18 +38,20 @@ class Verdict(NamedTuple):
 _CHANGED_OUTSIDE = Verdict(known=False)
 
 
-def edits_of(past: Iterable[Past], root: str, path: str) -> list[FileEdit]:
-    """The edits of one file, root-relative, the newest first. A move ends them: the file was another one before."""
+def edits_of(past: Iterable[Past], file: str) -> list[FileEdit]:
+    """The edits of one file, an absolute path, the newest first, by whichever project. A move ends them: the file was
+    another one before."""
     found: list[FileEdit] = []
     for one in reversed(list(past)):
-        step = next((step for step in one.entry.steps if step.path == f"{root}/{path}"), None)
-        edit = next((edit for edit in edits_in(one) if edit.root == root), None) if step and one.applied else None
-        if step is None or edit is None:
-            continue
-        patch = next((patch for patch in edit.patches if patch.path == path and patch.moved_to is None), None)
-        if patch is not None:
-            found.append(FileEdit(edit, patch, step.old, step.new))
-        if len(found) == MOST_EDITS:
+        step = next((step for step in one.entry.steps if step.path == file), None) if one.applied else None
+        if step is not None:
+            found += (
+                FileEdit(edit, patch, step.old, step.new)
+                for edit in edits_in(one)
+                for patch in edit.patches
+                if patch.moved_to is None and f"{edit.root}/{patch.path}" == file
+            )
+        if len(found) >= MOST_EDITS:
             break
     return found
 

@@ -333,7 +333,7 @@ class Edits:
         """Whose edits made a file what it is. Asked only when an edit would be refused: it reads the journal."""
         try:
             past = await anyio.to_thread.run_sync(
-                lambda: edits_of(self._applier.journal.past(), str(self._root), path), abandon_on_cancel=True
+                lambda: edits_of(self._applier.journal.past(), f"{self._root}/{path}"), abandon_on_cancel=True
             )
         except StoreError as error:
             logger.warning("cannot determine who edited %s: %s", path, error)
