@@ -69,8 +69,8 @@ class RemoteSession(Session):
         self.active_project = state.active_project
         self.seen: list[Seen] = []
         """What it was shown in this call, in order."""
-        for root, path, name_path, body_hash in state.views:
-            self.views[SeenPlace(root, path, name_path)] = body_hash
+        for folder, file, name_path, body_hash in state.views:
+            self.views[SeenPlace(folder, file, name_path)] = body_hash
         self.memories_seen = _as_dict(state.memories_seen)
         self.pythons_noted = _as_dict(state.pythons_noted)
         self.dependencies_noted = _as_dict(state.dependencies_noted)
@@ -154,7 +154,7 @@ def state_of(session: Session, *, edits: bool, notes: bool, user: User | None = 
         ),
         modes=session.modes,
         active_project=session.active_project,
-        views=[(place.root, place.path, place.name_path, body_hash) for place, body_hash in session.views.items()]
+        views=[(place.folder, place.file, place.name_path, body_hash) for place, body_hash in session.views.items()]
         if edits
         else [],
         memories_seen=_as_list(session.memories_seen) if notes else [],

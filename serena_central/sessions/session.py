@@ -216,10 +216,11 @@ class ActiveProject(NamedTuple):
 
 
 class SeenPlace(NamedTuple):
-    """A symbol that a session saw: its project's root, its file (root-relative), its name path (`""`: all of it)."""
+    """A symbol that a session saw: its file's folder and name, whichever of the projects that have the file showed it,
+    and its name path (`""`: all of it)."""
 
-    root: str
-    path: str
+    folder: str
+    file: str
     name_path: str
 
 

@@ -67,7 +67,8 @@ class SessionRow(Row, kw_only=True):
 
 
 class SymbolViewRow(Row, kw_only=True):
-    """What a session saw of a symbol, as the hash of its body; conflict detection compares with it."""
+    """What a session saw of a symbol, as the hash of its body; conflict detection compares with it. `project_root` is
+    the file's folder: a file may belong to several projects."""
 
     table = "symbol_view"
     key = ("session", "project_root", "relative_path", "name_path")

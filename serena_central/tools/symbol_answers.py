@@ -69,8 +69,9 @@ class SymbolViews:
     def saw(self, session: Session, root: str, path: str, hashes: Mapping[str, str], *, in_full: bool = True) -> None:
         """A session was shown symbols of a file: name path → hash. Those whose bodies it was not shown (`in_full`) are
         remembered only if it knows nothing of them yet: it may still have an older body in mind."""
+        folder, file = _file(root, path)
         for name_path, seen in hashes.items():
-            place = SeenPlace(root, path, name_path)
+            place = SeenPlace(folder, file, name_path)
             if in_full or place not in session.views:
                 self._set(session, place, seen)
         while len(session.views) > VIEWS_PER_SESSION:
@@ -78,28 +79,28 @@ class SymbolViews:
 
     def forget(self, session: Session, root: str, path: str) -> None:
         """What a session saw of a file counts no more: it was shown something newer whose symbols are not known."""
-        for place in [place for place in session.views if place.path == path and place.root == root]:
+        known = _file(root, path)
+        for place in [place for place in session.views if place[:2] == known]:
             self._remove(session, place)
 
     async def seen(self, session: Session, root: str, path: str, name_path: str) -> str | None:
         """The hash of what a session last saw of a symbol; None if it never did."""
         await self.load(session)
-        return session.views.get(SeenPlace(root, path, name_path))
+        return self.known(session, root, path, name_path)
 
     async def seen_within(self, session: Session, root: str, path: str, name_path: str) -> dict[str, str]:
         """Name path → hash of what a session last saw of a symbol, and of those in it."""
-        await self.seen(session, root, path, name_path)
+        await self.load(session)
+        known = _file(root, path)
         return {
             place.name_path: seen
             for place, seen in session.views.items()
-            if place.path == path
-            and place.root == root
-            and (place.name_path == name_path or place.name_path.startswith(f"{name_path}/"))
+            if place[:2] == known and (place.name_path == name_path or place.name_path.startswith(f"{name_path}/"))
         }
 
     def known(self, session: Session, root: str, path: str, name_path: str) -> str | None:
         """Like `seen`, for who has asked that in the same call."""
-        return session.views.get(SeenPlace(root, path, name_path))
+        return session.views.get(SeenPlace(*_file(root, path), name_path))
 
     def _set(self, session: Session, place: SeenPlace, seen: str) -> None:
         changed = session.views.get(place) != seen
@@ -110,8 +111,8 @@ class SymbolViews:
             self._store.writer.put(
                 SymbolViewRow(
                     session=session.id,
-                    project_root=place.root,
-                    relative_path=place.path,
+                    project_root=place.folder,
+                    relative_path=place.file,
                     name_path=place.name_path,
                     body_hash=seen,
                     seen_at=self._clock(),
@@ -133,11 +134,17 @@ class SymbolViews:
             logger.warning("the read history of a session is not available: %s", error, extra={"session": session.id})
             rows = []
         for row in sorted(rows, key=lambda row: row.seen_at, reverse=True):
-            place = SeenPlace(row.project_root, row.relative_path, row.name_path)
+            place = SeenPlace(*_file(row.project_root, row.relative_path), row.name_path)
             if place not in session.views:
                 session.views[place] = row.body_hash
                 session.views.move_to_end(place, last=False)
         session.views_in_store = False
+
+
+def _file(root: str, path: str) -> tuple[str, str]:
+    """A file's folder and name, the same for each project that has it."""
+    folder, _, name = f"{root}/{path}".rpartition("/")
+    return folder, name
 
 
 SHARED_SESSION = (
@@ -225,9 +232,9 @@ class ReadSet:
 
     def _unknown(self, path: str, name_paths: Sequence[str]) -> list[int]:
         """The places of name paths of which the session has seen nothing."""
-        root, views = self._root, self._session.views
+        (folder, file), views = _file(self._root, path), self._session.views
         # Tuples are found as the `SeenPlace` that they equal, and made in half the time.
-        return [place for place, name_path in enumerate(name_paths) if (root, path, name_path) not in views]
+        return [place for place, name_path in enumerate(name_paths) if (folder, file, name_path) not in views]
 
     def record_references(self, references: Iterable[ReferenceView], texts: ReferenceTexts) -> None:
         """The session was shown lines of the symbols that refer to another one."""

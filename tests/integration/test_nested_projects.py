@@ -65,3 +65,13 @@ async def test_a_session_knows_what_it_wrote_itself_through_the_other_project(
     await replace(central, "a", outer / "inner", 2)
     await replace(central, "a", outer, 3)
     assert (outer / "inner" / "cart.py").read_text() == PAY.replace("1", "3")
+
+
+async def test_what_a_session_saw_through_one_project_protects_the_file_in_the_other(
+    outer: Path, central: Application
+) -> None:
+    await look(central, "a", outer)
+    await replace(central, "b", outer, 2)
+    with pytest.raises(EditConflict):
+        await replace(central, "a", outer / "inner", 3)
+    assert (outer / "inner" / "cart.py").read_text() == PAY.replace("1", "2")
