@@ -148,3 +148,20 @@ async def test_a_rename_of_several_modules_reaches_what_was_written_once_one_had
         await call(central, roots, "rename_symbol", **TOTAL, new_name="score")
     assert late.read_text() == using.replace("py_total", "score")
     assert "def score" in (modules / "scoring/scoring/risk.py").read_text()
+
+
+@pytest.mark.parametrize("change", [DELETE, RENAME], ids=["deletion", "rename"])
+async def test_a_symbol_that_another_module_uses_once_its_change_is_planned_stays(
+    central: Application, tmp_path: Path, change: dict[str, str]
+) -> None:
+    modules = platform(tmp_path) / "modules"
+    scoring, scan = modules / "scoring", modules / "scan"
+    extra = scoring / "scoring/extra.py"
+    extra.write_text("def _target() -> int:\n    return 0\n")
+    use = "from scoring.extra import _target\n\nLATE = _target()\n"
+    with (
+        written_after_the_plan(scoring, scan / "scan/late.py", use),
+        pytest.raises(EditRefused, match=r"scan/late\.py"),
+    ):
+        await call(central, str(scoring), **change | {"name_path": "_target", "relative_path": "scoring/extra.py"})
+    assert "def _target" in extra.read_text()

@@ -91,8 +91,8 @@ class EditQueue:
         self._locks = locks
 
     def lock(self, path: str) -> str:
-        """The name of a file's lock."""
-        return self._root + path
+        """The name of a file's lock; the path may also be an absolute one outside of the root."""
+        return path if path.startswith("/") else self._root + path
 
     def queued(self, path: str) -> int:
         """How many edit a file, or wait to."""

@@ -9,8 +9,8 @@ that the plan relied on. It knows authors as plain data, and no sessions.
 import logging
 import threading
 import time
-from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
@@ -53,10 +53,12 @@ from serena_central.projects.editing.edit_records import (
 )
 from serena_central.projects.editing.following_changes import FollowingChanges, Made
 from serena_central.projects.editing.joint_edits import (
+    Check,
     check_allowed,
     check_approved,
     edit_watch,
     learn_before,
+    nothing_to_check,
     write_edit,
 )
 from serena_central.symbols.index import Hit
@@ -170,13 +172,15 @@ Plan = Callable[[], Awaitable[Sequence[FileChange]]]
 """Makes the changes from what is on disk at the moment of the call; called again when that has changed, which it may
 say itself by raising FileChanged."""
 
-Recheck = Callable[[Collection[str]], Awaitable[None]]
-"""Is called just before a plan is written, with the root-relative files that have changed since it began: a live
-view, complete behind the tree's barrier. Raises FileChanged for one that the plan relied on without changing it."""
+Ground = Callable[[], AbstractAsyncContextManager[Check]]
+"""What a plan relies on without changing it. Is entered before each plan, and gives what is called just before that is
+written: it raises FileChanged for a file that the plan relied on."""
 
 
-async def _relies_on_nothing(_changed: Collection[str]) -> None:
-    """Of a plan that is right whatever happens to files that it doesn't change."""
+@asynccontextmanager
+async def _nothing() -> AsyncGenerator[Check]:
+    """For a plan that is right whatever happens to files that it doesn't change."""
+    yield nothing_to_check
 
 
 class Edits:
@@ -233,10 +237,10 @@ class Edits:
         *,
         way: Way = "insert",
         dry_run: bool = False,
-        recheck: Recheck | None = None,
+        ground: Ground | None = None,
     ) -> tuple[Meant, Edited]:
         """Changes the file of one symbol by an edit that is planned on its place; tells which it was. `find` looks for
-        it, after the barrier, in the file `within` if there is one; `plan` may raise, to refuse. With a `recheck` it
+        it, after the barrier, in the file `within` if there is one; `plan` may raise, to refuse. With a `ground` it
         takes long to find: the file is held from the write on, or if others hold it then, from before the next look.
 
         Raises:
@@ -261,14 +265,14 @@ class Edits:
                 _check_rest(site, foreseen.problem, way)
             return [FileChange(self._root / meant.path, site.read, apply_edits(site.text, [edit]))]
 
-        held = [] if recheck else [(await find()).path if within is None else within]
+        held = [] if ground else [(await find()).path if within is None else within]
         edited = await self.change_files(
             held,
             changes,
             author,
             dry_run=dry_run,
             wrote=lambda: found[0].name_path if way == "replace" else None,
-            recheck=recheck or _relies_on_nothing,
+            ground=ground or _nothing,
         )
         return found[0], msgspec.structs.replace(edited, conflicts=conflicts)
 
@@ -437,17 +441,17 @@ class Edits:
         dry_run: bool = False,
         undoes: str | None = None,
         wrote: Callable[[], str | None] = lambda: None,
-        recheck: Recheck = _relies_on_nothing,
+        ground: Ground = _nothing,
     ) -> Edited:
         """Makes all planned changes, or none. `paths` are the files that will be changed, as far as they are known
         before the plan: nobody else in this server changes them meanwhile. `undoes` names the edit that this one
-        undoes; `wrote` returns, after the plan, which symbol the author writes as a whole ("": the file). `recheck`
+        undoes; `wrote` returns, after the plan, which symbol the author writes as a whole ("": the file). `ground`
         is for a plan that relies on other files than it changes."""
         if not dry_run:
             await self._effects.learn_errors([path for path in paths if not self.queued(path)])
         needed = frozenset(paths)
         watch = edit_watch(self._root)
-        intent = _Intent(author, dry_run=dry_run, undoes=undoes, wrote=wrote, recheck=recheck)
+        intent = _Intent(author, dry_run=dry_run, undoes=undoes, wrote=wrote, ground=ground)
         while True:
             async with self._queue.turn(needed) as turn:
                 outcome = await self._attempts(turn, plan, intent)
@@ -470,7 +474,7 @@ class Edits:
         for _ in range(ATTEMPTS):
             await self._tree.fresh()
             try:
-                with self._tree.noting() as changed:
+                async with intent.ground() as recheck:
                     changes = [change for change in await plan() if differs(change)]
                     check_targets(changes)
                     if changes:
@@ -486,7 +490,7 @@ class Edits:
                     if not turn.add_free(files):
                         return files
                     await learn_before(self._root, files)
-                    return await self._make(changes, intent, changed)
+                    return await self._make(changes, intent, recheck)
             except FileChanged as error:
                 path = self._shown(Path(error.path))
                 if not turn.holds(path):  # it may have been another edit of this server
@@ -518,9 +522,9 @@ class Edits:
 
         return await _compared(changes, edited)
 
-    async def _make(self, changes: Sequence[FileChange], intent: "_Intent", changed: Collection[str]) -> Made:
-        """Writes, and notifies those who plan on these files next of the result. `changed` as in `Recheck`."""
-        author, recheck = intent.author, partial(intent.recheck, changed)
+    async def _make(self, changes: Sequence[FileChange], intent: "_Intent", recheck: Check) -> Made:
+        """Writes, and notifies those who plan on these files next of the result."""
+        author = intent.author
         recorded = await _compared(changes, lambda: Recorded.of(self._root, changes))
         edit = AppliedEdit(
             id=new_edit_id(),
@@ -563,7 +567,8 @@ class Edits:
         return Edited(id=made.edit.id, files=made.edit.files, consequences=consequences)
 
     def _shown(self, path: Path) -> str:
-        return path.relative_to(self._root).as_posix()
+        """Root-relative; absolute outside of the root, where a plan may rely on files."""
+        return path.relative_to(self._root).as_posix() if path.is_relative_to(self._root) else str(path)
 
 
 async def _compared(changes: Sequence[FileChange], compare: Callable[[], T]) -> T:
@@ -596,4 +601,4 @@ class _Intent(NamedTuple):
     dry_run: bool
     undoes: str | None
     wrote: Callable[[], str | None]
-    recheck: Recheck
+    ground: Ground

@@ -38,6 +38,10 @@ ATTEMPTS = 4
 """How often all parts are planned again because another program wrote a file between a plan and the writing."""
 
 
+Check = Callable[[], Awaitable[None]]
+"""Is called when all is planned and nothing is written; it may raise, to refuse."""
+
+
 class PartFailed(Exception):
     """One part's edit can't be made, and so none was. `root` is its project's; `error` says why."""
 
@@ -54,7 +58,7 @@ class _Planned(NamedTuple):
     applied: Callable[[AppliedEdit], None]
     changes: Sequence[FileChange]
     edit: AppliedEdit
-    recheck: Callable[[], Awaitable[None]]
+    recheck: Check
 
 
 class _Decision:
@@ -82,7 +86,7 @@ class ProjectPart:
         applied: Callable[[AppliedEdit], None],
         changes: Sequence[FileChange],
         edit: AppliedEdit,
-        recheck: Callable[[], Awaitable[None]],
+        recheck: Check,
     ) -> tuple[AppliedEdit, dict[Path, Written]]:
         """Waits until all parts have planned and all changes are written. The edit as it was made: with its id.
 
@@ -126,7 +130,8 @@ def check_allowed() -> None:
         raise ToolRefused(because)
 
 
-async def _nothing_to_check() -> None: ...
+async def nothing_to_check() -> None:
+    """Of an edit that relies on nothing but the files that it writes."""
 
 
 async def write_edit(
@@ -134,10 +139,9 @@ async def write_edit(
     applied: Callable[[AppliedEdit], None],
     changes: Sequence[FileChange],
     edit: AppliedEdit,
-    recheck: Callable[[], Awaitable[None]] = _nothing_to_check,
+    recheck: Check = nothing_to_check,
 ) -> tuple[AppliedEdit, Mapping[Path, Written]]:
     """Writes an edit, by itself or with those of other projects, and tells `applied` of it. The edit as it was made.
-    `recheck` may raise, when all is planned and nothing is written, to refuse.
 
     Raises:
         EditError, PathError, InvalidArguments: nothing was changed.

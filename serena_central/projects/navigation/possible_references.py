@@ -7,7 +7,8 @@ after all. Elsewhere: then it is none, unless it calls the same method through a
 it is a possible reference.
 """
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager
 from functools import partial
 from itertools import groupby, islice
 from pathlib import Path
@@ -184,16 +185,25 @@ class Possible:
         """Those of some files that may hold a name as a word."""
         return await self._search.holding(paths, name)
 
-    async def check_unnamed(self, hits: Collection[Hit], names: Collection[str], changed: Collection[str]) -> None:
-        """Passes the barrier, and compares what was planned on the places of names, those of the `hits` included, with
-        the files that have `changed` since.
+    @asynccontextmanager
+    async def relied_on(
+        self, hits: Collection[Hit], names: Collection[str]
+    ) -> AsyncGenerator[Callable[[], Awaitable[None]]]:
+        """For a plan, made in the block, on the places of names, those of the `hits` included, which may be filled by
+        it. Gives what passes the barrier and compares, when the plan is about to be written.
 
         Raises:
-            FileChanged: for one that may hold such a name now.
+            FileChanged: for a file that has changed since the block was entered, and may hold such a name now.
         """
         await self._tree.fresh()
-        for path in await self._search.naming(hits, names, changed):
-            raise FileChanged(str(self._root / path))
+        with self._tree.noting() as changed:
+
+            async def check() -> None:
+                await self._tree.fresh()
+                for path in await self._search.naming(hits, names, changed):
+                    raise FileChanged(str(self._root / path))
+
+            yield check
 
     async def _unlisted(self, hit: Hit, known: Uses, candidates: Places) -> dict[str, list[Candidate]]:
         """Where the name stands and in what, by file, without the definition and what is known."""

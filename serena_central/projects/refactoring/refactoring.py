@@ -4,7 +4,8 @@ Both ask the language server for the symbol's references once its answers are co
 change is refused, since a guess would break code unnoticed.
 """
 
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
 from pathlib import Path
 
@@ -22,6 +23,7 @@ from serena_central.files.text import FileText
 from serena_central.files.tree import FileTree
 from serena_central.lsp.answers import WorkspaceEdit
 from serena_central.projects.editing.edits import NOTHING_SEEN, Edited, Edits, Meant, Site
+from serena_central.projects.editing.joint_edits import Check
 from serena_central.projects.languages.project_languages import ProjectLanguages
 from serena_central.projects.navigation.common_names import is_unusual
 from serena_central.projects.navigation.navigation import Navigation
@@ -100,10 +102,12 @@ class Refactoring:
         force: bool = False,
         dry_run: bool = False,
         check: Callable[[Hit], Awaitable[None]] = _allowed,
+        around: Sequence[Navigation] = (),
     ) -> Renamed:
         """Renames a symbol everywhere in the project, or nowhere; `every` definition of it, or this one. `seen`
         is as in `Meant`, of the symbol alone: what stands in it is kept, whoever changed it. With `force` it gets a
-        name that something objects to. `check` is a part of the plan, and may raise, to refuse.
+        name that something objects to. `check` is a part of the plan, and may raise, to refuse; `around` are those of
+        other projects that it asks.
 
         Raises:
             InvalidArguments: the new name can't be one.
@@ -173,8 +177,8 @@ class Refactoring:
             standing[:] = await self._naming.standing(site.hit, new_name, changed)
             return changes
 
-        recheck = partial(self._navigation.possible.check_unnamed, [hit], [new_name])
-        edited = await self._edits.change_files([], plan, author, dry_run=dry_run, recheck=recheck)
+        ground = partial(_relied_on, [self._navigation, *around], [hit], [new_name])
+        edited = await self._edits.change_files([], plan, author, dry_run=dry_run, ground=ground)
         (rename,) = plans
         return Renamed(
             edited=msgspec.structs.replace(self._with_caveat(edited, hit), conflicts=conflicts),
@@ -192,11 +196,13 @@ class Refactoring:
         *,
         seen: Mapping[str, str] = NOTHING_SEEN,
         objections: Callable[[Hit], Awaitable[Sequence[str]]],
+        around: Sequence[Navigation] = (),
         force: bool = False,
         dry_run: bool = False,
     ) -> Edited:
         """Deletes a symbol that nothing but itself uses, its doc comment included. `seen` as in `Meant`; `objections`
-        are what the caller knows against it, a part of the plan. With `force` it is deleted, and what objects is noted.
+        are what the caller knows against it, a part of the plan; `around` as in `rename`. With `force` it is deleted,
+        and what objects is noted.
 
         Raises:
             EditRefused: it is used, it may be, or that can't be known.
@@ -223,7 +229,7 @@ class Refactoring:
             author,
             way="delete",
             dry_run=dry_run,
-            recheck=partial(self._navigation.possible.check_unnamed, parts, ()),
+            ground=partial(_relied_on, [self._navigation, *around], parts, ()),
         )
         notes = [f"Deleted despite: {' '.join(against)}"] if against else []
         return _with_notes(self._with_caveat(edited, hit), notes)
@@ -323,6 +329,21 @@ class Refactoring:
             if path not in texts or texts[path].stamp != stamps.get(path):
                 raise FileChanged(str(self._root / path))
         return texts
+
+
+@asynccontextmanager
+async def _relied_on(
+    navigations: Iterable[Navigation], hits: Collection[Hit], names: Collection[str]
+) -> AsyncGenerator[Check]:
+    """As `PossibleReferences.relied_on`, in several projects."""
+    async with AsyncExitStack() as stack:
+        checks = [await stack.enter_async_context(one.possible.relied_on(hits, names)) for one in navigations]
+
+        async def check() -> None:
+            for one in checks:
+                await one()
+
+        yield check
 
 
 def parts_of(hit: Hit) -> list[Hit]:

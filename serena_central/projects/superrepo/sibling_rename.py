@@ -56,8 +56,8 @@ async def rename_uses(
             for path, edits in sorted(rename.edits.items())
         ]
 
-    recheck = partial(sibling.navigation.possible.check_unnamed, hits, [new_name])
-    edited = await sibling.edits.change_files([], plan, author, dry_run=dry_run, recheck=recheck)
+    ground = partial(sibling.navigation.possible.relied_on, hits, [new_name])
+    edited = await sibling.edits.change_files([], plan, author, dry_run=dry_run, ground=ground)
     ((rename, found),) = made
     left = LeftOver(
         code=shown([*found.possible, *found.unasked]),

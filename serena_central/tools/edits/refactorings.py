@@ -1,6 +1,6 @@
 """Tools that change a symbol together with its references: rename everywhere, delete if unused."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
@@ -8,6 +8,7 @@ from msgspec import Meta
 
 from serena_central.analysis.objections import reason_to_keep
 from serena_central.core.errors import AmbiguousSymbol, EditRefused
+from serena_central.projects.navigation.navigation import Navigation
 from serena_central.projects.project import Project
 from serena_central.projects.refactoring.refactoring import MOST_PARTS, LeftOver, Renamed, parts_of
 from serena_central.projects.superrepo.sibling_references import Declaration, declarations
@@ -78,6 +79,7 @@ async def rename_symbol(
         force=force,
         dry_run=dry_run,
         check=elsewhere.check,
+        around=await _around(call, target, renaming.roots if renaming else frozenset()),
     )
     if elsewhere.left:
         call.note(f"Not renamed in all modules: {' '.join(elsewhere.left)}")
@@ -187,10 +189,17 @@ async def safe_delete_symbol(
         call.author,
         seen=seen,
         objections=lambda found: _objections(call, target, found),
+        around=await _around(call, target),
         force=force,
         dry_run=dry_run,
     )
     return await answer(call, target, edited)
+
+
+async def _around(call: ToolCall, target: Project, besides: Collection[Path] = ()) -> list[Navigation]:
+    """Of the other modules of the super-repo, which are asked about a symbol before it is changed here alone."""
+    others, _ = await call.services.validation.siblings.of(target, besides=besides)
+    return [other.navigation for other in others]
 
 
 async def _objections(call: ToolCall, target: Project, hit: Hit) -> list[str]:
