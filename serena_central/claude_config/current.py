@@ -27,7 +27,7 @@ class CurrentSettings:
 
     def __init__(self, locations: Locations) -> None:
         self._locations = locations
-        self._files: Lru[tuple[Path, Path], _Read] = Lru(MOST_KEPT)
+        self._files: Lru[TierFile, _Read] = Lru(MOST_KEPT)
         self._roots: Lru[Path, tuple[Hashable, Effective]] = Lru(MOST_KEPT)
 
     def of(self, root: Path, stamp: Hashable = None) -> Effective:
@@ -48,18 +48,17 @@ class CurrentSettings:
                 continue
             if now.broken and good is not None:
                 kept.add(file.path)
-                now = good._replace(file=file, problems=tuple(_kept(problem) for problem in now.problems))
-            found.append(now._replace(file=file))
+                now = good._replace(problems=tuple(_kept(problem) for problem in now.problems))
+            found.append(now)
         return Effective(root, self._locations, found, kept=frozenset(kept))
 
     def _file(self, file: TierFile) -> _Read:
         stamp = stamp_of(file.path)
-        key = file.path, file.base
-        known = self._files.get(key)
+        known = self._files.get(file)
         if known is None or known.stamp != stamp:
             settings = read_settings(file, self._locations.environment) if stamp is not None else None
             good = settings if settings is None or not settings.broken else known.good if known else None
-            known = self._files[key] = _Read(stamp, settings, good)
+            known = self._files[file] = _Read(stamp, settings, good)
         return known
 
 

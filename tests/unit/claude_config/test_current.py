@@ -2,6 +2,8 @@
 
 import os
 
+import pytest
+
 from serena_central.claude_config.current import CurrentSettings
 from tests.unit.claude_config.conftest import Machine
 
@@ -56,3 +58,17 @@ def test_a_file_that_is_replaced_by_one_of_its_size_and_time_is_seen(machine: Ma
     os.utime(new, ns=(status.st_atime_ns, status.st_mtime_ns))
     new.replace(file)
     assert current.of(machine.root).value == {"model": "b"}
+
+
+@pytest.mark.parametrize("inside_first", [True, False])
+def test_of_a_file_above_a_root_the_rules_alone_count_whichever_root_is_asked_about_first(
+    machine: Machine, inside_first: bool
+) -> None:
+    current, inside = CurrentSettings(machine.locations), machine.root / "inside"
+    (machine.root / ".git").mkdir(exist_ok=True)
+    inside.mkdir()
+    value = {"model": "a", "permissions": {"deny": ["Read(.env)"]}}
+    machine.project(value)
+    found = {root: current.of(root).value for root in [machine.root, inside][:: -1 if inside_first else 1]}
+    assert found[machine.root] == value
+    assert "model" not in found[inside]
