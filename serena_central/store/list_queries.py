@@ -3,6 +3,7 @@
 
 import json
 from collections.abc import Sequence
+from pathlib import PurePosixPath
 from typing import Any, TypeVar
 
 from sqlalchemy import ColumnElement, Connection, Select, String, and_, cast, exists, or_, select
@@ -151,10 +152,8 @@ def _wanted(chosen: Select[*tuple[Any, ...]], wanted: EditFilter) -> Select[*tup
     chosen = chosen.where(columns.at >= wanted.since).order_by(*order).limit(wanted.limit)
     if wanted.owner is not None:
         chosen = chosen.where(owned(columns.session, columns.at, wanted.owner))
-    if wanted.file is not None:
-        # A file's name as JSON has it, between the quotes that end it.
-        name = json.dumps(wanted.file, ensure_ascii=False)
-        chosen = chosen.where(cast(columns.files, String).contains(name, autoescape=True))
+    if wanted.project is not None or wanted.file is not None:
+        chosen = chosen.where(_placed(wanted.project, wanted.file))
     if wanted.symbol is not None:
         is_end = columns.symbol.endswith(f"/{wanted.symbol}", autoescape=True)
         chosen = chosen.where((columns.symbol == wanted.symbol) | is_end)
@@ -168,9 +167,21 @@ def _wanted(chosen: Select[*tuple[Any, ...]], wanted: EditFilter) -> Select[*tup
         chosen = chosen.where((following if wanted.oldest_first else preceding)(columns, wanted.behind))
     if wanted.session is not None:
         chosen = chosen.where(columns.session == wanted.session)
-    if wanted.project is not None:
-        chosen = chosen.where(columns.project_root == wanted.project)
     return chosen
+
+
+def _placed(project: str | None, file: str | None) -> ColumnElement[bool]:
+    """Edits in a project; of one file in it by whichever project they were made, since its folders may be some, too."""
+    root = _EDIT.columns.project_root
+    if project is None or file is None:
+        return root == project if file is None else _names(file)
+    whole = PurePosixPath(project, file)
+    return or_(*(and_(root == str(one), _names(str(whole.relative_to(one)))) for one in whole.parents))
+
+
+def _names(file: str) -> ColumnElement[bool]:
+    """Edits with a root-relative file: its name as JSON has it, between the quotes that end it."""
+    return cast(_EDIT.columns.files, String).contains(json.dumps(file, ensure_ascii=False), autoescape=True)
 
 
 def owned(session: ColumnElement[Any], at: ColumnElement[float], credential: str) -> ColumnElement[bool]:

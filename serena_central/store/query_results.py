@@ -63,9 +63,9 @@ class EditAnswer(msgspec.Struct, frozen=True, kw_only=True):
 
 class EditFilter(msgspec.Struct, frozen=True, kw_only=True):
     """Which edits. `owner` is the credential that their sessions belong to; `project` is a root; `file` is
-    root-relative, `symbol` a name path or its end; `not_session` leaves one out; `call` is what made them. `since`
-    is Unix time, `before` as well; `behind` is the time and id of the entry before the first. The newest come first,
-    unless `oldest_first`."""
+    root-relative (in a project: whichever project it was edited through), `symbol` a name path or its end;
+    `not_session` leaves one out; `call` is what made them. `since` is Unix time, `before` as well; `behind` is the time
+    and id of the entry before the first. The newest come first, unless `oldest_first`."""
 
     owner: str | None = None
     session: str | None = None

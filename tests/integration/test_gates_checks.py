@@ -149,3 +149,13 @@ async def test_a_condition_looks_at_who_has_edited_a_file(central: Application, 
     with pytest.raises(HookBlocked):
         await call(central, root, "create_text_file", "other", relative_path="cart.py", content="")
     await call(central, root, "create_text_file", "other", relative_path="new.py", content="")
+
+
+async def test_so_it_does_where_a_file_was_edited_through_a_project_inside(central: Application, root: Path) -> None:
+    write(
+        root, {"matcher": "Write", "hooks": [{"type": "command", "command": "exit 2", "if": "edited-by-other-session"}]}
+    )
+    (root / "inner").mkdir()
+    await call(central, root / "inner", "create_text_file", relative_path="new.py", content="x = 1\n")
+    with pytest.raises(HookBlocked):
+        await call(central, root, "create_text_file", "other", relative_path="inner/new.py", content="")
