@@ -203,7 +203,7 @@ def build(
         host=None if cluster is None else partial(cluster.host, services),
     )
     collector = Collector(services.sessions.any_call_runs)
-    caller.on_end = collector.call_ended
+    caller.on_end, projects.registry.on_ended = collector.call_ended, collector.much_ended
     runs.append(collector.run)
     recorder = SessionRecorder(services.sessions, services.store, services.bus)
     endpoint = _mcp(runs, services, caller, token, recorder, start_up, resources, prompts)

@@ -1,5 +1,8 @@
 """When garbage is collected. A full collection goes through all that is alive, which takes 0.1 s in the middle of an
 answer with ten thousand places, and everybody waits for it: where it can wait, it comes when no call runs.
+
+What was alive at the start, or when a library was imported late (`core/late_imports.py`), is left alone, so that
+collections are short. Of that only a project is large and comes to an end.
 """
 
 import asyncio
@@ -36,12 +39,17 @@ class Collector:
         """`is_busy`: whether somebody waits for an answer now."""
         self._is_busy = is_busy
         self._awaited = False
+        self._all_due = False
 
     def begin(self) -> None:
         """What is there now stays: no collection looks at it again."""
         gc.freeze()
         gc.set_threshold(*THRESHOLDS, 1_000_000)
         gc.enable()
+
+    def much_ended(self) -> None:
+        """What is left alone may be garbage by now: all is looked at as soon as nobody is disturbed."""
+        self._all_due = True
 
     async def run(self, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
         """Collects where no calls end, until it is cancelled."""
@@ -56,8 +64,13 @@ class Collector:
 
     def collect(self) -> None:
         """Collects if that is due, and disturbs nobody or can't wait any longer."""
-        done = gc.get_count()[2]
-        if done >= OVERDUE or (done >= DUE and not self._is_busy()):
+        done, is_busy = gc.get_count()[2], self._is_busy()
+        if self._all_due and not is_busy:
+            self._all_due = False
+            gc.unfreeze()
+            gc.collect()
+            gc.freeze()
+        elif done >= OVERDUE or (done >= DUE and not is_busy):
             gc.collect()
 
     def _collect_awaited(self) -> None:

@@ -395,6 +395,7 @@ class LanguageServerPool:
                 launch=self._launch,
                 spawn=self._spawn,
             )
+        slot.wanted = wanted  # the next run reads as who asked last: the first one's project may be closed by now
         return slot
 
     def _warn(self, message: str) -> None:

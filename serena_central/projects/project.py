@@ -120,7 +120,7 @@ class Project:
             hidden=access.hides if access.reading else None,
             path_watch=path_watch,
         )
-        languages.is_watched = lambda: self.tree.is_watched
+        languages.texts.follow(self.tree)
         self._external = ExternalFolders(root, self.tree, languages, shared_trees) if shared_trees else None
         self.index = SymbolIndex()
         self.indexer = Indexer(root, self.tree, self.index, languages, cache, indexing)
@@ -191,6 +191,7 @@ class Project:
             try:
                 await anyio.sleep_forever()
             finally:
+                self.languages.forget_texts()
                 with anyio.move_on_after(5, shield=True):
                     await self.indexer.save()
 

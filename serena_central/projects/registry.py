@@ -137,6 +137,8 @@ class ProjectRegistry:
         self._told: dict[Path, Told] = {}
         """Root of a closed project, whose language servers go on running → what they know."""
         self._attached: Counter[Path] = Counter()
+        self.on_ended: Callable[[], None] = _nobody
+        """Called when a closed project has ended."""
         self._tasks: TaskGroup | None = None
         self._steps = Steps(time.time, running_time)
 
@@ -327,6 +329,7 @@ class ProjectRegistry:
             if self._openings.get(root) is opening:
                 del self._openings[root]
             opening.done.set()
+            self.on_ended()
 
     async def _run(self, root: Path, opening: _Opening) -> None:
         project = self._build(root)
@@ -400,6 +403,10 @@ class ProjectRegistry:
             given_up=project.languages.given_up(),
             side_languages=project.languages.side_languages(),
         )
+
+
+def _nobody() -> None:
+    """Is called."""
 
 
 def _check_there(root: Path) -> None:

@@ -1,9 +1,11 @@
 """A project is closed and opened again, and its language servers go on running: they hear of all that has changed
 meanwhile."""
 
+import gc
 import json
 from pathlib import Path
 from typing import Any
+from weakref import ref
 
 import anyio
 import pytest
@@ -114,3 +116,29 @@ async def test_what_servers_know_is_kept_while_they_run(tmp_path: Path) -> None:
             await central.pool.stop(server.key, "test")
             central.projects.sweep(0.0)
             assert not central.projects._told
+
+
+async def closed(central: Application, root: Path) -> "ref[Project]":
+    """The project, when it has ended."""
+    project = await central.projects.open(root)
+    central.projects.close(root, "test")
+    while root not in central.projects._told:
+        await anyio.lowlevel.checkpoint()
+    return ref(project)
+
+
+async def test_a_closed_project_is_freed_while_its_servers_run(tmp_path: Path) -> None:
+    scripted_ty(tmp_path)
+    root = scripted_project(tmp_path, say=watching(tmp_path / "shop", tmp_path))
+    async with running_parts(tmp_path) as central:
+        with anyio.fail_after(60):
+            await opened_with_its_folders(central, root)
+            gc.freeze()  # as a late import does, of what has nothing to do with it
+            project = await closed(central, root)
+            while project() is not None:
+                await anyio.lowlevel.checkpoint()
+                central.collector.collect()
+            (server,) = central.pool.snapshot()
+            assert server.pid is not None
+            await ask(central, root)
+            assert [one.pid for one in central.pool.snapshot()] == [server.pid]

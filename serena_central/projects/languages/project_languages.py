@@ -7,18 +7,17 @@ symbols.
 
 import logging
 from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Hashable, Iterable, Sequence
-from contextlib import AbstractContextManager, asynccontextmanager
+from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
 from serena_central.core.errors import LanguageServerError, ServerNotInstalled
-from serena_central.core.nofollow import Opener, open_file, open_following
 from serena_central.core.places import Places
 from serena_central.core.text import Text
 from serena_central.files.boundary import OPEN, Access
 from serena_central.files.path_watch import PathWatch
-from serena_central.files.text import FileText, RecentTexts
+from serena_central.files.text import FileText
 from serena_central.files.tree import Change
 from serena_central.lsp.answers import DocumentSymbol, FileEvent
 from serena_central.lsp.client import LanguageServer
@@ -26,6 +25,7 @@ from serena_central.lsp.roots import ProjectDependencies, ProjectPython
 from serena_central.pool.key import WantedServer
 from serena_central.pool.pool import LanguageServerPool, Lease
 from serena_central.pool.state import Cause
+from serena_central.projects.languages.root_texts import RootTexts
 from serena_central.projects.languages.selection import LanguageSelection
 from serena_central.projects.languages.server_availability import (
     Installations,
@@ -75,7 +75,7 @@ class ProjectLanguages:
         `path_watch` the environment is looked at by stat at each call.
         """
         self._root = root
-        self._below = f"{root}/"
+        self.texts = RootTexts(root, encoding)
         self._access = access
         self._pool = pool
         self._untrusted = None if trusted else root
@@ -103,13 +103,13 @@ class ProjectLanguages:
         self.grammar = self.syntax.grammar
         self.instead = self.builds.instead
         self.read_by_syntax = self.syntax.read
+        self.are_at_hand = self.texts.are_at_hand
+        self.holds_text = self.texts.holds
+        self.holding_texts = self.texts.holding
+        self.forget_texts = self.texts.forget
         self.encoding = encoding
         self.changes = 0
         """How often something changed that answers of its servers depend on."""
-        self._texts = RecentTexts()
-        self.is_watched: Callable[[], bool] = lambda: False
-        """Whether changes of the root are heard of, which also means that its file system is one of this machine: a
-        file that is remembered is looked at without a thread then. The project says so."""
         self._around = around
         self.restricted: dict[str, str] = {}
         """Servers that were asked and run restricted because the project is not trusted → what answers lack for it."""
@@ -124,8 +124,7 @@ class ProjectLanguages:
             self._choices,
             self.python,
             untrusted=self._untrusted,
-            read_text=lambda file: self._read_any(file).text,
-            are_at_hand=self.are_at_hand,
+            texts=self.texts,
             builds_changes=lambda: self.builds.changes,
         )
         self._dependencies = ProjectDependencies(root)
@@ -198,7 +197,7 @@ class ProjectLanguages:
             PathError
         """
         self._check_reading(path)
-        return self._read_any(path)
+        return self.texts.read(path)
 
     def known_text(self, path: Path) -> FileText | None:
         """What `read` returns, if it is remembered and the file has not changed since, and a look at it takes less
@@ -208,39 +207,12 @@ class ProjectLanguages:
             PathRefused: a rule closes the file.
         """
         self._check_reading(path)
-        if not self.is_watched():
-            return None
-        return self._texts.known(path, encoding=self.encoding, opener=self._opener(path))
+        return self.texts.known(path)
 
     def _check_reading(self, path: Path) -> None:
-        if str(path).startswith(self._below):
-            self._access.check_reading(str(path)[len(self._below) :])
-
-    def _opener(self, path: Path) -> Opener:
-        return open_file if str(path).startswith(self._below) else open_following
-
-    def _read_any(self, path: Path) -> FileText:
-        """Also what rules close: to count columns of places in it, which are not shown."""
-        return self._texts.read(path, encoding=self.encoding, opener=self._opener(path))
-
-    def holding_texts(self) -> AbstractContextManager[None]:
-        """While the block runs, more of the files that are read are remembered: for an answer that meets each of many
-        files several times."""
-        return self._texts.holding()
-
-    def forget_texts(self) -> None:
-        """Frees the texts that are remembered, unless an answer is being made of them."""
-        self._texts.forget()
-
-    def holds_text(self, path: Path) -> bool:
-        """Whether reading a file may be as cheap as looking whether it has changed."""
-        return self._texts.holds(path, encoding=self.encoding)
-
-    def are_at_hand(self, paths: Collection[Path]) -> bool:
-        """Whether reading these files takes less than a thread takes to begin with it. A library outside of the root
-        may lie on a file system that hangs."""
-        are_here = self.is_watched() and all(str(path).startswith(self._below) for path in paths)
-        return are_here and self._texts.are_at_hand(paths, encoding=self.encoding)
+        below = self.texts.below
+        if str(path).startswith(below):
+            self._access.check_reading(str(path)[len(below) :])
 
     def read_text(self, path: Path) -> Text:
         """As `read`, the text alone."""

@@ -14,7 +14,6 @@ import anyio.to_thread
 
 from serena_central.core.errors import LanguageServerError, ServerBeingInstalled, ServerNotInstalled, ServerNotTrusted
 from serena_central.core.places import Places
-from serena_central.core.text import Text
 from serena_central.lsp.catalogue import ServerSpec
 from serena_central.lsp.catalogue.permitted import Permitted
 from serena_central.lsp.handshake import merged
@@ -22,6 +21,7 @@ from serena_central.lsp.installers.underway import Underway, underway_of
 from serena_central.lsp.locate import locate
 from serena_central.lsp.roots import Manifests, ProjectPython, ServerRoot, kept_to_root, server_root, users_elsewhere
 from serena_central.pool.key import ServerKey, WantedServer, digest_of
+from serena_central.projects.languages.root_texts import RootTexts
 
 MISSING = "not-installed"
 """In place of a server's version."""
@@ -218,18 +218,16 @@ class ServerOrders:
         python: ProjectPython,
         *,
         untrusted: Path | None,
-        read_text: Callable[[Path], Text],
-        are_at_hand: Callable[[Collection[Path]], bool],
+        texts: RootTexts,
         builds_changes: Callable[[], int],
     ) -> None:
-        """`untrusted` is the root if the project is not trusted. `read_text` is called in any thread, in the loop's for
-        files that `are_at_hand`; `builds_changes` counts how often it became known, or unknown, how files are built."""
+        """`untrusted` is the root if the project is not trusted. `builds_changes` counts how often it became known, or
+        unknown, how files are built."""
         self._root = root
         self._choices = choices
         self._python = python
         self._untrusted = untrusted
-        self._read_text = read_text
-        self._are_at_hand = are_at_hand
+        self._texts = texts
         self._builds_changes = builds_changes
         self.roots: set[Path] = {root}
         """Roots of the servers that were ordered."""
@@ -267,8 +265,8 @@ class ServerOrders:
                 spec=spec,
                 root=found.root,
                 settings=python.settings,
-                read_text=self._read_text,
-                are_at_hand=self._are_at_hand,
+                read_text=self._texts.text,
+                are_at_hand=self._texts.are_at_hand,
                 untrusted=self._untrusted,
                 folder=found.folder,
                 env={**found.env, **python.env},

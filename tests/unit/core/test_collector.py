@@ -67,3 +67,21 @@ async def test_what_is_overdue_is_collected_beside_calls() -> None:
     garbage = old_garbage(OVERDUE)
     collector.collect()
     assert garbage() is None
+
+
+async def test_what_is_left_alone_is_collected_when_much_of_it_has_ended_and_no_call_runs() -> None:
+    busy = True
+    collector = Collector(lambda: busy)
+    cycle = Cycle()
+    collector.begin()
+    garbage = weakref.ref(cycle)
+    del cycle
+    gc.collect()
+    assert garbage() is not None
+    collector.much_ended()
+    collector.collect()
+    assert garbage() is not None
+    busy = False
+    collector.collect()
+    assert garbage() is None
+    assert gc.get_freeze_count(), "the rest is left alone again"

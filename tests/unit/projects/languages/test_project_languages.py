@@ -9,6 +9,8 @@ import pytest
 
 from serena_central.core.errors import LanguageServerError, ServerNotTrusted
 from serena_central.files.stamp import RACY_NS
+from serena_central.files.tree import FileTree
+from serena_central.files.watch import Watches
 from serena_central.lsp.catalogue import ServerSpec
 from serena_central.lsp.locate import Launch, locate
 from serena_central.projects.languages import server_availability
@@ -163,7 +165,7 @@ async def test_what_configures_a_language_is_its_file_and_holds_no_symbols(tmp_p
     assert made.is_code("a.mli")
 
 
-async def test_only_files_of_a_watched_root_are_at_hand(tmp_path: Path) -> None:
+async def test_only_files_of_a_watched_root_are_at_hand(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     root, library = tmp_path / "root", tmp_path / "library.py"
     root.mkdir()
     inside = root / "a.py"
@@ -175,6 +177,8 @@ async def test_only_files_of_a_watched_root_are_at_hand(tmp_path: Path) -> None:
     for file in (inside, library):
         made.read(file)
     assert not made.are_at_hand([inside])
-    made.is_watched = lambda: True
+    tree = FileTree(root, Watches())
+    made.texts.follow(tree)
+    monkeypatch.setattr(FileTree, "is_watched", True)
     assert made.are_at_hand([inside])
     assert not made.are_at_hand([inside, library]), "its file system may hang"
