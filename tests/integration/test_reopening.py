@@ -142,3 +142,18 @@ async def test_a_closed_project_is_freed_while_its_servers_run(tmp_path: Path) -
             assert server.pid is not None
             await ask(central, root)
             assert [one.pid for one in central.pool.snapshot()] == [server.pid]
+
+
+async def test_a_server_that_runs_reads_files_in_no_encoding_that_has_changed(tmp_path: Path) -> None:
+    scripted_ty(tmp_path)
+    root = scripted_project(tmp_path)
+    (root / "cart.py").write_bytes("class Cart:\n    def total(self): ...  # \u00e9\n".encode("latin-1"))
+    async with running_parts(tmp_path) as central:
+        with anyio.fail_after(60):
+            for encoding in ("latin-1", "cp1251"):
+                (root / ".serena").mkdir(exist_ok=True)
+                (root / ".serena" / "project.yml").write_text(f"encoding: {encoding}\n")
+                await ask(central, root)
+    entries = [json.loads(line) for line in log_in(tmp_path).read_text().splitlines()]
+    opened = [entry["params"]["textDocument"] for entry in entries if entry.get("method") == "textDocument/didOpen"]
+    assert [one["text"][-2] for one in opened if one["uri"].endswith("cart.py")] == ["\u00e9", "\u0439"]

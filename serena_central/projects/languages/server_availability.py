@@ -315,7 +315,7 @@ class ServerOrders:
     def _state(self, spec: ServerSpec) -> str:
         """What a process of a server was started with, and another one has to be started for."""
         builds = str(self._builds_changes()) if spec.roots.unmarked is not None and self._builds_changes() else ""
-        return self.environment(spec) + builds
+        return self.environment(spec) + builds + (self._texts.encoding or "")
 
     async def users_elsewhere(self, order: WantedServer, files: Collection[str]) -> list[str]:
         """Root-relative folders of modules that use an order's, and that its server doesn't load with it.
