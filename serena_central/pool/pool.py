@@ -72,10 +72,12 @@ class Locate(Protocol):
 class Lease:
     """The right to use a language server while the block is open."""
 
-    __slots__ = ("_run", "_slot")
+    __slots__ = ("_again", "_run", "_slot")
 
-    def __init__(self, slot: Slot) -> None:
+    def __init__(self, slot: Slot, again: Callable[[], Slot]) -> None:
+        """`again` tells of which slot it is when settings have changed during a start."""
         self._slot = slot
+        self._again = again
         self._run: Run | None = None
 
     async def __aenter__(self) -> LanguageServer:
@@ -86,7 +88,8 @@ class Lease:
             slot.take(run)
         else:
             with phase("start", slot.key.server):
-                run = await slot.acquire()
+                while (run := await slot.acquire()) is None:
+                    slot = self._slot = self._again()
         self._run = run
         run.holders[self] = measured_call() or BACKGROUND, slot.now
         return run.server
@@ -184,22 +187,28 @@ class LanguageServerPool:
         """Removes the temporary folders of what was killed; beside all else, for there may be much in them."""
         await anyio.to_thread.run_sync(scratch.sweep, self._places.temporary, abandon_on_cancel=True)
 
-    def lease(self, wanted: WantedServer) -> Lease:
-        """Entering waits for the server's start, where it does not run.
+    def lease(self, wanted: WantedServer, again: Callable[[], WantedServer] | None = None) -> Lease:
+        """Entering waits for the server's start, where it does not run. `again` tells what is wanted in its place if
+        the start is ended because settings have changed; None: the same.
 
         Raises:
-            ServerUnavailable, ServerNotInstalled, ServerStartFailed: on entering.
+            ServerUnavailable, ServerNotInstalled, ServerStartFailed: on entering, and what `again` raises.
         """
-        return Lease(self._slot(wanted))
+        return Lease(self._slot(wanted), lambda: self._slot(again() if again is not None else wanted))
 
-    async def read(self, wanted: WantedServer, operation: Callable[[LanguageServer], Awaitable[T]]) -> T:
+    async def read(
+        self,
+        wanted: WantedServer,
+        operation: Callable[[LanguageServer], Awaitable[T]],
+        again: Callable[[], WantedServer] | None = None,
+    ) -> T:
         """Runs `operation` under a lease, again on a new server when its server crashed or was replaced meanwhile.
 
         Only for what may be repeated. Raises what a lease raises and what `operation` raises.
         """
         retries_left = self.policy.read_retries
         while True:
-            lease = self.lease(wanted)
+            lease = self.lease(wanted, again)
             try:
                 async with lease as server:
                     with lease.waiting():

@@ -107,19 +107,21 @@ class Slot:
         run = self.current
         return run if run is not None and run.usable() else None
 
-    async def acquire(self) -> Run:
-        """Takes a lease on the current run, and starts one if there is none; concurrent callers share one start.
+    async def acquire(self) -> Run | None:
+        """Takes a lease on the current run, and starts one if there is none; concurrent callers share one start. None
+        when that was ended for other settings, under which the caller may want another key.
 
         Raises:
             ServerUnavailable, ServerNotInstalled, ServerStartFailed
         """
         run = await self._started(Cause.LEASE_ASKED)
-        self.take(run)
+        if run is not None:
+            self.take(run)
         return run
 
-    async def _started(self, cause: Cause, detail: str = "") -> Run:
+    async def _started(self, cause: Cause, detail: str = "") -> Run | None:
         """The current run once it is usable, or one that begins for this cause. A start that is restarted is waited for
-        in its next attempt."""
+        in its next attempt; None when it was ended for other settings."""
         while (run := self.usable_run()) is None:
             run = self.current
             if run is None and self.wanted.spec.exclusive and self.runs:
@@ -133,6 +135,8 @@ class Slot:
             with progress.waiting_for(self._starting):
                 await run.settled.wait()
             if run.failure is not None and not run.is_restarted:
+                if run.life.facts.cause is Cause.SETTINGS_CHANGED:
+                    return None
                 raise run.failure.with_traceback(None)  # one instance for all who waited, as a future does
         return run
 

@@ -13,7 +13,8 @@ import pytest
 from serena_central.app import Application
 from serena_central.projects.project import Project
 from tests.support.central import running_parts, session_of
-from tests.support.scripted import log_in, scripted_project, scripted_ty
+from tests.support.fakes import logged
+from tests.support.scripted import behave, log_in, scripted_project, scripted_ty
 
 pytestmark = pytest.mark.anyio
 
@@ -157,3 +158,30 @@ async def test_a_server_that_runs_reads_files_in_no_encoding_that_has_changed(tm
     entries = [json.loads(line) for line in log_in(tmp_path).read_text().splitlines()]
     opened = [entry["params"]["textDocument"] for entry in entries if entry.get("method") == "textDocument/didOpen"]
     assert [one["text"][-2] for one in opened if one["uri"].endswith("cart.py")] == ["\u00e9", "\u0439"]
+
+
+@pytest.mark.parametrize("what", ["settings", "environment"])
+async def test_who_waits_for_a_server_gets_an_answer_when_settings_change_during_its_start(
+    tmp_path: Path, what: str
+) -> None:
+    scripted_ty(tmp_path)
+    root = scripted_project(tmp_path)
+    async with running_parts(tmp_path) as central:
+        with anyio.fail_after(60):
+            await ask(central, root)
+            (server,) = central.pool.snapshot()
+            await central.pool.stop(server.key, "test")
+            behave(tmp_path, never_initialize=True)
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(ask, central, root)
+                await logged(log_in(tmp_path), event="started", count=2)
+                behave(tmp_path)
+                if what == "settings":
+                    (root / ".serena").mkdir()
+                    settings = "language_servers: {ty: {settings: {a: 1}}}\n"
+                    (root / ".serena" / "project.yml").write_text(settings)
+                else:
+                    (root / ".venv" / "lib" / "python3.12" / "site-packages").mkdir(parents=True)
+                    (root / ".venv" / "pyvenv.cfg").write_text("home = /usr/bin\n")
+                await ask(central, root)
+        assert len({one.key for one in central.pool.snapshot()}) == 2

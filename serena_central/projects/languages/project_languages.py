@@ -251,7 +251,7 @@ class ProjectLanguages:
             await server.enter(wanted.folder or wanted.root)
             return await question(server)
 
-        return await self._read(wanted, inside)
+        return await self._read(path, wanted, inside)
 
     def lacking(self) -> dict[tuple[str, Path], str]:
         """(server that was asked, folder) → which packages of others answers lack there, and how to get them."""
@@ -270,10 +270,10 @@ class ProjectLanguages:
             raise ServerNotInstalled("none", path, "no language server is known for this kind of file")
         return self.orders.order(spec, path)
 
-    async def _read(self, wanted: WantedServer, question: Callable[[LanguageServer], Awaitable[T]]) -> T:
+    async def _read(self, path: str, wanted: WantedServer, question: Callable[[LanguageServer], Awaitable[T]]) -> T:
         self._prepare(wanted)
         with self.availability.noticing_removal(wanted.spec):
-            return await self._pool.read(wanted, question)
+            return await self._pool.read(wanted, question, partial(self._wanted_for, path))
 
     def _prepare(self, wanted: WantedServer) -> None:
         """Before a server is leased.
@@ -365,7 +365,7 @@ class ProjectLanguages:
         """
         wanted = self._wanted_for(path)  # a file's own symbols need none of the folder around it
         self._prepare(wanted)
-        lease = self._pool.lease(wanted)
+        lease = self._pool.lease(wanted, partial(self._wanted_for, path))
         with self.availability.noticing_removal(wanted.spec):
             async with lease as server:
                 yield LeasedServer(self, lease, server)
@@ -374,7 +374,9 @@ class ProjectLanguages:
         """Decides who knows files better of which nothing says how they are built; whether some are to be read by
         their server since."""
         return await self.builds.compare(
-            lambda path: self._read(self._wanted_for(path), lambda server: server.document_symbols(self._root / path))
+            lambda path: self._read(
+                path, self._wanted_for(path), lambda server: server.document_symbols(self._root / path)
+            )
         )
 
     async def outline(self, server: LanguageServer, path: str) -> Outline:

@@ -1,6 +1,7 @@
 """Leases, single flight, owned starts, and the pool's own end; with real child processes."""
 
 import os
+from collections.abc import Callable
 from contextvars import ContextVar
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from serena_central.core.errors import ServerNotInstalled, ServerStartFailed, Se
 from serena_central.core.events import EventBus
 from serena_central.core.places import Places
 from serena_central.lsp.answers import FileEvent
+from serena_central.pool.key import WantedServer
 from serena_central.pool.pool import LanguageServerPool
 from serena_central.pool.state import Cause, RunState
 from tests.support.fakes import FAKE_SPEC, log_of, logged
@@ -297,6 +299,25 @@ async def test_who_waits_for_a_start_that_is_restarted_waits_for_the_next_one(tm
             tasks.start_soon(box.pool.restart, wanted.key, "it is still slow")
         assert answers == ["v1:x = 1"]
         assert (box.shown(wanted).run, box.shown(wanted).state) == (3, RunState.IDLE)
+
+
+async def test_who_waits_for_a_start_that_other_settings_end_goes_on_by_these(tmp_path: Path) -> None:
+    async with pool_box(tmp_path) as box:
+        before, after, log = box.wanted("a"), box.wanted("a", strict=True), tmp_path / "log"
+        box.scripts["a"] = {"never_initialize": True, "log": str(log)}
+        answers: list[str | None] = []
+
+        async def read(again: Callable[[], WantedServer] | None) -> None:
+            answers.append(await box.pool.read(before, hover, again))
+
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(read, lambda: after)
+            tasks.start_soon(read, None)
+            await logged(log, event="started")
+            del box.scripts["a"]
+            box.pool.replace(before.key, "project.yml")
+        assert answers == ["v1:x = 1"] * 2
+        assert [(shown.key, shown.run) for shown in box.pool.snapshot()] == [(before.key, 2), (after.key, 1)]
 
 
 async def test_a_stopped_start_tells_those_who_wait_by_whom(tmp_path: Path) -> None:
