@@ -9,6 +9,7 @@ A caller may be cancelled wherever it waits. So a file is read first, and no awa
 then and the record of it.
 """
 
+import itertools
 import logging
 import math
 import re
@@ -79,7 +80,7 @@ class _Document(msgspec.Struct):
     text: Text
     stamp: Stamp
     settled: bool
-    version: int = 1
+    version: int
     users: int = 0
     used_at: float = msgspec.field(default_factory=time.monotonic)
     """When a request about it ended last, by the monotonic clock; at first when it was opened."""
@@ -88,7 +89,7 @@ class _Document(msgspec.Struct):
     shown_at: float = msgspec.field(default_factory=time.monotonic)
     """When the server was sent this text, by the monotonic clock."""
     published: LspPublishedDiagnostics | None = None
-    """What the server sent last; it goes with the document, for versions are counted from 1 again."""
+    """What the server sent last."""
 
 
 def never_at_hand(_paths: Collection[Path]) -> bool:
@@ -116,6 +117,8 @@ class Documents:
         self._are_at_hand = are_at_hand
         self._on_unasked = on_unasked
         self._open: OrderedDict[Path, _Document] = OrderedDict()
+        self._versions = itertools.count(1)
+        """Of all documents: what is said of one before it was closed is not about the one that is opened later."""
         self._for_other_platforms: set[Path] = set()
         """Open files for which the server keeps the project once more."""
         self._unopened: dict[str, Stamp] = {}
@@ -312,15 +315,13 @@ class Documents:
     async def _did_open(self, path: Path) -> _Document:
         """Opens a file, or reopens it."""
         text, stamp = await self._read(path)
-        before = self._open.get(path)
-        if before is not None:
+        if path in self._open:
             self._close(path)
         self._make_room()
         known = self._unopened.pop(str(path), None)
         if known is not None and known != stamp:
             self._tell_watched([FileEvent(path, "changed")])
-        version = before.version + 1 if before is not None else 1
-        document = _Document(uri_of(path), text, stamp, _is_settled(stamp), version)
+        document = _Document(uri_of(path), text, stamp, _is_settled(stamp), next(self._versions))
         item = {
             "uri": document.uri,
             "languageId": catalogue().identifier_of(path.name, self._spec.languages),
@@ -349,7 +350,7 @@ class Documents:
         return is_new
 
     def _did_change(self, document: _Document, text: Text) -> None:
-        before, version = document.text, document.version + 1
+        before, version = document.text, next(self._versions)
         change: dict[str, Any] = {"text": _sendable(text)}
         if self.sync_kind == 2 and self._spec.documents.ranged_edits_only:
             line, character = before.to_lsp(before.position(len(before.content)), self.encoding)

@@ -91,7 +91,7 @@ async def test_a_file_is_opened_once_and_follows_the_disk(file: Path, log: Path)
         with pytest.raises(PathNotFound):
             await server.hover(file, START)
         file.write_text("third\n", encoding="utf-8")
-        assert await server.hover(file, START) == "v1:third"
+        assert await server.hover(file, START) == "v3:third"
     told = [method for method in methods_of(log) if method.startswith("textDocument/did")]
     assert told == [f"textDocument/did{what}" for what in ("Open", "Change", "Close", "Open")]
 
@@ -555,7 +555,7 @@ async def test_a_cancelled_call_that_waited_for_a_server_to_read_leaves_it_with_
                     await anyio.wait_all_tasks_blocked()
                     tasks.cancel_scope.cancel()
         assert await server.hover(file, START) == "v2:second"
-        assert await server.hover(new, START) == "v1:new"
+        assert await server.hover(new, START) == "v3:new"
 
 
 async def test_changes_that_a_cancelled_call_did_not_come_to_tell_are_told_by_the_next(
@@ -593,7 +593,7 @@ async def test_changes_that_a_cancelled_call_did_not_come_to_tell_are_told_by_th
             tasks.cancel_scope.cancel()
             may_be_read.set()
         told = await logged(log, method="workspace/didChangeWatchedFiles")
-        assert await server.hover(other, START) == "v2:changed"
+        assert await server.hover(other, START) == "v4:changed"
     changes = [(change["uri"].rpartition("/")[2], change["type"]) for change in told["params"]["changes"]]
     assert changes == [("%C3%A4%20b.py", 2), ("other.py", 2), ("created.py", 1)]
 
@@ -732,12 +732,16 @@ async def test_diagnostics_of_a_file_that_changes_while_they_are_awaited_are_tho
 async def test_diagnostics_of_a_file_before_it_was_closed_are_not_those_of_the_file_that_is_opened_later(
     file: Path,
 ) -> None:
-    def published(message: str) -> dict[str, object]:
+    def published(version: int, message: str) -> dict[str, object]:
         span = {"start": {"line": 0, "character": 0}, "end": {"line": 0, "character": 5}}
-        params = {"uri": file.as_uri(), "version": 1, "diagnostics": [{"range": span, "message": message}]}
+        params = {"uri": file.as_uri(), "version": version, "diagnostics": [{"range": span, "message": message}]}
         return {"method": "textDocument/publishDiagnostics", "params": params}
 
-    say_on = {"textDocument/definition": [published("old")], "textDocument/documentSymbol": [published("new")]}
+    say_on = {
+        "textDocument/definition": [published(1, "old")],
+        "textDocument/documentSymbol": [published(1, "late")],
+        "textDocument/hover": [published(2, "new")],
+    }
     async with running(fake_server(file.parent, say_on=say_on)) as server:
         await server.definition(file, START)
         file.unlink()
@@ -753,6 +757,7 @@ async def test_diagnostics_of_a_file_before_it_was_closed_are_not_those_of_the_f
             tasks.start_soon(ask)
             await anyio.wait_all_tasks_blocked()
             await server.document_symbols(file)
+            await server.hover(file, START)
     assert found == ["new"]
 
 
