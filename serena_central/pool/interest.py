@@ -3,7 +3,7 @@
 Counts attached sessions and their calls as plain numbers; it knows neither sessions nor servers.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from pathlib import Path
 
 import msgspec
@@ -43,10 +43,9 @@ class Interests:
             return None
         return interest.seen_at + (self._session_quiet_s if interest.attached else 0.0)
 
-    def forget(self, root: Path) -> None:
-        """Drops a root that nobody is attached to."""
-        if not self.attached(root):
-            self._roots.pop(root, None)
+    def forget(self, but: Container[Path]) -> None:
+        """Drops roots that nobody is attached to, but those."""
+        self._roots = {root: one for root, one in self._roots.items() if one.attached or root in but}
 
     def _seen(self, root: Path) -> _Interest:
         interest = self._roots.setdefault(root, _Interest())

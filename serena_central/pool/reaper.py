@@ -211,15 +211,13 @@ class Reaper:
                     tasks.start_soon(partial(_check, run))
 
     def _forget(self) -> None:
-        """Drops keys whose last server has been gone for long, so that the list does not grow for ever."""
+        """Drops keys whose last server has been gone for long, or that got none, and roots that nobody is interested
+        in, so that the lists do not grow for ever."""
         for key, slot in list(self._slots.items()):
-            last = slot.last
-            if slot.runs or last is None:
-                continue
-            if self._clock() - last.life.facts.moved_at >= self.policy.forget_after_s:
+            gone_at = slot.last.life.facts.moved_at if slot.last is not None else slot.made_at
+            if not slot.runs and self._clock() - gone_at >= self.policy.forget_after_s:
                 del self._slots[key]
-                if not any(other.root == key.root for other in self._slots):
-                    self._interests.forget(key.root)
+        self._interests.forget({key.root for key in self._slots})
 
     def _runs(self) -> Iterator[Run]:
         for slot in self._slots.values():

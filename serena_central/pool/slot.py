@@ -61,6 +61,7 @@ class Slot:
         """`admit` says why no further process may start now, or None; `launch` serves a run after a delay in s."""
         self.wanted = wanted
         self.key = wanted.key
+        self.made_at = clock()
         self.current: Run | None = None  # connecting, idle or in use
         self.successor: Run | None = None  # connecting, to take current's place
         self.runs: list[Run] = []  # all whose process tree may exist: the two above, and those that drain

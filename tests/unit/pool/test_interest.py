@@ -43,11 +43,13 @@ def test_who_left_twice_is_counted_once() -> None:
     assert interests.attached(ROOT) == 1
 
 
-def test_only_roots_without_sessions_are_forgotten() -> None:
+def test_only_roots_without_sessions_and_servers_are_forgotten() -> None:
     interests = Interests(session_quiet_s=300, clock=FakeClock())
     interests.attach(ROOT)
-    interests.forget(ROOT)
+    interests.forget(())
     assert interests.attached(ROOT) == 1
     interests.detach(ROOT)
-    interests.forget(ROOT)
+    interests.forget({ROOT})
+    assert interests.idle_clock_start(ROOT) == 1000
+    interests.forget(())
     assert interests.idle_clock_start(ROOT) is None

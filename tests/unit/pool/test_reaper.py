@@ -418,6 +418,23 @@ async def test_a_server_that_is_gone_for_an_hour_is_forgotten(tmp_path: Path) ->
             assert len(box.pool.snapshot()) == left
 
 
+async def test_what_was_never_started_and_roots_without_sessions_are_forgotten_too(tmp_path: Path) -> None:
+    async with pool_box(tmp_path, memory_budget_mb=1, idle_ttl_s=99999) as box, box.pool.lease(box.wanted("a")):
+        for name in ("b", "c"):
+            box.pool.attach(box.wanted(name).root)
+            box.pool.detach(box.wanted(name).root)
+            with pytest.raises(ServerUnavailable, match="none is idle"):
+                async with box.pool.lease(box.wanted(name)):
+                    pass
+        box.pool.attach(tmp_path / "asks no server")
+        box.pool.detach(tmp_path / "asks no server")
+        for left in (3, 1):
+            await box.pool.sweep()
+            assert len(box.pool._slots) == left
+            box.clock.advance(3600)
+        assert not box.pool._interests._roots
+
+
 async def test_the_pool_sweeps_by_itself_and_survives_a_sweep_that_fails(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
