@@ -375,7 +375,7 @@ class ProjectRegistry:
 
     def detach(self, root: str) -> None:
         """A session is no longer interested."""
-        self._attached[Path(root)] -= 1
+        self._attached -= Counter([Path(root)])  # which keeps no root that nobody is interested in
         self._interest.detach(Path(root))
 
     def snapshots(self) -> list[ProjectSnapshot]:

@@ -409,6 +409,7 @@ class ProjectLanguages:
             for root in self.orders.roots:
                 self._pool.may_start(root, "the project's configuration has changed")
         moved = self.selection.changed(changes)
+        self.orders.deleted(change.path for change in changes if change.kind == "deleted")
         self._tell(changes)
         return moved
 

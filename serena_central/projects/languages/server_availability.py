@@ -5,6 +5,7 @@ Orders hold until a file that marks roots, or the Python environment, changes. I
 """
 
 import time
+from collections import defaultdict
 from collections.abc import Callable, Collection, Generator, Iterable
 from contextlib import contextmanager
 from pathlib import Path
@@ -235,8 +236,10 @@ class ServerOrders:
         """Folders that the manifests behind the orders lead to."""
         self.on_reached: Callable[[], None] = _nothing
         """Called when one comes to either."""
-        self._orders: dict[tuple[str, str], WantedServer] = {}
-        """(server, folder of a file) → the order."""
+        self._orders: defaultdict[str, dict[str, WantedServer]] = defaultdict(dict)
+        """Folder of files → server → the order."""
+        self._made: dict[tuple[ServerKey, Path | None], WantedServer] = {}
+        """(server, its first folder) → the order, which most folders share."""
         self._manifests = Manifests()
         self._users: dict[tuple[str, Path], list[str]] = {}
         """(server, its folder) → folders that use it and are not loaded with it."""
@@ -251,8 +254,8 @@ class ServerOrders:
         Raises:
             NoServerRoot
         """
-        place = spec.name, path.rpartition("/")[0]
-        known = self._orders.get(place)
+        orders = self._orders[path.rpartition("/")[0]]
+        known = orders.get(spec.name)
         if known is None:
             found = server_root(spec, self._root, self._root / path, self._manifests)
             if found.root not in self.roots or not found.reads <= self.named_folders:
@@ -261,7 +264,7 @@ class ServerOrders:
                 self.on_reached()
             state = self._state(spec)
             python = self._python.tell(spec, self._settings(spec, found.root))
-            known = self._orders[place] = WantedServer(
+            made = WantedServer(
                 spec=spec,
                 root=found.root,
                 settings=python.settings,
@@ -272,13 +275,14 @@ class ServerOrders:
                 env={**found.env, **python.env},
                 state=state,
             )
+            known = orders[spec.name] = self._made.setdefault((made.key, made.folder), made)
             if spec.environment:
                 self._resolving.add(known.key)
         return known
 
     def current(self) -> Collection[WantedServer]:
         """One order for each server."""
-        return {order.key: order for order in self._orders.values()}.values()
+        return {order.key: order for order in self._made.values()}.values()
 
     def key_now(self, order: WantedServer) -> ServerKey | None:
         """The key that an order would have by these settings; None where another server answers."""
@@ -334,12 +338,21 @@ class ServerOrders:
     def environment_changed(self) -> set[ServerKey]:
         """Forgets the orders; returns the servers that were started with the Python environment as it was."""
         outdated, self._resolving = self._resolving, set()
-        self._orders.clear()
+        self._forget_orders()
         return outdated
+
+    def _forget_orders(self) -> None:
+        self._orders.clear()
+        self._made.clear()
+
+    def deleted(self, paths: Iterable[str]) -> None:
+        """Files are gone, and perhaps their folders with them."""
+        for path in paths:
+            self._orders.pop(path.rpartition("/")[0], None)
 
     def forget(self) -> None:
         """A file that marks roots has changed."""
-        self._orders.clear()
+        self._forget_orders()
         self.named_folders.clear()
         self._manifests = Manifests()
         self._users = {}

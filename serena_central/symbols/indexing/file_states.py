@@ -336,8 +336,8 @@ class FileStates:
     def wants(self, path: str, *, by_syntax: bool) -> bool:
         """Whether the syntax, or else a server, is to be asked about a file."""
         if by_syntax:
-            due = path in self.failures or self.is_read_by_syntax(path)
-            return due and path in self.pending and not self.gave_up(path)
+            is_pending = path in self.pending  # first: nothing is to be found out about a file that is gone
+            return is_pending and (path in self.failures or self.is_read_by_syntax(path)) and not self.gave_up(path)
         return (path in self.pending or path in self.by_syntax) and not self.failures.holds(path)
 
     def gave_up(self, path: str) -> bool:
