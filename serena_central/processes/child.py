@@ -21,7 +21,7 @@ import anyio.to_thread
 from anyio.abc import ByteReceiveStream, ByteSendStream, Process
 
 from serena_central.processes.environment import inherited
-from serena_central.processes.fork_server import ForkedProcess, ForkServer
+from serena_central.processes.fork_server import ForkedProcess, ForkServer, open_pipes
 from serena_central.processes.ladder import AT_ONCE, POLITE, Ladder, stop
 from serena_central.processes.output import Nothing, Sink, Tail, drain
 from serena_central.processes.scratch import Scratch, make
@@ -207,8 +207,7 @@ async def supervised(
         ValueError: an argument or variable holds NUL.
     """
     assert forks is None or temporary is None
-    watched_end, lifeline = os.pipe()  # not inheritable: no child ever holds the write end
-    report, reporting_end = os.pipe()
+    (watched_end, lifeline), (report, reporting_end) = open_pipes(2)  # no child ever holds the lifeline
     os.set_blocking(report, False)
     scratch = make(temporary) if temporary else None
     umask = OTHERS if private else user_umask()

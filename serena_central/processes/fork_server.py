@@ -16,6 +16,7 @@ import sys
 import tempfile
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from itertools import chain
 from pathlib import Path
 
 import anyio
@@ -36,6 +37,22 @@ FORK = 0
 """In place of a signal's number."""
 
 _CHUNK_BYTES = 64 * 1024
+
+
+def open_pipes(count: int) -> list[tuple[int, int]]:
+    """Read and write ends, which no child inherits; all of them or none.
+
+    Raises:
+        OSError: no more files can be opened.
+    """
+    pipes: list[tuple[int, int]] = []
+    try:
+        pipes.extend(os.pipe() for _ in range(count))
+    except OSError:
+        for end in chain.from_iterable(pipes):
+            os.close(end)
+        raise
+    return pipes
 
 
 class ForkServer:
@@ -76,7 +93,7 @@ class ForkServer:
         asked = [dict(environment), str(cwd), umask, memory_bytes, nice, drops_privileges, "", list(command)]
         requests = await self._started()
         # No await from here on: every descriptor is closed, or belongs to the process that is returned.
-        pipes = [os.pipe() for _ in range(3 if merged else 4)]
+        pipes = open_pipes(3 if merged else 4)
         (stdin, given), (taken, stdout), (ended, ending) = pipes[:3]
         errors, stderr = (None, stdout) if merged else pipes[3]
         made = ForkedProcess(self, given, taken, errors, ended)

@@ -1,9 +1,11 @@
 """Commands whose supervisors are forked: as all children they end with all that they start, whatever ends first."""
 
 import os
+import resource
 import signal
 import sys
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Generator
+from contextlib import contextmanager
 from pathlib import Path
 
 import anyio
@@ -185,3 +187,36 @@ async def test_a_killed_server_leaves_neither_command_nor_fork_server() -> None:
         assert len(pids) == 3
         server.kill()
         await until_gone(pids)
+
+
+@contextmanager
+def only_so_many_more(count: int) -> Generator[None]:
+    """Descriptors that this process may open."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    taken = [os.dup(0) for _ in range(50)]
+    for descriptor in taken[:count]:  # the lowest: what is opened gets those
+        os.close(descriptor)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (taken[-1] + 1, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+        for descriptor in taken[count:]:
+            os.close(descriptor)
+
+
+def descriptors() -> set[str]:
+    """Those that this process has open, and one by which that is read."""
+    return {file.name for file in Path("/proc/self/fd").iterdir()}
+
+
+@pytest.mark.parametrize(("forked", "counts"), [(False, range(4)), (True, range(12))])
+async def test_where_descriptors_are_scarce_a_command_that_fails_leaves_none_open(
+    forks: ForkServer, tmp_path: Path, forked: bool, counts: range
+) -> None:
+    await ended(forks, tmp_path, "true")
+    before = descriptors()
+    for count in counts:
+        with only_so_many_more(count), pytest.raises(OSError, match="Too many open files"):
+            await run(["true"], tmp_path, deadline_s=PATIENCE_S, stdout=Nothing(), forks=forks if forked else None)
+    assert descriptors() == before
