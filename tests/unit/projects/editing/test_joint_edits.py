@@ -30,6 +30,6 @@ async def test_where_a_part_fails_unexpectedly_no_other_one_is_written(tmp_path:
             await write_edit(applier, lambda _edit: None, [replacing(file, "after")], edit)
 
         with pytest.raises(BaseExceptionGroup) as failed:
-            await jointly({Path("/m"): write, Path(f"/{failing}"): fail})
+            await jointly({Path("/m"): write, Path(f"/{failing}"): fail}, applier.planned)
         assert failed.value.subgroup(RuntimeError)
     assert file.read_text() == "before"
