@@ -7,6 +7,7 @@ after all. Elsewhere: then it is none, unless it calls the same method through a
 it is a possible reference.
 """
 
+import re
 from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
@@ -20,7 +21,7 @@ import msgspec
 from serena_central.core.errors import FileChanged, LanguageServerError, PathError
 from serena_central.core.lru import Lru
 from serena_central.core.pacing import paced
-from serena_central.core.text import Position, Range
+from serena_central.core.text import Position, Range, Text
 from serena_central.files.stamp import Stamp
 from serena_central.files.tree import FileTree
 from serena_central.lsp.answers import Location
@@ -31,6 +32,7 @@ from serena_central.projects.navigation.candidates import Candidate, Candidates,
 from serena_central.projects.navigation.same_hierarchy import SameHierarchy
 from serena_central.projects.navigation.symbol_views import Uses
 from serena_central.symbols.index import Hit, SymbolIndex
+from serena_central.symbols.symbol import GROUPS
 from serena_central.symbols.syntax.messages import Occurrence
 
 AT_ONCE = 4
@@ -47,6 +49,9 @@ KEPT_PLACES = 2_000
 
 MOST_FILES = 100
 """Files that are parsed to list places of a name without a language server."""
+
+_STEP = re.compile(r"\s*::")
+"""After a Rust module's name on the way to what is in it."""
 
 Why = Literal["unresolved", "same hierarchy", "not asked"]
 
@@ -375,6 +380,8 @@ class Possible:
             found.references.append(place)
         elif await self._among_kin(hit, place, locations, same_hierarchy):
             found.possible[place] = "same hierarchy"
+        elif self._is_namesake_of_module(hit, place, locations):
+            found.possible[place] = "unresolved"
         else:
             found.elsewhere[place] = locations
             if place.range.start in self._defined_in(place.path, hit.symbol.name):
@@ -390,6 +397,25 @@ class Possible:
         here, at = self._root / place.path, place.range.start
         to_itself = all(location.range.start == at and location.path == here for location in locations)
         return to_itself and (place in found.patterns or self._languages.instead(place.path) is not None)
+
+    def _is_namesake_of_module(self, hit: Hit, place: PlaceInCode, locations: Sequence[Location]) -> bool:
+        """Whether Rust's server says a module where the symbol may be meant as well: a `use` brings both, and in code
+        that is not built it takes all that has the name for the module."""
+        if hit.symbol.kind in GROUPS or self._languages.selection.identifier(place.path) != "rust":
+            return False
+        if place.range.start in self._defined_in(place.path, hit.symbol.name):
+            return False
+        if not any(self._is_module(one, hit.symbol.name) for one in locations):
+            return False
+        try:
+            return not leads_on(self._languages.read(self._root / place.path).text, place.range)
+        except PathError:
+            return True
+
+    def _is_module(self, location: Location, name: str) -> bool:
+        """Whether a place is a module of this name: a file's begin, or where it is declared."""
+        target = self._named_at(location, name)
+        return location.range.start == Position(0, 0) if target is None else target.symbol.kind in GROUPS
 
     async def _among_kin(
         self, hit: Hit, place: PlaceInCode, locations: Sequence[Location], same_hierarchy: SameHierarchy
@@ -409,6 +435,11 @@ class Possible:
         file, at = self._index.file(path), location.range.start
         alike = (place for place, one in enumerate(file.names) if one == name)
         return next((Hit(path, file, place) for place in alike if file.symbols[place].name_position == at), None)
+
+
+def leads_on(text: Text, span: Range) -> bool:
+    """Whether a Rust module is named for something in it: `module::name`."""
+    return _STEP.match(text.content, text.offset(span.end)) is not None
 
 
 def _batches(paths: Iterable[str], sorted_out: Collection[str]) -> Iterator[list[str]]:

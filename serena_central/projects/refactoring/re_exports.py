@@ -13,11 +13,14 @@ from serena_central.editing.plan import TextEdit
 from serena_central.editing.rename import Rename
 from serena_central.lsp.answers import Location
 from serena_central.projects.navigation.navigation import Navigation
-from serena_central.projects.navigation.possible_references import PlaceInCode
+from serena_central.projects.navigation.possible_references import PlaceInCode, leads_on
 from serena_central.symbols.syntax.grammars import SHORTHANDS
 
 _MEMBER = re.compile(r"[.#]\s*\Z")
 """Before a name that can mean no variable."""
+
+_QUALIFIED = re.compile(r"(?:::|\.)\s*\Z")
+"""Before a name in Rust that no `use` of its file brought in."""
 
 
 def handed_on(
@@ -33,6 +36,29 @@ def handed_on(
         if any((navigation.places.inside(one.path), one.range.start) in given for one in locations)
         and not any(edit.range.encloses(place.range) for edit in rename.edits.get(place.path, ()))
     ]
+
+
+def brought_in(
+    rename: Rename,
+    elsewhere: Mapping[PlaceInCode, Sequence[Location]],
+    navigation: Navigation,
+    texts: Mapping[str, Text],
+) -> list[PlaceInCode]:
+    """Places that a rename of a Rust module may break: they lead to a namesake in another file, which a `use` may have
+    brought in together with the module, and gives under the new name alone."""
+    found: list[PlaceInCode] = []
+    for place, locations in elsewhere.items():
+        path, start = place.path, place.range.start
+        if path not in rename.edits or navigation.questions.identifier(path) != "rust":
+            continue
+        text = texts[path]
+        if (
+            not _QUALIFIED.search(text.line(start.line0)[: start.column])
+            and any(navigation.places.inside(one.path) != path for one in locations)
+            and not all(leads_on(text, edit.range) for edit in rename.edits[path])
+        ):
+            found.append(place)
+    return found
 
 
 class Patterns:

@@ -32,7 +32,7 @@ from serena_central.projects.navigation.symbol_views import Uses
 from serena_central.projects.refactoring.deletion import deletion
 from serena_central.projects.refactoring.kept_names import KeptNames
 from serena_central.projects.refactoring.name_conflicts import Naming
-from serena_central.projects.refactoring.re_exports import Patterns, handed_on
+from serena_central.projects.refactoring.re_exports import Patterns, brought_in, handed_on
 from serena_central.projects.refactoring.shorthands import are_patterns, both_written, check_meant
 from serena_central.symbols.index import Hit
 from serena_central.symbols.name_case import ignores_case
@@ -172,6 +172,8 @@ class Refactoring:
                 )
                 async for path in paced(sorted({*rename.edits, *moves}))
             ]
+            if site.hit.symbol.kind in GROUPS:
+                left_out.unexamined += brought_in(rename, examined.elsewhere, self._navigation, contents)
             left[:] = [_left(examined, rename, left_out, ground.elsewhere)]
             changed = {path: texts[path].text for path in rename.edits}
             standing[:] = await self._naming.standing(site.hit, new_name, changed)
