@@ -19,6 +19,12 @@ _IDENTIFIER = re.compile(r"[#$@]?[^\W\d][\w$]*[?!']?")
 _MODIFIERS = r"(?:(?:ref|mut)\s+)*"
 """What stands in Rust between a field's name and the variable that is bound to it."""
 
+_LISTED = re.compile(r"\b(?:import|export)\b[^{}()'\"]*\{[^{}]*\Z")
+"""Before a name that a JavaScript module imports or exports."""
+
+_LOOKED_BACK = 4_000
+"""Characters before a name in which such a list would begin."""
+
 MAX_NAME = 500
 
 
@@ -87,6 +93,28 @@ def completed(
                 edits.setdefault(path, []).append(TextEdit(span, new))
                 added.append((path, span))
     return Rename(edits, added, kept)
+
+
+def without_repetition(rename: Rename, texts: Mapping[str, Text], new: str) -> Rename:
+    """A rename that leaves `{ new }` where modules would import or export `{ new as new }`: one that is renamed back is
+    as it was."""
+    behind = re.compile(rf"\s+as\s+{re.escape(new)}(?![\w$])")
+    before = re.compile(rf"(?<![\w$]){re.escape(new)}\s+as\s+\Z")
+
+    def once(text: Text, edit: TextEdit) -> TextEdit:
+        start, end = text.offset(edit.range.start), text.offset(edit.range.end)
+        since = max(start - _LOOKED_BACK, 0)
+        if edit.new_text != new or not _LISTED.search(text.content, since, start):
+            return edit
+        if found := behind.match(text.content, end):
+            end = found.end()
+        elif found := before.search(text.content, since, start):
+            start = found.start()
+        return TextEdit(Range(text.position(start), text.position(end)), new)
+
+    return rename._replace(
+        edits={path: [once(texts[path], edit) for edit in some] for path, some in rename.edits.items()}
+    )
 
 
 def _kept(edits: Sequence[TextEdit], text: Text, old: str, new: str) -> Iterator[Position]:

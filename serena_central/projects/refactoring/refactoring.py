@@ -17,7 +17,7 @@ from serena_central.core.pacing import paced
 from serena_central.core.text import Position, Range
 from serena_central.editing.change import Author, FileChange
 from serena_central.editing.plan import TextEdit, apply_edits
-from serena_central.editing.rename import Rename, check_new_name, completed
+from serena_central.editing.rename import Rename, check_new_name, completed, without_repetition
 from serena_central.files.stamp import Stamp
 from serena_central.files.text import FileText
 from serena_central.files.tree import FileTree
@@ -161,7 +161,7 @@ class Refactoring:
                     self._languages, rename.with_places(places, new_name), contents, site.hit, new_name
                 )
             patterns = Patterns(self._navigation, contents, site.hit.symbol.name, new_name)
-            rename = await patterns.without_variables(rename)
+            rename = without_repetition(await patterns.without_variables(rename), contents, new_name)
             plans[:] = [rename]
             changes = [
                 FileChange(

@@ -228,3 +228,23 @@ async def test_a_field_is_told_from_a_variable_of_its_name_inside_of_macros_of_a
         await asked(client, "rename_symbol", **declared, new_name="value", project=["core", "app"])
     assert (root / "core/src/lib.rs").read_text() == DECLARED.replace("val:", "value:") + RENAMED_POINTS
     assert (root / "app/src/lib.rs").read_text() == "use core_x::P;\n\n" + RENAMED_POINTS
+
+
+BARREL = {
+    "package.json": '{"type": "module"}',
+    "tsconfig.json": TYPESCRIPT["tsconfig.json"],
+    "src/made.ts": "export function chosen(): number {\n  return 1;\n}\n",
+    "src/index.ts": 'export {\n  // first\n  chosen,\n} from "./made.js";\n'
+    'export { chosen as other } from "./made.js";\n',
+    "src/used.ts": 'import { chosen } from "./index.js";\nimport { chosen as own } from "./made.js";\n\n'
+    "export const all = [chosen(), own()];\n",
+}
+
+
+async def test_a_name_that_modules_export_is_as_it_was_when_it_is_renamed_back(tmp_path: Path) -> None:
+    root = written(tmp_path / "pages", BARREL)
+    async with asker(tmp_path, root) as ask:
+        assert not (await renamed(ask, "chosen", "src/made.ts", "picked"))["isError"]
+        assert "picked as chosen,\n" in (root / "src/index.ts").read_text()
+        assert not (await renamed(ask, "picked", "src/made.ts", "chosen"))["isError"]
+    assert {path: (root / path).read_text() for path in BARREL} == BARREL
