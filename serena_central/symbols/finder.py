@@ -180,7 +180,8 @@ class Finder:
         return paths if within is None else [path for path in paths if path == within or path.startswith(within + "/")]
 
     async def find_one(self, pattern: Pattern, within: str | None, *, one_definition: bool = False) -> Hit:
-        """Resolves one symbol: an exact path wins over suffix matches.
+        """Resolves one symbol: an exact path wins over suffix matches, and with a `/` before it over what counts as its
+        container, such as a Rust type's implementation.
 
         Of a symbol with several definitions (a property's getter, setter and deleter; typing's overloads) the first
         one; with `one_definition` these are several, because one alone is to be read or changed.
@@ -192,7 +193,8 @@ class Finder:
         hits, gaps = await self.find(pattern, within, patient=True)  # another one may fit, too
         if len(hits) > 1:
             exact = [hit async for hit in paced(hits) if pattern.is_whole(hit.file.path(hit.place))]
-            hits = exact if len(exact) == 1 else hits
+            verbatim = [hit for hit in exact if f"/{hit.name_path}" == pattern.text]
+            hits = next((some for some in (exact, verbatim) if len(some) == 1), hits)
         if not hits:
             close = await self.near(pattern, within)
             raise SymbolNotFound(pattern.text, within or "this project", close, [str(gap) for gap in gaps])

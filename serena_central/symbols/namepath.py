@@ -5,7 +5,7 @@ siblings of one name) carries its place among them: `Class/method[1]`. A pattern
 
 - `method`, `Class/method`: fits the end of a symbol's path;
 - `Type/method` in Rust: fits the method of an `impl` of the type, too;
-- `/Class/method`: fits the whole path;
+- `/Class/method`: fits the whole path; where one symbol is meant, what is called just so comes first;
 - `method[1]`: fits that overload, and overloaded symbols only; without an index any overload fits;
 - with substring matching, the last part fits any name that contains it;
 - `Class.method`, `ns::Class<T>::method(int)`, `(*Server).Serve`, `<Type as Trait>::method`: where no symbol is called

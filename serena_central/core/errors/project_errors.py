@@ -119,7 +119,8 @@ class AmbiguousSymbol(SerenaCentralError):
         if len(candidates) > CANDIDATES_LISTED:
             shown += f"\n… and {len(candidates) - CANDIDATES_LISTED} more"
         super().__init__(
-            f"{pattern!r} matches {len(candidates)} symbols. Pass relative_path or a longer name path:\n{shown}"
+            f"{pattern!r} matches {len(candidates)} symbols. Pass relative_path, a longer name path, or one of these "
+            f"with a / before it:\n{shown}"
         )
         self.candidates = list(candidates)
 

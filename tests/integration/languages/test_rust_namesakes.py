@@ -1,4 +1,4 @@
-"""In Rust a module and a function may have one name, which a `use` brings both of; with the real rust-analyzer."""
+"""In Rust a module and a function, or a field and its getter, may have one name; with the real rust-analyzer."""
 
 from pathlib import Path
 
@@ -49,3 +49,29 @@ async def test_a_renamed_module_names_the_functions_of_its_name_that_its_use_bro
     said = text_of(renamed).partition("cannot resolve")[2].partition("\n")[0]
     assert "tests/it.rs:4" in said
     assert "src/algo/dijkstra.rs" not in said
+
+
+GETTER = """\
+pub struct Point {
+    size: u32,
+}
+
+impl Point {
+    pub fn size(&self) -> u32 {
+        self.size
+    }
+}
+"""
+
+
+async def test_a_field_is_told_from_the_getter_of_its_name_by_its_whole_path(tmp_path: Path) -> None:
+    root = written(tmp_path / "points", {"Cargo.toml": CARGO.format("points"), "src/lib.rs": GETTER})
+    async with asker(tmp_path, root) as client:
+        refused = await client.result(
+            "rename_symbol", name_path="Point/size", relative_path="src/lib.rs", new_name="width"
+        )
+        await client.result("rename_symbol", name_path="/Point/size", relative_path="src/lib.rs", new_name="width")
+    assert "one of these with a / before it" in text_of(refused)
+    assert (root / "src/lib.rs").read_text() == GETTER.replace("    size:", "    width:").replace(
+        "self.size", "self.width"
+    )
