@@ -109,7 +109,8 @@ def _starting(transport: Transport, *, runs: bool) -> str:
 
 
 def _plan(here: Here, client: Client, wanted: _Options) -> Change:
-    """
+    """What is to be written into a client's configuration.
+
     Raises:
         CantConnect
     """

@@ -25,6 +25,9 @@ _LISTED = re.compile(r"\b(?:import|export)\b[^{}()'\"]*\{[^{}]*\Z")
 _LOOKED_BACK = 4_000
 """Characters before a name in which such a list would begin."""
 
+_AS_TAKES = 50
+"""Characters, with the white space around it."""
+
 MAX_NAME = 500
 
 
@@ -100,17 +103,17 @@ def without_repetition(rename: Rename, texts: Mapping[str, Text], new: str) -> R
     as it was."""
     behind = re.compile(rf"\s+as\s+{re.escape(new)}(?![\w$])")
     before = re.compile(rf"(?<![\w$]){re.escape(new)}\s+as\s+\Z")
+    near = len(new) + _AS_TAKES
 
     def once(text: Text, edit: TextEdit) -> TextEdit:
         start, end = text.offset(edit.range.start), text.offset(edit.range.end)
-        since = max(start - _LOOKED_BACK, 0)
-        if edit.new_text != new or not _LISTED.search(text.content, since, start):
+        if edit.new_text != new:
             return edit
-        if found := behind.match(text.content, end):
-            end = found.end()
-        elif found := before.search(text.content, since, start):
-            start = found.start()
-        return TextEdit(Range(text.position(start), text.position(end)), new)
+        found = behind.match(text.content, end) or before.search(text.content, max(start - near, 0), start)
+        if found is None or not _LISTED.search(text.content, max(start - _LOOKED_BACK, 0), start):
+            return edit
+        place = Range(text.position(min(start, found.start())), text.position(max(end, found.end())))
+        return TextEdit(place, new)
 
     return rename._replace(
         edits={path: [once(texts[path], edit) for edit in some] for path, some in rename.edits.items()}
