@@ -182,10 +182,12 @@ class Directory:
                         )
             preferred = await self._still_alive(placed) if placed is not None else None
             try:
-                return await self._start(root, self._choose(root, preferred=preferred), lost=True)
+                started = await self._start(root, self._choose(root, preferred=preferred), lost=True)
             except HostUnavailable as error:
-                self._failed[root] = error
+                self._failed[root] = HostUnavailable(root, error.reason)  # without the frames of this one
                 raise
+            self._failed.pop(root, None)
+            return started
 
     async def _still_alive(self, placed: Placement) -> str | None:
         """The node of a lost host, if it lives: its journal tells what the host has done. Else others go first."""

@@ -394,10 +394,7 @@ class Project:
         Raises:
             PathError
         """
-        file = self.root / path
-        if (known := self.languages.known_text(file)) is not None:
-            return known
-        return await anyio.to_thread.run_sync(self.languages.read, file)
+        return await self.languages.fetch(self.root / path)
 
     async def search(self, paths: Iterable[str], request: SearchRequest) -> SearchResult:
         """Searches root-relative files, as they were at the last `fresh()` or are now.

@@ -12,6 +12,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
+import anyio.to_thread
+
 from serena_central.core.errors import LanguageServerError, ServerNotInstalled
 from serena_central.core.places import Places
 from serena_central.core.text import Text
@@ -199,15 +201,16 @@ class ProjectLanguages:
         self._check_reading(path)
         return self.texts.read(path)
 
-    def known_text(self, path: Path) -> FileText | None:
-        """What `read` returns, if it is remembered and the file has not changed since, and a look at it takes less
-        than a turn of a thread.
+    async def fetch(self, path: Path) -> FileText:
+        """As `read`, for the event loop: in a thread, unless the text is remembered and a look at the file takes less
+        than a turn of one.
 
         Raises:
-            PathRefused: a rule closes the file.
+            PathError
         """
         self._check_reading(path)
-        return self.texts.known(path)
+        known = self.texts.known(path)
+        return known if known is not None else await anyio.to_thread.run_sync(self.texts.read, path)
 
     def _check_reading(self, path: Path) -> None:
         below = self.texts.below

@@ -380,7 +380,7 @@ class Possible:
             found.references.append(place)
         elif await self._among_kin(hit, place, locations, same_hierarchy):
             found.possible[place] = "same hierarchy"
-        elif self._is_namesake_of_module(hit, place, locations):
+        elif await self._is_namesake_of_module(hit, place, locations):
             found.possible[place] = "unresolved"
         else:
             found.elsewhere[place] = locations
@@ -398,7 +398,7 @@ class Possible:
         to_itself = all(location.range.start == at and location.path == here for location in locations)
         return to_itself and (place in found.patterns or self._languages.instead(place.path) is not None)
 
-    def _is_namesake_of_module(self, hit: Hit, place: PlaceInCode, locations: Sequence[Location]) -> bool:
+    async def _is_namesake_of_module(self, hit: Hit, place: PlaceInCode, locations: Sequence[Location]) -> bool:
         """Whether Rust's server says a module where the symbol may be meant as well: a `use` brings both, and in code
         that is not built it takes all that has the name for the module."""
         if hit.symbol.kind in GROUPS or self._languages.selection.identifier(place.path) != "rust":
@@ -408,7 +408,7 @@ class Possible:
         if not any(self._is_module(one, hit.symbol.name) for one in locations):
             return False
         try:
-            return not leads_on(self._languages.read(self._root / place.path).text, place.range)
+            return not leads_on((await self._languages.fetch(self._root / place.path)).text, place.range)
         except PathError:
             return True
 
