@@ -21,6 +21,7 @@ from serena_central.projects.editing.declaration_changes import Redeclared, call
 from serena_central.projects.editing.signatures import signature
 from serena_central.projects.navigation.symbol_views import DiagnosticView
 from serena_central.projects.project import Project
+from serena_central.projects.superrepo.sibling_code import code_beside
 from serena_central.projects.superrepo.sibling_definitions import SiblingPlace, places_of, resolve_places
 
 MOST_NAMES = 20
@@ -172,15 +173,9 @@ class _Search:
 
     async def _holding(self, names: Collection[str]) -> list[str]:
         """Files of the edited files' languages that may hold one of the names."""
-        languages = self._project.languages
-        wanted = {one for path in self._edited if (spec := languages.spec_for(path)) for one in spec.languages}
-        part = self._part
-        code = [
-            path
-            for path in part.tree.files
-            if (own := part.languages.spec_for(path)) and not wanted.isdisjoint(own.languages)
-        ]
-        return sorted({path for name in names for path in await part.navigation.possible.holding(code, name)})
+        code = code_beside(self._project, self._edited, self._part)
+        holding = self._part.navigation.possible.holding
+        return sorted({path for name in names for path in await holding(code, name)})
 
     async def _in_code(self, path: str, names: Collection[str]) -> list[SiblingPlace]:
         """Where one of the names stands in code and declares nothing."""

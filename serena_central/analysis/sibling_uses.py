@@ -1,10 +1,12 @@
-"""References from sibling projects of a super-repo, which a project's own language server cannot see.
+"""References from other projects, which a project's own language server cannot see: from the siblings in its
+super-repo, and from what encloses it, as the repository of which its root is a folder.
 
-Asked about symbols that nothing else speaks for. Where a sibling contains such a name and cannot
-resolve it, the symbol counts as possibly used.
+Asked about symbols that nothing else speaks for. Where a sibling contains such a name and cannot resolve it, the symbol
+counts as possibly used; so it does where the name stands in an enclosing folder that is not open, whose files are
+compared as words.
 """
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -14,30 +16,53 @@ from serena_central.analysis.collection import Definition
 from serena_central.core.errors import LanguageServerError, SerenaCentralError
 from serena_central.core.progress import report
 from serena_central.core.quoting import quoted
+from serena_central.files.boundary import Access
 from serena_central.projects.project import Project
-from serena_central.projects.registry import ProjectRegistry
+from serena_central.projects.registry import Enclosing, ProjectRegistry
 from serena_central.projects.root_settings import SuperRepos
-from serena_central.projects.superrepo.collected_sibling_references import Candidates, candidates, crossing
+from serena_central.projects.superrepo.collected_sibling_references import (
+    Candidates,
+    candidates,
+    candidates_around,
+    crossing,
+)
 from serena_central.projects.superrepo.configuration import SuperRepo
+
+OUT_OF_BOUNDS = "the repository around this project, outside of your folders"
+"""Stands for its path, which is not told."""
+
+AROUND_S = 30.0
+"""How long the files of what encloses a project, and is not open, may be searched."""
 
 FILE_S = 180.0
 """How long a sibling's server may take for one file: it may have to start, and to load the sibling."""
 
 
-class Siblings:
-    """Finds the other projects of a project's super-repo: its modules, and its root with the files of its own."""
+class Around(NamedTuple):
+    """What of a root that encloses a project and is not open may use its symbols. `error`: why that is not known."""
 
-    def __init__(self, super_repos: SuperRepos, projects: ProjectRegistry) -> None:
+    root: Path | None = None
+    candidates: Sequence[Candidates] = ()
+    error: str | None = None
+
+
+class Siblings:
+    """Finds the other projects of a project's super-repo: its modules, and its root with the files of its own; and what
+    encloses it, which is asked like a sibling if it is open."""
+
+    def __init__(self, super_repos: SuperRepos, projects: ProjectRegistry, access: Callable[[Path], Access]) -> None:
         self._super_repos = super_repos
         self._projects = projects
+        self._access = access
 
     async def of(self, project: Project, *, besides: Collection[Path] = ()) -> tuple[list[Project], dict[str, str]]:
         """Opens them, but for those of the roots `besides`. Those that can't be opened: root → why."""
         found: list[Project] = []
         missing: dict[str, str] = {}
-        repo = self._super_repos.of(project.root)
-        roots = self._roots(repo) if repo else []
-        for root in dict.fromkeys(roots):
+        repo = self.super_repo(project)
+        enclosing = self.enclosing(project)
+        around = self.opened_at([enclosing.root] if enclosing else [])
+        for root in dict.fromkeys([*(self._roots(repo) if repo else ()), *(one.root for one in around)]):
             if root != project.root and root not in besides:
                 try:
                     found.append(await self._projects.open(self._projects.check(root)))
@@ -45,7 +70,37 @@ class Siblings:
                     missing[str(root)] = str(error)
         if repo is not None and repo.closed:
             missing[repo.closed_folders] = "only an administrator can do that."
+        if enclosing is not None and not enclosing.may_open:
+            missing[OUT_OF_BOUNDS] = "only an administrator can do that."
         return found, missing
+
+    def super_repo(self, project: Project) -> SuperRepo | None:
+        """The super-repo that a project is, is a module of, or is a folder of."""
+        repo = self._super_repos.of(project.root)
+        enclosing = self._projects.enclosing(project) if repo is None else None
+        return self._super_repos.at(enclosing.root) if enclosing and enclosing.may_open else repo
+
+    def enclosing(self, project: Project) -> Enclosing | None:
+        """What encloses a project, if that is more than its super-repo."""
+        repo, enclosing = self.super_repo(project), self._projects.enclosing(project)
+        return None if repo and enclosing and enclosing.root.is_relative_to(repo.root) else enclosing
+
+    def unopened(self, project: Project) -> Path | None:
+        """The root that encloses a project, if it is not open, and may be."""
+        enclosing = self.enclosing(project)
+        return enclosing.root if enclosing and enclosing.may_open and not self.opened_at([enclosing.root]) else None
+
+    async def candidates_around(self, project: Project, names: Mapping[str, Collection[str]]) -> Around:
+        """What of the `unopened` holds any of the names (file of the project → its symbols' names)."""
+        root = self.unopened(project)
+        if root is None:
+            return Around()
+        report(f"searching {root} for references")
+        try:
+            with anyio.fail_after(AROUND_S):
+                return Around(root, await candidates_around(project, root, self._access(root), names))
+        except TimeoutError:
+            return Around(root, error=f"searching its files took longer than {AROUND_S:g} s")
 
     @staticmethod
     def _roots(repo: SuperRepo) -> list[Path]:
@@ -54,12 +109,12 @@ class Siblings:
 
     def super_repo_root(self, project: Project) -> Path | None:
         """The root of the super-repo that a project belongs to, or is."""
-        repo = self._super_repos.of(project.root)
+        repo = self.super_repo(project)
         return repo.root if repo else None
 
     def left_out(self, project: Project) -> list[str]:
         """Sentences about modules that can't be asked, because they are not there."""
-        repo = self._super_repos.of(project.root)
+        repo = self.super_repo(project)
         said = repo.left_out.items() if repo else ()
         return [f"The module {quoted(name)} was not searched: {why}." for name, why in said]
 
@@ -68,10 +123,11 @@ class Siblings:
         return [one for root in roots if (one := self._projects.opened(str(root))) is not None]
 
     def opened(self, project: Project) -> tuple[list[Project], list[str]]:
-        """Those that are open, and the names of the modules that are not."""
-        found: list[Project] = []
-        unopened: list[str] = []
-        repo = self._super_repos.of(project.root)
+        """Those that are open, and the names of the modules that are not, or what else."""
+        enclosing = self.enclosing(project)
+        found = self.opened_at([enclosing.root] if enclosing else [])
+        unopened = [] if found or enclosing is None else [str(enclosing.root) if enclosing.may_open else OUT_OF_BOUNDS]
+        repo = self.super_repo(project)
         modules = {module.root: name for name, module in repo.modules.items()} if repo else {}
         for root, name in {**modules, **({repo.root: repo.name} if repo and not repo.closed else {})}.items():
             other = self._projects.opened(str(root))
@@ -107,12 +163,22 @@ async def ask_siblings(project: Project, siblings: Siblings, definitions: Sequen
     others, missing = await siblings.of(project)
     told.notes.extend(siblings.left_out(project))
     for root, error in missing.items():
-        told.notes.append(f"{root} can't be searched for references: {error}")
+        told.notes.append(f"References in {root} can't be searched: {error}")
         _note(told, root, set[str]().union(*names.values()))
     for other in others:
         for group in await candidates(project, other, names):
             told.held.update(*group.files.values(), *group.left_out.values())
             _note(told, other.name, await _unresolved_in(project, other, group, told))
+    around = await siblings.candidates_around(project, names)
+    if around.error:
+        told.notes.append(f"References in {around.root} can't be searched: {around.error}.")
+        _note(told, str(around.root), set[str]().union(*names.values()))
+    for group in around.candidates:
+        holding = frozenset[str]().union(*group.files.values(), *group.left_out.values())
+        told.held.update(holding)
+        _note(told, str(around.root), holding)
+    if around.candidates:
+        told.notes.append(f"{around.root} is not open, so its files were compared as words.")
     return told
 
 

@@ -18,6 +18,7 @@ from serena_central.analysis.collection import Definition
 from serena_central.analysis.collector import Collector, Exempt, Symbol
 from serena_central.analysis.objections import KeepRules
 from serena_central.analysis.outcome import Finding, Outcome
+from serena_central.analysis.sibling_objections import used_under_other_names
 from serena_central.analysis.sibling_uses import SiblingAnswer, Siblings, ask_siblings
 from serena_central.analysis.word_index import is_go
 from serena_central.core.errors import PathError, listed
@@ -47,6 +48,9 @@ JUDGED_PART = 0.3
 
 AGAIN_S = 3.0
 """With less time left no further references are collected: the symbols are read again before."""
+
+UNRESOLVED = "their names occur in code that the language server cannot resolve"
+OTHER_NAMES = "other projects may import them under another name"
 
 NAMED = 5
 """Names in one note."""
@@ -199,7 +203,7 @@ async def unused_symbols(
     told = await ask_siblings(project, siblings, [suspect.definition for suspect in suspects])
     found: list[Hit] = []
     open_names: set[str] = set()
-    possibly_used: list[str] = []
+    possibly_used: dict[str, list[str]] = {}
     for hit, definition, public, named in suspects:
         if (hit.path, hit.name_path) in told.used or any(_within(hit, other) for other in found):
             continue
@@ -210,8 +214,9 @@ async def unused_symbols(
         if may_be_used is None:
             unjudged += 1
             continue
-        if may_be_used:
-            possibly_used.append(hit.name_path)
+        doubt = UNRESOLVED if may_be_used else await _doubt(project, siblings, hit)
+        if doubt:
+            possibly_used.setdefault(doubt, []).append(hit.name_path)
             continue
         found.append(hit)
         elsewhere = definition.asked or definition.name in told.held
@@ -225,12 +230,18 @@ async def unused_symbols(
     result.notes += told.notes
     if open_names:
         result.notes.append(_left_open(open_names, told))
-    if possibly_used:
-        result.notes.append(
-            "Not reported as unused, because their names occur in code that the language server cannot resolve: "
-            f"{_some(possibly_used)}."
-        )
+    result.notes += [
+        f"Not reported as unused, because {why}: {_some(name_paths)}." for why, name_paths in possibly_used.items()
+    ]
     return result
+
+
+async def _doubt(project: Project, siblings: Siblings, hit: Hit) -> str | None:
+    """Why other projects may use a symbol whose name they do not hold, if any may."""
+    try:
+        return OTHER_NAMES if await used_under_other_names(project, siblings, hit) else None
+    except PathError:
+        return None
 
 
 async def _collected(

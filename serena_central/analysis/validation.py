@@ -14,11 +14,13 @@ from serena_central.analysis.breakage import Breakage, broken_by
 from serena_central.analysis.broken_references import Checked, Interrupted, Kept, broken_references
 from serena_central.analysis.collector import Collections
 from serena_central.analysis.module_graph import Area, ModulePart, open_modules
-from serena_central.analysis.objections import UsedBySiblings, bound_to, objections, used_by_siblings
+from serena_central.analysis.objections import objections
 from serena_central.analysis.revision_diff import Revised
 from serena_central.analysis.selection import code_below, dependents
+from serena_central.analysis.sibling_objections import UsedBySiblings, bound_to, used_by_siblings
 from serena_central.analysis.sibling_uses import Siblings
 from serena_central.analysis.unused_symbols import UnusedFound, unused_symbols
+from serena_central.files.boundary import Access
 from serena_central.projects.editing.declaration_changes import Redeclared
 from serena_central.projects.project import Project
 from serena_central.projects.registry import ProjectRegistry
@@ -58,12 +60,15 @@ class Findings(NamedTuple, Generic[Found]):
 class Validation:
     """Looks for findings, at low priority."""
 
-    def __init__(self, registry: ProjectRegistry, repos: SuperRepos, collections: Collections) -> None:
+    def __init__(
+        self, registry: ProjectRegistry, repos: SuperRepos, collections: Collections, access: Callable[[Path], Access]
+    ) -> None:
+        """`access` tells what rules close in a root, open or not."""
         self._registry = registry
         self._repos = repos
         self._collections = collections
         self._interrupted = Interrupted()
-        self.siblings = Siblings(repos, registry)
+        self.siblings = Siblings(repos, registry, access)
 
     async def extent(self, project: Project, path: str = "", changed: Collection[str] = ()) -> Extent:
         """What is meant by a path in a project and by changed files; they may be absolute.

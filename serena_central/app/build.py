@@ -343,8 +343,8 @@ def _services(runs: list[Run], base: _Base, built: _Projects, catalogue: Catalog
     settings, bus, projects, repos = base.settings, base.bus, built.registry, built.root_settings.super_repos
     users = Users()
     collections = Collections(base.places.cache)
-    validation = Validation(projects, repos, collections)
     claude = built.root_settings.claude
+    validation = Validation(projects, repos, collections, claude.access)
     analyses = LocalAnalyses(projects, repos, collections, validation, rules=claude.path_rules)
     analysis_runs = AnalysisRuns(analyses, collections.folder, bus)
     gating = Gating(built.root_settings.trust, bus, base.places.halted_file)

@@ -37,18 +37,21 @@ class OuterRules:
     and scan again. `paths` are the files that the state is of, there or not: those that were read, or were missing, and
     what marks a repository.
 
-    `stronger` rules come before the `.gitignore` files in the root, `weaker` ones behind them.
+    `stronger` rules come before the `.gitignore` files in the root, `weaker` ones behind them. `repository` is the top
+    folder of the one around the root; `leaves_out`: it ignores the root.
     """
 
     def __init__(self, root: Path, *, ignored_paths: Sequence[str] = (), use_git: bool = True) -> None:
         self._root = root
         self._markers = [str(folder / ".git") for folder in (root, *root.parents)] if use_git else []
         self._marker = self._nearest_marker()
+        self.repository = Path(self._marker).parent if self._marker is not None else None
+        self.leaves_out = False
         self._files: list[str] = []
         self.stronger: Rules = (Patterns(ignored_paths, where="the setting ignored_paths"),) if ignored_paths else ()
         self.weaker: Rules = (Patterns(USUAL, where="the usual ignore rules"),)
-        if self._marker is not None:
-            self._read_git(Path(self._marker).parent)
+        if self.repository is not None:
+            self._read_git(self.repository)
         self.paths = (*self._markers, *self._files)
         self.seen = self.state()
 
@@ -67,7 +70,8 @@ class OuterRules:
         users = _user_excludes(configurations)
         above = [top.joinpath(*parts[:depth]) / IGNORE_FILE for depth in range(len(parts))]
         self._files = [str(file) for file in (*above, exclude, users, *configurations)]
-        if _ignored_folder(top, parts, [exclude, users]) is not None:  # the root itself, or what it lies in
+        self.leaves_out = _ignored_folder(top, parts, [exclude, users]) is not None  # it, or what it lies in
+        if self.leaves_out:
             return
         levels = [
             _patterns_of(file, above="".join(f"{part}/" for part in parts[depth:]))

@@ -199,6 +199,19 @@ class FileTree:
             folder = scan.folders.get(inside, folder)
         return folder is not None and folder.closed
 
+    @property
+    def repository(self) -> Path | None:
+        """The top folder of the repository that the root is in, or is; None also where that ignores the root."""
+        outer = self._scan.outer if self._scan is not None else None
+        return None if outer is None or outer.leaves_out else outer.repository
+
+    def is_apart(self, folder: Path) -> bool:
+        """Whether git separates the root from a folder above: it lies in another repository, or the root is ignored."""
+        outer = self._scan.outer if self._scan is not None else None
+        if outer is None or outer.repository is None:
+            return False
+        return outer.leaves_out or not folder.is_relative_to(outer.repository)
+
     def holds_others(self, folder: str) -> bool:
         """Whether nested repositories lie below a root-relative folder ("" for the root), hidden folders aside: their
         files are not among these."""

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable
 from contextvars import Context
 from itertools import takewhile
 from pathlib import Path
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import anyio
 import anyio.to_thread
@@ -82,6 +82,13 @@ class ProjectSnapshot(msgspec.Struct, frozen=True):
     """Language servers that failed too often and are not started for it any more → why, a clause."""
     side_languages: dict[str, str] = {}
     """Languages whose servers are left alone → what becomes of their files."""
+
+
+class Enclosing(NamedTuple):
+    """The root that a project is a folder of. `may_open`: whether who asks may open it."""
+
+    root: Path
+    may_open: bool = True
 
 
 class Interest(Protocol):
@@ -257,6 +264,32 @@ class ProjectRegistry:
     def known_root_of(self, path: Path) -> Path | None:
         """The nearest known root that a real path is, or lies in; it may be closed."""
         return next((folder for folder in (path, *path.parents) if folder in self._known), None)
+
+    def enclosing(self, project: Project) -> Enclosing | None:
+        """The outermost root that the project's own is a folder of: the top of its repository, or a known root.
+
+        It may be closed. None for a repository of its own, and for what is ignored there.
+        """
+        tree, root = project.tree, project.root
+        found = [folder for folder in root.parents if folder in self._known and not tree.is_apart(folder)]
+        if tree.repository not in (None, root):
+            found.append(tree.repository)
+        for folder in sorted(found, key=lambda one: len(one.parts)):
+            if not self._is_refused(folder) and not self._is_left_out(folder, root):
+                return Enclosing(folder)
+        return None
+
+    def _is_refused(self, folder: Path) -> bool:
+        try:
+            self.check(folder)
+        except SerenaCentralError:
+            return True
+        return False
+
+    def _is_left_out(self, folder: Path, root: Path) -> bool:
+        """Whether an open project above a root ignores it."""
+        around = self.opened(str(folder))
+        return around is not None and around.tree.is_ignored(f"{root.relative_to(folder).as_posix()}/")
 
     def known_names(self) -> list[str]:
         """Names, or roots where several projects have one name."""

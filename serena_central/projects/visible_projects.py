@@ -12,7 +12,7 @@ from serena_central.config.layers import Problem
 from serena_central.core.errors import OutsideAllowedRoots, ProjectRefused, UnknownProject
 from serena_central.core.quoting import quoted
 from serena_central.projects.project import Project
-from serena_central.projects.registry import KnownProject, ProjectRegistry, ProjectSnapshot, real_path
+from serena_central.projects.registry import Enclosing, KnownProject, ProjectRegistry, ProjectSnapshot, real_path
 from serena_central.projects.root_policy import Opener
 from serena_central.projects.root_settings import SuperRepos
 from serena_central.projects.superrepo.configuration import SuperRepo
@@ -72,6 +72,10 @@ class VisibleProjects(ProjectRegistry):
     def known_root_of(self, path: Path) -> Path | None:
         root = self._all.known_root_of(path)
         return root if root is not None and self._may_open(root) else None
+
+    def enclosing(self, project: Project) -> Enclosing | None:
+        found = self._all.enclosing(project)
+        return found and found._replace(may_open=self._may_open(found.root))
 
     def known_names(self) -> list[str]:
         names = [one.name for one in self.snapshots()]

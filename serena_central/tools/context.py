@@ -109,7 +109,7 @@ class Services:
             return self
         projects = VisibleProjects(self.projects, user.may_open)
         repos = VisibleSuperRepos(self.super_repos, user.may_open)
-        validation = Validation(projects, repos, self.collections)
+        validation = Validation(projects, repos, self.collections, self.claude.access)
         return replace(self, projects=projects, super_repos=repos, validation=validation)
 
     @property

@@ -1,4 +1,5 @@
-"""Modules of a super-repo that a call did not search, though they may refer to its symbol."""
+"""What a call did not search, though it may refer to its symbol: other modules of a super-repo, and the files of the
+repository around a project."""
 
 from collections.abc import Collection
 from functools import partial
@@ -29,7 +30,8 @@ async def note_others(call: ToolCall, target: Project, declared: Declarations) -
 
 def note_alone(call: ToolCall, target: Project) -> None:
     """Says that an answer about one module is not about its siblings."""
-    repo = call.services.super_repos.of(target.root)
+    _note_enclosing(call, target, ())
+    repo = call.services.validation.siblings.super_repo(target)
     if repo is not None and any(module.root != target.root for module in repo.modules.values()):
         call.note(
             f'Only {quoted(target.name)} was searched. project="*" also searches the other modules of the super-repo.'
@@ -38,7 +40,8 @@ def note_alone(call: ToolCall, target: Project) -> None:
 
 async def _note(call: ToolCall, declared: Declaration, asked: Collection[Path]) -> None:
     home = declared.project
-    repo = call.services.super_repos.of(home.root)
+    _note_enclosing(call, home, asked)
+    repo = call.services.validation.siblings.super_repo(home)
     named: list[str] = []
     for name, module in repo.modules.items() if repo else ():
         if module.root in asked:
@@ -55,4 +58,20 @@ async def _note(call: ToolCall, declared: Declaration, asked: Collection[Path]) 
         call.note(
             f"Not searched: {listed(named)}, where {declared.name} occurs in code that mentions the package of "
             f'{quoted(home.name)}. project="*" searches all modules of the super-repo.'
+        )
+
+
+def _note_enclosing(call: ToolCall, target: Project, asked: Collection[Path]) -> None:
+    enclosing = call.services.validation.siblings.enclosing(target)
+    if enclosing is None or enclosing.root in asked:
+        return
+    if enclosing.may_open:
+        call.note(
+            f"Only {quoted(target.name)} was searched, which is a part of {quoted(enclosing.root)}. "
+            f'project="{enclosing.root}" also searches the rest.'
+        )
+    else:
+        call.note(
+            f"Only {quoted(target.name)} was searched, which is a part of a repository. The rest of that is outside "
+            "of your folders."
         )

@@ -4,17 +4,21 @@
 """
 
 import re
-from collections.abc import Collection, Iterator, Mapping
-from pathlib import PurePath, PurePosixPath
+import threading
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from functools import partial
+from pathlib import Path, PurePath, PurePosixPath
 from typing import NamedTuple
 
 import anyio.to_thread
 
 from serena_central.core.text import Position
-from serena_central.files.words import words_of
+from serena_central.files.boundary import Access
+from serena_central.files.words import words_of_each
 from serena_central.lsp.answers import Location
 from serena_central.projects.project import Project
 from serena_central.projects.superrepo.mentions import mentions
+from serena_central.projects.superrepo.sibling_code import code_around, code_beside
 from serena_central.projects.superrepo.sibling_definitions import declared_at, places_of, resolve_places
 
 MOST_PLACES = 5000
@@ -52,15 +56,37 @@ async def candidates(declaring: Project, using: Project, names: Mapping[str, Col
     `names` maps file of the declaring module → its symbols' names.
     """
     await using.fresh()
-    return await anyio.to_thread.run_sync(lambda: list(_candidates(declaring, using, names)))
+    code = partial(code_beside, declaring, sibling=using)
+    return await anyio.to_thread.run_sync(lambda: list(_candidates(declaring, names, using.root, code)))
 
 
-def _candidates(declaring: Project, using: Project, names: Mapping[str, Collection[str]]) -> Iterator[Candidates]:
+async def candidates_around(
+    declaring: Project, root: Path, access: Access, names: Mapping[str, Collection[str]]
+) -> list[Candidates]:
+    """The same of what encloses the declaring project and is not open."""
+    ended = threading.Event()
+    code = partial(code_around, declaring, root=root, access=access)
+    try:
+        return await anyio.to_thread.run_sync(
+            lambda: list(_candidates(declaring, names, root, code, stopped=ended.is_set)), abandon_on_cancel=True
+        )
+    finally:
+        ended.set()
+
+
+def _candidates(
+    declaring: Project,
+    names: Mapping[str, Collection[str]],
+    root: Path,
+    code_like: Callable[[Sequence[str]], list[str]],
+    *,
+    stopped: Callable[[], bool] = lambda: False,
+) -> Iterator[Candidates]:
     by_languages: dict[tuple[str, ...], list[str]] = {}
     for path in names:
         if spec := declaring.languages.spec_for(path):
             by_languages.setdefault(tuple(spec.languages), []).append(path)
-    for languages, paths in by_languages.items():
+    for paths in by_languages.values():
         declared: dict[str, list[str]] = {}
         for path in paths:
             for name in names[path]:
@@ -68,14 +94,12 @@ def _candidates(declaring: Project, using: Project, names: Mapping[str, Collecti
         mentioned = {
             one for path in paths for one in mentions(declaring.root, path, declaring.languages.language_of(path) or "")
         }
-        # The sibling may have chosen another server for the same language.
-        code = [
-            path
-            for path in using.tree.files
-            if (own := using.languages.spec_for(path)) and not set(own.languages).isdisjoint(languages)
-        ]
         marker = re.compile(b"|".join(re.escape(one.encode()) for one in sorted(mentioned))) if mentioned else None
-        words = words_of(using.root, code, declared, marker=marker)
+        by_word: dict[str, set[str]] = {}
+        for name in declared:
+            # Names may be more than a word: `$count`, `empty?`.
+            by_word.setdefault(max(_WORD.findall(name), key=len, default=""), set()).add(name)
+        words = dict(words_of_each(root, code_like(paths), by_word, marker=marker, stopped=stopped))
         if mentioned and not any(found.marked for found in words.values()):
             continue
         holding = sorted((path for path in words if words[path].counts), key=lambda path: not words[path].marked)
@@ -85,7 +109,7 @@ def _candidates(declaring: Project, using: Project, names: Mapping[str, Collecti
         for path in holding:
             places += words[path].counts.total()
             part = files if places <= MOST_PLACES or not files else left_out
-            part[path] = frozenset(words[path].counts)
+            part[path] = frozenset(name for word in words[path].counts for name in by_word[word])
         if files:
             yield Candidates(files, declared, left_out)
 

@@ -41,7 +41,7 @@ def _cargo(root: Path, path: PurePosixPath) -> list[str]:
 
 
 def _python(root: Path, path: PurePosixPath) -> list[str]:
-    """The topmost package of the file, or the file itself as a module."""
+    """The topmost package of the file, or the file itself as a module; and the root, where that is a package."""
     package = None
     for folder in path.parents[:-1]:
         if not (root / folder / "__init__.py").is_file():
@@ -50,7 +50,8 @@ def _python(root: Path, path: PurePosixPath) -> list[str]:
     # A namespace package has no __init__.py: its name is that of the first folder below `src`, or of the root.
     within = path.relative_to("src") if path.is_relative_to("src") else path
     outermost = within.parents[-2].name if len(within.parents) > 1 else within.stem
-    return list(dict.fromkeys([package or path.stem, outermost]))
+    names = [package or path.stem, outermost, root.name if (root / "__init__.py").is_file() else ""]
+    return list(dict.fromkeys(root.name if name == "__init__" else name for name in names))
 
 
 _RULES: dict[str, Callable[[Path, PurePosixPath], list[str]]] = {

@@ -17,6 +17,7 @@ from serena_central.projects.navigation.symbol_hierarchies import UPWARD, Direct
 from serena_central.projects.navigation.symbol_views import HierarchyNode
 from serena_central.projects.project import Project
 from serena_central.projects.superrepo.mentions import mentions
+from serena_central.projects.superrepo.sibling_code import code_beside
 from serena_central.projects.superrepo.sibling_references import Declaration, Declarations
 from serena_central.symbols.index import Hit
 
@@ -163,12 +164,7 @@ async def _asked(project: Project, declared: Declarations) -> AsyncIterator[tupl
 def _mentioning(project: Project, declared: Declaration) -> str | None:
     """A file of the declaration's language that mentions its package, if there is one. Reads the disk."""
     languages, home = project.languages, declared.project
-    spec = home.languages.spec_for(declared.path)
-    code = [
-        path
-        for path in project.tree.files
-        if (own := languages.spec_for(path)) and spec and not set(own.languages).isdisjoint(spec.languages)
-    ]
+    code = code_beside(home, [declared.path], project)
     names = mentions(home.root, declared.path, home.languages.language_of(declared.path) or "")
     for name in names:
         found = files_containing(project.root, code, name, encoding=languages.encoding)

@@ -20,6 +20,7 @@ from serena_central.lsp.answers import Location
 from serena_central.projects.project import Project
 from serena_central.projects.superrepo.collected_sibling_references import is_copy
 from serena_central.projects.superrepo.mentions import mentions
+from serena_central.projects.superrepo.sibling_code import code_beside
 from serena_central.projects.superrepo.sibling_definitions import (
     ResolvedPlaces,
     SiblingPlace,
@@ -102,13 +103,8 @@ def shown(places: Sequence[SiblingPlace]) -> list[str]:
 
 def _holding(sibling: Project, declared: Declaration) -> tuple[list[str], bool]:
     """Files of the declaration's language that hold its name, and whether any file mentions its package. Reads."""
-    languages = declared.project.languages
-    spec, language = languages.spec_for(declared.path), languages.language_of(declared.path) or ""
-    code = [
-        path
-        for path in sibling.tree.files
-        if (own := sibling.languages.spec_for(path)) and spec and not set(own.languages).isdisjoint(spec.languages)
-    ]
+    language = declared.project.languages.language_of(declared.path) or ""
+    code = code_beside(declared.project, [declared.path], sibling)
     encoding = sibling.languages.encoding
     holding = files_containing(sibling.root, code, declared.name, encoding=encoding)
     names = mentions(declared.project.root, declared.path, language) if holding else []

@@ -7,7 +7,7 @@ never reported as a use.
 """
 
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -27,6 +27,7 @@ from serena_central.projects.navigation.symbol_views import References
 from serena_central.projects.project import Project
 from serena_central.projects.superrepo.aliases import DEFAULT, Aliases, bound, exported, pattern
 from serena_central.projects.superrepo.mentions import mentions
+from serena_central.projects.superrepo.sibling_code import code_beside
 from serena_central.projects.superrepo.sibling_definitions import SiblingPlace, declared_at, places_of, resolve_places
 
 FINDING_S = 8.0
@@ -68,7 +69,7 @@ class Declarations(NamedTuple):
         if project.root in self.failures:
             raise self.failures[project.root]
         parts = [
-            await (_own(one, within) if one.project is project else _in_sibling(project, one, within))
+            await (_own(one, within) if one.project is project else uses_in_sibling(project, one, within))
             for one in self.found
         ]
         uses = {(use.path, use.range): use for part in parts for use in part.references}
@@ -123,9 +124,19 @@ async def _own(declared: Declaration, within: str) -> References:
     return await references_of(declared.project.navigation, hit, within)
 
 
-async def _in_sibling(sibling: Project, declared: Declaration, within: str) -> References:
+async def exported_names(declared: Declaration) -> Aliases:
+    """By which names other projects may know a symbol."""
+    return exported(declared.name, [text async for _, text in _texts(declared.project, await _naming(declared))])
+
+
+async def uses_in_sibling(sibling: Project, declared: Declaration, within: str = "") -> References:
+    """Uses of a symbol in a sibling, under whatever name it knows it; at or below `within`.
+
+    Raises:
+        SerenaCentralError
+    """
     await sibling.fresh()
-    names = exported(declared.name, [text async for _, text in _texts(declared.project, await _naming(declared))])
+    names = await exported_names(declared)
     files, packages = await anyio.to_thread.run_sync(_candidates, sibling, declared, names)
     asked: list[SiblingPlace] = []
     left = 0
@@ -159,7 +170,10 @@ async def _naming(declared: Declaration) -> list[str]:
     project = declared.project
     return await anyio.to_thread.run_sync(
         lambda: files_containing(
-            project.root, _code_like(project, declared), declared.name, encoding=project.languages.encoding
+            project.root,
+            code_beside(project, [declared.path], project),
+            declared.name,
+            encoding=project.languages.encoding,
         )
     )
 
@@ -208,10 +222,10 @@ def holding(sibling: Project, declared: Declaration, name: str) -> list[str]:
 
 
 def _candidates(sibling: Project, declared: Declaration, names: Aliases) -> tuple[list[str], list[str]]:
-    """Files of the sibling that may name the symbol, those that mention the declaring package first; and the names of
-    that package. Reads the disk."""
+    """Files of the sibling that may name the symbol, those that mention the declaring package first; and the words of
+    which an import of that has one. Reads the disk."""
     language = declared.project.languages.language_of(declared.path) or ""
-    code = _code_like(sibling, declared)
+    code = code_beside(declared.project, [declared.path], sibling)
 
     def containing(words: Iterable[str]) -> dict[str, None]:
         encoding = sibling.languages.encoding
@@ -219,6 +233,8 @@ def _candidates(sibling: Project, declared: Declaration, names: Aliases) -> tupl
 
     packages = mentions(declared.project.root, declared.path, language)
     found = containing(sorted(names.plain))
+    if names.default and not packages:
+        return list(found | containing([module_of(declared.path)])), [module_of(declared.path)]
     if not packages or not (found or names.default):
         return list(found), packages
     mentioning = containing(packages)
@@ -227,11 +243,8 @@ def _candidates(sibling: Project, declared: Declaration, names: Aliases) -> tupl
     return sorted(found, key=lambda path: path not in mentioning) if mentioning else [], packages
 
 
-def _code_like(project: Project, declared: Declaration) -> list[str]:
-    """Files of a project in languages of the server that reads the declaration."""
-    spec = declared.project.languages.spec_for(declared.path)
-    return [
-        path
-        for path in project.tree.files
-        if (own := project.languages.spec_for(path)) and spec and not set(own.languages).isdisjoint(spec.languages)
-    ]
+def module_of(path: str) -> str:
+    """A word that an import of a file by its path must contain."""
+    file = PurePosixPath(path)
+    stem = file.name.partition(".")[0]
+    return file.parent.name if stem == "index" and file.parent.name else stem

@@ -82,7 +82,7 @@ async def rename_symbol(
         around=await _around(call, target, renaming.roots if renaming else frozenset()),
     )
     if elsewhere.left:
-        call.note(f"Not renamed in all modules: {' '.join(elsewhere.left)}")
+        call.note(f"Not renamed everywhere: {' '.join(elsewhere.left)}")
     _note_taken(call, new_name, renamed)
     if renamed.added:
         call.note(
@@ -110,12 +110,12 @@ class _Elsewhere:
 
     async def check(self, hit: Hit) -> None:
         """Raises EditRefused for what must not be left, unless it is forced."""
-        used, self.namesakes = await self._validation.used_by_siblings(self._target, hit, besides=self._roots)
+        used, self.namesakes, around = await self._validation.used_by_siblings(self._target, hit, besides=self._roots)
         if used and not self._force:
+            how = f'Pass project="{around}"' if around else 'Name these modules in project= as well ("*": all)'
             raise EditRefused(
                 f"Nothing was changed: {hit.name_path} would be renamed only in {self._target.name}. {' '.join(used)} "
-                'Name these modules in project= as well ("*": all) to rename it in all of them at once, or pass '
-                "force=true to leave them unchanged."
+                f"{how} to rename it in all of them at once, or pass force=true to leave them unchanged."
             )
         bound = await self._validation.bound_to(self._target, hit, also=self._roots)
         if bound and not self._force:

@@ -20,6 +20,8 @@ from serena_central.projects.superrepo.mentions import mentions
         ({"src/shop/__init__.py": "", "src/shop/sub/__init__.py": ""}, "src/shop/sub/x.py", "python", ["shop"]),
         ({}, "space/shop/x.py", "python", ["x", "space"]),
         ({}, "tool.py", "python", ["tool"]),
+        ({"__init__.py": ""}, "tool.py", "python", ["tool", "module"]),
+        ({"__init__.py": ""}, "__init__.py", "python", ["module"]),
         ({}, "a.cpp", "cpp", []),
     ],
 )

@@ -1,0 +1,40 @@
+"""The code beside a project that may use what it declares: of a sibling, or of what encloses the project.
+
+What encloses a project contains its files, too; they are left out here. Where nobody has opened it, its files are taken
+as they are on disk, ignored ones aside.
+"""
+
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+from serena_central.files.boundary import Access
+from serena_central.projects.project import Project
+from serena_central.projects.superrepo.discovery import files_of
+
+
+def code_beside(home: Project, paths: Iterable[str], sibling: Project) -> list[str]:
+    """Files of a sibling in the languages of some files of `home`. It may have chosen other servers for these."""
+    if sibling is home:
+        return _like(home, paths, sibling.tree.files, sibling)
+    return _like(home, paths, filter(_apart(home, sibling.root), sibling.tree.files), sibling)
+
+
+def code_around(home: Project, paths: Iterable[str], root: Path, access: Access) -> list[str]:
+    """The same of a root that is not open, by the languages of `home`. Reads the disk."""
+    is_apart = _apart(home, root)
+    return _like(home, paths, (path for path in files_of(root) if is_apart(path) and not access.hides(path)), home)
+
+
+def _like(home: Project, paths: Iterable[str], files: Iterable[str], reader: Project) -> list[str]:
+    specs = (home.languages.spec_for(path) for path in paths)
+    wanted = {language for spec in specs if spec for language in spec.languages}
+    spec_for = reader.languages.spec_for
+    return [path for path in files if (own := spec_for(path)) and not wanted.isdisjoint(own.languages)]
+
+
+def _apart(home: Project, root: Path) -> Callable[[str], bool]:
+    """Whether a file of a root, by its path there, is none of `home`."""
+    if not home.root.is_relative_to(root):
+        return lambda _: True
+    own = f"{home.root.relative_to(root).as_posix()}/"
+    return lambda path: not path.startswith(own)
