@@ -127,15 +127,18 @@ class Directory:
 
     # --- nodes -----------------------------------------------------------------------------------------------------
 
-    def announce(self, node: Node) -> None:
-        """A node says that it lives, and what it has."""
+    def announce(self, node: Node) -> bool:
+        """A node says that it lives, and what it has. Returns whether it drains: the next time it says that itself, to
+        another directory, too."""
         known = self._nodes.get(node.name)
-        node.draining = known.draining if known is not None else False
+        if known is not None:
+            node.draining = known.draining
         node.heard_at = self._clock()
         self._nodes[node.name] = node
         self._heard.pop(node.name, anyio.Event()).set()
         if known is None:
             self._hosts.prepare(node.name)
+        return node.draining
 
     def leave(self, name: str) -> None:
         """A node ends."""

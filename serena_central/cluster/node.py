@@ -53,11 +53,12 @@ async def running_node(
     name: str, ray: RayNode, patterns: Sequence[str], places: Places
 ) -> AsyncGenerator[DirectoryClient]:
     """A node that is part of its cluster while the block is open."""
+    announcer = _Announcer(name, places, patterns)
     async with connected(replace(ray, resource=resource_of(name))):
-        directory = await _joined(ray.address, name, places, patterns, begins=ray.head_port is not None)
+        directory = await _joined(ray.address, announcer, begins=ray.head_port is not None)
         try:
             async with anyio.create_task_group() as tasks:
-                tasks.start_soon(_announcing, directory, name, places, patterns)
+                tasks.start_soon(announcer.run, directory)
                 yield directory
                 tasks.cancel_scope.cancel()
         finally:
@@ -65,14 +66,14 @@ async def running_node(
                 await directory.leave(name)
 
 
-async def _joined(address: str, name: str, places: Places, patterns: Sequence[str], *, begins: bool) -> DirectoryClient:
+async def _joined(address: str, announcer: "_Announcer", *, begins: bool) -> DirectoryClient:
     """Waits until the directory knows the node: the head may still be starting it."""
     problem = ClusterError(f"No Ray cluster answers at {address}.")
     with anyio.move_on_after(JOIN_S):
         while True:
             try:
-                directory = DirectoryClient.made(places.home, name) if begins else DirectoryClient.found()
-                await _announce(directory, name, places, patterns)
+                directory = announcer.made() if begins else DirectoryClient.found()
+                await announcer.announce(directory)
                 return directory
             except ClusterError as error:
                 problem = error
@@ -80,27 +81,45 @@ async def _joined(address: str, name: str, places: Places, patterns: Sequence[st
     raise problem
 
 
-async def _announcing(directory: DirectoryClient, name: str, places: Places, patterns: Sequence[str]) -> None:
-    while True:
-        await anyio.sleep(ANNOUNCED_EVERY_S)
-        try:
-            await _announce(directory, name, places, patterns)
-        except ClusterError as error:
-            logger.warning("%s", error)
+class _Announcer:
+    """Tells the directory what a node is, again and again."""
 
+    def __init__(self, name: str, places: Places, patterns: Sequence[str]) -> None:
+        self._name = name
+        self._places = places
+        self._patterns = patterns
+        self._draining = False
+        """As the directory said last; one that is started again hears it from the nodes."""
 
-async def _announce(directory: DirectoryClient, name: str, places: Places, patterns: Sequence[str]) -> None:
-    memory = psutil.virtual_memory()
-    node = Node(
-        name=name,
-        home=str(places.home),
-        roots=await anyio.to_thread.run_sync(offered, patterns),
-        available_bytes=memory.available,
-        total_bytes=memory.total,
-        load=os.getloadavg()[0],
-        version=metadata.version("serena-central"),
-    )
-    await directory.announce(node)
+    def made(self) -> DirectoryClient:
+        """The directory, started by this node if there is none."""
+        return DirectoryClient.made(self._places.home, self._name)
+
+    async def run(self, directory: DirectoryClient) -> None:
+        while True:
+            await anyio.sleep(ANNOUNCED_EVERY_S)
+            try:
+                await self.announce(directory)
+            except ClusterError as error:
+                logger.warning("%s", error)
+
+    async def announce(self, directory: DirectoryClient) -> None:
+        """
+        Raises:
+            ClusterError
+        """
+        memory = psutil.virtual_memory()
+        node = Node(
+            name=self._name,
+            home=str(self._places.home),
+            roots=await anyio.to_thread.run_sync(offered, self._patterns),
+            available_bytes=memory.available,
+            total_bytes=memory.total,
+            load=os.getloadavg()[0],
+            version=metadata.version("serena-central"),
+            draining=self._draining,
+        )
+        self._draining = await directory.announce(node)
 
 
 def offered(patterns: Sequence[str]) -> list[str]:

@@ -128,8 +128,9 @@ class DirectoryClient:
                 "This Ray cluster has no node of serena-central. Start one with `serena-central node`."
             ) from error
 
-    async def announce(self, node: Node) -> None:
-        await self._asked(self._actor.announce.remote(msgspec.msgpack.encode(node)))
+    async def announce(self, node: Node) -> bool:
+        """As `Directory.announce`."""
+        return await self._asked(self._actor.announce.remote(msgspec.msgpack.encode(node)))
 
     async def leave(self, name: str) -> None:
         await self._asked(self._actor.leave.remote(name))

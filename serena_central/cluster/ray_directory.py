@@ -45,8 +45,8 @@ class DirectoryActor:
         self._hosts = _RayHosts()
         self._directory = Directory(self._hosts, store, settling_s=SILENT_S)
 
-    async def announce(self, node: bytes) -> None:
-        self._directory.announce(from_msgpack(node, Node))
+    async def announce(self, node: bytes) -> bool:
+        return self._directory.announce(from_msgpack(node, Node))
 
     async def leave(self, name: str) -> None:
         self._directory.leave(name)

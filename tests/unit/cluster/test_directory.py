@@ -73,10 +73,10 @@ class Cluster:
         file = self.folder / "db"
         return Directory(self.hosts, Store(file, EventBus(), url=url_for(file)), clock=lambda: self.now)
 
-    def announce(self, name: str, *roots: str, free: int = 8 * GB) -> None:
-        self.directory.announce(
-            Node(name=name, home=f"/home/{name}", roots=list(roots), available_bytes=free, total_bytes=16 * GB)
-        )
+    def announce(self, name: str, *roots: str, free: int = 8 * GB, draining: bool = False) -> bool:
+        node = Node(name=name, home=f"/home/{name}", roots=[*roots], available_bytes=free, total_bytes=16 * GB)
+        node.draining = draining
+        return self.directory.announce(node)
 
 
 @pytest.fixture
@@ -368,6 +368,21 @@ async def test_a_node_that_drains_loses_its_roots_and_gets_none(cluster: Cluster
     assert (await cluster.directory.place("/src/shop", 2)).node == "b"
     with pytest.raises(ClusterError, match="no node 'z'"):
         await cluster.directory.drain("z")
+
+
+async def test_a_new_directory_hears_from_a_node_that_it_drains(cluster: Cluster) -> None:
+    for name in ("a", "b"):
+        assert not cluster.announce(name, "/src/shop")
+    await cluster.directory.drain("a")
+    draining = cluster.announce("a", "/src/shop")
+    cluster.directory = cluster.another()
+    cluster.announce("a", "/src/shop", free=9 * GB, draining=draining)
+    with pytest.raises(HostUnavailable, match="drain"):
+        await cluster.directory.place("/src/shop")
+    cluster.announce("b", "/src/shop", free=2 * GB)
+    assert (await cluster.directory.place("/src/shop")).node == "b"
+    await cluster.directory.drain("a", draining=False)
+    assert not cluster.announce("a", "/src/shop", draining=draining)
 
 
 async def test_a_node_that_drains_loses_roots_that_it_was_about_to_get(
