@@ -179,14 +179,29 @@ def change(file: Path, edit: Callable[[str], str | None]) -> None:
             after = edit(before or "")
             if after is None:
                 return
-            write_whole(kept, msgspec.json.encode(_Before(str(file), before, after)))
             try:
-                _replace(file, before, after)
+                with _kept_if_made(kept, _Before(str(file), before, after)):
+                    _replace(file, before, after)
             except _Overtaken:
                 if not tries_left:
                     raise
             else:
                 return
+
+
+@contextmanager
+def _kept_if_made(kept: Path, change: "_Before") -> Generator[None]:
+    """Keeps what undoes a change before it is made in the block; if it is not, what undid the one before."""
+    earlier = kept.read_bytes() if kept.exists() else None
+    write_whole(kept, msgspec.json.encode(change))
+    try:
+        yield
+    except BaseException:
+        if earlier is None:
+            kept.unlink()
+        else:
+            write_whole(kept, earlier)
+        raise
 
 
 @contextmanager

@@ -1,5 +1,6 @@
 """`serena-central claude` and `mcp`: what is said of settings, servers and memory, and what is changed in them."""
 
+import errno
 import itertools
 import json
 import os
@@ -347,6 +348,22 @@ def around_writing(monkeypatch: pytest.MonkeyPatch) -> Callable[[Path, Act, Act]
 
 
 def nothing(_file: Path) -> None: ...
+
+
+def test_a_change_that_fails_leaves_the_one_before_it_to_be_undone(
+    run: Commands, root: Path, around_writing: Callable[[Path, Act, Act], None]
+) -> None:
+    file = root / ".claude" / "settings.local.json"
+    assert run("claude", "set", "env.A", "a").code == 0
+
+    def no_space(_file: Path) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    around_writing(file, no_space, nothing)
+    assert run("claude", "set", "env.A", "b").code != 0
+    around_writing(file, nothing, nothing)
+    assert run("claude", "set", "--undo").code == 0
+    assert not file.exists()
 
 
 def test_what_another_program_writes_meanwhile_stays(
