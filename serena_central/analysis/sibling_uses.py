@@ -76,29 +76,33 @@ class Siblings:
 
     def super_repo(self, project: Project) -> SuperRepo | None:
         """The super-repo that a project is, is a module of, or is a folder of."""
-        repo = self._super_repos.of(project.root)
-        enclosing = self._projects.enclosing(project) if repo is None else None
-        return self._super_repos.at(enclosing.root) if enclosing and enclosing.may_open else repo
+        root = project.root
+        repo = self._super_repos.around(root)
+        if repo is None or root == repo.root or repo.says_of(root):
+            return repo
+        # A module may be a repository of its own.
+        modules = [module.root for module in repo.modules.values() if root.is_relative_to(module.root)]
+        return None if project.tree.is_apart(max(modules, default=repo.root)) else repo
 
     def enclosing(self, project: Project) -> Enclosing | None:
         """What encloses a project, if that is more than its super-repo."""
         repo, enclosing = self.super_repo(project), self._projects.enclosing(project)
         return None if repo and enclosing and enclosing.root.is_relative_to(repo.root) else enclosing
 
-    def unopened(self, project: Project) -> Path | None:
-        """The root that encloses a project, if it is not open, and may be."""
-        enclosing = self.enclosing(project)
-        return enclosing.root if enclosing and enclosing.may_open and not self.opened_at([enclosing.root]) else None
-
     async def candidates_around(self, project: Project, names: Mapping[str, Collection[str]]) -> Around:
-        """What of the `unopened` holds any of the names (file of the project → its symbols' names)."""
-        root = self.unopened(project)
-        if root is None:
+        """What of the root that encloses a project holds any of `names`: file of the project → its symbols' names."""
+        enclosing = self.enclosing(project)
+        if enclosing is None or not enclosing.may_open or not any(names.values()):
             return Around()
+        root = enclosing.root
+        opened, access = self.opened_at([root]), self._access(root)
         report(f"searching {root} for references")
         try:
             with anyio.fail_after(AROUND_S):
-                return Around(root, await candidates_around(project, root, self._access(root), names))
+                found = [] if opened else await candidates_around(project, root, access, names)
+                some_closed = opened[0].tree.hidden() if opened else access.reading
+                closed = await candidates_around(project, root, access, names, closed=True) if some_closed else []
+                return Around(root, found, closed)
         except TimeoutError:
             return Around(root, error=f"searching its files took longer than {AROUND_S:g} s")
 

@@ -189,3 +189,19 @@ async def test_what_the_repository_around_uses_under_another_name_is_in_use(tmp_
             assert "page.ts" in said(result) or name == "hidden"
         result = await asked.result("safe_delete_symbol", name_path="alone")
         assert not result["isError"], said(result)
+
+
+async def test_a_folder_of_a_module_asks_the_other_modules(tmp_path: Path) -> None:
+    root = repository(
+        tmp_path,
+        **{
+            ".serena/project.yml": "name: both\ntype: super-repo\nmodules:\n  lib: {path: lib}\n  app: {path: app}\n",
+            "lib/inner/cart.py": FILES["inner/cart.py"],
+            "app/a.py": "import lib.inner.cart\n\nlib.inner.cart.lonely(1)\n",
+        },
+    )
+    async with asking(tmp_path, root, "lib/inner", is_open=False) as asked:
+        for _ in range(2):  # the first time opens the modules
+            result = await asked.result("safe_delete_symbol", name_path="lonely")
+            assert result["isError"], said(result)
+            assert "a.py" in said(result)
