@@ -8,6 +8,7 @@ from msgspec import Meta
 
 from serena_central.analysis.objections import reason_to_keep
 from serena_central.core.errors import AmbiguousSymbol, EditRefused
+from serena_central.core.quoting import quoted
 from serena_central.projects.navigation.navigation import Navigation
 from serena_central.projects.project import Project
 from serena_central.projects.refactoring.refactoring import MOST_PARTS, LeftOver, Renamed, parts_of
@@ -38,6 +39,12 @@ async def _renaming(_call: ToolCall, projects: Sequence[Project], arguments: Map
     asked = await declarations(projects, name_path, arguments["relative_path"])
     for root, error in asked.failures.items():
         raise EditRefused(f"Nothing was changed: cannot determine whether {root} declares the symbol: {error}")
+    files = {one.project.root / one.path for one in asked.found}
+    if len(asked.found) > 1 and len(files) == 1:
+        outermost = min((one.project.root for one in asked.found), key=lambda root: len(root.parts))
+        raise EditRefused(
+            f"Nothing was changed: {quoted(files.pop())} is in several of the projects. Name only {quoted(outermost)}."
+        )
     if len(asked.found) > 1:
         raise AmbiguousSymbol(name_path, [f"{one.project.root / one.path}: {one.name_path}" for one in asked.found])
     return Renaming(asked.found[0], frozenset(project.root for project in projects))

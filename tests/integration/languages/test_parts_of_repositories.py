@@ -205,3 +205,13 @@ async def test_a_folder_of_a_module_asks_the_other_modules(tmp_path: Path) -> No
             result = await asked.result("safe_delete_symbol", name_path="lonely")
             assert result["isError"], said(result)
             assert "a.py" in said(result)
+
+
+async def test_a_rename_over_a_project_and_what_encloses_it_says_which_one_to_name(tmp_path: Path) -> None:
+    root = repository(tmp_path)
+    async with asking(tmp_path, root, is_open=True) as asked:
+        result = await asked.result(
+            "rename_symbol", name_path="price", new_name="cost", project=[str(root / "inner"), str(root)]
+        )
+        assert result["isError"]
+        assert f"Name only '{root}'." in said(result)
