@@ -85,8 +85,10 @@ async def objections(project: Project, siblings: Siblings, hit: Hit) -> list[str
         against.append(f"Its name occurs in {listed(named)}, in another language, and may mean this symbol.")
     if filled := await filled_by_position(project, hit):
         against.append(filled)
-    used = (await used_by_siblings(project, siblings, hit)).sentences
-    against += used or await used_under_other_names(project, siblings, hit)
+    elsewhere = await used_by_siblings(project, siblings, hit)
+    against += elsewhere.sentences or await used_under_other_names(project, siblings, hit)
+    if elsewhere.strings and is_unusual(hit.symbol.name):
+        against.append(f"Its name occurs in strings elsewhere: {elsewhere.strings}.")
     return against + await bound_to(project, siblings, hit)
 
 

@@ -10,6 +10,7 @@ from serena_central.analysis.sibling_uses import Siblings
 from serena_central.core.errors import SerenaCentralError
 from serena_central.core.progress import report
 from serena_central.core.quoting import quoted
+from serena_central.core.words import counted
 from serena_central.lsp.answers import SymbolKind
 from serena_central.projects.navigation.common_names import is_common
 from serena_central.projects.navigation.same_hierarchy import type_of
@@ -37,11 +38,13 @@ PLACES_LISTED = 10
 
 class UsedBySiblings(NamedTuple):
     """`sentences` are about the modules of the super-repo that refer to a symbol, or that may, and about what encloses
-    the project. `namesakes`: where modules that mention its package give symbols of their own the name of a type's
-    member, as overrides do. `enclosing`: the root that holds such users, and the project itself."""
+    the project. `namesakes`: where those that mention its package give symbols of their own the name of a type's
+    member, as overrides do. `strings`: where its name stands in strings there. `enclosing`: the root that holds such
+    users, and the project itself."""
 
     sentences: list[str]
     namesakes: str = ""
+    strings: str = ""
     enclosing: Path | None = None
 
 
@@ -53,13 +56,12 @@ async def used_by_siblings(
     common = is_common(project.languages.language_of(hit.path), hit.symbol.name)
     enclosing = siblings.enclosing(project)
     around = next((one for one in found if enclosing and one.root == enclosing.root), None)
+    told: list[str] = []
     if around is not None:
-        told = _around(around.root, found.pop(around), common=common)
-    else:
-        name = Declaration(project, hit.name_path, hit.path).name
-        asked = {} if besides and enclosing and enclosing.root in besides else {hit.path: {name}}
-        told = await _around_unopened(project, siblings, asked)
-    modules = {other.name: places for other, places in found.items()}
+        told = _around(around.root, found[around], common=common)
+    name = Declaration(project, hit.name_path, hit.path).name
+    told += await _around_by_words(project, siblings, {hit.path: {name}})
+    modules = {other.name: places for other, places in found.items() if other is not around}
     used = {name: places.references for name, places in modules.items() if places.references}
     unclear = {
         name: _unclear(places, common=common)
@@ -72,9 +74,14 @@ async def used_by_siblings(
         sentences.append(
             f"Its name occurs in {', '.join(unclear)}, where it may or may not mean this symbol ({_some(unclear)})."
         )
-    namesakes = {name: places.definitions for name, places in modules.items() if places.mentions and places.definitions}
+    mentioning = {other.name: places for other, places in found.items() if places.mentions}
+    namesakes = {name: places.definitions for name, places in mentioning.items() if places.definitions}
+    strings = {name: places.strings for name, places in mentioning.items() if places.strings}
     return UsedBySiblings(
-        [*sentences, *told], _some(namesakes) if type_of(hit) else "", enclosing.root if enclosing and told else None
+        [*sentences, *told],
+        _some(namesakes) if type_of(hit) else "",
+        _some(strings),
+        enclosing.root if enclosing and told else None,
     )
 
 
@@ -99,18 +106,24 @@ def _may_mean(places: Sequence[str]) -> str:
     return f"Its name occurs around this project, where it may or may not mean this symbol: {_first(places)}."
 
 
-async def _around_unopened(project: Project, siblings: Siblings, names: Mapping[str, Collection[str]]) -> list[str]:
-    """The same by the words of what is around and not open; `names` by file of the project."""
+async def _around_by_words(project: Project, siblings: Siblings, names: Mapping[str, Collection[str]]) -> list[str]:
+    """The same of files that no server reads: what is around and not open, or closed by rules, which are not named.
+    `names` by file of the project."""
     around = await siblings.candidates_around(project, names)
     if around.error:
         return [f"Cannot determine whether code around this project, in {around.root}, references it: {around.error}."]
     files = [f"{around.root}/{file}" for group in around.candidates for file in (*group.files, *group.left_out)]
-    if not files:
-        return []
-    return [
-        _may_mean(files),
-        f'{around.root} is not open, so its files were compared as words. project="{around.root}" opens it.',
-    ]
+    closed = sum(len(group.files) + len(group.left_out) for group in around.closed)
+    told: list[str] = []
+    if files:
+        told = [
+            _may_mean(files),
+            f'{around.root} is not open, so its files were compared as words. project="{around.root}" opens it.',
+        ]
+    if closed:
+        where = counted(closed, "file")
+        told.append(f"Its name occurs in {where} around this project that permission rules close, and may mean it.")
+    return told
 
 
 async def _asked(
@@ -134,17 +147,36 @@ async def _asked(
     return found, sentences
 
 
-async def used_under_other_names(project: Project, siblings: Siblings, hit: Hit) -> list[str]:
-    """Sentences about other projects that may use a symbol without naming it, by what its own file exports it as.
+async def other_names(project: Project, hit: Hit) -> frozenset[str]:
+    """Words by which code elsewhere may use a symbol without naming it: those that its own file exports it as, and one
+    that an import of the file has, if it is a default export.
 
     Raises:
         PathError
     """
-    declared = Declaration(project, hit.name_path, hit.path)
-    names = exported(declared.name, [(await project.read(hit.path)).text.content])
-    others_of = names.plain - {declared.name}
-    if hit.symbol.container >= 0 or not (others_of or names.default):
+    if hit.symbol.container >= 0:
+        return frozenset()
+    name = Declaration(project, hit.name_path, hit.path).name
+    names = exported(name, [(await project.read(hit.path)).text.content])
+    return frozenset((names.plain - {name}) | ({module_of(hit.path)} if names.default else set[str]()))
+
+
+async def used_under_other_names(project: Project, siblings: Siblings, hit: Hit) -> list[str]:
+    """Sentences about other projects that may use a symbol by its `other_names`.
+
+    Raises:
+        PathError
+    """
+    words = await other_names(project, hit)
+    if not words:
         return []
+    found = await used_in_open_projects(project, siblings, hit)
+    return found + await _around_by_words(project, siblings, {hit.path: words})
+
+
+async def used_in_open_projects(project: Project, siblings: Siblings, hit: Hit) -> list[str]:
+    """The same of those that servers read alone."""
+    declared = Declaration(project, hit.name_path, hit.path)
     sentences: list[str] = []
     for other in (await siblings.of(project))[0]:
         try:
@@ -158,8 +190,7 @@ async def used_under_other_names(project: Project, siblings: Siblings, hit: Hit)
             sentences.append(f"{quoted(other.name)} references it under another name: {_first(lines)}.")
         elif found.note:
             sentences.append(f"{quoted(other.name)} may reference it under another name: {found.note}.")
-    words = others_of | ({module_of(hit.path)} if names.default else set[str]())
-    return sentences + await _around_unopened(project, siblings, {hit.path: words})
+    return sentences
 
 
 async def bound_to(project: Project, siblings: Siblings, hit: Hit, *, also: Collection[Path] = ()) -> list[str]:

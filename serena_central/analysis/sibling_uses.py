@@ -39,10 +39,12 @@ FILE_S = 180.0
 
 
 class Around(NamedTuple):
-    """What of a root that encloses a project and is not open may use its symbols. `error`: why that is not known."""
+    """What of a root that encloses a project may use its symbols, but is not seen by servers: all there is if it is not
+    open, and always what rules close. `error`: why that is not known."""
 
     root: Path | None = None
     candidates: Sequence[Candidates] = ()
+    closed: Sequence[Candidates] = ()
     error: str | None = None
 
 
@@ -177,7 +179,7 @@ async def ask_siblings(project: Project, siblings: Siblings, definitions: Sequen
     if around.error:
         told.notes.append(f"References in {around.root} can't be searched: {around.error}.")
         _note(told, str(around.root), set[str]().union(*names.values()))
-    for group in around.candidates:
+    for group in (*around.candidates, *around.closed):
         holding = frozenset[str]().union(*group.files.values(), *group.left_out.values())
         told.held.update(holding)
         _note(told, str(around.root), holding)

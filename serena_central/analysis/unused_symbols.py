@@ -6,7 +6,7 @@ server is not asked about that. Members of an unused type are not listed.
 
 import math
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import Literal, NamedTuple
 
@@ -18,7 +18,7 @@ from serena_central.analysis.collection import Definition
 from serena_central.analysis.collector import Collector, Exempt, Symbol
 from serena_central.analysis.objections import KeepRules
 from serena_central.analysis.outcome import Finding, Outcome
-from serena_central.analysis.sibling_objections import used_under_other_names
+from serena_central.analysis.sibling_objections import other_names, used_in_open_projects
 from serena_central.analysis.sibling_uses import SiblingAnswer, Siblings, ask_siblings
 from serena_central.analysis.word_index import is_go
 from serena_central.core.errors import PathError, listed
@@ -201,6 +201,8 @@ async def unused_symbols(
     judge = _Judge(project, until)
     result, suspects, unjudged = await _collected(project, collector, judge, path, only, until)
     told = await ask_siblings(project, siblings, [suspect.definition for suspect in suspects])
+    renamed = await _other_names(project, [suspect.hit for suspect in suspects])
+    around = await _held_around(project, siblings, renamed)
     found: list[Hit] = []
     open_names: set[str] = set()
     possibly_used: dict[str, list[str]] = {}
@@ -214,7 +216,11 @@ async def unused_symbols(
         if may_be_used is None:
             unjudged += 1
             continue
-        doubt = UNRESOLVED if may_be_used else await _doubt(project, siblings, hit)
+        others = renamed.get((hit.path, hit.place))
+        if others and not may_be_used and anyio.current_time() >= until:
+            unjudged += 1
+            continue
+        doubt = UNRESOLVED if may_be_used else await _doubt(project, siblings, hit, others, around) if others else None
         if doubt:
             possibly_used.setdefault(doubt, []).append(hit.name_path)
             continue
@@ -236,12 +242,37 @@ async def unused_symbols(
     return result
 
 
-async def _doubt(project: Project, siblings: Siblings, hit: Hit) -> str | None:
-    """Why other projects may use a symbol whose name they do not hold, if any may."""
-    try:
-        return OTHER_NAMES if await used_under_other_names(project, siblings, hit) else None
-    except PathError:
+async def _other_names(project: Project, hits: Iterable[Hit]) -> dict[tuple[str, int], frozenset[str]]:
+    """File and place of those symbols that other projects may use without naming them → by which words."""
+    found: dict[tuple[str, int], frozenset[str]] = {}
+    for hit in hits:
+        with suppress(PathError):
+            if words := await other_names(project, hit):
+                found[hit.path, hit.place] = words
+    return found
+
+
+async def _held_around(
+    project: Project, siblings: Siblings, words: Mapping[tuple[str, int], frozenset[str]]
+) -> frozenset[str] | None:
+    """Which of the words stand in files around that no server reads, searched once for all; None if that is unknown."""
+    by_file: dict[str, frozenset[str]] = {}
+    for (path, _), some in words.items():
+        by_file[path] = by_file.get(path, frozenset()) | some
+    around = await siblings.candidates_around(project, by_file)
+    if around.error:
         return None
+    groups = (*around.candidates, *around.closed)
+    return frozenset[str]().union(*(held for one in groups for held in (*one.files.values(), *one.left_out.values())))
+
+
+async def _doubt(
+    project: Project, siblings: Siblings, hit: Hit, words: frozenset[str], around: frozenset[str] | None
+) -> str | None:
+    """Why other projects may use a symbol whose name they do not hold, if any may."""
+    if around is None or not words.isdisjoint(around):
+        return OTHER_NAMES
+    return OTHER_NAMES if await used_in_open_projects(project, siblings, hit) else None
 
 
 async def _collected(

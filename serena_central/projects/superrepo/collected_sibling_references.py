@@ -5,7 +5,7 @@
 
 import re
 import threading
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path, PurePath, PurePosixPath
 from typing import NamedTuple
@@ -16,15 +16,17 @@ from serena_central.core.text import Position
 from serena_central.files.boundary import Access
 from serena_central.files.words import words_of_each
 from serena_central.lsp.answers import Location
+from serena_central.projects.navigation.common_names import is_common
 from serena_central.projects.project import Project
 from serena_central.projects.superrepo.mentions import mentions
-from serena_central.projects.superrepo.sibling_code import code_around, code_beside
+from serena_central.projects.superrepo.sibling_code import code_around, code_beside, is_around
 from serena_central.projects.superrepo.sibling_definitions import declared_at, places_of, resolve_places
 
 MOST_PLACES = 5000
 """Names in one sibling whose meaning is asked for: half a minute of a quick server's time."""
 
 _WORD = re.compile(r"\w+")
+_WITH_DOLLAR = re.compile(r"[\w$]+")
 
 
 class Crossing(NamedTuple):
@@ -61,11 +63,11 @@ async def candidates(declaring: Project, using: Project, names: Mapping[str, Col
 
 
 async def candidates_around(
-    declaring: Project, root: Path, access: Access, names: Mapping[str, Collection[str]]
+    declaring: Project, root: Path, access: Access, names: Mapping[str, Collection[str]], *, closed: bool = False
 ) -> list[Candidates]:
-    """The same of what encloses the declaring project and is not open."""
+    """The same of what encloses the declaring project and is not open; or, if `closed`, of what rules close there."""
     ended = threading.Event()
-    code = partial(code_around, declaring, root=root, access=access)
+    code = partial(code_around, declaring, root=root, access=access, closed=closed)
     try:
         return await anyio.to_thread.run_sync(
             lambda: list(_candidates(declaring, names, root, code, stopped=ended.is_set)), abandon_on_cancel=True
@@ -95,23 +97,54 @@ def _candidates(
             one for path in paths for one in mentions(declaring.root, path, declaring.languages.language_of(path) or "")
         }
         marker = re.compile(b"|".join(re.escape(one.encode()) for one in sorted(mentioned))) if mentioned else None
-        by_word: dict[str, set[str]] = {}
-        for name in declared:
-            # Names may be more than a word: `$count`, `empty?`.
-            by_word.setdefault(max(_WORD.findall(name), key=len, default=""), set()).add(name)
-        words = dict(words_of_each(root, code_like(paths), by_word, marker=marker, stopped=stopped))
-        if mentioned and not any(found.marked for found in words.values()):
-            continue
-        holding = sorted((path for path in words if words[path].counts), key=lambda path: not words[path].marked)
+        holding = _holding(root, code_like(paths), declared, marker, stopped)
+        if marker is not None and not any(one.marked for one in holding):
+            if not is_around(declaring, root):
+                continue
+            language = declaring.languages.language_of(paths[0])
+            common = {name for name in declared if is_common(language, name)}
+            holding = [one._replace(names=one.names - common) for one in holding]
         files: dict[str, frozenset[str]] = {}
         left_out: dict[str, frozenset[str]] = {}
         places = 0
-        for path in holding:
-            places += words[path].counts.total()
+        for one in sorted((one for one in holding if one.names), key=lambda one: not one.marked):
+            places += one.places
             part = files if places <= MOST_PLACES or not files else left_out
-            part[path] = frozenset(name for word in words[path].counts for name in by_word[word])
+            part[one.path] = one.names
         if files:
             yield Candidates(files, declared, left_out)
+
+
+class _Holding(NamedTuple):
+    """A file with some of the names, which may be none if it is `marked`, and in how many places they stand."""
+
+    path: str
+    names: frozenset[str]
+    places: int
+    marked: bool
+
+
+def _holding(
+    root: Path, code: Sequence[str], names: Iterable[str], marker: re.Pattern[bytes] | None, stopped: Callable[[], bool]
+) -> list[_Holding]:
+    by_word: dict[str, set[str]] = {}
+    for name in names:
+        # Names may be more than a word: `$count`, `empty?`.
+        by_word.setdefault(max(_WORD.findall(name), key=len, default=name), set()).add(name)
+    wordless = _wordless(by_word)
+    holding: list[_Holding] = []
+    for path, found in words_of_each(root, code, by_word, marker=marker, lines=lambda _: wordless, stopped=stopped):
+        words = {*found.counts, *(line.decode() for line in found.lines)}
+        if words or found.marked:
+            held = frozenset(name for word in words for name in by_word[word])
+            holding.append(_Holding(path, held, found.counts.total() + len(found.lines), found.marked))
+    return holding
+
+
+def _wordless(names: Iterable[str]) -> re.Pattern[bytes] | None:
+    """Finds those of the names that have no word in them, like `$`."""
+    found = b"|".join(re.escape(name.encode()) for name in sorted(names) if not _WORD.search(name))
+    return re.compile(rb"(?<![\w$])(?:" + found + rb")(?![\w$])") if found else None
 
 
 async def crossing(declaring: Project, using: Project, path: str, declared: Mapping[str, Collection[str]]) -> Crossing:
@@ -123,6 +156,8 @@ async def crossing(declaring: Project, using: Project, path: str, declared: Mapp
         LanguageServerError
     """
     places = [place async for place in places_of(using, [path], _WORD, declared)]
+    if any("$" in name for name in declared):  # in most languages it is no part of a name
+        places += [place async for place in places_of(using, [path], _WITH_DOLLAR, declared) if "$" in place.name]
     resolved = await resolve_places(using, places, turn=using.indexer.priority.give_way)
     uses: set[tuple[str, str, Position]] = set()
     unresolved_names = [place.name for place in resolved.unresolved]

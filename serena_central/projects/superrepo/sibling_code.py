@@ -19,10 +19,18 @@ def code_beside(home: Project, paths: Iterable[str], sibling: Project) -> list[s
     return _like(home, paths, filter(_apart(home, sibling.root), sibling.tree.files), sibling)
 
 
-def code_around(home: Project, paths: Iterable[str], root: Path, access: Access) -> list[str]:
-    """The same of a root that is not open, by the languages of `home`. Reads the disk."""
+def code_around(home: Project, paths: Iterable[str], root: Path, access: Access, *, closed: bool = False) -> list[str]:
+    """The same of a root that is not open, by the languages of `home`; what rules close there is left out, or, if
+    `closed`, all there is. Reads the disk."""
     is_apart = _apart(home, root)
-    return _like(home, paths, (path for path in files_of(root) if is_apart(path) and not access.hides(path)), home)
+    files = _like(home, paths, (path for path in files_of(root) if is_apart(path)), home)
+    return [path for path in files if access.hides(path) is closed]
+
+
+def is_around(home: Project, root: Path) -> bool:
+    """Whether a root encloses a project. Code there reaches the project by other ways than its package's name, too:
+    path aliases, links, names that a manifest gives."""
+    return home.root.is_relative_to(root)
 
 
 def _like(home: Project, paths: Iterable[str], files: Iterable[str], reader: Project) -> list[str]:
@@ -34,7 +42,7 @@ def _like(home: Project, paths: Iterable[str], files: Iterable[str], reader: Pro
 
 def _apart(home: Project, root: Path) -> Callable[[str], bool]:
     """Whether a file of a root, by its path there, is none of `home`."""
-    if not home.root.is_relative_to(root):
+    if not is_around(home, root):
         return lambda _: True
     own = f"{home.root.relative_to(root).as_posix()}/"
     return lambda path: not path.startswith(own)

@@ -34,6 +34,9 @@ from serena_central.symbols.syntax.messages import Kind, Occurrence, Shorthand
 MOST_PLACES = 5000
 """Places whose meaning is asked for: half a minute of a quick server's time."""
 
+MOST_STRINGS = 300
+"""The same of those in strings, few of which are code."""
+
 
 class SiblingPlaces(NamedTuple):
     """`references` lead to the declaration; `possible` may. `strings` and `comments` hold the name, too.
@@ -61,7 +64,7 @@ async def places_in(sibling: Project, declared: Declaration) -> SiblingPlaces:
     """
     await sibling.fresh()
     name = declared.name
-    if not re.search(r"\w", name):
+    if not re.search(r"[\w$]", name):
         return SiblingPlaces()
     files, mentioned = await anyio.to_thread.run_sync(_holding, sibling, declared, abandon_on_cancel=True)
     word = re.compile(rf"(?<![\w$]){re.escape(name)}(?![\w$])")
@@ -77,12 +80,13 @@ async def places_in(sibling: Project, declared: Declaration) -> SiblingPlaces:
     code = by_kind["code"]
     resolved = await resolve_places(sibling, code[:MOST_PLACES])
     meant = await _meant(sibling, declared, resolved, shorthands)
-    references = [place for place, means in meant.items() if means]
+    quoted = await _quoted(sibling, declared, by_kind["string"][:MOST_STRINGS])
+    references = [*(place for place, means in meant.items() if means), *quoted]
     possible = [*resolved.unresolved, *(place for place, means in meant.items() if not means)]
     return SiblingPlaces(
         sorted(references),
         sorted(possible),
-        by_kind["string"],
+        [place for place in by_kind["string"] if place not in quoted],
         by_kind["comment"],
         code[MOST_PLACES:],
         mentioned,
@@ -151,6 +155,12 @@ async def _meant(
                 meant[user] = meant[place]
                 known.append(user)
     return meant
+
+
+async def _quoted(sibling: Project, declared: Declaration, places: Sequence[SiblingPlace]) -> set[SiblingPlace]:
+    """Those of the places in strings that are code to the server, as in `cart["price"]`."""
+    found = (await resolve_places(sibling, places)).found if places else []
+    return {place for place, locations in found if await _declared(declared, locations)}
 
 
 def _users(sibling: Project, resolved: ResolvedPlaces) -> dict[SiblingPlace, list[SiblingPlace]]:

@@ -27,7 +27,7 @@ from serena_central.projects.navigation.symbol_views import References
 from serena_central.projects.project import Project
 from serena_central.projects.superrepo.aliases import DEFAULT, Aliases, bound, exported, pattern
 from serena_central.projects.superrepo.mentions import mentions
-from serena_central.projects.superrepo.sibling_code import code_beside
+from serena_central.projects.superrepo.sibling_code import code_beside, is_around
 from serena_central.projects.superrepo.sibling_definitions import SiblingPlace, declared_at, places_of, resolve_places
 
 FINDING_S = 8.0
@@ -237,10 +237,12 @@ def _candidates(sibling: Project, declared: Declaration, names: Aliases) -> tupl
         return list(found | containing([module_of(declared.path)])), [module_of(declared.path)]
     if not packages or not (found or names.default):
         return list(found), packages
+    if around := is_around(declared.project, sibling.root):
+        packages = [*packages, module_of(declared.path)]
     mentioning = containing(packages)
     if names.default:
         found |= mentioning
-    return sorted(found, key=lambda path: path not in mentioning) if mentioning else [], packages
+    return sorted(found, key=lambda path: path not in mentioning) if mentioning or around else [], packages
 
 
 def module_of(path: str) -> str:

@@ -96,8 +96,8 @@ async def rename_symbol(
             "The language server's rename omitted references to the symbol; these were renamed as well: "
             f"{_listed(renamed.added)}"
         )
-    if elsewhere.namesakes:
-        _note_left(call, hit.symbol.name, LeftOver(definitions=[elsewhere.namesakes]))
+    namesakes, strings = ([one] if one else [] for one in (elsewhere.namesakes, elsewhere.strings))
+    _note_left(call, hit.symbol.name, LeftOver(definitions=namesakes, strings=strings))
     if elsewhere.reason:
         call.note(f"{hit.symbol.name} may still be referenced elsewhere by its old name: {elsewhere.reason}.")
     return await _renamed(call, target, hit.symbol.name, renamed)
@@ -113,13 +113,19 @@ class _Elsewhere:
         self._force = force
         self.left: list[str] = []
         self.namesakes = ""
+        self.strings = ""
         self.reason: str | None = None
 
     async def check(self, hit: Hit) -> None:
         """Raises EditRefused for what must not be left, unless it is forced."""
-        used, self.namesakes, around = await self._validation.used_by_siblings(self._target, hit, besides=self._roots)
+        elsewhere = await self._validation.used_by_siblings(self._target, hit, besides=self._roots)
+        used, self.namesakes, self.strings = elsewhere.sentences, elsewhere.namesakes, elsewhere.strings
         if used and not self._force:
-            how = f'Pass project="{around}"' if around else 'Name these modules in project= as well ("*": all)'
+            how = (
+                f'Pass project="{elsewhere.enclosing}"'
+                if elsewhere.enclosing
+                else 'Name these modules in project= as well ("*": all)'
+            )
             raise EditRefused(
                 f"Nothing was changed: {hit.name_path} would be renamed only in {self._target.name}. {' '.join(used)} "
                 f"{how} to rename it in all of them at once, or pass force=true to leave them unchanged."

@@ -191,6 +191,90 @@ async def test_what_the_repository_around_uses_under_another_name_is_in_use(tmp_
         assert not result["isError"], said(result)
 
 
+ROUNDABOUT = {
+    "package.json": '{"name": "top", "private": true}',
+    "tsconfig.json": '{"compilerOptions": {"module": "esnext", "moduleResolution": "bundler", "strict": true, '
+    '"noEmit": true, "paths": {"~ui/*": ["./web/src/*"]}}}',
+    "web/package.json": '{"name": "@acme/web", "private": true}',
+    "web/tsconfig.json": '{"compilerOptions": {"module": "esnext", "moduleResolution": "bundler", "strict": true}}',
+    "web/src/cart.ts": (
+        "export function price(): number { return 1; }\nexport function $(): number { return 2; }\n"
+        "export function quoted(): number { return 3; }\nexport function lonely(): number { return 4; }\n"
+    ),
+    "web/src/whole.ts": "export default function whole(): number { return 5; }\n",
+    "page.ts": (
+        'import { price, $ } from "~ui/cart";\nimport * as cart from "~ui/cart";\nimport all from "~ui/whole";\n'
+        'export const sum = [price(), $(), cart["quoted"](), all()];\n'
+    ),
+}
+"""TypeScript around a package that mentions nothing of its name, but an alias."""
+
+
+@EITHER_WAY
+async def test_what_is_reached_by_a_path_alias_is_in_use(tmp_path: Path, is_open: bool) -> None:
+    root = repository(tmp_path, **ROUNDABOUT)
+    async with asking(tmp_path, root, "web", is_open=is_open) as asked:
+        result = await asked.result("find_unused_symbols")
+        answer = json.loads(result["content"][0]["text"].splitlines()[-1])
+        assert [one["name_path"] for one in answer["unused"]] == ["lonely"]
+        for name in ("price", "$", "quoted", "whole"):
+            result = await asked.result("safe_delete_symbol", name_path=name)
+            assert result["isError"], name
+            assert "page.ts" in said(result)
+        for name in ("price", "$", "quoted"):
+            result = await asked.result("rename_symbol", name_path=name, new_name="other")
+            assert result["isError"], name
+            assert "page.ts" in said(result)
+        result = await asked.result("safe_delete_symbol", name_path="lonely")
+        assert not result["isError"], said(result)
+
+
+async def test_overrides_and_strings_around_are_listed_by_a_rename(tmp_path: Path) -> None:
+    root = repository(
+        tmp_path,
+        **{
+            "inner/cart.py": "class Cart:\n    def on_checkout(self) -> int:\n        return 0\n",
+            "main.py": (
+                "from inner.cart import Cart\n\n\nclass Own(Cart):\n    def on_checkout(self) -> int:\n"
+                '        return 1\n\n\nPATCHED = "inner.cart.Cart.on_checkout"\n'
+            ),
+        },
+    )
+    async with asking(tmp_path, root, is_open=True) as asked:
+        result = await asked.result("rename_symbol", name_path="Cart/on_checkout", new_name="settle", dry_run=True)
+        assert not result["isError"], said(result)
+        assert (
+            f"on_checkout still occurs as the name of other symbols, such as overrides: '{root.name}': main.py:4"
+            in said(result)
+        )
+        assert f"on_checkout still occurs in strings: '{root.name}': main.py:8" in said(result)
+        result = await asked.result("safe_delete_symbol", name_path="Cart/on_checkout")
+        assert result["isError"]
+        assert f"in strings elsewhere: '{root.name}': main.py:8" in said(result)
+
+
+@EITHER_WAY
+async def test_files_that_rules_close_are_counted_and_not_named(tmp_path: Path, is_open: bool) -> None:
+    rules = {"permissions": {"deny": ["Read(./secret/**)"]}}
+    root = repository(
+        tmp_path,
+        **{
+            "secret/user.py": "from inner.cart import lonely\n\nlonely(1)\n",
+            ".claude/settings.json": json.dumps(rules),
+        },
+    )
+    async with asking(tmp_path, root, is_open=is_open) as asked:
+        for tool, more in (("safe_delete_symbol", {}), ("rename_symbol", {"new_name": "alone"})):
+            result = await asked.result(tool, name_path="lonely", **more)
+            assert result["isError"], tool
+            assert "1 file around this project that permission rules close" in said(result)
+            assert "secret" not in said(result)
+        result = await asked.result("find_unused_symbols")
+        answer = json.loads(result["content"][0]["text"].splitlines()[-1])
+        assert answer["unused"] == []
+        assert "secret" not in said(result)
+
+
 async def test_a_folder_of_a_module_asks_the_other_modules(tmp_path: Path) -> None:
     root = repository(
         tmp_path,
