@@ -40,6 +40,25 @@ _CALLED_BY_LIBRARIES: Mapping[str, Collection[str]] = {
 }
 """Methods that are looked for in whatever is handed over, besides those that built-in types have."""
 
+_CALLED_BY_CPP = """
+    allocate allocator_type await_ready await_resume await_suspend back begin cbegin cend char_type const_iterator
+    const_reference container_type crbegin crend data deallocate difference_type element_type emplace emplace_back empty
+    end final_suspend format front get get_return_object hash_value initial_suspend insert iterator iterator_category
+    iterator_concept key_type lock lock_shared mapped_type max min other parse pointer pop_back pop_front promise_type
+    push_back push_front rbegin rebind reference rend result_type return_value return_void size size_type swap
+    traits_type try_lock try_lock_shared unhandled_exception unlock unlock_shared value_type yield_value
+"""
+_CALLED_BY_TEMPLATES = frozenset(_CALLED_BY_CPP.split())
+"""Functions and types that C++ itself (loops over a range, coroutines) and templates of its library look for."""
+
+_CPP_VARIABLES = frozenset({SymbolKind.FIELD, SymbolKind.PROPERTY, SymbolKind.VARIABLE, SymbolKind.ENUM_MEMBER})
+
+_REGISTERING = re.compile(
+    r"__attribute__\s*\(\(.*\b_*(constructor|destructor|used|section|alias|ifunc|visibility)_*\b"
+    r"|\[\[\s*gnu\s*::\s*(constructor|destructor|used|section|alias|ifunc|visibility)\b|__declspec\s*\(\s*dllexport\b"
+)
+"""Attributes of C and C++ by which something that nobody names is called or found."""
+
 _TEST_FILES = ("test_*", "*_test.*", "*.test.*", "*.spec.*", "conftest.py", "*Test.java", "*Tests.cs")
 _TEST_FOLDERS = frozenset({"test", "tests", "__tests__", "spec"})
 
@@ -82,7 +101,7 @@ class LanguageFacts(NamedTuple):
 
 def kept(hit: Hit, text: Text, language: LanguageFacts, policy: ValidationPolicy) -> KeepReason | None:
     """The first rule that says a symbol is in use; None if none does."""
-    for rule in (_named_in_settings, _by_name, _in_test, _decorated, _overriding, _exported):
+    for rule in (_named_in_settings, _by_name, _unnamed, _in_test, _decorated, _overriding, _exported):
         reason = rule(hit, text, language, policy)
         if reason:
             return KeepReason(reason)
@@ -117,6 +136,25 @@ def _by_name(hit: Hit, text: Text, language: LanguageFacts, policy: ValidationPo
     return "an entry point" if name in _ENTRY_POINTS.get(language.name, ()) else None
 
 
+def _unnamed(hit: Hit, text: Text, language: LanguageFacts, policy: ValidationPolicy) -> str | None:
+    """C++ calls most operators, and what makes and ends values, without a name; its library does so in templates, whose
+    instances no server lists."""
+    if language.name != "cpp":
+        return None
+    symbol, container = hit.symbol, hit.symbol.container
+    holder = hit.file.symbols[container].name if container >= 0 else ""
+    if re.match(r"operator\b(?!\s*$)", symbol.name):
+        return "operators are called without their name"
+    if symbol.kind == SymbolKind.CONSTRUCTOR or symbol.name.startswith("~"):
+        return "constructors and destructors are called without their name"
+    if any(name.endswith(">") for name in (symbol.name, holder)):
+        return "a specialization is chosen by its arguments"
+    is_inside = container >= 0 or symbol.kind == SymbolKind.METHOD
+    if is_inside and symbol.kind not in _CPP_VARIABLES and symbol.name in _CALLED_BY_TEMPLATES:
+        return "libraries call it by its name"
+    return None
+
+
 def _in_test(hit: Hit, text: Text, language: LanguageFacts, policy: ValidationPolicy) -> str | None:
     return "its file contains tests" if is_test(hit.path) else None
 
@@ -125,7 +163,10 @@ def _decorated(hit: Hit, text: Text, language: LanguageFacts, policy: Validation
     """Decorators and attributes hand what they stand on to somebody; those that only say how to compile don't."""
     for line0 in _heading(hit, text):
         line = text.line(line0).strip()
-        if line.startswith("@") or (
+        if language.name in ("c", "cpp"):
+            if _REGISTERING.search(line):
+                return "it is decorated"
+        elif line.startswith("@") or (
             line.startswith("#[")
             and not re.match(r"#\[(derive|allow|inline|must_use|doc|cfg|deprecated|repr|non_exhaustive)", line)
         ):

@@ -53,6 +53,12 @@ MOST_FILES = 100
 _STEP = re.compile(r"\s*::")
 """After a Rust module's name on the way to what is in it."""
 
+_QUALIFIED = re.compile(r"\b(?P<qualifier>[^\W\d]\w*)\s*::\s*(?:template\s+)?$")
+"""Before a member that C++ code names with its type."""
+
+QUALIFIER_CHARS = 200
+"""So much of the text before a name is searched for its qualifier."""
+
 Why = Literal["unresolved", "same hierarchy", "not asked"]
 
 
@@ -380,7 +386,7 @@ class Possible:
             found.references.append(place)
         elif await self._among_kin(hit, place, locations, same_hierarchy):
             found.possible[place] = "same hierarchy"
-        elif await self._is_namesake_of_module(hit, place, locations):
+        elif await self._is_namesake_of_module(hit, place, locations) or await self._is_of_parameter(place, locations):
             found.possible[place] = "unresolved"
         else:
             found.elsewhere[place] = locations
@@ -411,6 +417,19 @@ class Possible:
             return not leads_on((await self._languages.fetch(self._root / place.path)).text, place.range)
         except PathError:
             return True
+
+    async def _is_of_parameter(self, place: PlaceInCode, locations: Sequence[Location]) -> bool:
+        """Whether C++'s server leads a member of a type parameter (`T::name`) to the parameter: what it means depends
+        on the type that is given."""
+        here = self._root / place.path
+        if self._languages.language_of(place.path) != "cpp" or any(one.path != here for one in locations):
+            return False
+        try:
+            text = (await self._languages.fetch(here)).text
+        except PathError:
+            return True
+        before = _QUALIFIED.search(text.content[: text.offset(place.range.start)][-QUALIFIER_CHARS:])
+        return before is not None and all(text.slice(one.range) == before["qualifier"] for one in locations)
 
     def _is_module(self, location: Location, name: str) -> bool:
         """Whether a place is a module of this name: a file's begin, or where it is declared."""

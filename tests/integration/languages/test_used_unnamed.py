@@ -1,4 +1,4 @@
-"""Symbols that are used at run time without being named: by composed names, and by registries of subclasses."""
+"""Symbols that are used without being named: by composed names, by registries of subclasses, and by C++ itself."""
 
 from pathlib import Path
 
@@ -63,3 +63,86 @@ async def test_a_class_that_its_base_registers_is_kept(tmp_path: Path) -> None:
         assert [one["name_path"] for one in found["unused"]] == ["_Alone"]
         deleted = await ask.result("safe_delete_symbol", name_path="_Alone", relative_path="plugins.py")
     assert not deleted["isError"], text_of(deleted)
+
+
+SHAPES = """\
+#include <algorithm>
+#include <functional>
+#include <memory>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+namespace {
+
+struct Point {
+  Point(int x, int y) : x(x), y(y) {}
+  ~Point() {}
+  bool operator==(const Point& other) const { return x == other.x && y == other.y; }
+  int x;
+  int y;
+};
+
+struct ByX {
+  bool operator()(const Point& a, const Point& b) const { return a.x < b.x; }
+  void idle() {}
+};
+
+struct Bag {
+  std::vector<int> items;
+  std::vector<int>::const_iterator begin() const { return items.begin(); }
+  std::vector<int>::const_iterator end() const { return items.end(); }
+};
+
+struct Kind {
+  static const int rank = 3;
+};
+
+template <typename T>
+int rank_of(const T&) {
+  return T::rank;
+}
+
+__attribute__((constructor)) void prepare() {}
+
+}  // namespace
+
+namespace std {
+template <>
+struct hash<Point> {
+  size_t operator()(const Point& point) const { return point.x; }
+};
+}  // namespace std
+
+int main() {
+  std::vector<Point> points;
+  points.emplace_back(1, 2);
+  std::sort(points.begin(), points.end(), ByX());
+  std::unordered_map<Point, int> seen;
+  seen.emplace(std::make_pair(points[0], rank_of(Kind())));
+  int sum = 0;
+  for (int item : Bag()) sum += item;
+  return sum;
+}
+"""
+
+
+async def test_what_cpp_uses_without_naming_it_is_kept(tmp_path: Path) -> None:
+    root = written(tmp_path / "shapes", {"compile_flags.txt": "-std=c++11\n", "shapes.cpp": SHAPES})
+    reasons = {
+        "Point/Point": "constructors and destructors are called without their name",
+        "Point/~Point": "constructors and destructors are called without their name",
+        "ByX/operator()": "operators are called without their name",
+        "Point/operator==": "operators are called without their name",
+        "Bag/begin": "libraries call it by its name",
+        "std/hash<Point>": "a specialization is chosen by its arguments",
+        "prepare": "it is decorated",
+    }
+    async with asker(tmp_path, root) as ask:
+        for name, reason in reasons.items():
+            refused = await ask.result("safe_delete_symbol", name_path=name, relative_path="shapes.cpp")
+            assert f"It may be referenced from elsewhere: {reason}." in text_of(refused), (name, text_of(refused))
+        dependent = await ask.result("safe_delete_symbol", name_path="Kind/rank", relative_path="shapes.cpp")
+        assert "The language server cannot rule out references in shapes.cpp:34 in" in text_of(dependent)
+        idle = await ask.result("safe_delete_symbol", name_path="ByX/idle", relative_path="shapes.cpp")
+    assert not idle["isError"], text_of(idle)

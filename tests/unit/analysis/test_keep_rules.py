@@ -31,6 +31,10 @@ def hit_in(text: str, name: str, path: str, holder: str = "") -> Hit:
     return Hit(path, file, len(file.symbols) - 1)
 
 
+CALLED_AS_OPERATOR = "operators are called without their name"
+CALLED_AS_LIFETIME = "constructors and destructors are called without their name"
+
+
 @pytest.mark.parametrize(
     ("language", "path", "text", "name", "holder", "reason"),
     [
@@ -55,6 +59,14 @@ def hit_in(text: str, name: str, path: str, holder: str = "") -> Hit:
         ("rust", "src/lib.rs", "#[inline]\nfn open() {}", "open", "", None),
         ("java", "A.java", "class A {\n  public void run() {}\n}", "run", "class A", "it is exported"),
         ("c", "include/a.h", "void open(void);", "open", "", "it is exported"),
+        ("c", "a.c", "__attribute__((constructor)) void open(void) {}", "open", "", "it is decorated"),
+        ("c", "a.c", "__attribute__((noinline)) void open(void) {}", "open", "", None),
+        ("cpp", "a.cc", "struct A {\n  void operator()() {}\n};", "operator()", "struct A", CALLED_AS_OPERATOR),
+        ("cpp", "a.cc", "struct A {\n  ~A() {}\n};", "~A", "struct A", CALLED_AS_LIFETIME),
+        ("cpp", "a.cc", "struct A {\n  int begin() {}\n};", "begin", "struct A", "libraries call it by its name"),
+        ("cpp", "a.cc", "int begin() {}", "begin", "", None),
+        ("c", "a.c", "int begin() {}", "begin", "", None),
+        ("cpp", "a.cc", "template <> struct A<int> {};", "A<int>", "", "a specialization is chosen by its arguments"),
     ],
 )
 def test_rules(language: str, path: str, text: str, name: str, holder: str, reason: str | None) -> None:
