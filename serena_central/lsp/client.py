@@ -230,6 +230,11 @@ class LanguageServer:
         """When it answered last, in `running_time`."""
         return self._lsp_session.connection.answered_at
 
+    @property
+    def is_loading(self) -> bool:
+        """Whether it has not said yet that its answers can be believed, although it says so when it is ready."""
+        return self._lsp_session.readiness.pending
+
     def usage(self) -> Usage:
         """Of the whole process tree; memory is the proportional set size where the platform tells it, else resident.
 

@@ -13,6 +13,7 @@ import math
 from collections.abc import Awaitable, Callable, Generator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import NamedTuple
 
 import anyio
 import anyio.to_thread
@@ -59,6 +60,9 @@ IDLE_SHARE = 0.01
 
 RESTING_AFTER_S = 30.0
 """Unused for so long, a server may be at rest."""
+
+STALLED_LOOKS = 5
+"""So often in a row calls must have waited for `silence_s` on a server that answers pings and does nothing else."""
 
 _DRAINS = frozenset({Cause.MAX_CALLS, Cause.SETTINGS_CHANGED})
 """Causes after which the calls that still run may end; after all others the process is stopped at once."""
@@ -110,6 +114,7 @@ class Run:
         self._is_doubted = False
         self._doubted_at = -math.inf
         """When it was first found to answer no ping since its last answer, in `running_time`."""
+        self._stall: _Stall | None = None
         self._abandoned: tuple[Cause, str] | None = None
 
     @property
@@ -237,6 +242,20 @@ class Run:
         silent_s = now - self._doubted_at
         return f"answered no ping for {silent_s:.0f} s" if silent_s >= self._policy.unresponsive_s else ""
 
+    async def how_it_stalls(self, heard_at: float) -> str:
+        """Why a server counts as hung that answers pings: one thread reads and answers them, and those that all other
+        work is done in wait for each other. To be asked each time that calls have waited in vain and a ping was
+        answered; `heard_at`: when the server had sent something last before that ping."""
+        now, used_s = running_time(), await self._cpu_used_s()
+        last, pinged_at = self._stall, self.server.heard_at
+        if self.server.is_loading or last is None or heard_at != last.pinged_at or not last.is_idle(now, used_s):
+            self._stall = _Stall(now, used_s, pinged_at)
+            return ""
+        self._stall = last._replace(pinged_at=pinged_at, looks=last.looks + 1)
+        if self._stall.looks < STALLED_LOOKS:
+            return ""
+        return f"for {now - last.began:.0f} s it answered pings alone and used no CPU time"
+
     async def _cpu_used_s(self) -> float:
         return (await anyio.to_thread.run_sync(self.server.usage)).cpu_s
 
@@ -306,6 +325,19 @@ class Run:
     def _epitaph(self) -> str:
         code = self.server.exit_code
         return "the process ended" if code is None else f"exit code {code}"
+
+
+class _Stall(NamedTuple):
+    """Looks in a row at which a server had answered nothing but the ping of the look before: when that `began`, the CPU
+    time that it had used by then, and when the last ping was answered."""
+
+    began: float
+    used_s: float
+    pinged_at: float
+    looks: int = 1
+
+    def is_idle(self, now: float, used_s: float) -> bool:
+        return 0 <= used_s - self.used_s <= IDLE_SHARE * (now - self.began)
 
 
 async def _serve(server: LanguageServer, *, task_status: TaskStatus[None]) -> None:

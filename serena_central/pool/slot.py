@@ -239,7 +239,8 @@ class Slot:
 
     async def _doubt_silent(self, run: Run) -> None:
         """Replaces a run that does nothing while calls wait for it: they are repeated on the next one."""
-        hangs = await run.how_it_hangs()
+        heard_at = run.server.heard_at
+        hangs = await run.how_it_hangs() or await run.how_it_stalls(heard_at)
         if hangs and run.usable():
             run.expire(Cause.HANG, f"it left calls waiting, {hangs}")
 

@@ -219,6 +219,37 @@ async def test_a_call_that_waits_for_a_stopped_server_is_told_so_and_answered_by
         await until_gone(pid)
 
 
+async def test_a_server_that_answers_pings_alone_while_a_call_waits_is_replaced(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("serena_central.pool.pool.LOOKED_AT_S", 0.05)
+    monkeypatch.setattr(
+        "serena_central.pool.run.IDLE_SHARE", 0.5
+    )  # the scripted server's own, while it is pinged often
+    async with pool_box(tmp_path, silence_s=0.2) as box:
+        box.scripts["a"] = {"hang_on": [HOVER]}
+        async with box.pool.lease(box.wanted("a")):
+            box.scripts["a"] = {}  # of the next one
+        assert await box.pool.read(box.wanted("a"), hover) == "v1:x = 1"
+        await box.moved("expired", reason="it answered pings alone and used no CPU time")
+
+
+async def test_a_server_that_says_something_beside_its_pings_is_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("serena_central.pool.pool.LOOKED_AT_S", 0.05)
+    monkeypatch.setattr("serena_central.pool.run.IDLE_SHARE", 0.5)
+    log, ping = tmp_path / "log", "$/serenaCentral/ping"
+    works = {"method": "window/logMessage", "params": {"type": 3, "message": "still at it"}}
+    async with pool_box(tmp_path, silence_s=0.1) as box:
+        box.scripts["a"] = {"hang_on": [HOVER], "say_on": {ping: [works]}, "log": str(log)}
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(box.pool.read, box.wanted("a"), hover)
+            await logged(log, method=ping, count=8)
+            assert box.shown(box.wanted("a")).state is RunState.IN_USE
+            tasks.cancel_scope.cancel()
+
+
 @pytest.mark.parametrize("policy", [{"silence_s": 0.1}, {"hang_calls": 1}])
 async def test_a_server_for_which_another_program_works_is_slow_but_not_for_ever(
     tmp_path: Path, policy: dict[str, Any], monkeypatch: pytest.MonkeyPatch
