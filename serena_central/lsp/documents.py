@@ -85,7 +85,7 @@ class _Document(msgspec.Struct):
     used_at: float = msgspec.field(default_factory=time.monotonic)
     """When a request about it ended last, by the monotonic clock; at first when it was opened."""
     outdated: bool = False
-    """A file that is part of it has changed; the server sees that when the document is reopened."""
+    """A file that is part of it has changed; the server sees that when it rebuilds the document."""
     shown_at: float = msgspec.field(default_factory=time.monotonic)
     """When the server was sent this text, by the monotonic clock."""
     published: LspPublishedDiagnostics | None = None
@@ -242,8 +242,10 @@ class Documents:
                 if self._for_other_platforms and other_platform_of_text(path.name, reading.text.content) is None:
                     self._close_unasked(UNASKED_S)
                 return reading
-        if document is None or document.outdated:
+        if document is None:
             document = await self._did_open(path)
+        elif document.outdated:
+            await self._rebuild(path, document)
         elif self._may_differ(path, document) and await self._refresh(path, document):
             self._tell_watched([FileEvent(path, "changed")])
         self._open.move_to_end(path)
@@ -349,7 +351,16 @@ class Documents:
         document.stamp, document.settled = stamp, _is_settled(stamp)
         return is_new
 
-    def _did_change(self, document: _Document, text: Text) -> None:
+    async def _rebuild(self, path: Path, document: _Document) -> None:
+        """Has the server read an open file again, with the files that are part of it. It stays open: clangd 22 can lock
+        up for good when many files are closed and reopened while it still works on them."""
+        text, stamp = await self._read(path)
+        self._did_change(document, text, forceRebuild=True)  # clangd's extension of the protocol
+        self._note_platform(path, text)
+        document.stamp, document.settled, document.outdated = stamp, _is_settled(stamp), False
+        document.published = None
+
+    def _did_change(self, document: _Document, text: Text, **more: Any) -> None:
         before, version = document.text, next(self._versions)
         change: dict[str, Any] = {"text": _sendable(text)}
         if self.sync_kind == 2 and self._spec.documents.ranged_edits_only:
@@ -357,7 +368,8 @@ class Documents:
             end = {"line": line, "character": character}
             change["range"] = {"start": {"line": 0, "character": 0}, "end": end}
         identity = {"uri": document.uri, "version": version}
-        self._connection.notify("textDocument/didChange", {"textDocument": identity, "contentChanges": [change]})
+        params = {"textDocument": identity, "contentChanges": [change], **more}
+        self._connection.notify("textDocument/didChange", params)
         document.text, document.version, document.shown_at = text, version, time.monotonic()
 
     def _may_differ(self, path: Path, document: _Document) -> bool:

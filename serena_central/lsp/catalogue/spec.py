@@ -176,7 +176,7 @@ class Documents(CatalogueStruct, frozen=True):
     """What it knows of other files is of the time when it read them, which an opened file makes it do: it is asked for
     the file's symbols, and that awaited. It remembers what it read when the file is closed."""
     included: tuple[str, ...] = ()
-    """Names (globs) of files whose text is part of others: when one changes, open files are closed and reopened."""
+    """Names (globs) of files whose text is part of others: when one changes, open files are rebuilt."""
     ranged_edits_only: bool = False
     """A didChange that carries the full text is ignored: it is sent as one edit that replaces everything."""
     trusts_mtime: bool = False

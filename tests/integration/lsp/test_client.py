@@ -407,7 +407,7 @@ async def test_places_in_files_that_are_at_hand_are_converted_without_a_thread(f
         assert (threads == {threading.main_thread().name}) is at_hand
 
 
-async def test_what_includes_a_changed_file_is_opened_anew(file: Path, log: Path) -> None:
+async def test_what_includes_a_changed_file_is_rebuilt_and_stays_open(file: Path, log: Path) -> None:
     documents = Documents(open_candidates=True, settle_candidates=True, included=("*.h",))
     spec = msgspec.structs.replace(FAKE_SPEC, documents=documents)
     async with running(fake_server(file.parent, spec, log=str(log))) as server:
@@ -415,8 +415,10 @@ async def test_what_includes_a_changed_file_is_opened_anew(file: Path, log: Path
         server.files_changed([FileEvent(file.with_name("x.h"), "changed")])
         await server.references(file, START, candidates=[file])
     asked = [method.rpartition("/")[2] for method in methods_of(log) if method.startswith("textDocument/")]
-    once = ["didOpen", "documentSymbol", "references"]
-    assert asked == [*once, "didClose", *once]
+    once = ["documentSymbol", "references"]
+    assert asked == ["didOpen", *once, "didChange", *once]
+    (rebuilt,) = [entry["params"] for entry in log_of(log) if entry.get("method") == "textDocument/didChange"]
+    assert rebuilt["forceRebuild"] is True
 
 
 async def test_candidates_are_opened_and_worked_on_before_the_question_once(file: Path, log: Path) -> None:
