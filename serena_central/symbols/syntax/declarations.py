@@ -11,6 +11,7 @@ from tree_sitter import Node
 
 from serena_central.core.text import Range, Text
 from serena_central.lsp.answers import DocumentSymbol
+from serena_central.symbols.syntax.macros import LANGUAGES
 from serena_central.symbols.syntax.messages import Claimed, Declared
 from serena_central.symbols.syntax.outline import outline_around
 from serena_central.symbols.syntax.statements import (
@@ -40,6 +41,9 @@ _LEADING = frozenset(
 )
 """Beside comments, what some servers count to a declaration and some do not."""
 
+_MACROS = re.compile(rb"(?:[A-Z_][A-Z0-9_]{2,}(?:\([^()\n]*\))?\s+)+")
+"""What looks like macros in a row, as they stand before a declaration of C or C++."""
+
 _SEPARATORS = b" \t\r\n\f;,"
 """Likewise, at either end."""
 
@@ -49,7 +53,8 @@ def declared(identifier: str, source: bytes, claimed: Claimed) -> Declared:
     text = Text(source.decode())
     parts = _parts(identifier, source, text, claimed)
     if not _is_declaration(identifier, source, text, claimed, parts):
-        return Declared()
+        whole = _with_macros(identifier, source, text, claimed)
+        return Declared(is_whole=True, removal=_range(text, source, whole)) if whole else Declared()
     span = Span(*(len(text.content[:offset].encode()) for offset in _extent(text, claimed.range)))
     held = [node for node in parts or _exactly(identifier, source, span) if node.type not in BLOCKS and node.parent]
     if not held:
@@ -105,6 +110,22 @@ def _is_declaration(identifier: str, source: bytes, text: Text, claimed: Claimed
     if _is_named(text, claimed):
         return bool(parts)
     return claimed.name_at == claimed.range.start and any(map(_is_nameless, parts))
+
+
+def _with_macros(identifier: str, source: bytes, text: Text, claimed: Claimed) -> Span | None:
+    """The whole of a declaration of C or C++ that begins with macros (`EXPORT char *name(void);`), if a server claims
+    what follows them: where they stand for nothing, they are no part of it."""
+    if identifier not in LANGUAGES:
+        return None
+    start, end = _span(text, claimed.range)
+    at = _span(text, Range(claimed.name_at, claimed.name_at)).start
+    for one in _all(outline_around(identifier, source, min(start, at), max(end, at + 1))):
+        whole = _span(text, one.range)
+        is_named = one.selection.start == claimed.name_at and one.name == claimed.name
+        behind = source[end : whole.end].strip(_SEPARATORS)
+        if is_named and not behind and _MACROS.fullmatch(source[whole.start : start]):
+            return whole
+    return None
 
 
 def _is_whole(node: Node, definition: Span, *, is_shared: bool) -> bool:

@@ -89,3 +89,38 @@ def test_a_part_of_a_declaration_is_none(identifier: str, source: str, name: str
     span = Range(text.position(start), text.position(start + len(part)))
     claimed = Claimed(name, span, text.position(start + (found.start() if found else 0)))
     assert is_declaration(identifier, source.encode(), claimed) is expected
+
+
+EXPORTED = """\
+typedef struct store store_t;
+
+API_EXPORT store_t* store_open(const char* name);
+API_EXPORT void store_close(store_t* store);
+API_EXPORT const char* store_names(
+    store_t* store, void (*each)(void*, const char* name));
+"""
+
+
+@pytest.mark.parametrize("language", ["c", "cpp"])
+@pytest.mark.parametrize(
+    ("name", "begins"),
+    [
+        ("store_open", "store_t* store_open"),
+        ("store_close", "void store_close"),
+        ("store_names", "const char* store_names"),
+    ],
+)
+def test_a_macro_that_stands_for_nothing_is_removed_with_its_declaration(language: str, name: str, begins: str) -> None:
+    text = Text(EXPORTED)
+    start, at = EXPORTED.index(begins), EXPORTED.index(name)
+    end = EXPORTED.index(";", at)
+    claimed = Claimed(name, Range(text.position(start), text.position(end)), text.position(at))
+    known = declared(language, EXPORTED.encode(), claimed)
+    assert known.is_whole
+    assert known.removal is not None
+    removed = text.slice(known.removal)
+    assert removed.startswith("API_EXPORT")
+    assert removed.endswith(";")
+    assert removed.count("store_t* store") == 1 or name == "store_open"
+    part = Claimed(name, Range(text.position(start), text.position(end - 3)), text.position(at))
+    assert not declared(language, EXPORTED.encode(), part).is_whole
