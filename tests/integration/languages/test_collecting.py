@@ -9,7 +9,6 @@ import anyio
 import pytest
 
 from serena_central.analysis.collection import Collected
-from serena_central.analysis.sibling_uses import Siblings
 from serena_central.analysis.unused_symbols import KINDS, unused_symbols
 from serena_central.core.text import Position
 from serena_central.lsp.answers import Location
@@ -113,7 +112,7 @@ async def test_collecting_goes_on_while_time_is_left(root: Path, tmp_path: Path)
                 left = 3 - len(ends)
                 return Collected([], [], asked=1, unasked=left, elsewhere=1 if left else 0)
 
-        siblings = Siblings(services.super_repos, services.projects)
+        siblings = services.validation.siblings
         until = anyio.current_time() + 1000
         found = await unused_symbols(client.project, Slow(), siblings, "", until=until)  # pyright: ignore[reportArgumentType]
         assert (here, found.unasked) == ([True, True, False], 0)
@@ -133,7 +132,7 @@ async def test_collecting_ends_when_it_does_not_get_on(root: Path, tmp_path: Pat
                 here.append(here_only)
                 return Collected([], [], asked=1 if len(here) == 1 else 0, unasked=1, elsewhere=1)
 
-        siblings = Siblings(services.super_repos, services.projects)
+        siblings = services.validation.siblings
         until = anyio.current_time() + 1000
         found = await unused_symbols(client.project, Stuck(), siblings, "", until=until)  # pyright: ignore[reportArgumentType]
         assert (here, found.unasked) == ([True, False], 1)
