@@ -6,7 +6,7 @@ from pathlib import PurePosixPath
 from serena_central.analysis.composed_names import put_together
 from serena_central.analysis.interfaces import Interfaces
 from serena_central.analysis.keep_rules import KeepReason, LanguageFacts, kept
-from serena_central.analysis.other_language_mentions import Named, named_elsewhere
+from serena_central.analysis.other_language_mentions import Named, NamedAround, named_around, named_elsewhere
 from serena_central.analysis.positional_fields import filled_by_position
 from serena_central.analysis.published import Published
 from serena_central.analysis.sibling_objections import bound_to, used_by_siblings, used_under_other_names
@@ -85,11 +85,23 @@ async def objections(project: Project, siblings: Siblings, hit: Hit) -> list[str
         against.append(f"Its name occurs in {listed(named)}, in another language, and may mean this symbol.")
     if filled := await filled_by_position(project, hit):
         against.append(filled)
+    against += _about_files_around(hit, await named_around(project, siblings, [hit]))
     elsewhere = await used_by_siblings(project, siblings, hit)
     against += elsewhere.sentences or await used_under_other_names(project, siblings, hit)
     if elsewhere.strings and is_unusual(hit.symbol.name):
         against.append(f"Its name occurs in strings elsewhere: {elsewhere.strings}.")
     return against + await bound_to(project, siblings, hit)
+
+
+def _about_files_around(hit: Hit, around: NamedAround) -> list[str]:
+    named = around.of(hit)
+    if around.error:
+        return [f"Cannot determine whether files of other languages around this project name it: {around.error}."]
+    if named.certain:
+        return [f"It is named in {listed(named.certain)}, around this project."]
+    if named.possible and is_unusual(hit.symbol.name):
+        return [f"Its name occurs in {listed(named.possible)}, in another language, and may mean this symbol."]
+    return []
 
 
 async def reason_to_keep(project: Project, hit: Hit) -> str | None:

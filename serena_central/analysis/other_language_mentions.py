@@ -5,12 +5,22 @@ symbol's; elsewhere it may be a word like any other.
 """
 
 import re
-from pathlib import PurePosixPath
+import threading
+from collections.abc import Callable, Collection, Iterable, Mapping
+from pathlib import Path, PurePosixPath
+from types import MappingProxyType
 from typing import NamedTuple
 
+import anyio
+import anyio.to_thread
+
+from serena_central.analysis.sibling_uses import AROUND_S, Siblings
 from serena_central.core.errors import PathError
+from serena_central.files.text import in_utf8, read_quickly
+from serena_central.files.words import words_of_each
 from serena_central.lsp.answers import SymbolKind
 from serena_central.projects.project import Project
+from serena_central.projects.superrepo.sibling_code import others_around
 from serena_central.symbols.index import Hit
 from serena_central.symbols.namepath import parse_pattern
 from serena_central.symbols.symbol import CALLABLE
@@ -50,6 +60,63 @@ async def named_elsewhere(project: Project, hit: Hit) -> Named:
         (named.certain if behind.search(text) else named.possible).append(path)
     named.possible.extend(asked[MOST_READ:])
     return named
+
+
+class NamedAround(NamedTuple):
+    """Symbols, by file and place → files around the project that name them, by absolute paths. `error`: why that is not
+    known."""
+
+    named: Mapping[tuple[str, int], Named] = MappingProxyType({})
+    error: str | None = None
+
+    def of(self, hit: Hit) -> Named:
+        return self.named.get((hit.path, hit.place)) or Named([], [])
+
+
+async def named_around(project: Project, siblings: Siblings, hits: Iterable[Hit]) -> NamedAround:
+    """Which files of other languages name symbols in what encloses their project. They are read once for all."""
+    enclosing = siblings.enclosing(project)
+    wanted = [hit for hit in hits if hit.symbol.name.isidentifier()]
+    if enclosing is None or not enclosing.may_open or not wanted:
+        return NamedAround()
+    root, files = enclosing.root, None
+    for opened in siblings.opened_at([root]):
+        await opened.fresh()
+        files = list(opened.tree.files)
+    access, ended = siblings.access(root), threading.Event()
+
+    def read() -> NamedAround:
+        others = others_around(project, {hit.path for hit in wanted}, root, files)
+        return NamedAround(_named(root, [path for path in others if not access.hides(path)], wanted, ended.is_set))
+
+    try:
+        with anyio.fail_after(AROUND_S):
+            return await anyio.to_thread.run_sync(read, abandon_on_cancel=True)
+    except TimeoutError:
+        return NamedAround(error=f"searching them took longer than {AROUND_S:g} s")
+    finally:
+        ended.set()
+
+
+def _named(
+    root: Path, files: Iterable[str], hits: Collection[Hit], stopped: Callable[[], bool]
+) -> dict[tuple[str, int], Named]:
+    by_name: dict[str, list[Hit]] = {}
+    for hit in hits:
+        by_name.setdefault(hit.symbol.name, []).append(hit)
+    told: dict[tuple[str, int], Named] = {}
+    for path, words in words_of_each(root, files, by_name, stopped=stopped):
+        text = _text(f"{root}/{path}") if words.counts else ""
+        for hit in (hit for name in words.counts for hit in by_name[name]):
+            named = told.setdefault((hit.path, hit.place), Named([], []))
+            is_everyday = len(named.certain) + len(named.possible) >= MOST_READ
+            is_certain = not is_everyday and _behind(hit).search(text) is not None
+            (named.certain if is_certain else named.possible).append(f"{root}/{path}")
+    return told
+
+
+def _text(file: str) -> str:
+    return (in_utf8(read_quickly(file) or b"", file) or b"").decode("utf-8", "replace")
 
 
 def _behind(hit: Hit) -> re.Pattern[str]:

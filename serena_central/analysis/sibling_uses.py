@@ -55,7 +55,8 @@ class Siblings:
     def __init__(self, super_repos: SuperRepos, projects: ProjectRegistry, access: Callable[[Path], Access]) -> None:
         self._super_repos = super_repos
         self._projects = projects
-        self._access = access
+        self.access = access
+        """What rules close in a root, open or not."""
 
     async def of(self, project: Project, *, besides: Collection[Path] = ()) -> tuple[list[Project], dict[str, str]]:
         """Opens them, but for those of the roots `besides`. Those that can't be opened: root → why."""
@@ -97,7 +98,7 @@ class Siblings:
         if enclosing is None or not enclosing.may_open or not any(names.values()):
             return Around()
         root = enclosing.root
-        opened, access = self.opened_at([root]), self._access(root)
+        opened, access = self.opened_at([root]), self.access(root)
         report(f"searching {root} for references")
         try:
             with anyio.fail_after(AROUND_S):

@@ -6,7 +6,7 @@ server is not asked about that. Members of an unused type are not listed.
 
 import math
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from contextlib import suppress
 from typing import Literal, NamedTuple
 
@@ -17,6 +17,7 @@ from serena_central.analysis.blindspots import blind_spots
 from serena_central.analysis.collection import Definition
 from serena_central.analysis.collector import Collector, Exempt, Symbol
 from serena_central.analysis.objections import KeepRules
+from serena_central.analysis.other_language_mentions import NamedAround, named_around
 from serena_central.analysis.outcome import Finding, Outcome
 from serena_central.analysis.sibling_objections import other_names, used_in_open_projects
 from serena_central.analysis.sibling_uses import SiblingAnswer, Siblings, ask_siblings
@@ -51,6 +52,7 @@ AGAIN_S = 3.0
 
 UNRESOLVED = "their names occur in code that the language server cannot resolve"
 OTHER_NAMES = "other projects may import them under another name"
+NAMED_AROUND = "files of other languages around this project name them"
 
 NAMED = 5
 """Names in one note."""
@@ -201,8 +203,7 @@ async def unused_symbols(
     judge = _Judge(project, until)
     result, suspects, unjudged = await _collected(project, collector, judge, path, only, until)
     told = await ask_siblings(project, siblings, [suspect.definition for suspect in suspects])
-    renamed = await _other_names(project, [suspect.hit for suspect in suspects])
-    around = await _held_around(project, siblings, renamed)
+    beyond = await _Beyond.of(project, siblings, [suspect.hit for suspect in suspects])
     found: list[Hit] = []
     open_names: set[str] = set()
     possibly_used: dict[str, list[str]] = {}
@@ -216,17 +217,17 @@ async def unused_symbols(
         if may_be_used is None:
             unjudged += 1
             continue
-        others = renamed.get((hit.path, hit.place))
-        if others and not may_be_used and anyio.current_time() >= until:
+        if not may_be_used and beyond.asks(hit) and anyio.current_time() >= until:
             unjudged += 1
             continue
-        doubt = UNRESOLVED if may_be_used else await _doubt(project, siblings, hit, others, around) if others else None
+        doubt = UNRESOLVED if may_be_used else await beyond.doubt(hit)
         if doubt:
             possibly_used.setdefault(doubt, []).append(hit.name_path)
             continue
         found.append(hit)
         elsewhere = definition.asked or definition.name in told.held
-        result.found.append(_finding(hit, elsewhere=elsewhere, public=public, named=named))
+        files = [*named, *beyond.files(hit)]
+        result.found.append(_finding(hit, elsewhere=elsewhere, public=public, named=files))
     if unjudged:
         result.unasked += unjudged
         result.notes.append(
@@ -234,6 +235,8 @@ async def unused_symbols(
             "unused. Pass a higher seconds or a smaller folder."
         )
     result.notes += told.notes
+    if beyond.error:
+        result.notes.append(f"Files of other languages around this project can't be searched: {beyond.error}.")
     if open_names:
         result.notes.append(_left_open(open_names, told))
     result.notes += [
@@ -242,37 +245,59 @@ async def unused_symbols(
     return result
 
 
-async def _other_names(project: Project, hits: Iterable[Hit]) -> dict[tuple[str, int], frozenset[str]]:
-    """File and place of those symbols that other projects may use without naming them → by which words."""
-    found: dict[tuple[str, int], frozenset[str]] = {}
-    for hit in hits:
-        with suppress(PathError):
-            if words := await other_names(project, hit):
-                found[hit.path, hit.place] = words
-    return found
+class _Beyond:
+    """What is known of suspects beyond the uses of their names in code: of files around the project that no server
+    reads, which are searched once for all, and of other names. `error`: why something of it is not known."""
 
+    def __init__(self, project: Project, siblings: Siblings, named: NamedAround) -> None:
+        self._project = project
+        self._siblings = siblings
+        self._named = named
+        self._words: dict[tuple[str, int], frozenset[str]] = {}
+        """File and place of a symbol → words by which other projects may use it without naming it."""
+        self._held: frozenset[str] | None = frozenset()
+        """Which of the words stand around; None if that is unknown."""
 
-async def _held_around(
-    project: Project, siblings: Siblings, words: Mapping[tuple[str, int], frozenset[str]]
-) -> frozenset[str] | None:
-    """Which of the words stand in files around that no server reads, searched once for all; None if that is unknown."""
-    by_file: dict[str, frozenset[str]] = {}
-    for (path, _), some in words.items():
-        by_file[path] = by_file.get(path, frozenset()) | some
-    around = await siblings.candidates_around(project, by_file)
-    if around.error:
-        return None
-    groups = (*around.candidates, *around.closed)
-    return frozenset[str]().union(*(held for one in groups for held in (*one.files.values(), *one.left_out.values())))
+    @classmethod
+    async def of(cls, project: Project, siblings: Siblings, hits: Sequence[Hit]) -> "_Beyond":
+        beyond = cls(project, siblings, await named_around(project, siblings, hits))
+        await beyond._find_words(hits)
+        return beyond
 
+    async def _find_words(self, hits: Iterable[Hit]) -> None:
+        by_file: dict[str, frozenset[str]] = {}
+        for hit in hits:
+            with suppress(PathError):
+                if words := await other_names(self._project, hit):
+                    self._words[hit.path, hit.place] = words
+                    by_file[hit.path] = by_file.get(hit.path, frozenset()) | words
+        around = await self._siblings.candidates_around(self._project, by_file)
+        groups = (*around.candidates, *around.closed)
+        held = (some for one in groups for some in (*one.files.values(), *one.left_out.values()))
+        self._held = None if around.error else frozenset[str]().union(*held)
 
-async def _doubt(
-    project: Project, siblings: Siblings, hit: Hit, words: frozenset[str], around: frozenset[str] | None
-) -> str | None:
-    """Why other projects may use a symbol whose name they do not hold, if any may."""
-    if around is None or not words.isdisjoint(around):
-        return OTHER_NAMES
-    return OTHER_NAMES if await used_in_open_projects(project, siblings, hit) else None
+    @property
+    def error(self) -> str | None:
+        return self._named.error
+
+    def asks(self, hit: Hit) -> bool:
+        """Whether `doubt` takes time."""
+        return (hit.path, hit.place) in self._words
+
+    def files(self, hit: Hit) -> list[str]:
+        """Files of other languages around the project that hold a symbol's name."""
+        return self._named.of(hit).possible
+
+    async def doubt(self, hit: Hit) -> str | None:
+        """Why a symbol may be used, if anything speaks for that."""
+        if self._named.of(hit).certain:
+            return NAMED_AROUND
+        words = self._words.get((hit.path, hit.place))
+        if not words:
+            return None
+        if self._held is None or not words.isdisjoint(self._held):
+            return OTHER_NAMES
+        return OTHER_NAMES if await used_in_open_projects(self._project, self._siblings, hit) else None
 
 
 async def _collected(

@@ -4,7 +4,7 @@ Paths, asked and told, are relative to that root.
 """
 
 import math
-from collections.abc import Awaitable, Callable, Collection, Hashable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Generic, NamedTuple, TypeVar
 
@@ -15,6 +15,7 @@ from serena_central.analysis.broken_references import Checked, Interrupted, Kept
 from serena_central.analysis.collector import Collections
 from serena_central.analysis.module_graph import Area, ModulePart, open_modules
 from serena_central.analysis.objections import objections
+from serena_central.analysis.other_language_mentions import NamedAround, named_around
 from serena_central.analysis.revision_diff import Revised
 from serena_central.analysis.selection import code_below, dependents
 from serena_central.analysis.sibling_objections import UsedBySiblings, bound_to, used_by_siblings
@@ -121,6 +122,10 @@ class Validation:
     async def used_by_siblings(self, project: Project, hit: Hit, *, besides: Collection[Path] = ()) -> UsedBySiblings:
         """Which other modules of the super-repo refer to a symbol, or may; `besides` some roots."""
         return await used_by_siblings(project, self.siblings, hit, besides=besides)
+
+    async def named_around(self, project: Project, hits: Iterable[Hit]) -> NamedAround:
+        """Which files of other languages name symbols in what encloses their project."""
+        return await named_around(project, self.siblings, hits)
 
     async def bound_to(self, project: Project, hit: Hit, *, also: Collection[Path] = ()) -> list[str]:
         """Which methods of other modules must have the name of a method, in sentences; also in some open projects."""

@@ -33,6 +33,13 @@ def is_around(home: Project, root: Path) -> bool:
     return home.root.is_relative_to(root)
 
 
+def others_around(home: Project, paths: Iterable[str], root: Path, files: Iterable[str] | None) -> list[str]:
+    """Files of an enclosing root in other languages, or in none; `files` are all there are, None if it is not open.
+    Reads the disk then."""
+    apart = list(filter(_apart(home, root), files_of(root) if files is None else files))
+    return sorted(set(apart).difference(_like(home, paths, apart, home)))
+
+
 def _like(home: Project, paths: Iterable[str], files: Iterable[str], reader: Project) -> list[str]:
     specs = (home.languages.spec_for(path) for path in paths)
     wanted = {language for spec in specs if spec for language in spec.languages}

@@ -97,7 +97,9 @@ async def rename_symbol(
             f"{_listed(renamed.added)}"
         )
     namesakes, strings = ([one] if one else [] for one in (elsewhere.namesakes, elsewhere.strings))
-    _note_left(call, hit.symbol.name, LeftOver(definitions=namesakes, strings=strings))
+    _note_left(call, hit.symbol.name, LeftOver(definitions=namesakes, strings=strings, files=elsewhere.files))
+    if elsewhere.error:
+        call.note(f"Files of other languages around this project can't be searched: {elsewhere.error}.")
     if elsewhere.reason:
         call.note(f"{hit.symbol.name} may still be referenced elsewhere by its old name: {elsewhere.reason}.")
     return await _renamed(call, target, hit.symbol.name, renamed)
@@ -114,6 +116,8 @@ class _Elsewhere:
         self.left: list[str] = []
         self.namesakes = ""
         self.strings = ""
+        self.files: list[str] = []
+        self.error: str | None = None
         self.reason: str | None = None
 
     async def check(self, hit: Hit) -> None:
@@ -121,9 +125,10 @@ class _Elsewhere:
         elsewhere = await self._validation.used_by_siblings(self._target, hit, besides=self._roots)
         used, self.namesakes, self.strings = elsewhere.sentences, elsewhere.namesakes, elsewhere.strings
         if used and not self._force:
+            around = elsewhere.enclosing
             how = (
-                f'Pass project="{elsewhere.enclosing}"'
-                if elsewhere.enclosing
+                f'Pass project="{around}", relative_path="{(self._target.root / hit.path).relative_to(around)}"'
+                if around
                 else 'Name these modules in project= as well ("*": all)'
             )
             raise EditRefused(
@@ -139,6 +144,8 @@ class _Elsewhere:
             )
         self.left = [*used, *bound]
         self.reason = await reason_to_keep(self._target, hit)
+        around = await self._validation.named_around(self._target, [hit])
+        self.files, self.error = [*around.of(hit).certain, *around.of(hit).possible], around.error
 
 
 async def _rename_uses(

@@ -299,3 +299,32 @@ async def test_a_rename_over_a_project_and_what_encloses_it_says_which_one_to_na
         )
         assert result["isError"]
         assert f"Name only '{root}'." in said(result)
+
+
+@EITHER_WAY
+async def test_what_other_languages_around_name_is_in_use(tmp_path: Path, is_open: bool) -> None:
+    manifest = '[project]\nname = "shop"\nversion = "1"\n[project.scripts]\nshop = "inner.cart:total_of_cart"\n'
+    code = "def total_of_cart() -> int:\n    return 1\n\n\ndef print_all_receipts() -> int:\n    return 2\n"
+    files = {
+        "pyproject.toml": manifest,
+        "page.html": "{{ print_all_receipts }}\n",
+        "inner/cart.py": code,
+        "main.py": "",
+    }
+    root = repository(tmp_path, **files)
+    async with asking(tmp_path, root, is_open=is_open) as asked:
+        result = await asked.result("safe_delete_symbol", name_path="total_of_cart")
+        assert result["isError"]
+        assert f"It is named in '{root}/pyproject.toml', around this project." in said(result)
+        result = await asked.result("safe_delete_symbol", name_path="print_all_receipts")
+        assert result["isError"]
+        assert f"Its name occurs in '{root}/page.html', in another language" in said(result)
+        result = await asked.result("find_unused_symbols")
+        answer = json.loads(result["content"][0]["text"].splitlines()[-1])
+        assert [(one["name_path"], one["confidence"]) for one in answer["unused"]] == [("print_all_receipts", "medium")]
+        assert "files of other languages around this project name them: total_of_cart" in said(result)
+        result = await asked.result(
+            "rename_symbol", name_path="total_of_cart", new_name="total", relative_path="cart.py"
+        )
+        assert not result["isError"], said(result)
+        assert f"total_of_cart still occurs in files of other languages: {root}/pyproject.toml" in said(result)
