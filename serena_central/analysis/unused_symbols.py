@@ -52,6 +52,7 @@ AGAIN_S = 3.0
 
 UNRESOLVED = "their names occur in code that the language server cannot resolve"
 OTHER_NAMES = "other projects may import them under another name"
+CLOSED = "files that permission rules close may refer to them"
 NAMED_AROUND = "files of other languages around this project name them"
 
 NAMED = 5
@@ -246,13 +247,15 @@ async def unused_symbols(
 
 
 class _Beyond:
-    """What is known of suspects beyond the uses of their names in code: of files around the project that no server
-    reads, which are searched once for all, and of other names. `error`: why something of it is not known."""
+    """What is known of suspects beyond the uses of their names in code: of files that rules close, of those around the
+    project that no server reads, which are searched once for all, and of other names. `error`: why something of it is
+    not known."""
 
-    def __init__(self, project: Project, siblings: Siblings, named: NamedAround) -> None:
+    def __init__(self, project: Project, siblings: Siblings, named: NamedAround, closed: Collection[str]) -> None:
         self._project = project
         self._siblings = siblings
         self._named = named
+        self._closed = closed
         self._words: dict[tuple[str, int], frozenset[str]] = {}
         """File and place of a symbol → words by which other projects may use it without naming it."""
         self._held: frozenset[str] | None = frozenset()
@@ -260,7 +263,8 @@ class _Beyond:
 
     @classmethod
     async def of(cls, project: Project, siblings: Siblings, hits: Sequence[Hit]) -> "_Beyond":
-        beyond = cls(project, siblings, await named_around(project, siblings, hits))
+        closed = await project.navigation.closed_text.holding({hit.symbol.name for hit in hits})
+        beyond = cls(project, siblings, await named_around(project, siblings, hits), closed)
         await beyond._find_words(hits)
         return beyond
 
@@ -290,6 +294,8 @@ class _Beyond:
 
     async def doubt(self, hit: Hit) -> str | None:
         """Why a symbol may be used, if anything speaks for that."""
+        if hit.symbol.name in self._closed:
+            return CLOSED
         if self._named.of(hit).certain:
             return NAMED_AROUND
         words = self._words.get((hit.path, hit.place))

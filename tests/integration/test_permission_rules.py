@@ -120,6 +120,15 @@ async def test_nothing_that_only_a_closed_file_uses_is_deleted(central: Applicat
     assert (root / "app/cart.py").read_text() == FILES["app/cart.py"]
 
 
+async def test_nothing_that_only_a_closed_file_uses_is_called_unused(central: Application, root: Path) -> None:
+    (root / "app/shop.py").write_text("def forgotten() -> int:\n    return 1\n")
+    said = await call(central, root, "find_unused_symbols", relative_path="app")
+    assert '"name_path":"forgotten"' in said
+    assert "Cart" in said.partition("files that permission rules close may refer to them: ")[2]
+    assert '"name_path":"Cart"' not in said
+    assert "hidden" not in said
+
+
 async def test_a_rename_that_would_change_a_closed_file_changes_nothing(central: Application, root: Path) -> None:
     before = {name: (root / name).read_text() for name in FILES if name != "link.txt"}
     with pytest.raises(SerenaCentralError) as refused:

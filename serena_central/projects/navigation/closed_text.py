@@ -71,11 +71,23 @@ class ClosedText:
             return text
         return await anyio.to_thread.run_sync(self._without, path, text, hidden)
 
+    async def holding(self, names: Collection[str]) -> Collection[str]:
+        """Those of some names that closed code may hold as words; all of them where there is too much of it."""
+        hidden = self._hidden()
+        if not hidden:
+            return ()
+        closed = await anyio.to_thread.run_sync(self._words, hidden)
+        return names if closed is None else closed.intersection(names)
+
     def _without(self, path: str, text: str, hidden: Collection[str]) -> str:
         closed = self._words(hidden)
         if closed is None:
             return WITHHELD
-        secret = closed & set(_WORD.findall(text))
+        secret = {
+            word
+            for word in closed & set(_WORD.findall(text))
+            if word.lower() not in _COMMON and not _SHORT_NUMBER.fullmatch(word)
+        }
         if secret:
             secret -= _words_of(self._root / path)
         if not secret:
@@ -94,9 +106,7 @@ class ClosedText:
         stamps = frozenset(files.items())
         if self._known[0] != stamps:
             names = {word for file in files for word in _WORD.findall(PurePosixPath(file).stem)}
-            words = names.union(*(_words_of(self._root / file) for file in files))
-            kept = {word for word in words if word.lower() not in _COMMON and not _SHORT_NUMBER.fullmatch(word)}
-            self._known = stamps, frozenset(kept)
+            self._known = stamps, frozenset(names.union(*(_words_of(self._root / file) for file in files)))
         return self._known[1]
 
     def _files(self, hidden: Collection[str]) -> Iterator[tuple[str, os.stat_result]]:

@@ -42,7 +42,7 @@ class Navigation:
         self._root = root
         self._indexer = indexer
         self._languages = languages
-        self._closed_text = ClosedText(
+        self.closed_text = ClosedText(
             root, hidden=tree.hidden, is_code=lambda path: languages.language_of(path) is not None
         )
         self._steady = Steady(tree, index, indexer)
@@ -62,7 +62,7 @@ class Navigation:
             return await self._languages.ask(hit.path, lambda server: server.hover(path, position)), ()
 
         shown, unsteady = await self._steady.ask(hit, ask)
-        return None if unsteady or shown is None else await self._closed_text.without(hit.path, shown)
+        return None if unsteady or shown is None else await self.closed_text.without(hit.path, shown)
 
     async def definition(self, path: str, position: Position) -> tuple[list[Hit], list[Location], str | None]:
         """Symbols that are defined where the name at `position` leads; places outside the project; a note."""
@@ -114,7 +114,7 @@ class Navigation:
         await self._indexer.ensure([path])
         views: list[DiagnosticView] = []
         for diagnostic in found:
-            message = await self._closed_text.without(path, diagnostic.message)
+            message = await self.closed_text.without(path, diagnostic.message)
             shown = msgspec.structs.replace(diagnostic, message=message)
             views.append(DiagnosticView(shown, self._name_path(path, diagnostic)))
         return views, note
