@@ -16,6 +16,8 @@ from serena_central.editing.plan import TextEdit
 _IDENTIFIER = re.compile(r"[#$@]?[^\W\d][\w$]*[?!']?")
 """What is a name in some language; the language server knows better for its own."""
 
+_OPERATOR = re.compile(r"operator\b\s*[^\w\s?!'$]")
+
 _MODIFIERS = r"(?:(?:ref|mut)\s+)*"
 """What stands in Rust between a field's name and the variable that is bound to it."""
 
@@ -60,7 +62,11 @@ class Rename(NamedTuple):
 
 
 def check_new_name(old: str, new: str) -> None:
-    """Raises InvalidArguments for what is no name, or the same one."""
+    """Raises InvalidArguments for what is no name, or the same one, and for what has no name of its own."""
+    if old.startswith("~"):
+        raise InvalidArguments(f"{old!r} is a destructor. It is renamed with its class: rename that.")
+    if _OPERATOR.match(old):
+        raise InvalidArguments(f"{old!r} is an operator, whose name can't be changed.")
     if len(new) > MAX_NAME or not _IDENTIFIER.fullmatch(new):
         raise InvalidArguments(
             f"{new[:60]!r} is not a valid name. Pass one identifier without spaces, dots or parentheses."

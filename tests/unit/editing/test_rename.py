@@ -66,6 +66,17 @@ def test_what_can_be_no_new_name_is_refused(name: str) -> None:
         check_new_name("old", name)
 
 
+@pytest.mark.parametrize("old", ["~Box", "operator()", "operator ==", "operator[]"])
+def test_what_has_no_name_of_its_own_gets_none(old: str) -> None:
+    with pytest.raises(InvalidArguments, match=r"destructor|operator"):
+        check_new_name(old, "other")
+
+
+@pytest.mark.parametrize("old", ["operator_count", "operator?", "operator$", "operator"])
+def test_a_name_that_begins_like_an_operators_is_one(old: str) -> None:
+    check_new_name(old, "count")
+
+
 @pytest.mark.parametrize("name", ["new", "_x", "größe", "#private", "$el", "empty?", "save!", "x'", "名前"])
 def test_names_of_many_languages_pass(name: str) -> None:
     check_new_name("old", name)
