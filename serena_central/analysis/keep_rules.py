@@ -33,13 +33,6 @@ _CALLED_BY_GO = """
     Error Format GoString GobDecode GobEncode MarshalBinary MarshalJSON MarshalText MarshalXML MarshalYAML Scan String
     UnmarshalBinary UnmarshalJSON UnmarshalText UnmarshalXML UnmarshalYAML Value
 """
-_CALLED_BY_LIBRARIES: Mapping[str, Collection[str]] = {
-    "go": frozenset(_CALLED_BY_GO.split()),
-    "typescript": _CALLED_BY_SCRIPT,
-    "javascript": _CALLED_BY_SCRIPT,
-}
-"""Methods that are looked for in whatever is handed over, besides those that built-in types have."""
-
 _CALLED_BY_CPP = """
     allocate allocator_type await_ready await_resume await_suspend back begin cbegin cend char_type const_iterator
     const_reference container_type crbegin crend data deallocate difference_type element_type emplace emplace_back empty
@@ -48,10 +41,19 @@ _CALLED_BY_CPP = """
     push_back push_front rbegin rebind reference rend result_type return_value return_void size size_type swap
     traits_type try_lock try_lock_shared unhandled_exception unlock unlock_shared value_type yield_value
 """
-_CALLED_BY_TEMPLATES = frozenset(_CALLED_BY_CPP.split())
-"""Functions and types that C++ itself (loops over a range, coroutines) and templates of its library look for."""
+_CALLED_BY_LIBRARIES: Mapping[str, Collection[str]] = {
+    "cpp": frozenset(_CALLED_BY_CPP.split()),
+    "go": frozenset(_CALLED_BY_GO.split()),
+    "typescript": _CALLED_BY_SCRIPT,
+    "javascript": _CALLED_BY_SCRIPT,
+}
+"""Methods that are looked for in whatever is handed over, besides those that built-in types have; of C++ also types,
+and what the language itself looks for (loops over a range, coroutines)."""
 
-_CPP_VARIABLES = frozenset({SymbolKind.FIELD, SymbolKind.PROPERTY, SymbolKind.VARIABLE, SymbolKind.ENUM_MEMBER})
+_NOT_CALLED: Mapping[str, Collection[int]] = {
+    "cpp": frozenset({SymbolKind.FIELD, SymbolKind.PROPERTY, SymbolKind.VARIABLE, SymbolKind.ENUM_MEMBER})
+}
+"""Kinds of members that libraries do not look for; elsewhere they may hold a function."""
 
 _REGISTERING = re.compile(
     r"__attribute__\s*\(\(.*\b_*(constructor|destructor|used|section|alias|ifunc|visibility)_*\b"
@@ -129,7 +131,9 @@ def _by_name(hit: Hit, text: Text, language: LanguageFacts, policy: ValidationPo
     if name.startswith("__") and name.endswith("__"):
         return "the language calls it by its name"
     if hit.symbol.container >= 0 or hit.symbol.kind == SymbolKind.METHOD:
-        if name in _CALLED_BY_LIBRARIES.get(language.name, ()) or name.startswith("["):
+        called = _CALLED_BY_LIBRARIES.get(language.name, ())
+        is_called = name in called and hit.symbol.kind not in _NOT_CALLED.get(language.name, ())
+        if is_called or name.startswith("["):
             return "libraries call it by its name"
         if hit.symbol.kind in CALLABLE and is_common(language.name, name):
             return "built-in types have a member of the same name"
@@ -149,9 +153,6 @@ def _unnamed(hit: Hit, text: Text, language: LanguageFacts, policy: ValidationPo
         return "constructors and destructors are called without their name"
     if any(name.endswith(">") for name in (symbol.name, holder)):
         return "a specialization is chosen by its arguments"
-    is_inside = container >= 0 or symbol.kind == SymbolKind.METHOD
-    if is_inside and symbol.kind not in _CPP_VARIABLES and symbol.name in _CALLED_BY_TEMPLATES:
-        return "libraries call it by its name"
     return None
 
 

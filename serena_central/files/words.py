@@ -22,6 +22,9 @@ this, 0.1 s for a header of 20 MB, which would also become a million words at on
 OVERLAP_BYTES = 1 << 12
 """What matches the marker is shorter."""
 
+FEW_WORDS = 20
+"""So few are looked for as they are before, which most texts do not hold: a tenth of the time."""
+
 _WORD = re.compile(rb"[A-Za-z_\x80-\xff][0-9A-Za-z_\x80-\xff]*")
 _BETWEEN_WORDS = re.compile(rb"[^0-9A-Za-z_\x80-\xff]")
 
@@ -83,6 +86,8 @@ def words_of(
 
 def _counted(text: bytes, known: Mapping[bytes, str]) -> Counter[str]:
     """How often each of the known words stands in a text."""
+    if len(known) <= FEW_WORDS and not any(word in text for word in known):
+        return Counter()
     counts, is_ascii = Counter[str](), text.isascii()
     for start, end in pieces(text):
         words = _WORD.findall(text, start, end)

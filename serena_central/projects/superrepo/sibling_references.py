@@ -124,11 +124,6 @@ async def _own(declared: Declaration, within: str) -> References:
     return await references_of(declared.project.navigation, hit, within)
 
 
-async def exported_names(declared: Declaration) -> Aliases:
-    """By which names other projects may know a symbol."""
-    return exported(declared.name, [text async for _, text in _texts(declared.project, await _naming(declared))])
-
-
 async def uses_in_sibling(sibling: Project, declared: Declaration, within: str = "") -> References:
     """Uses of a symbol in a sibling, under whatever name it knows it; at or below `within`.
 
@@ -136,7 +131,7 @@ async def uses_in_sibling(sibling: Project, declared: Declaration, within: str =
         SerenaCentralError
     """
     await sibling.fresh()
-    names = await exported_names(declared)
+    names = exported(declared.name, [text async for _, text in _texts(declared.project, await _naming(declared))])
     files, packages = await anyio.to_thread.run_sync(_candidates, sibling, declared, names)
     asked: list[SiblingPlace] = []
     left = 0
