@@ -11,6 +11,7 @@ from dataclasses import fields
 from typing import Annotated, Any
 
 import anyio
+from mcp.server.streamable_http import StreamableHTTPServerTransport
 from mcp.shared.exceptions import MCPError
 from mcp_types import INVALID_PARAMS
 from msgspec import Meta
@@ -39,8 +40,11 @@ WAV = base64.b64encode(
 
 IMAGE = {"type": "image", "data": PNG, "mimeType": "image/png"}
 
-PAUSE_S = 0.25
-"""Between two reports of progress: the server sends at most five a second."""
+PAUSE_S = 1.0
+"""Between two reports of progress. The server sends at most five a second, and of those that are made while it is slow
+to send one, the last alone."""
+
+OPENED_WITHIN_S = 30
 
 
 def text(said: str) -> dict[str, Any]:
@@ -340,9 +344,19 @@ async def test_reconnection(call: ToolCall) -> str:
     conversation = endpoint._handshake.conversation(call.session.id)  # pyright: ignore[reportPrivateUsage]
     if conversation is not None:
         for request in list(conversation.exchanges):
+            await _opened(conversation.transport, request)
             conversation.transport.close_sse_stream(request)
         await anyio.sleep(PAUSE_S)
     return "The stream was closed and taken up again."
+
+
+async def _opened(transport: StreamableHTTPServerTransport, request: str) -> None:
+    """Waits until the stream's first event, with which a client comes back, is on its way: a call may be faster than
+    the headers of its own answer."""
+    _, following = transport._request_streams[request]  # pyright: ignore[reportPrivateUsage]
+    with anyio.fail_after(OPENED_WITHIN_S):
+        while not following.statistics().tasks_waiting_receive:
+            await anyio.sleep(0.01)
 
 
 class Resources(ProjectResources):
