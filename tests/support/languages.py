@@ -1,6 +1,7 @@
 """Small real projects of tests/projects on a running server with the core language servers."""
 
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -47,12 +48,17 @@ may have been meant."""
 
 
 async def called_patiently(client: RawClient, tool: str, **arguments: Any) -> dict[str, Any]:
-    """The result of a call, which is made again where it says to call again later: on a slow machine a language server
-    may index for longer than a call waits. The test's own time bounds it."""
+    """The result of a call, which is made again where it says so: on a slow machine a language server may start or
+    index for longer than a call waits. The test's own time bounds it."""
     while True:
         result = await client.call(tool, **arguments)
-        if not any("call again later" in part["text"].lower() for part in result["content"]):
+        if not any(says_call_again(part["text"]) for part in result["content"]):
             return result
+
+
+def says_call_again(said: str) -> bool:
+    """Not whether another call would go on with what this one has begun, which is for the test to ask for."""
+    return re.search(r"call again(?! to resume)", said, re.IGNORECASE) is not None
 
 
 class Asker:

@@ -375,8 +375,10 @@ class FileStates:
 
     def _reason(self, path: str, standing: dict[Hashable, str]) -> str:
         """Why the symbols of a pending file are not known. `standing`: what was said of servers in this answer."""
+        if not self.failures.is_final(path) and path in self._unread:
+            return NOT_READ_YET  # whatever its server said: the syntax has said nothing yet
         if path not in self.failures:
-            return NOT_READ_YET if path in self._unread else KEEPS_CHANGING
+            return KEEPS_CHANGING
         reason = self.failures.reason(path)
         if reason is not None:
             return reason

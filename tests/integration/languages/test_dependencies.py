@@ -7,7 +7,7 @@ from typing import Any
 import anyio
 import pytest
 
-from tests.support.languages import Asker, asker
+from tests.support.languages import Asker, asker, says_call_again
 
 pytestmark = pytest.mark.anyio
 
@@ -21,9 +21,16 @@ def write(root: Path, **files: str) -> Path:
 
 
 async def ask(one: Asker, tool: str, **arguments: Any) -> tuple[str, list[str]]:
-    """The answer, and its notes line by line."""
-    answer, *notes = (part["text"] for part in (await one.result(tool, **arguments))["content"])
-    return answer, [line for note in notes for line in note.splitlines()]
+    """The answer of a call, which is made again where it says so, and the notes line by line: those of the calls before
+    the last one, too, since what is said once may have been said there."""
+    said: list[str] = []
+    while True:
+        answer, *notes = (part["text"] for part in (await one.client.call(tool, **arguments))["content"])
+        lines = [line for note in notes for line in note.splitlines()]
+        again = [line for line in (answer, *lines) if says_call_again(line)]
+        said += [line for line in lines if line not in again]
+        if not again:
+            return answer, said
 
 
 async def test_typescript_says_once_that_npm_packages_are_missing_and_finds_them_once_they_are_there(

@@ -28,8 +28,9 @@ async def use(asked: Asker, name: str = "opened") -> tuple[list[str], str]:
     found = await asked.result("find_symbol", name_path_pattern=name)
     texts = [part["text"] for part in found["content"]]
     assert not found["isError"], texts
-    (symbol,) = json.loads(texts[0])
-    path = symbol["relative_path"]
+    symbols = json.loads(texts[0])
+    assert len(symbols) == 1, texts
+    path = symbols[0]["relative_path"]
     uses = await asked.result("find_referencing_symbols", name_path=name, relative_path=path)
     texts += [part["text"] for part in uses["content"]]
     return [] if uses["isError"] else sorted(json.loads(uses["content"][0]["text"])), "\n".join(texts)

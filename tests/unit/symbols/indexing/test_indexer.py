@@ -828,7 +828,8 @@ async def test_who_wants_an_answer_soon_waits_for_no_parser_beyond_the_deadline(
         assert len(await w.indexer.ensure_in_time(["a.txt"], began=anyio.current_time())) == 1
         w.source.parser = anyio.Event()
         gaps = await w.indexer.ensure_in_time(["a.txt", "b.txt", "c.txt"], began=anyio.current_time())
-        assert [(gap.files, gap.language) for gap in gaps] == [(2, None), (1, "Word")]
+        missing = "The language server words for Word is not installed. To install it: not installed"
+        assert gaps == [*not_read_yet(2, of=3), Incompleteness(missing, 1, "Word")]
         w.source.parser.set()
         gaps = await w.indexer.ensure(["a.txt", "b.txt", "c.txt"])
         assert [(gap.files, gap.language) for gap in gaps] == [(3, "Word")]
