@@ -22,6 +22,7 @@ from serena_central.files.ignore import (
     ALWAYS,
     CACHE_TAG,
     OUTPUT_MARKS,
+    FileNames,
     Rules,
     ignored_by,
     ignores,
@@ -114,6 +115,8 @@ class TreeScan:
         self._watch = watch
         self._findings: Findings = {}
         self.folders: dict[str, Folder] = {}
+        self._names: FileNames | None = None
+        """Of the rules that were asked for last: most folders have those of the one before."""
         self._not_utf8: dict[str, set[str]] = {}
         self.hidden: set[str] = set()
         """Files and folders that `hidden` told of, root-relative; some may be gone since."""
@@ -265,21 +268,38 @@ class TreeScan:
                 if folder.closed:
                     return {}, set()
                 folder.rules = self._rules(folder, has_own=self._ignore_file in names)
+                deciding = self._deciding_names(folder)
                 for entry in listed:
-                    self._sort_in(folder, entry, files, folders)
+                    self._sort_in(folder, entry, files, folders, deciding)
         except OSError:
             self.forget(folder.path)
             return None
         return files, folders
 
-    def _sort_in(self, folder: Folder, entry: os.DirEntry[str], files: dict[str, Stamp], folders: set[str]) -> None:
+    def _deciding_names(self, folder: Folder) -> FileNames | None:
+        """What tells of a folder's files by their names that they are not left out; None where names don't decide."""
+        if self._hidden is not None:
+            return None
+        if self._names is None or self._names.rules is not folder.rules:
+            self._names = FileNames(folder.rules)
+        return self._names if self._names.decide(folder.path) else None
+
+    def _sort_in(
+        self,
+        folder: Folder,
+        entry: os.DirEntry[str],
+        files: dict[str, Stamp],
+        folders: set[str],
+        deciding: FileNames | None,
+    ) -> None:
         name = entry.name
         path = folder.path + name
         try:
             is_folder = entry.is_dir(follow_symlinks=False)
-            if self._leaves_out(folder, path, name, is_folder):
+            is_certain = deciding is not None and not is_folder and not deciding.may_be_ignored(name)
+            if not is_certain and self._leaves_out(folder, path, name, is_folder):
                 return
-            if not is_utf8(name):
+            if not (name.isascii() or is_utf8(name)):
                 self._note_name(folder, name, there=True)
             elif is_folder:
                 folders.add(path + "/")

@@ -21,6 +21,9 @@ BEGINNING_BYTES = 2048
 
 _GLOB = frozenset("*?[")
 
+_UNKNOWN = FileKind("", "")
+"""Nothing was found out yet."""
+
 
 class Detection:
     """Languages of one root's files. Belongs to the event loop's thread; only `read_scripts` is for a worker."""
@@ -40,11 +43,10 @@ class Detection:
 
     def kind_of(self, path: str) -> FileKind | None:
         """What a root-relative path is, if its language is served."""
-        try:
-            return self._kinds[path]
-        except KeyError:
+        kind = self._kinds.get(path, _UNKNOWN)
+        if kind is _UNKNOWN:  # not an exception: of 100,000 files each is asked about for the first time
             kind = self._kinds[path] = self._kind(path)
-            return kind
+        return kind
 
     def language_of(self, path: str) -> str | None:
         """The language of a root-relative path, if it is served."""

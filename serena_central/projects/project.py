@@ -178,9 +178,11 @@ class Project:
             self.tree.subscribe(self._changed)
             await self._take_over()
             await self.languages.selection.look_at_scripts(self.tree.files)
-            await self.languages.selection.count(list(self.tree.files))
+            places = await self.languages.selection.by_place(self.tree.files)
+            await self.languages.selection.count(places)
             self.languages.selection.on_woken = self.indexer.take_in
-            await self.languages.builds.look_at(self.tree.files)
+            await self.languages.builds.look_at(places)
+            del places
             await self.indexer.load()
             self.indexer.on_filled = self._forget_texts
             tasks.start_soon(self.indexer.run)

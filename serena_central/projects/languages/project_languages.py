@@ -98,6 +98,7 @@ class ProjectLanguages:
         # Put for every file: straight to the part that answers.
         self.language_of = self.selection.language_of
         self.spec_for = self.selection.spec_for
+        self.place = self.selection.place
         self.is_code = self.selection.is_code
         self.is_left_alone = self.selection.is_left_alone
         self.is_side = self.selection.is_side

@@ -11,7 +11,7 @@ project of up to 100 such files, however few a language has.
 """
 
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Container, Iterable, Mapping, Sequence
 from contextlib import suppress
 from fnmatch import translate
@@ -29,9 +29,6 @@ from serena_central.lsp.catalogue.permitted import Permitted
 from serena_central.lsp.detection import Detection
 from serena_central.symbols.symbol import VALUES
 from serena_central.symbols.syntax.grammars import grammar_of
-
-COUNTED_AT_ONCE = 200
-"""Files: half a millisecond."""
 
 _GLOB = re.compile(r"[*?\[]")
 
@@ -127,6 +124,11 @@ accessors, signatures, declarations that merge), but for those of these kinds: v
 other languages they are overloads."""
 
 
+Place = tuple[str, FileKind | None]
+"""A folder, and what files of it are: at one moment the same server answers for all of them, and the same grammar reads
+them. A bare tuple, since 100,000 are made at once."""
+
+
 class _Served(NamedTuple):
     """What becomes of all files of one kind."""
 
@@ -167,6 +169,10 @@ class LanguageSelection:
     def language_of(self, path: str) -> str | None:
         """The language of a root-relative path, if this project serves it."""
         return self._detection.language_of(path)
+
+    def place(self, path: str) -> Place:
+        """What all files have in common that what is said of languages depends on, for loops over 100,000 of them."""
+        return path.rpartition("/")[0], self._detection.kind_of(path)
 
     def _as_served(self, kind: FileKind | None) -> _Served:
         served = self._served.get(kind)
@@ -223,15 +229,19 @@ class LanguageSelection:
         if spec is not None and self.side.wake(spec.name):
             self.on_woken()
 
-    async def count(self, paths: Sequence[str]) -> None:
+    async def by_place(self, paths: Iterable[str]) -> dict[Place, list[str]]:
+        """Files of each place."""
+        found: defaultdict[Place, list[str]] = defaultdict(list)
+        async for path in paced(list(paths)):
+            found[self.place(path)].append(path)
+        return found
+
+    async def count(self, places: Mapping[Place, Sequence[str]]) -> None:
         """Takes all files of the project, to know its side languages."""
-        kinds = Counter[FileKind | None]()
-        async for at in paced(range(0, len(paths), COUNTED_AT_ONCE)):
-            kinds.update(map(self._detection.kind_of, paths[at : at + COUNTED_AT_ONCE]))
         files = Counter[str]()
-        for kind, number in kinds.items():
+        async for (_, kind), paths in paced(list(places.items())):
             if server := self._counted_with(kind):
-                files[server] += number
+                files[server] += len(paths)
         self.side.set(files)
 
     def _counted_with(self, kind: FileKind | None) -> str | None:

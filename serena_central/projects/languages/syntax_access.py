@@ -9,7 +9,7 @@ marked, and which may begin behind the definition's own keyword. The syntax of t
 import logging
 from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -24,7 +24,7 @@ from serena_central.files.text import MAX_BYTES, decode, read_bytes
 from serena_central.lsp.answers import DocumentSymbol
 from serena_central.lsp.catalogue import ServerSpec, catalogue
 from serena_central.lsp.roots import has_marker
-from serena_central.projects.languages.selection import LanguageSelection
+from serena_central.projects.languages.selection import LanguageSelection, Place
 from serena_central.symbols.comparison import MANY_FILES, Comparison
 from serena_central.symbols.indexing import source_identity
 from serena_central.symbols.indexing.symbol_source import Outline, Read
@@ -282,16 +282,15 @@ class UnmarkedBuilds:
         read = self.servers - self.read_instead().keys()
         return {name: catalogue().servers[name].roots.unmarked or "" for name in sorted(read)}
 
-    async def look_at(self, paths: Iterable[str]) -> None:
-        """Sees which servers can't know so many of these files that all are read by syntax until it is decided who
-        knows them better; root-relative paths."""
+    async def look_at(self, places: Mapping[Place, Sequence[str]]) -> None:
+        """Takes all files of the project, to see which servers can't know so many of them that all are read by syntax
+        until it is decided who knows them better."""
         unknown: dict[str, list[str]] = defaultdict(list)
-        async for path in paced(list(paths)):
-            spec = self._selection.spec_for(path)
-            if spec is None or spec.roots.unmarked is None:
+        async for paths in paced(list(places.values())):
+            spec = self._selection.spec_for(paths[0])
+            if spec is None or not self.is_unmarked_by(spec, paths[0]) or self._syntax.grammar(paths[0]) is None:
                 continue
-            if self.is_unmarked_by(spec, path) and self._syntax.grammar(path) is not None:
-                unknown[spec.name].append(path)
+            unknown[spec.name] += paths
         for server, files in unknown.items():
             if len(files) >= MANY_FILES and server not in self.comparisons:
                 self.comparisons[server] = Comparison(files)

@@ -4,17 +4,20 @@ What a cached entry has to agree with, and when to write, is decided above.
 """
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from itertools import starmap
 
 import anyio
 import anyio.to_thread
 
-from serena_central.core.pacing import paced
+from serena_central.core.pacing import Pace
 from serena_central.files.stamp import RACY_NS, Stamp
 from serena_central.store.index_cache import CachedFile, IndexCache
 from serena_central.symbols.columns import is_whole
 from serena_central.symbols.index import Entry, SymbolIndex, names_in, packed
+
+Restored = tuple[str, str, Hashable]
+"""A file whose symbols the cache told: its path, source and place."""
 
 
 class CacheSync:
@@ -37,24 +40,37 @@ class CacheSync:
     async def restore(
         self,
         stamps: Mapping[str, Stamp],
+        place: Callable[[str], Hashable],
         identity: Callable[[str, str], str | None],
-        restored: Callable[[str, str], None],
+        restored: Callable[[Sequence[Restored]], None],
     ) -> None:
-        """Puts into the index what is as it was, and tells `restored` each path and source. `stamps` are the files as
-        they are; `identity` tells for a path and a cached source what that source would be today."""
+        """Puts into the index what is as it was, and tells `restored` of each. `stamps` are the files as they are;
+        `identity` tells for a path and a cached source what that source would be today, which is the same for all files
+        of one `place`."""
         cached = await anyio.to_thread.run_sync(self._load)
-        async for path, stamp in paced(list(stamps.items())):
+        pace, found, today = Pace(), list[Restored](), dict[tuple[Hashable, str], str | None]()
+        due = pace.due
+        for path, stamp in list(stamps.items()):
+            if time.perf_counter() >= due:
+                restored(found)
+                found, today = [], {}  # others have a turn, in which anything may change
+                await pace.turn()
+                due = pace.due
             file = cached.pop(path, None)
             if file is None:
                 continue
-            source = identity(path, file.server)
+            alike = place(path), file.server
+            source = today.get(alike)
+            if source is None:
+                source = today[alike] = identity(path, file.server)
             if source is not None and source == file.server and stamps.get(path) is stamp and _is_true(file, stamp):
                 # The tree's own path and stamp, the source's own name: one each for all that know them.
                 entry = Entry(stamp, file.indexed_at_ns, source, file.compressed, bool(file.cut))
                 self._index.restore(path, entry, file.names)
-                restored(path, source)
+                found.append((path, source, alike[0]))
             else:
                 self.unsaved.add(path)
+        restored(found)
         self.unsaved.update(cached)
 
     def _load(self) -> dict[str, CachedFile]:

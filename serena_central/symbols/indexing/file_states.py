@@ -22,7 +22,7 @@ from serena_central.core.progress import report
 from serena_central.files.tree import FileTree
 from serena_central.symbols.index import SymbolIndex, lies_within
 from serena_central.symbols.indexing import source_identity
-from serena_central.symbols.indexing.cache_sync import CacheSync
+from serena_central.symbols.indexing.cache_sync import CacheSync, Restored
 from serena_central.symbols.indexing.incompleteness import (
     KEEPS_CHANGING,
     NOT_READ_YET,
@@ -274,24 +274,36 @@ class FileStates:
             del self._flights[path, by_syntax]
         flight.done.set()
 
-    def restored(self, path: str, source: str) -> None:
-        """The cache told what a file holds."""
-        self._note_reach(path)
-        self._note_source(path, source, None)
+    def restored(self, files: Iterable[Restored]) -> None:
+        """The cache told what files hold."""
+        known: dict[tuple[Hashable, str], tuple[bool, str | None]] = {}
+        for path, source, place in files:
+            alike = known.get((place, source))
+            if alike is None:
+                alike = known[place, source] = self._source.is_searched(path), self._syntax_language(path, source)
+            is_searched, language = alike
+            if not is_searched:
+                self.on_demand.add(path)
+            self._note_source(path, language, None)
 
     def done(self, path: str, source: str) -> None:
         """It is known what a file holds."""
         self.rate.count()
-        self._note_source(path, source, self.failures.reason(path))
+        self._note_source(path, self._syntax_language(path, source), self.failures.reason(path))
         self.pending.pop(path, None)
         self._unread.discard(path)
         self.failures.succeeded(path)
         self._cache_sync.unsaved.add(path)
 
-    def _note_source(self, path: str, source: str, reason: str | None) -> None:
+    def _syntax_language(self, path: str, source: str) -> str | None:
+        """The language of a file that is known by syntax because its server has said nothing yet."""
         grammar = self._source.grammar(path) if source_identity.is_by_syntax(source) else None
-        if grammar is not None:
-            self.by_syntax.add(path, grammar.title, reason)
+        return None if grammar is None else grammar.title
+
+    def _note_source(self, path: str, language: str | None, reason: str | None) -> None:
+        """`language`: as of `_syntax_language`."""
+        if language is not None:
+            self.by_syntax.add(path, language, reason)
         else:
             self.by_syntax.drop(path)
         if self._index.is_cut(path):

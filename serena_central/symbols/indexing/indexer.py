@@ -138,7 +138,7 @@ class Indexer:
     async def load(self) -> None:
         """Takes over the cache for files that are as they were, and marks all others pending."""
         today = partial(source_identity.today, self._source)
-        await self._cache_sync.restore(self._tree.files, today, self._states.restored)
+        await self._cache_sync.restore(self._tree.files, self._source.place, today, self._states.restored)
         self.doubt(path for path in self._tree.files if path not in self._index)
         await self.settle()
 

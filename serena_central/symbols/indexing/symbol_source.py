@@ -54,6 +54,11 @@ class SymbolSource(Protocol):
         """What `identity` is called where the syntax is asked instead of a server that can't know the file."""
         ...
 
+    def place(self, path: str) -> Hashable:
+        """Files with equal answers have the same identity, server and grammar, and are searched alike, at one moment:
+        for loops over 100,000 of them."""
+        ...
+
     def is_searched(self, path: str) -> bool:
         """Whether the file belongs to the index before somebody asks for it."""
         ...

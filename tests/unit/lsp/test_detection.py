@@ -123,3 +123,17 @@ def test_a_file_named_build_is_bazels_in_a_workspace_of_bazel_alone(tmp_path: Pa
     assert detection(tmp_path).language_of("rules.bzl") == "starlark"
     (tmp_path / "MODULE.bazel").touch()
     assert detection(tmp_path).language_of("a/BUILD") == "starlark"
+
+
+def test_what_is_known_of_one_file_is_used_for_others_only_where_it_holds_for_them(tmp_path: Path) -> None:
+    """Every pattern of the catalogue as a name, in one folder after the other, twice, as a loop over a tree asks."""
+    (tmp_path / "near").mkdir()
+    for marker in ("deno.json", "ansible.cfg", "v.mod"):
+        (tmp_path / "near" / marker).touch()
+    patterns = [pattern for language in catalogue().languages.values() for pattern in language.patterns]
+    forms = [pattern.replace("*", stem) for pattern in patterns for stem in ("a", "a.b", "A.spec", "compose.x")]
+    names = [*forms, "README", "x.ts.c", "docker-compose.yml", "a.component.html", "a.blade.php"]
+    known = detection(tmp_path)
+    for folder in ("near/", "", "near/", "far/"):
+        for name in names:
+            assert known.kind_of(folder + name) == detection(tmp_path).kind_of(folder + name), folder + name

@@ -82,6 +82,9 @@ class Words:
             return self.instead(path)
         return f"words {2 if path in self.moved else 1}" if path.endswith(".txt") else None
 
+    def place(self, path: str) -> str:
+        return path
+
     def instead(self, path: str) -> str | None:
         return "by syntax words" if path in self.unknowable else None
 
