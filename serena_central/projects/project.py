@@ -178,7 +178,7 @@ class Project:
             self.tree.subscribe(self._changed)
             await self._take_over()
             await self.languages.selection.look_at_scripts(self.tree.files)
-            places = await self.languages.selection.by_place(self.tree.files)
+            places = await self.languages.selection.by_place(list(self.tree.files))
             await self.languages.selection.count(places)
             self.languages.selection.on_woken = self.indexer.take_in
             await self.languages.builds.look_at(places)

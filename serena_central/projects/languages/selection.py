@@ -11,7 +11,7 @@ project of up to 100 such files, however few a language has.
 """
 
 import re
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Callable, Collection, Container, Iterable, Mapping, Sequence
 from contextlib import suppress
 from fnmatch import translate
@@ -29,6 +29,9 @@ from serena_central.lsp.catalogue.permitted import Permitted
 from serena_central.lsp.detection import Detection
 from serena_central.symbols.symbol import VALUES
 from serena_central.symbols.syntax.grammars import grammar_of
+
+SORTED_AT_ONCE = 200
+"""Files: half a millisecond."""
 
 _GLOB = re.compile(r"[*?\[]")
 
@@ -229,11 +232,19 @@ class LanguageSelection:
         if spec is not None and self.side.wake(spec.name):
             self.on_woken()
 
-    async def by_place(self, paths: Iterable[str]) -> dict[Place, list[str]]:
+    async def by_place(self, paths: Sequence[str]) -> dict[Place, list[str]]:
         """Files of each place."""
-        found: defaultdict[Place, list[str]] = defaultdict(list)
-        async for path in paced(list(paths)):
-            found[self.place(path)].append(path)
+        found: dict[Place, list[str]] = {}
+        async for at in paced(range(0, len(paths), SORTED_AT_ONCE)):
+            folder, here = "", dict[FileKind | None, list[str]]()  # paths of one folder stand together
+            for path in paths[at : at + SORTED_AT_ONCE]:
+                inside, kind = self.place(path)
+                if inside != folder:
+                    folder, here = inside, {}
+                alike = here.get(kind)
+                if alike is None:
+                    alike = here[kind] = found.setdefault((inside, kind), [])
+                alike.append(path)
         return found
 
     async def count(self, places: Mapping[Place, Sequence[str]]) -> None:

@@ -6,6 +6,7 @@ What a cached entry has to agree with, and when to write, is decided above.
 import time
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from itertools import starmap
+from typing import NamedTuple
 
 import anyio
 import anyio.to_thread
@@ -16,8 +17,12 @@ from serena_central.store.index_cache import CachedFile, IndexCache
 from serena_central.symbols.columns import is_whole
 from serena_central.symbols.index import Entry, SymbolIndex, names_in, packed
 
-Restored = tuple[str, str, Hashable]
-"""A file whose symbols the cache told: its path, source and place."""
+
+class _Alike(NamedTuple):
+    """Files of one place that one source knew when they were cached; `source` is that source today."""
+
+    source: str | None
+    restored: list[str]
 
 
 class CacheSync:
@@ -42,35 +47,36 @@ class CacheSync:
         stamps: Mapping[str, Stamp],
         place: Callable[[str], Hashable],
         identity: Callable[[str, str], str | None],
-        restored: Callable[[Sequence[Restored]], None],
+        restored: Callable[[str, Sequence[str]], None],
     ) -> None:
-        """Puts into the index what is as it was, and tells `restored` of each. `stamps` are the files as they are;
-        `identity` tells for a path and a cached source what that source would be today, which is the same for all files
-        of one `place`."""
+        """Puts into the index what is as it was, and tells `restored` a source and files of one place that it knows.
+        `stamps` are the files as they are; `identity` tells for a path and a cached source what that source would be
+        today, which is the same for all files of one `place`."""
         cached = await anyio.to_thread.run_sync(self._load)
-        pace, found, today = Pace(), list[Restored](), dict[tuple[Hashable, str], str | None]()
+        pace, groups = Pace(), dict[tuple[Hashable, str], _Alike]()
         due = pace.due
         for path, stamp in list(stamps.items()):
             if time.perf_counter() >= due:
-                restored(found)
-                found, today = [], {}  # others have a turn, in which anything may change
+                _tell(groups, restored)
+                groups = {}  # others have a turn, in which anything may change
                 await pace.turn()
                 due = pace.due
             file = cached.pop(path, None)
             if file is None:
                 continue
-            alike = place(path), file.server
-            source = today.get(alike)
-            if source is None:
-                source = today[alike] = identity(path, file.server)
+            key = place(path), file.server
+            alike = groups.get(key)
+            if alike is None:
+                alike = groups[key] = _Alike(identity(path, file.server), [])
+            source, paths = alike
             if source is not None and source == file.server and stamps.get(path) is stamp and _is_true(file, stamp):
                 # The tree's own path and stamp, the source's own name: one each for all that know them.
                 entry = Entry(stamp, file.indexed_at_ns, source, file.compressed, bool(file.cut))
                 self._index.restore(path, entry, file.names)
-                found.append((path, source, alike[0]))
+                paths.append(path)
             else:
                 self.unsaved.add(path)
-        restored(found)
+        _tell(groups, restored)
         self.unsaved.update(cached)
 
     def _load(self) -> dict[str, CachedFile]:
@@ -91,6 +97,12 @@ class CacheSync:
         except BaseException:
             self.unsaved |= paths
             raise
+
+
+def _tell(groups: Mapping[tuple[Hashable, str], _Alike], restored: Callable[[str, Sequence[str]], None]) -> None:
+    for source, paths in groups.values():
+        if source is not None and paths:
+            restored(source, paths)
 
 
 def _is_true(file: CachedFile, stamp: Stamp) -> bool:

@@ -10,7 +10,7 @@ known by syntax only, and how fast files are read.
 
 import time
 from collections import Counter, deque
-from collections.abc import AsyncGenerator, Callable, Hashable, Iterable, Iterator
+from collections.abc import AsyncGenerator, Callable, Hashable, Iterable, Iterator, Sequence
 from contextlib import asynccontextmanager
 from itertools import islice
 from typing import NamedTuple
@@ -22,7 +22,7 @@ from serena_central.core.progress import report
 from serena_central.files.tree import FileTree
 from serena_central.symbols.index import SymbolIndex, lies_within
 from serena_central.symbols.indexing import source_identity
-from serena_central.symbols.indexing.cache_sync import CacheSync, Restored
+from serena_central.symbols.indexing.cache_sync import CacheSync
 from serena_central.symbols.indexing.incompleteness import (
     KEEPS_CHANGING,
     NOT_READ_YET,
@@ -274,14 +274,10 @@ class FileStates:
             del self._flights[path, by_syntax]
         flight.done.set()
 
-    def restored(self, files: Iterable[Restored]) -> None:
-        """The cache told what files hold."""
-        known: dict[tuple[Hashable, str], tuple[bool, str | None]] = {}
-        for path, source, place in files:
-            alike = known.get((place, source))
-            if alike is None:
-                alike = known[place, source] = self._source.is_searched(path), self._syntax_language(path, source)
-            is_searched, language = alike
+    def restored(self, source: str, paths: Sequence[str]) -> None:
+        """The cache told what some files of one place hold."""
+        is_searched, language = self._source.is_searched(paths[0]), self._syntax_language(paths[0], source)
+        for path in paths:
             if not is_searched:
                 self.on_demand.add(path)
             self._note_source(path, language, None)
