@@ -9,12 +9,13 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
 from pathlib import Path
 
+import anyio
 import anyio.to_thread
 import msgspec
 
 from serena_central.core.errors import EditConflict, EditRefused, FileChanged
 from serena_central.core.pacing import paced
-from serena_central.core.text import Position, Range
+from serena_central.core.text import Position, Range, Text
 from serena_central.editing.change import Author, FileChange
 from serena_central.editing.plan import TextEdit, apply_edits
 from serena_central.editing.rename import Rename, check_new_name, completed, without_repetition
@@ -31,6 +32,7 @@ from serena_central.projects.navigation.possible_references import THOROUGH, Exa
 from serena_central.projects.navigation.symbol_views import Uses
 from serena_central.projects.refactoring.deletion import deletion
 from serena_central.projects.refactoring.kept_names import KeptNames
+from serena_central.projects.refactoring.module_files import files_below, files_brought_in, has_code, remove_empty
 from serena_central.projects.refactoring.name_conflicts import Naming
 from serena_central.projects.refactoring.re_exports import Patterns, brought_in, handed_on
 from serena_central.projects.refactoring.shorthands import are_patterns, both_written, check_meant
@@ -121,6 +123,7 @@ class Refactoring:
         left: list[LeftOver] = []
         objections: list[str] = []
         standing: list[str] = []
+        moved: list[Path] = []
 
         async def plan() -> list[FileChange]:
             stamps = dict(self._tree.files)
@@ -136,7 +139,8 @@ class Refactoring:
                 known, proposal = await self._with_others(site.hit, new_name, known, proposal)
             _check_complete(site.hit, known)
             _check_usable(site.hit, proposal)
-            moves = {self._inside(old): new for old, new in proposal.moves}
+            moves = await self._moves(proposal.moves)
+            moved[:] = [old for old, _ in proposal.moves]
             proposed = {self._inside(path): edits for path, edits in proposal.replacements.items() if edits}
             examined = await self._navigation.possible.examine(site.hit, known, THOROUGH, ground.candidates)
             places = _places(site.hit, known, examined.references)
@@ -181,6 +185,8 @@ class Refactoring:
 
         ground = partial(_relied_on, [self._navigation, *around], [hit], [new_name])
         edited = await self._edits.change_files([], plan, author, dry_run=dry_run, ground=ground)
+        if moved and not dry_run:
+            await anyio.to_thread.run_sync(remove_empty, moved)
         (rename,) = plans
         return Renamed(
             edited=msgspec.structs.replace(self._with_caveat(edited, hit), conflicts=conflicts),
@@ -269,12 +275,27 @@ class Refactoring:
                 "References cannot be determined: its name is not where the language server reports it, in "
                 f"{hit.path}:{hit.symbol.name_line}."
             )
+        if hit.path in texts:
+            against += await self._against_losing_files(hit, texts[hit.path].text)
         for sentence, places in found.items():
             outside = [place for place in places if not _is_within(place, whole)]
             if outside:
                 against.append(
                     f"{sentence} {_listed(await self._navigation.places.named(outside[:PLACES_LISTED]), len(outside))}."
                 )
+        return against
+
+    async def _against_losing_files(self, hit: Hit, text: Text) -> list[str]:
+        """Sentences about the code in files that are compiled because a symbol brings them in: what is used of it may
+        have no name, such as a trait's implementation."""
+        against: list[str] = []
+        for path in files_brought_in(hit, text, self._languages.language_of(hit.path)):
+            if path in self._tree.files:
+                read = (await self._navigation.places.readings([path])).get(path)
+                if read is not None and has_code(read.text.content):
+                    against.append(f"It brings in {path}, whose code would no longer be compiled: delete that first.")
+            elif await anyio.Path(self._root / path).exists():
+                against.append("It brings in a file that is ignored or closed.")
         return against
 
     def _with_caveat(self, edited: Edited, hit: Hit) -> Edited:
@@ -313,14 +334,29 @@ class Refactoring:
         unknown = [place for place in (*found.unknown, *found.meant) if place not in meant]
         return rename.without(others), Examined(unexamined=unknown, definitions=found.declaring)
 
+    async def _moves(self, proposed: Iterable[tuple[Path, Path]]) -> dict[str, Path]:
+        """Root-relative path → new place of each file that moves, those of a folder one by one.
+
+        Raises:
+            EditRefused: a file would move that can't be changed.
+        """
+        moves: dict[str, Path] = {}
+        for old, new in proposed:
+            if not await anyio.Path(old).is_dir():
+                moves[self._inside(old)] = new
+                continue
+            if not old.is_relative_to(self._root):
+                raise _not_ours(old)
+            for file in await anyio.to_thread.run_sync(files_below, old):
+                moves[self._inside(file)] = new / file.relative_to(old)
+        return moves
+
     def _inside(self, path: Path) -> str:
         inside = self._navigation.places.inside(path)
         if inside is None and self._navigation.places.is_closed(path):
             raise EditRefused("Nothing was changed: the rename would also change a file that a permission rule closes.")
         if inside is None:
-            raise EditRefused(
-                f"Nothing was changed: the rename would also change {path}, which is ignored or outside this project."
-            )
+            raise _not_ours(path)
         return inside
 
     async def _texts(self, paths: Iterable[str], stamps: Mapping[str, Stamp]) -> dict[str, FileText]:
@@ -406,6 +442,12 @@ def _check_complete(hit: Hit, known: Uses) -> None:
     problem = _incomplete(hit, known)
     if problem:
         raise EditRefused(f"Nothing was changed: {problem}")
+
+
+def _not_ours(path: Path) -> EditRefused:
+    return EditRefused(
+        f"Nothing was changed: the rename would also change {path}, which is ignored or outside this project."
+    )
 
 
 def _check_usable(hit: Hit, proposal: WorkspaceEdit) -> None:
