@@ -228,7 +228,14 @@ def _exported_by_go(hit: Hit, text: Text, language: LanguageFacts) -> bool:
 
 
 def _exported_by_rust(hit: Hit, text: Text, language: LanguageFacts) -> bool:
-    return language.library and re.match(r"\s*pub\s+(?!\()", text.line(hit.symbol.name_line)) is not None
+    symbol = hit.symbol
+    while symbol.container >= 0 and hit.file.symbols[symbol.container].kind in _AS_PUBLIC_AS_WHOLE:
+        symbol = hit.file.symbols[symbol.container]
+    return language.library and re.match(r"\s*pub\s+(?!\()", text.line(symbol.name_line)) is not None
+
+
+_AS_PUBLIC_AS_WHOLE = (SymbolKind.ENUM, SymbolKind.ENUM_MEMBER, SymbolKind.INTERFACE)
+"""In Rust, variants, their fields and members of traits have no visibility of their own."""
 
 
 def _exported_by_modifier(hit: Hit, text: Text, language: LanguageFacts) -> bool:

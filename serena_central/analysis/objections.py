@@ -4,6 +4,7 @@ from collections.abc import Collection, Sequence
 from pathlib import PurePosixPath
 
 from serena_central.analysis.composed_names import put_together
+from serena_central.analysis.crates import Crates
 from serena_central.analysis.interfaces import Interfaces
 from serena_central.analysis.keep_rules import KeepReason, LanguageFacts, kept
 from serena_central.analysis.other_language_mentions import Named, NamedAround, named_around, named_elsewhere
@@ -25,6 +26,7 @@ class KeepRules:
     def __init__(self, project: Project) -> None:
         self._project = project
         self._libraries = _libraries(project.tree.files)
+        self._crates = Crates(project.tree.files, self._read)
         self._interfaces = Interfaces(project)
         self._named: dict[tuple[str, int], Named] = {}
         self._published = Published(project.tree.files, self._read)
@@ -49,7 +51,9 @@ class KeepRules:
         name = self._project.languages.language_of(hit.path) or ""
         overrides = await self._project.navigation.possible.may_override(hit)
         in_interface = await self._interfaces.hold(hit.symbol.name)
-        language = LanguageFacts(name, _is_below(hit.path, self._libraries), in_interface, overrides)
+        is_rust = name == "rust"
+        library = self._crates.in_library(hit.path) if is_rust else _is_below(hit.path, self._libraries)
+        language = LanguageFacts(name, library, in_interface, overrides)
         return kept(hit, text, language, self._project.settings.validation)
 
     async def named_elsewhere(self, hit: Hit) -> Named:
