@@ -61,6 +61,16 @@ _REGISTERING = re.compile(
 )
 """Attributes of C and C++ by which something that nobody names is called or found."""
 
+_STRING = re.compile(r'"[^"]*"')
+
+_BRACKETS = re.compile(r"\([^()]*\)")
+
+_SAYS_HOW = frozenset(
+    {"allow", "cfg", "cold", "deny", "deprecated", "derive", "doc", "expect", "forbid", "inline", "must_use"}
+    | {"non_exhaustive", "repr", "track_caller", "warn"}
+)
+"""Names of attributes of Rust that hand what they stand on to nobody."""
+
 _TEST_FILES = ("test_*", "*_test.*", "*.test.*", "*.spec.*", "conftest.py", "*Test.java", "*Tests.cs")
 _TEST_FOLDERS = frozenset({"test", "tests", "__tests__", "spec"})
 
@@ -162,21 +172,41 @@ def _in_test(hit: Hit, text: Text, language: LanguageFacts, policy: ValidationPo
 
 def _decorated(hit: Hit, text: Text, language: LanguageFacts, policy: ValidationPolicy) -> str | None:
     """Decorators and attributes hand what they stand on to somebody; those that only say how to compile don't."""
-    for line0 in _heading(hit, text):
-        line = text.line(line0).strip()
-        if language.name in ("c", "cpp"):
-            if _REGISTERING.search(line):
-                return "it is decorated"
-        elif line.startswith("@") or (
-            line.startswith("#[")
-            and not re.match(r"#\[(derive|allow|inline|must_use|doc|cfg|deprecated|repr|non_exhaustive)", line)
-        ):
-            return "it is decorated"
-    return None
+    lines = [text.line(line0).strip() for line0 in _heading(hit, text)]
+    match language.name:
+        case "c" | "cpp":
+            decorated = any(map(_REGISTERING.search, lines))
+        case "rust":
+            lines[-1] = text.line(hit.symbol.name_line)[: hit.symbol.name_position.column]
+            decorated = _hands_on("\n".join(line for line in lines if not line.startswith("//")))
+        case _:
+            decorated = any(line.startswith(("@", "#[")) for line in lines)
+    return "it is decorated" if decorated else None
+
+
+def _hands_on(heading: str) -> bool:
+    """Whether an attribute of Rust does more than say how to compile what follows, if only under a condition."""
+    return any(
+        re.findall(r"\w*", given.strip())[0] not in _SAYS_HOW
+        for attribute in _STRING.sub("", heading).split("#[")[1:]
+        for given in _attributes_in(attribute.lstrip())
+    )
+
+
+def _attributes_in(attribute: str) -> list[str]:
+    """One attribute, or those that it gives under a condition."""
+    conditional = re.match(r"cfg_attr\s*\(", attribute)
+    if conditional is None:
+        return [attribute]
+    flat, before = attribute[conditional.end() :], ""
+    while flat != before:
+        flat, before = _BRACKETS.sub("", flat), flat
+    _condition, *given = flat.partition(")")[0].rstrip(", \n").split(",")
+    return given
 
 
 def _heading(hit: Hit, text: Text) -> list[int]:
-    """Lines that belong to a symbol and stand before its name, from the bottom up."""
+    """Lines that belong to a symbol and stand before its name, and that of its name."""
     name_line = hit.symbol.name_line
     lines: list[int] = []
     for line0 in range(name_line - 1, max(name_line - _LEADING, 0) - 1, -1):
@@ -184,7 +214,7 @@ def _heading(hit: Hit, text: Text) -> list[int]:
         if line0 < hit.symbol.start_line and not line.startswith(("@", "#[", "///", "//", "/*", "*")):
             break
         lines.append(line0)
-    return [*lines, name_line]
+    return [*reversed(lines), name_line]
 
 
 def _overriding(hit: Hit, text: Text, language: LanguageFacts, policy: ValidationPolicy) -> str | None:

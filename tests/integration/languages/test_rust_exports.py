@@ -59,3 +59,36 @@ async def test_what_a_library_offers_is_neither_unused_nor_deleted(tmp_path: Pat
     found = {one["name_path"] for one in json.loads(unused.splitlines()[0])["unused"]}
     assert found >= {"hidden_function", "shown_function", "tool_function"}
     assert not found & OFFERED.keys()
+
+
+ENTRIES = """\
+#[cfg_attr(not(feature = "plain"), no_mangle)]
+extern "C" fn started() {}
+
+#[doc(hidden)] #[no_mangle]
+extern "C" fn stopped() {}
+
+#[cfg_attr(
+    not(feature = "plain"),
+    no_mangle,
+)]
+extern "C" fn resumed() {}
+
+#[cfg_attr(
+    feature = "plain",
+    inline,
+)]
+fn idle() {}
+"""
+"""What is called by the names that linkers see, and what is not."""
+
+
+async def test_what_an_attribute_hands_to_the_linker_is_not_deleted(tmp_path: Path) -> None:
+    files = {"Cargo.toml": CARGO.format("entered") + "\n[features]\nplain = []\n", "src/lib.rs": ENTRIES}
+    root = written(tmp_path / "entered", files)
+    async with asker(tmp_path, root) as client:
+        for name in ("started", "stopped", "resumed"):
+            refused = text_of(await client.result("safe_delete_symbol", name_path=name, relative_path="src/lib.rs"))
+            assert "It may be referenced from elsewhere: it is decorated" in refused, name
+        deleted = await client.result("safe_delete_symbol", name_path="idle", relative_path="src/lib.rs")
+    assert not deleted["isError"], text_of(deleted)
