@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path, PurePosixPath
 
-from serena_central.core.text import Text
+from serena_central.core.text import Range, Text
 from serena_central.lsp.answers import SymbolKind
 from serena_central.symbols.index import Hit
 
@@ -39,6 +39,16 @@ def files_brought_in(hit: Hit, text: Text, language: str | None) -> list[str]:
     ]
     named = [folder / path for path in _PATH.findall(declared) for folder in (file.parent, own.joinpath(*around))]
     return list(dict.fromkeys(os.path.normpath(path) for path in (*named, *usual)))
+
+
+def has_path(hit: Hit, text: Text, language: str | None) -> bool:
+    """Whether a Rust module's attribute says where its file is, whatever the module is called."""
+    is_module = language == "rust" and hit.symbol.kind == SymbolKind.MODULE
+    return is_module and _PATH.search(_COMMENT.sub("", text.slice(_heading_of(hit)))) is not None
+
+
+def _heading_of(hit: Hit) -> Range:
+    return Range(hit.symbol.range.start, hit.symbol.name_position)
 
 
 def has_code(text: str) -> bool:

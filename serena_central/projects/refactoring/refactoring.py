@@ -32,7 +32,13 @@ from serena_central.projects.navigation.possible_references import THOROUGH, Exa
 from serena_central.projects.navigation.symbol_views import Uses
 from serena_central.projects.refactoring.deletion import deletion
 from serena_central.projects.refactoring.kept_names import KeptNames
-from serena_central.projects.refactoring.module_files import files_below, files_brought_in, has_code, remove_empty
+from serena_central.projects.refactoring.module_files import (
+    files_below,
+    files_brought_in,
+    has_code,
+    has_path,
+    remove_empty,
+)
 from serena_central.projects.refactoring.name_conflicts import Naming
 from serena_central.projects.refactoring.re_exports import Patterns, brought_in, handed_on
 from serena_central.projects.refactoring.shorthands import are_patterns, both_written, check_meant
@@ -139,8 +145,10 @@ class Refactoring:
                 known, proposal = await self._with_others(site.hit, new_name, known, proposal)
             _check_complete(site.hit, known)
             _check_usable(site.hit, proposal)
-            moves = await self._moves(proposal.moves)
-            moved[:] = [old for old, _ in proposal.moves]
+            stays = has_path(site.hit, site.text, self._languages.language_of(site.hit.path))
+            moving = [] if stays else proposal.moves  # rust-analyzer would move the file and leave the attribute
+            moves = await self._moves(moving)
+            moved[:] = [old for old, _ in moving]
             proposed = {self._inside(path): edits for path, edits in proposal.replacements.items() if edits}
             examined = await self._navigation.possible.examine(site.hit, known, THOROUGH, ground.candidates)
             places = _places(site.hit, known, examined.references)

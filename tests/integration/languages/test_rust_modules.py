@@ -54,6 +54,22 @@ async def test_a_folder_with_a_file_that_git_ignores_is_not_renamed(tmp_path: Pa
     assert (root / "src/shapes/mod.rs").exists()
 
 
+async def test_a_renamed_module_leaves_the_file_that_an_attribute_names(tmp_path: Path) -> None:
+    files = {
+        "Cargo.toml": CARGO.format("named"),
+        "src/lib.rs": '#[path = "parts/shared.rs"]\nmod shared;\n\npub use shared::tag;\n',
+        "src/parts/shared.rs": "pub fn tag() -> u32 {\n    1\n}\n",
+    }
+    root = written(tmp_path / "named", files)
+    async with asker(tmp_path, root) as client:
+        renamed = await client.result(
+            "rename_symbol", name_path="shared", relative_path="src/lib.rs", new_name="common"
+        )
+    assert not renamed["isError"], text_of(renamed)
+    assert (root / "src/lib.rs").read_text() == ('#[path = "parts/shared.rs"]\nmod common;\n\npub use common::tag;\n')
+    assert (root / "src/parts/shared.rs").exists()
+
+
 FILES = {
     "Cargo.toml": CARGO.format("shown") + "\n[features]\nmore = []\n",
     "src/lib.rs": (
