@@ -31,6 +31,7 @@ from serena_central.lsp.answers import (
     WorkspaceEdit,
 )
 from serena_central.lsp.catalogue import Naming
+from serena_central.lsp.narrowing import narrowed
 from serena_central.lsp.patterns import NamePatterns
 from serena_central.lsp.symbol_filter import ANONYMOUS, named
 from serena_central.lsp.types import (
@@ -161,7 +162,8 @@ class Converter:
             edit.unusable = True
             return
         places = edit.replacements.setdefault(path, [])
-        places += [Replacement(self.range(text, one.range), one.new_text) for one in edits]
+        for one in edits:
+            places += narrowed(text, Replacement(self.range(text, one.range), one.new_text))
 
     def items(self, raws: Iterable[msgspec.Raw]) -> list[HierarchyItem]:
         items = (self.item(raw) for raw in raws)

@@ -25,7 +25,8 @@ CLIENT_CAPABILITIES: dict[str, Any] = {
     "workspace": {
         "configuration": True,
         "workspaceFolders": True,
-        "workspaceEdit": {"documentChanges": True, "resourceOperations": ["rename"]},
+        # All or none: jdtls renames no file for a client that does not create and delete them, too. Those are refused.
+        "workspaceEdit": {"documentChanges": True, "resourceOperations": ["create", "rename", "delete"]},
         "didChangeConfiguration": _DYNAMIC,
         "didChangeWatchedFiles": {"dynamicRegistration": True, "relativePatternSupport": True},
         "symbol": {"symbolKind": {"valueSet": list(range(1, 27))}},
