@@ -9,6 +9,7 @@ from fnmatch import fnmatchcase
 from pathlib import PurePosixPath
 from typing import NamedTuple
 
+from serena_central.analysis import java_rules
 from serena_central.config.policies import ValidationPolicy
 from serena_central.core.text import Text
 from serena_central.lsp.answers import SymbolKind
@@ -22,7 +23,7 @@ _ENTRY_POINTS: Mapping[str, Collection[str]] = {
     "rust": {"main"},
     "c": {"main", "WinMain", "DllMain"},
     "cpp": {"main", "WinMain", "DllMain"},
-    "java": {"main"},
+    "java": {"agentmain", "main", "premain"},
     "csharp": {"Main"},
     "typescript": {"main", "constructor"},
     "javascript": {"main", "constructor"},
@@ -44,6 +45,7 @@ _CALLED_BY_CPP = """
 _CALLED_BY_LIBRARIES: Mapping[str, Collection[str]] = {
     "cpp": frozenset(_CALLED_BY_CPP.split()),
     "go": frozenset(_CALLED_BY_GO.split()),
+    "java": java_rules.CALLED_BY_NAME,
     "typescript": _CALLED_BY_SCRIPT,
     "javascript": _CALLED_BY_SCRIPT,
 }
@@ -93,9 +95,10 @@ _LEADING = 12
 
 
 class KeepReason(NamedTuple):
-    """Why a symbol counts as used."""
+    """Why a symbol counts as used. `by_name`: by its name, so that a rename would break that use, too."""
 
     reason: str
+    by_name: bool = True
 
 
 class LanguageFacts(NamedTuple):
@@ -117,7 +120,8 @@ def kept(hit: Hit, text: Text, language: LanguageFacts, policy: ValidationPolicy
         reason = rule(hit, text, language, policy)
         if reason:
             return KeepReason(reason)
-    return None
+    reason = java_rules.given_without_name(hit, text) if language.name == "java" else None
+    return KeepReason(reason, by_name=False) if reason else None
 
 
 def is_test(path: str) -> bool:
@@ -144,7 +148,7 @@ def _by_name(hit: Hit, text: Text, language: LanguageFacts, policy: ValidationPo
         called = _CALLED_BY_LIBRARIES.get(language.name, ())
         is_called = name in called and hit.symbol.kind not in _NOT_CALLED.get(language.name, ())
         if is_called or name.startswith("["):
-            return "libraries call it by its name"
+            return f"libraries {'call it' if hit.symbol.kind in CALLABLE else 'look it up'} by its name"
         if hit.symbol.kind in CALLABLE and is_common(language.name, name):
             return "built-in types have a member of the same name"
     return "an entry point" if name in _ENTRY_POINTS.get(language.name, ()) else None
@@ -172,6 +176,8 @@ def _in_test(hit: Hit, text: Text, language: LanguageFacts, policy: ValidationPo
 
 def _decorated(hit: Hit, text: Text, language: LanguageFacts, policy: ValidationPolicy) -> str | None:
     """Decorators and attributes hand what they stand on to somebody; those that only say how to compile don't."""
+    if language.name == "java":
+        return java_rules.annotated(hit, text)
     lines = [text.line(line0).strip() for line0 in _heading(hit, text)]
     match language.name:
         case "c" | "cpp":
@@ -218,7 +224,8 @@ def _heading(hit: Hit, text: Text) -> list[int]:
 
 
 def _overriding(hit: Hit, text: Text, language: LanguageFacts, policy: ValidationPolicy) -> str | None:
-    if language.in_interface and hit.symbol.kind in (SymbolKind.METHOD, SymbolKind.FUNCTION):
+    may_be_inherited = language.name != "java" or java_rules.may_override(hit, text)
+    if language.in_interface and may_be_inherited and hit.symbol.kind in (SymbolKind.METHOD, SymbolKind.FUNCTION):
         return "it implements an interface member"
     container = hit.symbol.container
     if container < 0 or language.name not in _BASES or not language.may_override:
@@ -226,6 +233,8 @@ def _overriding(hit: Hit, text: Text, language: LanguageFacts, policy: Validatio
     holder = hit.file.symbols[container]
     if holder.kind == SymbolKind.INTERFACE:
         return "a part of an interface"
+    if not may_be_inherited:
+        return None
     head = " ".join(
         text.line(line0) for line0 in range(holder.start_line, min(holder.name_line + 3, holder.end_line + 1))
     )
@@ -272,6 +281,10 @@ def _exported_by_modifier(hit: Hit, text: Text, language: LanguageFacts) -> bool
     return re.search(r"\b(public|protected)\b", text.line(hit.symbol.name_line)) is not None
 
 
+def _exported_by_java(hit: Hit, text: Text, language: LanguageFacts) -> bool:
+    return java_rules.is_exported(hit, text)
+
+
 def _exported_by_header(hit: Hit, text: Text, language: LanguageFacts) -> bool:
     return PurePosixPath(hit.path).suffix in (".h", ".hh", ".hpp", ".hxx")
 
@@ -282,7 +295,7 @@ _EXPORTED = {
     "javascript": _exported_by_script,
     "go": _exported_by_go,
     "rust": _exported_by_rust,
-    "java": _exported_by_modifier,
+    "java": _exported_by_java,
     "csharp": _exported_by_modifier,
     "c": _exported_by_header,
     "cpp": _exported_by_header,

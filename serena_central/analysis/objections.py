@@ -108,14 +108,16 @@ def _about_files_around(hit: Hit, around: NamedAround) -> list[str]:
     return []
 
 
-async def reason_to_keep(project: Project, hit: Hit) -> str | None:
-    """Why a symbol may be used by its name from outside of its project.
+async def reason_to_keep(project: Project, hit: Hit, *, by_name: bool = False) -> str | None:
+    """Why a symbol may be used from outside of its project; `by_name`: by its name alone.
 
     Raises:
         PathError
     """
     rules, text = KeepRules(project), (await project.read(hit.path)).text
     found = await rules.kept(hit, text)
+    if by_name and found and not found.by_name:
+        found = None
     if found is None and rules.is_public(hit, text):
         return "the package exports it to its users"
     return found.reason if found else None

@@ -143,7 +143,7 @@ class _Elsewhere:
                 "them, too."
             )
         self.left = [*used, *bound]
-        self.reason = await reason_to_keep(self._target, hit)
+        self.reason = await reason_to_keep(self._target, hit, by_name=True)
         around = await self._validation.named_around(self._target, [hit])
         self.files, self.error = [*around.of(hit).certain, *around.of(hit).possible], around.error
 

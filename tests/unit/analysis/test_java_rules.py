@@ -1,0 +1,119 @@
+"""What of Java counts as used although nothing refers to it, by its declaration as jdtls and the grammar draw it."""
+
+import pytest
+
+from serena_central.analysis.keep_rules import KeepReason, LanguageFacts, kept
+from serena_central.config.policies import ValidationPolicy
+from serena_central.core.text import Range, Text
+from serena_central.lsp.answers import DocumentSymbol, SymbolKind
+from serena_central.symbols.index import Hit
+from serena_central.symbols.symbol import flatten
+
+KEEPER = """\
+package zoo;
+
+/** Keeps. @Bean public */
+class Keeper extends Thread {
+  private static final long serialVersionUID = 1L;
+  private int count;
+
+  private Keeper() {}
+
+  private void readObject(ObjectInputStream in) {}
+
+  /** Is not called. */
+  @Deprecated
+  @SuppressWarnings("@Bean")
+  private void quiet(@Nullable Object o) {}
+
+  @RequestMapping(
+      path = "/",
+      method = GET)
+  private void handled() {}
+
+  private @Inject Clock clock;
+
+  void run() {}
+
+  static void helper() {}
+
+  public
+      static <T> T split() {}
+
+  @interface Marker {}
+
+  private class Inner {}
+}
+
+@Entity
+class Row {
+  private int column;
+  private static int total;
+
+  private void helped() {}
+}
+
+enum Kind { CALM }
+
+record Circle(double radius) {
+  private static double unit;
+}
+"""
+
+TYPES = {"Keeper": "class Keeper", "Row": "@Entity", "Kind": "enum Kind", "Circle": "record Circle"}
+
+
+def hit_of(holder: str, declaration: str, name: str, kind: SymbolKind) -> Hit:
+    """A member of a type of `KEEPER`; its range begins where `declaration` does, and ends with the text."""
+    text = Text(KEEPER)
+
+    def symbol(begin: str, called: str, kind: SymbolKind, children: list[DocumentSymbol]) -> DocumentSymbol:
+        start = KEEPER.index(begin)
+        place = KEEPER.index(called, start)
+        whole = Range(text.position(start), text.position(len(KEEPER)))
+        return DocumentSymbol(
+            called, kind, whole, Range(text.position(place), text.position(place + len(called))), children=children
+        )
+
+    kinds = {"Kind": SymbolKind.ENUM}
+    inner = symbol(declaration, name, kind, [])
+    file = flatten([symbol(TYPES[holder], holder, kinds.get(holder, SymbolKind.CLASS), [inner])])
+    return Hit("zoo/Keeper.java", file, 1)
+
+
+METHOD, FIELD, CONSTANT = SymbolKind.METHOD, SymbolKind.FIELD, SymbolKind.CONSTANT
+
+CALLED = "libraries call it by its name"
+LOOKED_UP = "libraries look it up by its name"
+ALONE = "without its only constructor, a class has one without parameters, of the same access as the class"
+GIVEN = "values() and valueOf() give enum constants that no code names"
+COMPONENT = "it is a component of the record Circle, whose constructor and patterns take it by its position"
+ENTITY = "its type has the annotation @Entity, by which fields may be read"
+
+
+@pytest.mark.parametrize(
+    ("holder", "declaration", "name", "kind", "reason"),
+    [
+        ("Keeper", "private static final", "serialVersionUID", CONSTANT, KeepReason(LOOKED_UP)),
+        ("Keeper", "private void readObject", "readObject", METHOD, KeepReason(CALLED)),
+        ("Keeper", "private int count", "count", FIELD, None),
+        ("Keeper", "private Keeper()", "Keeper", SymbolKind.CONSTRUCTOR, KeepReason(ALONE, by_name=False)),
+        ("Keeper", "/** Is not", "quiet", METHOD, None),
+        ("Keeper", "@RequestMapping", "handled", METHOD, KeepReason("it has the annotation @RequestMapping")),
+        ("Keeper", "private @Inject", "clock", FIELD, KeepReason("it has the annotation @Inject")),
+        ("Keeper", "void run", "run", METHOD, KeepReason("it may be an override")),
+        ("Keeper", "static void helper", "helper", METHOD, None),
+        ("Keeper", "public\n", "split", METHOD, KeepReason("it is exported")),
+        ("Keeper", "@interface", "Marker", SymbolKind.INTERFACE, None),
+        ("Keeper", "private class", "Inner", SymbolKind.CLASS, None),
+        ("Row", "private int column", "column", FIELD, KeepReason(ENTITY)),
+        ("Row", "private static int total", "total", FIELD, None),
+        ("Row", "private void helped", "helped", METHOD, None),
+        ("Kind", "CALM", "CALM", SymbolKind.ENUM_MEMBER, KeepReason(GIVEN, by_name=False)),
+        ("Circle", "double radius", "radius", FIELD, KeepReason(COMPONENT, by_name=False)),
+        ("Circle", "private static double unit", "unit", FIELD, None),
+    ],
+)
+def test_rules(holder: str, declaration: str, name: str, kind: SymbolKind, reason: KeepReason | None) -> None:
+    java = LanguageFacts("java", library=False, in_interface=False)
+    assert kept(hit_of(holder, declaration, name, kind), Text(KEEPER), java, ValidationPolicy()) == reason
