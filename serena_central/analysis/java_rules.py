@@ -27,12 +27,12 @@ _FOR_THE_COMPILER = frozenset({"Deprecated", "FunctionalInterface", "Override", 
 
 def annotated(hit: Hit, text: Text) -> str | None:
     """Who may use a symbol by an annotation: on itself, or on the type whose fields it reads (entities, Lombok)."""
-    if names := _annotations(_head(hit, hit.symbol, text)):
+    if names := _annotations(_head(hit.symbol, text)):
         return f"it has the annotation @{names[0]}"
     holder = _holder(hit)
     if holder is None or hit.symbol.kind in CALLABLE | TYPES or _is_static(hit, text):
         return None
-    names = _annotations(_head(hit, holder, text))
+    names = _annotations(_head(holder, text))
     return f"its type has the annotation @{names[0]}, by which fields may be read" if names else None
 
 
@@ -54,7 +54,7 @@ def given_without_name(hit: Hit, text: Text) -> str | None:
 def is_component(hit: Hit, text: Text) -> bool:
     """Whether a symbol stands in the head of a record."""
     holder = _holder(hit)
-    if holder is None or not re.search(r"\brecord\s+\Z", _head(hit, holder, text)):
+    if holder is None or not re.search(r"\brecord\s+\Z", _head(holder, text)):
         return False
     behind = text.content[text.offset(holder.name_position) : text.offset(hit.symbol.name_position)]
     return "{" not in _NO_CODE.sub(" ", behind)
@@ -62,8 +62,13 @@ def is_component(hit: Hit, text: Text) -> bool:
 
 def may_override(hit: Hit, text: Text) -> bool:
     """Whether a member is of a sort that may be called through another type: of Java, methods of objects alone."""
-    is_own = re.search(r"\b(?:private|static)\b", _head(hit, hit.symbol, text)) is not None
+    is_own = re.search(r"\b(?:private|static)\b", _head(hit.symbol, text)) is not None
     return hit.symbol.kind in (SymbolKind.METHOD, SymbolKind.FUNCTION) and not is_own
+
+
+def overrides(hit: Hit, text: Text) -> bool:
+    """Whether a method says that it overrides one."""
+    return "Override" in _ANNOTATION.findall(_head(hit.symbol, text))
 
 
 def is_exported(hit: Hit, text: Text) -> bool:
@@ -72,10 +77,10 @@ def is_exported(hit: Hit, text: Text) -> bool:
     if symbol.kind == SymbolKind.ENUM_MEMBER and holder is not None:
         symbol = holder
     line = text.line(symbol.name_line)[: symbol.name_column]
-    return re.search(r"\b(?:public|protected)\b", f"{_head(hit, symbol, text)} {line}") is not None
+    return re.search(r"\b(?:public|protected)\b", f"{_head(symbol, text)} {line}") is not None
 
 
-def _head(hit: Hit, symbol: Symbol, text: Text) -> str:
+def _head(symbol: Symbol, text: Text) -> str:
     """What stands before the name in a symbol's declaration, without comments and the text of strings."""
     return _NO_CODE.sub(" ", text.slice(Range(symbol.range.start, symbol.name_position)))
 
@@ -85,7 +90,7 @@ def _annotations(head: str) -> list[str]:
 
 
 def _is_static(hit: Hit, text: Text) -> bool:
-    return re.search(r"\bstatic\b", _head(hit, hit.symbol, text)) is not None
+    return re.search(r"\bstatic\b", _head(hit.symbol, text)) is not None
 
 
 def _holder(hit: Hit) -> Symbol | None:

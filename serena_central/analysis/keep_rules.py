@@ -227,6 +227,8 @@ def _overriding(hit: Hit, text: Text, language: LanguageFacts, policy: Validatio
     may_be_inherited = language.name != "java" or java_rules.may_override(hit, text)
     if language.in_interface and may_be_inherited and hit.symbol.kind in (SymbolKind.METHOD, SymbolKind.FUNCTION):
         return "it implements an interface member"
+    if language.name == "java" and java_rules.overrides(hit, text):
+        return "it overrides a method"
     container = hit.symbol.container
     if container < 0 or language.name not in _BASES or not language.may_override:
         return None
@@ -235,9 +237,9 @@ def _overriding(hit: Hit, text: Text, language: LanguageFacts, policy: Validatio
         return "a part of an interface"
     if not may_be_inherited:
         return None
-    head = " ".join(
-        text.line(line0) for line0 in range(holder.start_line, min(holder.name_line + 3, holder.end_line + 1))
-    )
+    # Of Java, the range begins with the doc comment, in which a brace may stand.
+    first0 = holder.name_line if language.name == "java" else holder.start_line
+    head = " ".join(text.line(line0) for line0 in range(first0, min(holder.name_line + 3, holder.end_line + 1)))
     return "it may be an override" if re.search(_BASES[language.name], head.partition("{")[0]) else None
 
 

@@ -7,7 +7,13 @@ from serena_central.analysis.composed_names import put_together
 from serena_central.analysis.crates import Crates
 from serena_central.analysis.interfaces import Interfaces
 from serena_central.analysis.keep_rules import KeepReason, LanguageFacts, kept
-from serena_central.analysis.other_language_mentions import Named, NamedAround, named_around, named_elsewhere
+from serena_central.analysis.other_language_mentions import (
+    Named,
+    NamedAround,
+    named_around,
+    named_elsewhere,
+    used_as_property,
+)
 from serena_central.analysis.positional_fields import filled_by_position
 from serena_central.analysis.published import Published
 from serena_central.analysis.sibling_objections import bound_to, used_by_siblings, used_under_other_names
@@ -43,6 +49,8 @@ class KeepRules:
         if found is None and is_class and await self._project.navigation.possible.is_registered(hit):
             return KeepReason("its base class is told of subclasses (__init_subclass__)")
         if found is None and (reason := await put_together(self._project, hit)):
+            return KeepReason(reason)
+        if found is None and (reason := await used_as_property(self._project, hit)):
             return KeepReason(reason)
         return found
 

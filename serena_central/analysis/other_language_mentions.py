@@ -7,7 +7,7 @@ symbol's; elsewhere it may be a word like any other.
 import re
 import threading
 from collections.abc import Callable, Collection, Iterable, Mapping
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -19,6 +19,7 @@ from serena_central.core.errors import PathError
 from serena_central.files.text import in_utf8, read_quickly
 from serena_central.files.words import words_of_each
 from serena_central.lsp.answers import SymbolKind
+from serena_central.projects.navigation.common_names import behind_holder
 from serena_central.projects.project import Project
 from serena_central.projects.superrepo.sibling_code import others_around
 from serena_central.symbols.index import Hit
@@ -27,6 +28,11 @@ from serena_central.symbols.symbol import CALLABLE
 
 MOST_READ = 100
 """Files that are looked into for one name: beyond, it is an everyday word."""
+
+_ACCESSOR = re.compile(r"(?:get|is|set)([A-Z]\w*)")
+
+_WITH_PROPERTIES = (".groovy", ".kt")
+"""Files whose language calls accessors of Java (`getSize()`) by the names of their properties (`size`)."""
 
 _DEFINED = CALLABLE | {SymbolKind.CLASS, SymbolKind.INTERFACE, SymbolKind.STRUCT}
 
@@ -51,7 +57,7 @@ async def named_elsewhere(project: Project, hit: Hit) -> Named:
     }
     files = await project.navigation.possible.files_elsewhere(hit)
     asked = [path for path in files if languages.language_of(path) not in defined]
-    behind = _behind(hit)
+    behind = behind_holder(hit)
     for path in asked[:MOST_READ]:
         try:
             text = (await project.read(path)).text.content
@@ -60,6 +66,27 @@ async def named_elsewhere(project: Project, hit: Hit) -> Named:
         (named.certain if behind.search(text) else named.possible).append(path)
     named.possible.extend(asked[MOST_READ:])
     return named
+
+
+async def used_as_property(project: Project, hit: Hit) -> str | None:
+    """Which file may call an accessor of Java by the name of its property, as a clause."""
+    accessor = _ACCESSOR.fullmatch(hit.symbol.name)
+    if accessor is None or hit.symbol.kind not in CALLABLE or project.languages.language_of(hit.path) != "java":
+        return None
+    name = accessor[1]
+    written = [path for path in project.tree.files if path.endswith(_WITH_PROPERTIES)]
+    # getURL is `url` in Kotlin and `URL` in Groovy.
+    words = {name, name[0].lower() + name[1:], re.sub("^[A-Z]+(?![a-z])", lambda found: found[0].lower(), name)}
+    asked = {path for word in words for path in await project.navigation.possible.holding(written, word)}
+    property_name = re.compile(rf"(?<!\w)(?:{'|'.join(sorted(words))})(?!\w|\s*\()")
+    for path in sorted(asked):
+        try:
+            text = (await project.read(path)).text.content
+        except PathError:
+            continue
+        if found := property_name.search(text):
+            return f"{path} holds {found[0]}, and may call it as a property of that name"
+    return None
 
 
 class NamedAround(NamedTuple):
@@ -110,20 +137,10 @@ def _named(
         for hit in (hit for name in words.counts for hit in by_name[name]):
             named = told.setdefault((hit.path, hit.place), Named([], []))
             is_everyday = len(named.certain) + len(named.possible) >= MOST_READ
-            is_certain = not is_everyday and _behind(hit).search(text) is not None
+            is_certain = not is_everyday and behind_holder(hit).search(text) is not None
             (named.certain if is_certain else named.possible).append(f"{root}/{path}")
     return told
 
 
 def _text(file: str) -> str:
     return (in_utf8(read_quickly(file) or b"", file) or b"").decode("utf-8", "replace")
-
-
-def _behind(hit: Hit) -> re.Pattern[str]:
-    """The name of a symbol behind that of its module (a package's is its folder's) or type."""
-    file = PurePosixPath(hit.path)
-    holders = {file.name.partition(".")[0], file.parent.name}
-    if hit.symbol.container >= 0:
-        holders.add(hit.file.symbols[hit.symbol.container].name)
-    either = "|".join(re.escape(holder) for holder in holders if holder)
-    return re.compile(rf"(?<!\w)(?:{either})\s*(?:[.:#/]|::)\s*{re.escape(hit.symbol.name)}(?!\w)")

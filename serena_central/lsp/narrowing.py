@@ -11,34 +11,51 @@ from difflib import SequenceMatcher
 from serena_central.core.text import Range, Text
 from serena_central.lsp.answers import Replacement
 
-MOST_COMPARED = 4_000
-"""Words and signs of a stretch whose number is changed, too: comparing these takes time in the square of it."""
+MOST_COMPARED = 500
+"""Words and signs of lines whose number is changed, too: comparing these takes time in the square of it."""
 
 _PART = re.compile(r"\w+|\s+|[^\w\s]")
+
+_Pair = tuple[str, str]
+"""A part of a text, and what it becomes, perhaps itself."""
 
 
 def narrowed(text: Text, replacement: Replacement) -> Iterable[Replacement]:
     """The replacements of single words that have the same effect; or the one as it is, where it is small already."""
-    old, new = _PART.findall(text.slice(replacement.range)), _PART.findall(replacement.new_text)
+    old, new = text.slice(replacement.range), replacement.new_text
     is_long = replacement.range.start.line0 != replacement.range.end.line0
-    if len(old) == len(new) > 1:
-        changes = [(at, at + 1, at, at + 1) for at, pair in enumerate(zip(old, new, strict=True)) if pair[0] != pair[1]]
-    elif is_long and max(len(old), len(new)) <= MOST_COMPARED:
-        compared = SequenceMatcher(None, old, new, autojunk=False).get_opcodes()
-        changes = [places for tag, *places in compared if tag != "equal"]
-    else:
+    if not is_long and len(_PART.findall(old)) != len(_PART.findall(new)):
         return [replacement]
-    return _replacements(text, replacement, old, new, changes)
+    words = (pair for lines in _by_lines(old, new) for pair in _by_words(*lines))
+    return _replacements(text, replacement, words)
 
 
-def _replacements(
-    text: Text, whole: Replacement, old: list[str], new: list[str], changes: Iterable[Iterable[int]]
-) -> Iterator[Replacement]:
-    """`changes`: first part and end in `old`, first part and end in `new`, in order."""
-    offset, seen = text.offset(whole.range.start), 0
-    for first, end, new_first, new_end in changes:
-        offset += sum(map(len, old[seen:first]))
-        length = sum(map(len, old[first:end]))
-        place = Range(text.position(offset), text.position(offset + length))
-        yield Replacement(place, "".join(new[new_first:new_end]))
-        offset, seen = offset + length, end
+def _by_lines(old: str, new: str) -> Iterable[_Pair]:
+    before, after = old.splitlines(keepends=True), new.splitlines(keepends=True)
+    if len(before) == len(after):
+        return zip(before, after, strict=True)
+    return _aligned(before, after, SequenceMatcher(None, before, after))
+
+
+def _by_words(old: str, new: str) -> Iterable[_Pair]:
+    if old == new:
+        return [(old, new)]
+    before, after = _PART.findall(old), _PART.findall(new)
+    if len(before) == len(after):
+        return zip(before, after, strict=True)
+    if len(before) + len(after) > MOST_COMPARED:
+        return [(old, new)]
+    return _aligned(before, after, SequenceMatcher(None, before, after, autojunk=False))
+
+
+def _aligned(old: list[str], new: list[str], compared: SequenceMatcher[str]) -> Iterator[_Pair]:
+    for _, first, end, new_first, new_end in compared.get_opcodes():
+        yield "".join(old[first:end]), "".join(new[new_first:new_end])
+
+
+def _replacements(text: Text, whole: Replacement, pairs: Iterable[_Pair]) -> Iterator[Replacement]:
+    offset = text.offset(whole.range.start)
+    for old, new in pairs:
+        if old != new:
+            yield Replacement(Range(text.position(offset), text.position(offset + len(old))), new)
+        offset += len(old)

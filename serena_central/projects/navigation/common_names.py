@@ -1,7 +1,12 @@
-"""Names of built-in types' members: where the receiver's type is unknown, most places with such a name mean those."""
+"""What a name alone may mean. Where the receiver's type is unknown, most places with the name of a built-in type's
+member mean that; in strings and files of other languages an everyday word means a symbol behind its module or type."""
 
+import re
 from collections.abc import Mapping
 from io import TextIOBase
+from pathlib import PurePosixPath
+
+from serena_central.symbols.index import Hit
 
 _PYTHON = (bytes, bytearray, dict, Exception, float, frozenset, int, list, property, set, str, tuple, type, TextIOBase)
 
@@ -28,3 +33,13 @@ def is_unusual(name: str) -> bool:
     """Whether a string with this name in it means the symbol, rather than an everyday word."""
     everyday = name.isalpha() and (name.islower() or name.istitle())
     return len(name) >= 4 and not everyday
+
+
+def behind_holder(hit: Hit) -> re.Pattern[str]:
+    """The name of a symbol behind that of its module (a package's is its folder's) or type."""
+    file = PurePosixPath(hit.path)
+    holders = {file.name.partition(".")[0], file.parent.name}
+    if hit.symbol.container >= 0:
+        holders.add(hit.file.symbols[hit.symbol.container].name)
+    either = "|".join(re.escape(holder) for holder in holders if holder)
+    return re.compile(rf"(?<!\w)(?:{either})\s*(?:[.:#/$]|::)\s*{re.escape(hit.symbol.name)}(?!\w)")

@@ -26,7 +26,7 @@ from serena_central.lsp.answers import WorkspaceEdit
 from serena_central.projects.editing.edits import NOTHING_SEEN, Edited, Edits, Meant, Site
 from serena_central.projects.editing.joint_edits import Check
 from serena_central.projects.languages.project_languages import ProjectLanguages
-from serena_central.projects.navigation.common_names import is_unusual
+from serena_central.projects.navigation.common_names import behind_holder, is_unusual
 from serena_central.projects.navigation.navigation import Navigation
 from serena_central.projects.navigation.possible_references import THOROUGH, Examined, PlaceInCode
 from serena_central.projects.navigation.symbol_views import Uses
@@ -274,7 +274,7 @@ class Refactoring:
             "It is referenced in": [*listed, *examined.references],
             "The language server cannot rule out references in": list(examined.possible),
             "Not examined for lack of time: occurrences of its name in": examined.unexamined,
-            "Its name occurs in a string in": examined.strings if is_unusual(hit.symbol.name) else [],
+            "Its name occurs in a string in": await self._meant_in_strings(hit, examined.strings),
         }
         texts = await self._navigation.places.readings([hit.path])
         against = [known_sentence] if (known_sentence := _incomplete(hit, known)) else []
@@ -305,6 +305,21 @@ class Refactoring:
             elif await anyio.Path(self._root / path).exists():
                 against.append("It brings in a file that is ignored or closed.")
         return against
+
+    async def _meant_in_strings(self, hit: Hit, strings: Sequence[PlaceInCode]) -> Sequence[PlaceInCode]:
+        """Those of the places in strings that mean a symbol: an everyday word does behind its module or type."""
+        if is_unusual(hit.symbol.name) or not strings:
+            return strings
+        texts, qualified = await self._navigation.places.readings({place.path for place in strings}), behind_holder(hit)
+        return [
+            place
+            for place in strings
+            if place.path in texts
+            and any(
+                found.end() == place.range.end.column
+                for found in qualified.finditer(texts[place.path].text.line(place.range.end.line0))
+            )
+        ]
 
     def _with_caveat(self, edited: Edited, hit: Hit) -> Edited:
         """Adds to an edit's answer what the references that it relied on may lack."""

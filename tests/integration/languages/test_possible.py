@@ -65,6 +65,14 @@ def get(key):
 
 if sys.platform == "win32":
     Query().on_windows()
+
+
+class Reader:
+    pass
+
+
+class Writer:
+    pass
 """
 
 USES = """\
@@ -83,6 +91,9 @@ def by_string(query):
 def select(rows):
     select_rows = rows
     return select_rows
+
+
+PLUGINS = ["query.Reader", "Writer of books"]
 """
 
 
@@ -225,6 +236,13 @@ async def test_a_name_in_a_string_keeps_a_symbol(python: Asker) -> None:
     refused = await python.result("safe_delete_symbol", name_path="Query/called_by_name")
     assert refused["isError"]
     assert "Its name occurs in a string in uses.py:9 in by_string." in refused["content"][0]["text"]
+
+
+async def test_an_everyday_word_in_a_string_keeps_a_symbol_where_it_follows_its_module(python: Asker) -> None:
+    refused = await python.result("safe_delete_symbol", name_path="Reader")
+    assert "Its name occurs in a string in uses.py:17" in refused["content"][0]["text"]
+    await texts(python, "safe_delete_symbol", name_path="Writer")
+    assert "class Writer" not in (python.root / "query.py").read_text()
 
 
 async def test_force_deletes_and_says_what_is_left_behind(python: Asker) -> None:

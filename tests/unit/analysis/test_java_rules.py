@@ -12,7 +12,7 @@ from serena_central.symbols.symbol import flatten
 KEEPER = """\
 package zoo;
 
-/** Keeps. @Bean public */
+/** Keeps. {@link Row} @Bean public */
 class Keeper extends Thread {
   private static final long serialVersionUID = 1L;
   private int count;
@@ -34,6 +34,9 @@ class Keeper extends Thread {
   private @Inject Clock clock;
 
   void run() {}
+
+  @Override
+  void start() {}
 
   static void helper() {}
 
@@ -60,7 +63,7 @@ record Circle(double radius) {
 }
 """
 
-TYPES = {"Keeper": "class Keeper", "Row": "@Entity", "Kind": "enum Kind", "Circle": "record Circle"}
+TYPES = {"Keeper": "/** Keeps", "Row": "@Entity", "Kind": "enum Kind", "Circle": "record Circle"}
 
 
 def hit_of(holder: str, declaration: str, name: str, kind: SymbolKind) -> Hit:
@@ -102,6 +105,7 @@ ENTITY = "its type has the annotation @Entity, by which fields may be read"
         ("Keeper", "@RequestMapping", "handled", METHOD, KeepReason("it has the annotation @RequestMapping")),
         ("Keeper", "private @Inject", "clock", FIELD, KeepReason("it has the annotation @Inject")),
         ("Keeper", "void run", "run", METHOD, KeepReason("it may be an override")),
+        ("Keeper", "@Override", "start", METHOD, KeepReason("it overrides a method")),
         ("Keeper", "static void helper", "helper", METHOD, None),
         ("Keeper", "public\n", "split", METHOD, KeepReason("it is exported")),
         ("Keeper", "@interface", "Marker", SymbolKind.INTERFACE, None),

@@ -1,6 +1,8 @@
 """Replacements of long stretches become those of the words that they change."""
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from serena_central.core.text import Position, Range, Text
 from serena_central.editing.plan import TextEdit, apply_edits
@@ -42,3 +44,17 @@ def test_places_are_counted_in_characters_of_the_whole_text() -> None:
         Range(Position(0, 3), Position(0, 6)),
         Range(Position(1, 1), Position(1, 4)),
     ]
+
+
+LINES = st.lists(
+    st.sampled_from(["Dog();\n", "Cat();\n", "  }\n", "\r\n", "é 😀\n", "Dog", "\n\n", "x\x0b"]), max_size=9
+)
+
+
+@given(LINES, LINES)
+def test_whatever_is_replaced_comes_of_its_parts(old: list[str], new: list[str]) -> None:
+    text = Text(f"[{''.join(old)}]")
+    whole = Replacement(Range(text.position(1), text.position(len(text.content) - 1)), "".join(new))
+    parts = list(narrowed(text, whole))
+    assert apply_edits(text, [TextEdit(*part) for part in parts]) == f"[{''.join(new)}]"
+    assert all(text.slice(part.range) != part.new_text for part in parts if len(parts) > 1)
