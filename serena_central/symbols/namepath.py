@@ -4,7 +4,8 @@ A name path joins the names from the file's top to the symbol by `/`: `Class/met
 siblings of one name) carries its place among them: `Class/method[1]`. A pattern is
 
 - `method`, `Class/method`: fits the end of a symbol's path;
-- `Type/method` in Rust: fits the method of an `impl` of the type, too;
+- `Type/method` in Rust: fits the method of an `impl` of the type, too; `impl Trait for Type/method` fits that of other
+  ones only where there is no such `impl`, and so do a template's arguments;
 - `/Class/method`: fits the whole path; where one symbol is meant, what is called just so comes first;
 - `method[1]`: fits that overload, and overloaded symbols only; without an index any overload fits;
 - with substring matching, the last part fits any name that contains it;
@@ -57,12 +58,13 @@ def split_name(name: str) -> list[str]:
 
 class Reading(msgspec.Struct, frozen=True):
     """What a pattern may mean. `parts` is never empty. `written`: as people write it, so that what leads the containers
-    may name the file."""
+    may name the file. `verbatim`: containers are called just so."""
 
     parts: tuple[PathPart, ...]
     absolute: bool
     substring: bool
     written: bool = False
+    verbatim: bool = False
 
     @property
     def last(self) -> PathPart:
@@ -108,7 +110,8 @@ class Reading(msgspec.Struct, frozen=True):
                 return False
         elif self.absolute and len(asked) != len(containers):
             return False
-        return all(map(_contains, containers[len(containers) - len(asked) :], asked))
+        contains = PathPart.fits if self.verbatim else _contains
+        return all(map(contains, containers[len(containers) - len(asked) :], asked))
 
 
 class Pattern(msgspec.Struct, frozen=True):
@@ -193,7 +196,13 @@ def parse_pattern(text: str, *, substring: bool = False) -> Pattern:
         )
     absolute = text.strip().startswith("/")
     literal = Reading(tuple(map(_parse_part, names)), absolute, substring)
-    return Pattern(text, (literal, *_as_written(text, literal)), substring)
+    return Pattern(text, (*_verbatim(literal), literal, *_as_written(text, literal)), substring)
+
+
+def _verbatim(literal: Reading) -> list[Reading]:
+    """Where a container is named with more than its bare name, which others may have, too."""
+    is_more = any(bare(part.name) != part.name for part in literal.parts[:-1])
+    return [msgspec.structs.replace(literal, verbatim=True)] if is_more else []
 
 
 def _as_written(text: str, literal: Reading) -> list[Reading]:

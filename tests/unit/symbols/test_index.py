@@ -72,6 +72,19 @@ def test_symbols_are_found_across_files_within_a_folder_and_in_one_file() -> Non
     assert found(index, "nothing") == []
 
 
+def test_a_container_that_is_called_just_so_comes_before_others_of_its_type() -> None:
+    names = ("impl Display for Version", "impl Debug for Version", "Square<int>", "Square<long>", "Square")
+    rows = [
+        symbol(name, 10 * at, 10 * at + 5, symbol("show", 10 * at + 1, 10 * at + 2)) for at, name in enumerate(names)
+    ]
+    index = filled(**{"src/v.rs": flatten(rows)})
+    for name in names[:4]:
+        assert found(index, f"{name}/show") == [f"src/v.rs:{name}/show"]
+    assert found(index, "impl Clone for Version/show") == [f"src/v.rs:{name}/show" for name in names[:2]]
+    assert len(found(index, "Version/show")) == 2
+    assert len(found(index, "Square/show")) == 3
+
+
 def test_a_dropped_file_leaves_nothing_behind() -> None:
     index = filled(**{"x.py": FILE, "y.py": FILE})
     index.drop("x.py")
