@@ -135,7 +135,9 @@ async def _look_at(
 def _state(finding: Finding) -> str:
     if finding.runs:
         return "restricted" if finding.lacks else "runs"
-    return "NOT RUN" if finding.problem == NOT_TRUSTED else "MISSING"
+    if finding.problem == NOT_TRUSTED:
+        return "NOT RUN"
+    return "FAILS" if finding.program else "MISSING"
 
 
 def _where(finding: Finding) -> str:
@@ -143,5 +145,5 @@ def _where(finding: Finding) -> str:
         return f"{finding.program} (the project is not trusted: {finding.lacks})"
     if finding.runs:
         return finding.program
-    there = f"{finding.program} does not run; " if finding.program else ""
+    there = f"{finding.program}: {finding.problem} Another one: " if finding.program else ""
     return there + finding.advice

@@ -42,6 +42,10 @@ async def test_the_doctor_says_per_language_what_runs_and_the_one_command_for_th
     assert go["advice"].startswith("serena-central languages install gopls")
     assert (rust["runs"], rust["program"], rust["problem"]) == (False, "", "not installed")
     assert rust["advice"] == "serena-central languages install rust-analyzer"
+    table = (await run_command(tmp_path, "languages", "doctor", str(project), PATH=f"{programs}:{os.defpath}")).out
+    assert [line.split()[2:4] for line in table.splitlines()[2:]] == [["gopls", "FAILS"], ["rust-analyzer", "MISSING"]]
+    assert f"{programs / 'gopls'}: The language server gopls did not start: it exited with code 127." in table
+    assert "no such library" in table
 
 
 async def test_the_doctor_is_content_where_all_is_there(tmp_path: Path, project: Path) -> None:
