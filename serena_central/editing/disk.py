@@ -304,6 +304,18 @@ class StepFiles:
                     with suppress(FileNotFoundError):
                         place.folder.unlink(place.name)
 
+    def remove_folders_left(self, steps: Iterable[Step]) -> None:
+        """Removes the folders that moved files have left empty."""
+        for step in steps:
+            if step.moved_below is None:
+                continue
+            folder, _ = split(step.path)
+            with suppress(OSError, FileChanged):  # one that is not empty stays, and all above it
+                while folder != step.moved_below:
+                    place = self._folders.place(folder)
+                    place.folder.rmdir(place.name)
+                    folder, _ = split(folder)
+
     def _digest(self, path: str) -> str | None:
         place = self._folders.find(path)
         if place is None:

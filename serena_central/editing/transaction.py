@@ -179,6 +179,8 @@ class Applier:
                 files = StepFiles(self._disk, folders)
                 applied = _completed_or_rolled_back(files, steps)
                 files.sweep(steps)
+                if applied:
+                    files.remove_folders_left(steps)
         except (OSError, FileChanged) as error:  # also a folder that is a symlink now: nothing is done behind that
             logger.error("the edit %s could not be recovered: %s", past.entry.id, error)
             return past
@@ -303,6 +305,7 @@ class _Transaction:
     def _written(self) -> dict[Path, Written]:
         """What the files are now; their folders are synced."""
         self._files.sweep(self._steps)
+        self._files.remove_folders_left(self._steps)
         written: dict[Path, Written] = {}
         for step in self._steps:
             place = self._folders.place(step.path)
@@ -372,7 +375,14 @@ def _planned(operation: Operation, number: int, change: FileChange) -> list[Plan
     )
     if change.moved_to is None:
         return [made]
-    gone = Step(path=str(change.path), old=old, new=None, fresh=None, kept=str(change.path.with_name(f"{name}.old")))
+    gone = Step(
+        path=str(change.path),
+        old=old,
+        new=None,
+        fresh=None,
+        kept=str(change.path.with_name(f"{name}.old")),
+        moved_below=os.path.commonpath([change.path.parent, target.parent]),
+    )
     return [made, Planned(gone, None, None)]
 
 

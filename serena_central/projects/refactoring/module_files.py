@@ -6,8 +6,6 @@ By the text and rustc's rules (The Rust Reference, "Module source filenames"): a
 
 import os
 import re
-from collections.abc import Iterable
-from contextlib import suppress
 from pathlib import Path, PurePosixPath
 
 from serena_central.core.text import Range, Text
@@ -63,14 +61,6 @@ def files_below(folder: Path) -> list[Path]:
         links = (folder for name in folders if (folder := Path(where, name)).is_symlink())
         found += (*links, *(Path(where, name) for name in names))
     return found
-
-
-def remove_empty(folders: Iterable[Path]) -> None:
-    """Removes those of these folders, and of the folders in them, that hold no file any more. Blocks."""
-    for folder in folders:
-        for where, _folders, _files in os.walk(folder, topdown=False):
-            with suppress(OSError):
-                Path(where).rmdir()
 
 
 def _modules_around(hit: Hit) -> list[str]:

@@ -37,7 +37,6 @@ from serena_central.projects.refactoring.module_files import (
     files_brought_in,
     has_code,
     has_path,
-    remove_empty,
 )
 from serena_central.projects.refactoring.name_conflicts import Naming
 from serena_central.projects.refactoring.re_exports import Patterns, brought_in, handed_on
@@ -129,7 +128,6 @@ class Refactoring:
         left: list[LeftOver] = []
         objections: list[str] = []
         standing: list[str] = []
-        moved: list[Path] = []
 
         async def plan() -> list[FileChange]:
             stamps = dict(self._tree.files)
@@ -148,7 +146,6 @@ class Refactoring:
             stays = has_path(site.hit, site.text, self._languages.language_of(site.hit.path))
             moving = [] if stays else proposal.moves  # rust-analyzer would move the file and leave the attribute
             moves = await self._moves(moving)
-            moved[:] = [old for old, _ in moving]
             proposed = {self._inside(path): edits for path, edits in proposal.replacements.items() if edits}
             examined = await self._navigation.possible.examine(site.hit, known, THOROUGH, ground.candidates)
             places = _places(site.hit, known, examined.references)
@@ -193,8 +190,6 @@ class Refactoring:
 
         ground = partial(_relied_on, [self._navigation, *around], [hit], [new_name])
         edited = await self._edits.change_files([], plan, author, dry_run=dry_run, ground=ground)
-        if moved and not dry_run:
-            await anyio.to_thread.run_sync(remove_empty, moved)
         (rename,) = plans
         return Renamed(
             edited=msgspec.structs.replace(self._with_caveat(edited, hit), conflicts=conflicts),

@@ -22,8 +22,9 @@ FOLDERS = {
 """`shapes` is a folder; `map` is a file with a folder beside it."""
 
 
-async def test_a_renamed_module_takes_its_folder_along(tmp_path: Path) -> None:
+async def test_a_renamed_module_takes_its_folder_along_there_and_back(tmp_path: Path) -> None:
     root = written(tmp_path / "drawn", FOLDERS)
+    before = _below(root / "src")
     async with asker(tmp_path, root) as client:
         shapes = await client.result(
             "rename_symbol", name_path="shapes", relative_path="src/lib.rs", new_name="figures"
@@ -31,15 +32,29 @@ async def test_a_renamed_module_takes_its_folder_along(tmp_path: Path) -> None:
         assert not shapes["isError"], text_of(shapes)
         chart = await client.result("rename_symbol", name_path="map", relative_path="src/lib.rs", new_name="chart")
         assert not chart["isError"], text_of(chart)
-    assert {str(path.relative_to(root / "src")) for path in (root / "src").rglob("*")} == {
+        after = _below(root / "src")
+        async with client.central.http() as http:
+            for edit in (await http.get("/api/v1/edits")).json()["edits"]:
+                undone = await http.post(f"/api/v1/edits/{edit['id']}/undo")
+                assert undone.is_success, undone.text
+    assert after.keys() == {
         *("lib.rs", "chart.rs", "chart", "chart/core.rs"),
         *("figures", "figures/mod.rs", "figures/circle.rs", "figures/units.txt"),
     }
-    assert (root / "src/lib.rs").read_text() == (
+    assert after["lib.rs"] == (
         "mod chart;\nmod figures;\n\npub use chart::core::depth;\npub use figures::circle::area;\n"
     )
-    assert "crate::figures::unit()" in (root / "src/chart/core.rs").read_text()
-    assert "crate::chart::core::depth()" in (root / "src/figures/circle.rs").read_text()
+    assert "crate::figures::unit()" in (after["chart/core.rs"] or "")
+    assert "crate::chart::core::depth()" in (after["figures/circle.rs"] or "")
+    assert _below(root / "src") == before
+
+
+def _below(folder: Path) -> dict[str, str | None]:
+    """The files and folders in a folder; None for a folder's text."""
+    return {
+        path.relative_to(folder).as_posix(): path.read_text() if path.is_file() else None
+        for path in sorted(folder.rglob("*"))
+    }
 
 
 async def test_a_folder_with_a_file_that_git_ignores_is_not_renamed(tmp_path: Path) -> None:

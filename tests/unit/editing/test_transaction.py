@@ -54,6 +54,28 @@ async def test_files_are_changed_made_deleted_and_moved_together(root: Path, tmp
     assert contents(root) == {"a": "new a\n", "c": "old c\n", "deep/er/d": "moved\n", "made": "made\n"}
 
 
+async def test_folders_that_moves_leave_empty_go_along_and_come_back(root: Path, tmp_path: Path) -> None:
+    old, new = root / "outer" / "old", root / "outer" / "new"
+    for name in ("a", "deep/b"):
+        (old / name).parent.mkdir(parents=True, exist_ok=True)
+        (old / name).write_text(f"{name}\n")
+    before = sorted(root.rglob("*"))
+
+    def moves(source: Path, target: Path) -> Operation:
+        return operation(*(replacing(source / name, f"{name}\n", moved_to=target / name) for name in ("a", "deep/b")))
+
+    with applier_in(tmp_path / "home") as applier:
+        await applier.apply(moves(old, new))
+        assert sorted((root / "outer").rglob("*")) == [new, new / "a", new / "deep", new / "deep/b"]
+        await applier.apply(moves(new, old))
+        assert sorted(root.rglob("*")) == before
+        # A folder that something else is in stays, and so does one whose file was deleted.
+        (old / "deep/c").touch()
+        await applier.apply(moves(old, new))
+        await applier.apply(operation(replacing(old / "deep/c", None)))
+    assert sorted(old.rglob("*")) == [old / "deep"]
+
+
 @pytest.mark.parametrize(
     ("data", "encoding"),
     [
@@ -250,13 +272,16 @@ async def main():
     with applier_in(home, FailingDisk(fault)) as applier:
         await applier.apply(operation(
             replacing(root / "a", "new a\\n"), replacing(root / "b", None),
-            replacing(root / "c", "new c\\n", moved_to=root / "moved"), FileChange(root / "made", None, "made\\n")))
+            replacing(root / "c", "new c\\n", moved_to=root / "moved"),
+            replacing(root / "in" / "d", "new d\\n", moved_to=root / "d"), FileChange(root / "made", None, "made\\n")))
 anyio.run(main)
 """
 
 
 async def _cut_off(root: Path, home: Path, die_at: int) -> "subprocess.CompletedProcess[bytes]":
-    """A process that changes these files, killed before its n-th call that changes the disk."""
+    """A process that changes these files and `in/d`, killed before its n-th call that changes the disk."""
+    (root / "in").mkdir(exist_ok=True)
+    (root / "in/d").write_text("old d\n")
     return await anyio.run_process(
         [sys.executable, "-c", _CUT_OFF, str(root), str(home), str(die_at)],
         check=False,
@@ -266,8 +291,8 @@ async def _cut_off(root: Path, home: Path, die_at: int) -> "subprocess.Completed
 
 
 async def test_killed_anywhere_the_next_start_has_all_old_or_all_new(root: Path, tmp_path: Path) -> None:
-    old = contents(root)
-    new = {"a": "new a\n", "moved": "new c\n", "made": "made\n"}
+    old = contents(root) | {"in/d": "old d\n"}
+    new = {"a": "new a\n", "d": "new d\n", "moved": "new c\n", "made": "made\n"}
     ends: set[bool | None] = set()
     for die_at in range(1, 40):
         home = tmp_path / f"home{die_at}"
@@ -279,11 +304,13 @@ async def test_killed_anywhere_the_next_start_has_all_old_or_all_new(root: Path,
         past = Applier(Journal(home / "edits.journal")).open()
 
         assert contents(root) == (new if past[0].applied else old)
+        assert (root / "in").exists() is not past[0].applied
         ends.add(past[0].applied)
         for path in root.iterdir():
-            path.unlink()
-        for name, text in old.items():
-            (root / name).write_text(text)
+            if path.is_file():
+                path.unlink()
+        for name in ("a", "b", "c"):
+            (root / name).write_text(old[name])
     else:
         pytest.fail("it never ran to its end")
     assert ends == {True, False}
