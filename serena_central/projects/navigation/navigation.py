@@ -48,7 +48,7 @@ class Navigation:
         self._steady = Steady(tree, index, indexer)
         self.places = ProjectPlaces(root, tree, index, indexer, languages, access)
         self.questions = ServerQuestions(root, tree, languages)
-        self.possible = Possible(root, tree, index, languages)
+        self.possible = Possible(root, tree, index, indexer, languages)
         self.references = SymbolReferences(
             root, self.places, indexer, languages, self.questions, self.possible, self._steady
         )

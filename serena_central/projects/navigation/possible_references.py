@@ -32,7 +32,9 @@ from serena_central.projects.navigation.candidates import Candidate, Candidates,
 from serena_central.projects.navigation.same_hierarchy import SameHierarchy
 from serena_central.projects.navigation.symbol_views import Uses
 from serena_central.symbols.index import Hit, SymbolIndex
-from serena_central.symbols.symbol import GROUPS
+from serena_central.symbols.indexing.indexer import Indexer
+from serena_central.symbols.namepath import parse_pattern
+from serena_central.symbols.symbol import GROUPS, TYPES
 from serena_central.symbols.syntax.messages import Occurrence
 
 AT_ONCE = 4
@@ -79,6 +81,9 @@ THOROUGH = Limits(5_000, 20.0)
 SYNTAX_S = 3.0
 """For sorting places by syntax alone, where the server cannot know the build and did not come to them in time."""
 
+SYMBOLS_S = 5.0
+"""For the symbols of files that the index lacks still: a parser reads hundreds a second."""
+
 FIRST_PLACES = 20
 FIRST_S = 4.0
 """So many places are asked about even on a busy machine, where starting to parse takes a second, within this time."""
@@ -120,10 +125,13 @@ class Examined(msgspec.Struct):
 class Possible:
     """Finds possible references in one project. Belongs to the event loop's thread; callers passed the barrier."""
 
-    def __init__(self, root: Path, tree: FileTree, index: SymbolIndex, languages: ProjectLanguages) -> None:
+    def __init__(
+        self, root: Path, tree: FileTree, index: SymbolIndex, indexer: Indexer, languages: ProjectLanguages
+    ) -> None:
         self._root = root
         self._below = f"{root}/"
         self._index = index
+        self._indexer = indexer
         self._tree = tree
         self._languages = languages
         self._search = CandidateSearch(root, tree, languages)
@@ -144,9 +152,10 @@ class Possible:
         found = Examined()
         places = await self._unlisted(hit, known, await self.candidates(hit) if candidates is None else candidates)
         todo: list[PlaceInCode] = []
+        await self._indexer.settle()
         async for path, spans in paced(places.items()):
             todo += (PlaceInCode(path, one.range) for one in spans)
-            if all(one.kind is not None for one in spans):
+            if all(one.kind is not None for one in spans) and not self._indexer.is_pending(path):
                 found.code[path] = self._in_code(hit, path, spans, {}, found)
         answers: dict[PlaceInCode, Sequence[Location] | None] = {}
         first = dict(islice(places.items(), FILES_AT_ONCE))
@@ -161,7 +170,9 @@ class Possible:
             found.possible = dict.fromkeys(unasked, "not asked")
         settled = {*answers, *found.strings, *found.comments, *found.definitions, *found.possible}
         found.unexamined = [place for place in todo if place not in settled]
-        same_hierarchy = SameHierarchy(self._root, self._index, self._languages)
+        led_to = {self._relative(one.path) for locations in answers.values() for one in locations or ()}
+        await self._are_read({path for path in led_to if path is not None})
+        same_hierarchy = self._hierarchy()
         async for place in paced(todo):  # in their order, not in that of the server's answers: the nearest are named
             if place in answers:
                 await self._judge(hit, place, answers[place], same_hierarchy, found)
@@ -172,21 +183,34 @@ class Possible:
         it (`code`); those of files beyond the first `MOST_FILES` are `unexamined`."""
         found = Examined()
         places = await self._unlisted(hit, Uses(), await self.candidates(hit))
-        for number, (path, spans) in enumerate(places.items()):
-            if number < MOST_FILES:
-                parsed = await self._by_grammar(path, hit.symbol.name)
-                found.code[path] = self._in_code(hit, path, spans, parsed, found)
-            else:
-                found.unexamined += [PlaceInCode(path, one.range) for one in spans]
+        await self._sort_out(hit, dict(islice(places.items(), MOST_FILES)), found)
+        for path, spans in islice(places.items(), MOST_FILES, None):
+            found.unexamined += [PlaceInCode(path, one.range) for one in spans]
         return found
 
     async def may_override(self, hit: Hit) -> bool:
         """Whether a base of a member's type has a member of its name, or is not known in this project."""
-        return await SameHierarchy(self._root, self._index, self._languages).may_override(hit)
+        return await self._hierarchy().may_override(hit)
 
     async def is_registered(self, hit: Hit) -> bool:
         """Whether bases of a type are told of their subclasses."""
-        return await SameHierarchy(self._root, self._index, self._languages).is_registered(hit)
+        return await self._hierarchy().is_registered(hit)
+
+    def _hierarchy(self) -> SameHierarchy:
+        return SameHierarchy(self._root, self._types_called, self._languages)
+
+    async def _types_called(self, name: str) -> list[Hit] | None:
+        """The project's types of a name; None if files that may define one could not be read in time."""
+        await self._indexer.settle()
+        pending = self._indexer.pending_paths()
+        if pending and not await self._are_read(await self._search.holding(pending, name)):
+            return None
+        return [hit for hit in self._index.find(parse_pattern(name)) if hit.symbol.kind in TYPES]
+
+    async def _are_read(self, paths: Collection[str]) -> bool:
+        """Whether the symbols of files are known; those that are not yet are waited for, for a time."""
+        await self._indexer.ensure(paths, most_s=SYMBOLS_S)
+        return not any(map(self._indexer.is_pending, paths))
 
     async def files_elsewhere(self, hit: Hit) -> list[str]:
         """Files that another language server, or none, reads, and that hold the name of `hit` as a word."""
@@ -251,10 +275,11 @@ class Possible:
 
     async def _sort_out(self, hit: Hit, places: Candidates, found: Examined) -> None:
         """Notes of places what they stand in."""
-        for path in places:
-            if path not in found.code:
-                parsed = await self._by_grammar(path, hit.symbol.name)
-                found.code[path] = self._in_code(hit, path, places[path], parsed, found)
+        paths = [path for path in places if path not in found.code]
+        await self._are_read(paths)  # where other symbols are defined
+        for path in paths:
+            parsed = await self._by_grammar(path, hit.symbol.name)
+            found.code[path] = self._in_code(hit, path, places[path], parsed, found)
 
     def _in_code(
         self, hit: Hit, path: str, spans: Iterable[Candidate], parsed: Mapping[Position, Occurrence], found: Examined
@@ -384,6 +409,8 @@ class Possible:
             found.possible[place] = "unresolved"
         elif any(self._is_name_of(hit, location) for location in locations):
             found.references.append(place)
+        elif any(self._is_unread(location) for location in locations):
+            found.possible[place] = "unresolved"
         elif await self._among_kin(hit, place, locations, same_hierarchy):
             found.possible[place] = "same hierarchy"
         elif await self._is_namesake_of_module(hit, place, locations) or await self._is_of_parameter(place, locations):
@@ -396,6 +423,11 @@ class Possible:
     def _is_name_of(self, hit: Hit, location: Location) -> bool:
         at_name = location.range.start == hit.symbol.name_position
         return at_name and location.path == self._root / hit.path
+
+    def _is_unread(self, location: Location) -> bool:
+        """Whether it is not known yet which symbol stands at a place of this project."""
+        path = self._relative(location.path)
+        return path is not None and self._indexer.is_pending(path)
 
     def _is_made_up(self, place: PlaceInCode, locations: Sequence[Location], found: Examined) -> bool:
         """Whether a place leads to itself because the server knows nothing else: C's implicit declarations in a file

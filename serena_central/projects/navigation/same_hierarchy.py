@@ -5,6 +5,7 @@ asking for a hierarchy each time would take longer than all the rest. Two types 
 """
 
 import re
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 
 import anyio.to_thread
@@ -12,8 +13,7 @@ import anyio.to_thread
 from serena_central.core.errors import PathError
 from serena_central.core.text import Text
 from serena_central.projects.languages.project_languages import ProjectLanguages
-from serena_central.symbols.index import Hit, SymbolIndex
-from serena_central.symbols.namepath import parse_pattern
+from serena_central.symbols.index import Hit
 from serena_central.symbols.symbol import TYPES
 
 MOST_TYPES = 100
@@ -35,21 +35,27 @@ _TYPE_ARGUMENTS = re.compile(r"<[^<>]*>")
 _HEAD_END = re.compile(r"[{]|:\s*(?:#.*)?$", re.MULTILINE)
 
 
+TypesCalled = Callable[[str], Awaitable[Sequence[Hit] | None]]
+"""Gives the project's types of a name; None if they are not known."""
+
+
 class SameHierarchy:
     """Of the types of one project; remembers what it looked up. Belongs to the event loop's thread."""
 
-    def __init__(self, root: Path, index: SymbolIndex, languages: ProjectLanguages) -> None:
+    def __init__(self, root: Path, types_called: TypesCalled, languages: ProjectLanguages) -> None:
         self._root = root
-        self._index = index
+        self._types_called = types_called
         self._languages = languages
-        self._above: dict[tuple[str, int], set[str]] = {}
+        self._above: dict[tuple[str, int], set[str] | None] = {}
 
     async def related(self, one: Hit, other: Hit) -> bool:
-        """Whether one of two members' types stands above the other's, or both have a base in common."""
+        """Whether one of two members' types stands above the other's, or both have a base in common; also where that is
+        not known."""
         first, second = type_of(one), type_of(other)
         if first is None or second is None:
             return False
-        return not (await self._line(first)).isdisjoint(await self._line(second))
+        line, others = await self._line(first), await self._line(second)
+        return line is None or others is None or not line.isdisjoint(others)
 
     async def may_override(self, member: Hit) -> bool:
         """Whether a base of a member's type has a member of its name, or is not known in this project."""
@@ -61,7 +67,7 @@ class SameHierarchy:
             one = todo.pop()
             for name in await self._bases(one) - _HEAD_WORDS - seen:
                 seen.add(name)
-                bases = [base for base in self._index.find(parse_pattern(name)) if base.symbol.kind in TYPES]
+                bases = await self._types_called(name)
                 if not bases or len(seen) > MOST_TYPES:
                     return True
                 if any(_has_member(base, member.symbol.name) for base in bases):
@@ -75,28 +81,32 @@ class SameHierarchy:
         while todo and len(seen) < MOST_TYPES:
             for name in await self._bases(todo.pop()) - seen:
                 seen.add(name)
-                bases = [base for base in self._index.find(parse_pattern(name)) if base.symbol.kind in TYPES]
-                if any(_has_member(base, "__init_subclass__") for base in bases):
+                bases = await self._types_called(name)
+                if bases is None or any(_has_member(base, "__init_subclass__") for base in bases):
                     return True
                 todo += bases
         return False
 
-    async def _line(self, hit: Hit) -> set[str]:
-        """The names of a type and of all that stand above it in this project."""
+    async def _line(self, hit: Hit) -> set[str] | None:
+        """The names of a type and of all that stand above it in this project; None if they are not known."""
         key = hit.path, hit.place
-        known = self._above.get(key)
-        if known is None:
-            names = {hit.symbol.name}
-            todo = [hit]
-            while todo and len(names) < MOST_TYPES:
-                one = todo.pop()
-                for name in await self._bases(one) - names:
-                    found = [base for base in self._index.find(parse_pattern(name)) if base.symbol.kind in TYPES]
-                    if found:
-                        names.add(name)
-                        todo += found
-            known = self._above[key] = names
-        return known
+        if key not in self._above:
+            self._above[key] = await self._names_above(hit)
+        return self._above[key]
+
+    async def _names_above(self, hit: Hit) -> set[str] | None:
+        names = {hit.symbol.name}
+        todo = [hit]
+        while todo and len(names) < MOST_TYPES:
+            one = todo.pop()
+            for name in await self._bases(one) - names:
+                bases = await self._types_called(name)
+                if bases is None:
+                    return None
+                if bases:
+                    names.add(name)
+                    todo += bases
+        return names
 
     async def _bases(self, hit: Hit) -> set[str]:
         """Words in the head of a type's definition, its own name excepted."""

@@ -120,6 +120,10 @@ class Indexer:
     def pending_paths(self) -> list[str]:
         return list(self._states.pending)
 
+    def is_pending(self, path: str) -> bool:
+        """Whether the symbols of a file are not known yet, though somebody may read them."""
+        return path in self._states.pending
+
     @property
     def reads_on_demand(self) -> bool:
         """Whether somebody asked for a file that is no part of project-wide answers."""
