@@ -93,7 +93,7 @@ check-wheel: setup
 # The dashboard in a real Chromium; pictures of all pages are left in build/screenshots.
 browser: setup build/browser/node_modules
 	scripts/get-chromium
-	$(BIN)/python scripts/run-tests -n 2 --dist loadfile -m browser tests/browser $(ARGS)
+	$(BIN)/python scripts/run-tests -n 2 --dist worksteal -m browser tests/browser $(ARGS)
 
 build/browser/node_modules: tests/browser/package.json tests/browser/package-lock.json
 	mkdir -p build/browser
@@ -163,9 +163,10 @@ conformance: setup
 	cd build/conformance && $(NPM) ci --silent --ignore-scripts --no-audit --no-fund
 	$(BIN)/python -m tests.conformance build/conformance
 
-# Five minutes of many agents while language servers die and files change; ARGS="--seconds 60" for a short one.
+# Many agents while language servers die and files change; a minute of it where CI is set.
+SOAK_S = $(if $(CI),60,300)
 soak: setup
-	$(BIN)/python -m tests.soak $(ARGS)
+	$(BIN)/python -m tests.soak --seconds $(SOAK_S) $(ARGS)
 
 # The tests of the store, sessions and dashboard with a PostgreSQL of their own instead of SQLite, and what is its own.
 POSTGRESQL = tests/unit/store tests/unit/sessions tests/unit/cluster/test_directory.py tests/integration/test_postgresql.py tests/integration/test_api.py \
