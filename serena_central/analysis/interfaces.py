@@ -30,8 +30,11 @@ class Interfaces:
         self._looked_up: dict[str, bool] = {}
 
     async def hold(self, name: str) -> bool:
-        """Whether an interface of the project has a member of a name."""
-        if self._methods is None and name not in self._looked_up and len(self._looked_up) < LOOKED_UP:
+        """Whether an interface of the project has a member of a name, or that is not known."""
+        if not await self._project.navigation.possible.are_holders_read(name):
+            return True
+        are_few = len(self._looked_up) < LOOKED_UP or not self._project.indexer.is_complete
+        if self._methods is None and name not in self._looked_up and are_few:
             self._looked_up[name] = name in await self._methods_in(self._project.index.holding(name))
         if name in self._looked_up:
             return self._looked_up[name]

@@ -103,7 +103,7 @@ class KeepReason(NamedTuple):
 
 class LanguageFacts(NamedTuple):
     """What rules must know about a symbol's file besides its text. `library`: other programs may use what it exports.
-    `in_interface`: an interface of the project has a member of the symbol's name.
+    `in_interface`: an interface of the project has a member of the symbol's name, or may have one.
 
     `may_override`: a base of the symbol's type has a member of its name, or is not known.
     """

@@ -201,11 +201,16 @@ class Possible:
 
     async def _types_called(self, name: str) -> list[Hit] | None:
         """The project's types of a name; None if files that may define one could not be read in time."""
-        await self._indexer.settle()
-        pending = self._indexer.pending_paths()
-        if pending and not await self._are_read(await self._search.holding(pending, name)):
+        if not await self.are_holders_read(name):
             return None
         return [hit for hit in self._index.find(parse_pattern(name)) if hit.symbol.kind in TYPES]
+
+    async def are_holders_read(self, name: str) -> bool:
+        """Whether the symbols of all files that hold a name are known; those that are not yet are waited for, for a
+        time."""
+        await self._indexer.settle()
+        pending = self._indexer.pending_paths()
+        return not pending or await self._are_read(await self._search.holding(pending, name))
 
     async def _are_read(self, paths: Collection[str]) -> bool:
         """Whether the symbols of files are known; those that are not yet are waited for, for a time."""

@@ -36,6 +36,9 @@ def project_in(folder: Path) -> Project:
     async def holding(paths: list[str], word: str) -> list[str]:
         return [path for path in paths if word in FILES[path][1]]
 
+    async def are_holders_read(_name: str) -> bool:
+        return True
+
     async def read(path: str) -> object:
         return read_text(folder / path)
 
@@ -44,8 +47,9 @@ def project_in(folder: Path) -> Project:
         "Project",
         SimpleNamespace(
             index=index,
+            indexer=SimpleNamespace(is_complete=True),
             languages=languages,
-            navigation=SimpleNamespace(possible=SimpleNamespace(holding=holding)),
+            navigation=SimpleNamespace(possible=SimpleNamespace(holding=holding, are_holders_read=are_holders_read)),
             read=read,
         ),
     )
