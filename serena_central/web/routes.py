@@ -57,43 +57,7 @@ def routes(
     transcripts: Transcripts,
     dashboard: Dashboard,
 ) -> list[BaseRoute]:
-    table = operations(
-        api,
-        metrics,
-        presence,
-        hooks=hooks,
-        warming=warming,
-        calls=calls,
-        accounts=accounts,
-        cluster=cluster,
-        gates=gates,
-        upstreams=upstreams,
-        tasks=tasks,
-        plans=plans,
-        transcripts=transcripts,
-        dashboard=dashboard,
-    )
-    return [*(one.route() for one in table), *dashboard.routes()]
-
-
-def operations(
-    api: Api,
-    metrics: Metrics,
-    presence: Presence,
-    *,
-    hooks: Hooks,
-    warming: Warming,
-    calls: Calls,
-    accounts: AccountRoutes,
-    cluster: ClusterRoutes,
-    gates: Gates,
-    upstreams: Upstreams,
-    tasks: Tasks,
-    plans: Plans,
-    transcripts: Transcripts,
-    dashboard: Dashboard,
-) -> list[Operation]:
-    """The route table of the HTTP API."""
+    """All of them: the table of the HTTP API, and the dashboard's."""
     table = [
         Operation(
             method="GET",
@@ -482,7 +446,7 @@ def operations(
         return document(table, api.parts.version)
 
     table.append(_get("/openapi.json", show_openapi, "This document", "application/json", for_users=True))
-    return table
+    return [*(one.route() for one in table), *dashboard.routes()]
 
 
 BY = Query("by", "Who asked for it, for the log.")
