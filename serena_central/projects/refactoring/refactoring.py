@@ -13,8 +13,9 @@ import anyio
 import anyio.to_thread
 import msgspec
 
-from serena_central.core.errors import EditConflict, EditRefused, FileChanged
+from serena_central.core.errors import EditConflict, EditRefused, FileChanged, RequestFailed
 from serena_central.core.pacing import paced
+from serena_central.core.quoting import quoted
 from serena_central.core.text import Position, Range, Text
 from serena_central.editing.change import Author, FileChange
 from serena_central.editing.plan import TextEdit, apply_edits
@@ -29,6 +30,7 @@ from serena_central.projects.languages.project_languages import ProjectLanguages
 from serena_central.projects.navigation.common_names import behind_holder, is_unusual
 from serena_central.projects.navigation.navigation import Navigation
 from serena_central.projects.navigation.possible_references import THOROUGH, Examined, PlaceInCode
+from serena_central.projects.navigation.symbol_references import RenameGround
 from serena_central.projects.navigation.symbol_views import Uses
 from serena_central.projects.refactoring.deletion import deletion
 from serena_central.projects.refactoring.kept_names import KeptNames
@@ -137,7 +139,7 @@ class Refactoring:
             objections[:] = await self._naming.objections(site.hit, new_name)
             _check_free(site.hit, objections, force=force)
             conflicts[:] = await self._edits.conflicts(site, seen, author)
-            ground = await self._navigation.references.renaming(site.hit, new_name)
+            ground = await self._ground(site.hit, new_name)
             known, proposal = ground.uses, ground.proposal
             if every:
                 known, proposal = await self._with_others(site.hit, new_name, known, proposal)
@@ -340,6 +342,19 @@ class Refactoring:
             edits = {one: [*proposal.replacements.get(one, ()), *some] for one, some in more.replacements.items()}
             proposal = msgspec.structs.replace(proposal, replacements={**proposal.replacements, **edits})
         return known, proposal
+
+    async def _ground(self, hit: Hit, new_name: str) -> RenameGround:
+        try:
+            return await self._navigation.references.renaming(hit, new_name)
+        except RequestFailed as error:
+            if error.method != "textDocument/rename":
+                raise
+            raise EditRefused(
+                f"Nothing was changed: the language server {error.server} does not rename {hit.name_path} "
+                f"({quoted(error.message)}). If a build condition (cfg, #if, a build tag) leaves this code out, the "
+                "server does not see it: find_referencing_symbols lists where its name stands, replace_in_files "
+                "changes it as text."
+            ) from error
 
     async def _without_kept(self, hit: Hit, rename: Rename) -> tuple[Rename, Examined]:
         """A rename without what goes on under the old name; and what else it leaves out for that."""

@@ -127,3 +127,13 @@ async def test_a_module_is_not_deleted_while_its_file_holds_code(tmp_path: Path)
         deleted = await client.result("safe_delete_symbol", name_path="idle", relative_path="src/lib.rs")
     assert not deleted["isError"], text_of(deleted)
     assert (root / "src/lib.rs").read_text() == FILES["src/lib.rs"].replace("mod idle;\n", "")
+
+
+async def test_code_that_a_condition_leaves_out_is_not_renamed_and_the_way_is_told(tmp_path: Path) -> None:
+    root = written(tmp_path / "shown", FILES)
+    async with asker(tmp_path, root) as client:
+        refused = await client.result("rename_symbol", name_path="extra", relative_path="src/lib.rs", new_name="more")
+    assert refused["isError"]
+    assert "does not rename extra" in text_of(refused)
+    assert "replace_in_files" in text_of(refused)
+    assert (root / "src/lib.rs").read_text() == FILES["src/lib.rs"]
