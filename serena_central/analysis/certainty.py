@@ -28,7 +28,7 @@ _ALL_HANDLED = frozenset({"Exception", "BaseException"})
 _OF_RUNTIME = frozenset({"_", "ngettext", "get_ipython", "__builtins__", "display"})
 """Names that gettext and IPython put among the built-in ones."""
 
-_OPEN_SCOPE = re.compile(r"^\s*from\s+\S+\s+import\s+\*|\bglobals\(\)|\bexec\(|\bbuiltins\.\w+\s*=", re.MULTILINE)
+_OPEN_SCOPE = re.compile(r"^[^\S\n]*from\s+\S+\s+import\s+\*|\bglobals\(\)|\bexec\(|\bbuiltins\.\w+\s*=", re.MULTILINE)
 """Constructs that can define names invisibly."""
 
 
@@ -215,9 +215,9 @@ def is_certain_elsewhere(what: str, code: str, message: str, path: str, within: 
             return True
 
 
-_CGO = re.compile(r'^\s*(?:import\s+)?"C"\s*$', re.MULTILINE)
+_CGO = re.compile(r'^[^\S\n]*(?:import\s+)?"C"[^\S\n]*$', re.MULTILINE)
 
-_GO_IMPORT = re.compile(r'^\s*(?:import\s+)?(?:([\w.]+)\s+)?"([^"\n]+)"', re.MULTILINE)
+_GO_IMPORT = re.compile(r'^[^\S\n]*(?:import\s+)?(?:([\w.]+)\s+)?"([^"\n]+)"', re.MULTILINE)
 
 _UNDEFINED = re.compile(r"undefined: (?:(\w+)\.)?\w+")
 

@@ -18,7 +18,7 @@ _CALLED_BY_NAME = """
 CALLED_BY_NAME = frozenset(_CALLED_BY_NAME.split())
 """Members that serialization and the virtual machine look for."""
 
-_NO_CODE = re.compile(r'/\*.*?(?:\*/|\Z)|//[^\n]*|"""(?:\\.|.)*?"""|"(?:\\.|[^"\\\n])*"', re.DOTALL)
+_NO_CODE = re.compile(r'/\*.*?(?:\*/|\Z)|//[^\n]*|"""(?:\\.|.)*?(?:"""|\Z)|"(?:\\.|[^"\\\n])*+"?', re.DOTALL)
 _ANNOTATION = re.compile(r"@\s*(?!interface\b)(?:\w+\s*\.\s*)*(\w+)")
 
 _FOR_THE_COMPILER = frozenset({"Deprecated", "FunctionalInterface", "Override", "SafeVarargs", "SuppressWarnings"})

@@ -251,7 +251,7 @@ def _exported(hit: Hit, text: Text, language: LanguageFacts, policy: ValidationP
 
 
 def _exported_by_python(hit: Hit, text: Text, language: LanguageFacts) -> bool:
-    listed = re.search(r"^__all__\s*(?::[^=]*)?\+?=\s*[\[(](.*?)[\])]", text.content, re.MULTILINE | re.DOTALL)
+    listed = re.search(r"^__all__\s*(?::[^=\n]*)?\+?=\s*[\[(](.*?)(?:[\])]|\Z)", text.content, re.MULTILINE | re.DOTALL)
     return listed is not None and re.search(rf"['\"]{re.escape(hit.symbol.name)}['\"]", listed[1]) is not None
 
 

@@ -14,7 +14,9 @@ from serena_central.analysis.keep_rules import outermost
 from serena_central.core.text import Text
 from serena_central.symbols.index import Hit
 
-_PYTHON_PROJECT = re.compile(r"^\[(project|tool\.poetry|tool\.flit\.metadata|metadata)\]|^\s*setup\(", re.MULTILINE)
+_PYTHON_PROJECT = re.compile(
+    r"^\[(project|tool\.poetry|tool\.flit\.metadata|metadata)\]|^[^\S\n]*setup\(", re.MULTILINE
+)
 _PYTHON_MANIFESTS = ("pyproject.toml", "setup.cfg", "setup.py")
 
 

@@ -29,6 +29,9 @@ _NAMED_CLASSES = {
 _MOST_ALTERNATIVES = 1000
 """Bound for `expand_braces`: `{a,b}{a,b}…` doubles with every pair."""
 
+_ANY_PARTS = "(?:[^/]*/)*"
+"""What `**` stands for before another part."""
+
 
 class BadGlob(ValueError):
     """A glob that can match nothing: an unterminated class or a lone backslash at its end."""
@@ -37,18 +40,24 @@ class BadGlob(ValueError):
 def translate_path(glob: str) -> str:
     """The regular expression (to be anchored by the caller) for a glob over a whole relative path.
 
+    What stands between two `**` is matched atomically at its first chance, as between the stars of a part.
+
     Raises:
         BadGlob: the glob can match nothing.
     """
-    parts = glob.split("/")
-    out: list[str] = []
-    for number, part in enumerate(parts):
-        last = number == len(parts) - 1
+    groups: list[list[str]] = [[]]
+    for part in glob.split("/"):
         if len(part) >= 2 and not part.strip("*"):
-            out.append(".*" if last else "(?:[^/]*/)*")
+            groups.append([])
         else:
-            out.append(translate_part(part) + ("" if last else "/"))
-    return "".join(out)
+            groups[-1].append(translate_part(part))
+    first, *others = groups
+    if not others:
+        return "/".join(first)
+    *middle, last = others
+    start = "".join(f"{part}/" for part in first)
+    between = "".join(f"(?>{_ANY_PARTS}?{''.join(f'{part}/' for part in some)})" for some in middle if some)
+    return f"{start}{between}{_ANY_PARTS}{'/'.join(last)}" if last else f"{start}{between}.*"
 
 
 def translate_part(glob: str) -> str:

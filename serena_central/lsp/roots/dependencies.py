@@ -42,9 +42,9 @@ _NPM_COMMANDS = (
 _LOCKED = re.compile(r'^name = "([^"]+)"\nversion = "([^"]+)"\nsource = "registry\+', re.MULTILINE)
 
 _GO_COMMENT = re.compile(r"//(?! indirect).*")
-_GO_REQUIRED = re.compile(r"^\s*(?:require\s+)?([\w.~/-]+\.[\w.~/-]+)\s+(v[\w.+-]+)\s*$", re.MULTILINE)
-_GO_REPLACED = re.compile(r"^\s*(?:replace\s+)?([\w.~/-]+)(?:\s+v\S+)?\s+=>", re.MULTILINE)
-_GO_MODULE = re.compile(r'^\s*module\s+"?([^\s"]+)', re.MULTILINE)
+_GO_REQUIRED = re.compile(r"^[^\S\n]*(?:require[^\S\n]+)?([\w.~/-]+\.[\w.~/-]+)\s+(v[\w.+-]+)[^\S\n]*$", re.MULTILINE)
+_GO_REPLACED = re.compile(r"^[^\S\n]*(?:replace\s+)?([\w.~/-]+)(?:\s+v\S+)?\s+=>", re.MULTILINE)
+_GO_MODULE = re.compile(r'^[^\S\n]*module[^\S\n]+"?([^\s"]+)', re.MULTILINE)
 _UPPER = re.compile(r"[A-Z]")
 
 

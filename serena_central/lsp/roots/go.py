@@ -12,7 +12,7 @@ from pathlib import Path
 from serena_central.core.errors import NoServerRoot
 from serena_central.lsp.roots.place import ServerRoot, ancestors
 
-_USE = re.compile(r"^\s*use\s*(?:\(([^)]*)\)|(\S+))", re.MULTILINE)
+_USE = re.compile(r"^[^\S\n]*use\s*(?:\(([^()]*)\)|(\S+))", re.MULTILINE)
 _REPLACED = re.compile(r"=>\s*[\"`]?(\.{1,2}(?:/[^\s\"`]*)?|/[^\s\"`]+)")
 _COMMENT = re.compile(r"//.*")
 

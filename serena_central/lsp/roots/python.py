@@ -26,7 +26,7 @@ _IN_PROJECT = (".venv", "venv")
 _NAME = re.compile(r"[A-Za-z0-9][\w.+-]*")
 """Names of environments that a repository may bring: they are never paths."""
 
-_HOME = re.compile(r"^\s*home\s*=\s*\S", re.MULTILINE)
+_HOME = re.compile(r"^[^\S\n]*home[^\S\n]*=[^\S\n]*\S", re.MULTILINE)
 
 _INTERPRETERS = ("bin/python3", "bin/python")
 
@@ -38,7 +38,7 @@ _CONDA_HOMES = ("miniforge3", "mambaforge", "miniconda3", "anaconda3", "micromam
 
 _READ_MOST_BYTES = 1_000_000
 
-_NOT_JSON = re.compile(r'("(?:\\.|[^"\\\n])*")|//[^\n]*|/\*.*?\*/|,(?=\s*[}\]])', re.DOTALL)
+_NOT_JSON = re.compile(r'("(?:\\.|[^"\\\n])*+"?)|//[^\n]*|/\*.*?(?:\*/|\Z)|,(?=\s*+[}\]])', re.DOTALL)
 """Strings, and what people write into configuration beside JSON: comments, and commas behind the last item."""
 
 _DECLARING = ("requirements.txt", "Pipfile", "environment.yml", "environment.yaml")

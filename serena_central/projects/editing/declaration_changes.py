@@ -40,7 +40,7 @@ _LISTED_IN_BRACES = re.compile(r"\s*(?:\((?!\s*\))|\)?[^;(){}]*\{\s*[^.}\s])")
 """In C, with a variable's name between."""
 _IMPORT = re.compile(r"\s*(?:(?:from|import|using|(?:pub(?:\([^)]*\))?\s+)?use)\b|export\s*(?:type\s*)?[{*])")
 
-DECORATED = re.compile(r"^\s*@[\w.]*(dataclass|attrs?|attributes|define|frozen|mutable|s)\b", re.MULTILINE)
+DECORATED = re.compile(r"^[^\S\n]*@[\w.]*(dataclass|attrs?|attributes|define|frozen|mutable|s)\b", re.MULTILINE)
 """What makes fields of a Python class parameters of its constructor."""
 WITH_BASE = re.compile(r"class\s+\w+[^(:]*\(\s*[^)\s]")
 _AGGREGATE = re.compile(r"\b(?:struct|union)\b")

@@ -12,7 +12,7 @@ from serena_central.core.text import Range, Text
 from serena_central.lsp.answers import SymbolKind
 from serena_central.symbols.index import Hit
 
-_COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
+_COMMENT = re.compile(r"//[^\n]*|/\*.*?(?:\*/|\Z)", re.DOTALL)
 
 _PATH = re.compile(r'\bpath\s*=\s*r?#*"([^"]+)"')
 """In an attribute of a module, also within `cfg_attr`."""

@@ -37,9 +37,9 @@ AGENTS = ".claude"
 _COPIES = frozenset({"vendor", "third_party", "node_modules", "testdata", "fixtures", "examples", "site-packages"})
 """Folders whose packages are others', or material of tests and guides."""
 
-_SUBMODULE = re.compile(r"^\s*path\s*=\s*\"?(.+?)\"?\s*$", re.MULTILINE)
-_PARTS_OF_ONE = re.compile(r"^\s*\[workspace|\"workspaces\"\s*:|<modules>", re.MULTILINE)
-_PROJECT = re.compile(r"^\s*project\s*\(", re.MULTILINE | re.IGNORECASE)
+_SUBMODULE = re.compile(r"^[^\S\n]*path[^\S\n]*=[^\S\n]*\"?([^\"\n]*[^\"\s])", re.MULTILINE)
+_PARTS_OF_ONE = re.compile(r"^[^\S\n]*\[workspace|\"workspaces\"\s*:|<modules>", re.MULTILINE)
+_PROJECT = re.compile(r"^[^\S\n]*project\s*\(", re.MULTILINE | re.IGNORECASE)
 
 
 class ModuleCandidate(NamedTuple):

@@ -14,7 +14,7 @@ from typing import Any, cast
 
 from serena_central.files.text import read_quickly
 
-_GO_MODULE = re.compile(r'^\s*module\s+"?([^\s"]+)', re.MULTILINE)
+_GO_MODULE = re.compile(r'^[^\S\n]*module\s+"?([^\s"]+)', re.MULTILINE)
 
 
 def mentions(root: Path, path: str, language: str) -> list[str]:

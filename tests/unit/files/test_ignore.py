@@ -94,6 +94,8 @@ def by_us(root: Path, *, ignored_paths: Iterable[str] = (), use_git: bool = True
         "foo/**/a.py",
         "**/bar/**",
         "**",
+        "foo/**/bar/**/deep.*\n**/src/**/l*b/**\n!src/**/x-1*",
+        "/**/**/bar/**/\nsrc/**/**/*.so",
         "*\n!*/\n!*.py",
         "foo/bar\n!foo/bar/a.py",
         "\\#hash\n\\!bang",
@@ -199,6 +201,13 @@ def test_many_stars_do_not_take_for_ever(tmp_path: Path) -> None:
     write(tmp_path / ("a" * 250), "")
     write(tmp_path / ".gitignore", "*a" * 40 + "b\n")
     assert "a" * 250 in by_us(tmp_path)
+
+
+def test_many_double_stars_do_not_take_for_ever(tmp_path: Path) -> None:
+    deep = "/".join("a" * 80)
+    write(tmp_path / deep / "b", "")
+    write(tmp_path / ".gitignore", "**/a/" * 20 + "x\n" + "**/" * 200 + "y\n")
+    assert f"{deep}/b" in by_us(tmp_path)
 
 
 def test_names_that_no_answer_could_carry_are_left_out(tmp_path: Path) -> None:
