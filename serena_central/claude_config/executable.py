@@ -12,6 +12,7 @@ from typing import Any
 from serena_central.claude_config.document import Document, as_object
 from serena_central.claude_config.locations import FOLDER, LOCAL_SETTINGS, PROJECT_SERVERS, SETTINGS, Locations
 from serena_central.config.document import DocumentError, read_whole
+from serena_central.core.owners import is_strangers
 
 KEYS = (
     *("apiKeyHelper", "awsAuthRefresh", "awsCredentialExport", "env", "fileSuggestion", "hooks", "mcpServers"),
@@ -34,6 +35,8 @@ def server_folders(root: Path, locations: Locations) -> list[Path]:
     """Folders whose `.mcp.json` counts in a root: from itself up to its repository's root."""
     found: list[Path] = []
     for folder in (root, *locations.around(root)):
+        if folder != root and any(is_strangers(folder / name, root) for name in (PROJECT_SERVERS, ".git")):
+            break
         found.append(folder)
         if (folder / ".git").exists():
             return found

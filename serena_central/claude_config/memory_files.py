@@ -13,6 +13,7 @@ from typing import NamedTuple
 from serena_central.claude_config.locations import FOLDER, Locations
 from serena_central.claude_config.problems import Place, Problem, Severity
 from serena_central.config.document import DocumentError, read_whole
+from serena_central.core.owners import is_strangers
 
 NAME, LOCAL_NAME = "CLAUDE.md", "CLAUDE.local.md"
 
@@ -104,7 +105,7 @@ def _places(
     for name in names:
         yield locations.home / _USER_FOLDERS.get(name, FOLDER) / name, Origin.USER, None
     for folder in reversed(root.parents[:-1]):
-        yield from ((path, Origin.ABOVE, None) for path in _of(folder, names))
+        yield from ((path, Origin.ABOVE, folder) for path in _of(folder, names) if not is_strangers(path, root))
     yield from ((path, Origin.ROOT, root) for path in _of(root, names))
     below: dict[Path, None] = {}
     for file in touched:

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from serena_central.claude_config.locations import FOLDER, LOCAL_SETTINGS, SETTINGS, Locations
+from serena_central.core.owners import is_strangers
 
 
 class Tier(StrEnum):
@@ -49,7 +50,8 @@ def tier_files(root: Path, locations: Locations) -> Iterator[TierFile]:
     yield TierFile(Tier.USER, locations.user_folder / SETTINGS, root)
     for folder in reversed(list(locations.around(root))):
         for tier, name in ((Tier.PROJECT, SETTINGS), (Tier.LOCAL, LOCAL_SETTINGS)):
-            yield TierFile(tier, folder / FOLDER / name, folder, folder, rules_only=True)
+            if not is_strangers(file := folder / FOLDER / name, root):
+                yield TierFile(tier, file, folder, folder, rules_only=True)
     brought = locations.brought_folder(root)
     if brought is not None:
         yield TierFile(Tier.PROJECT, brought / SETTINGS, root, root)

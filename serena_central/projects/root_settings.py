@@ -16,6 +16,7 @@ from serena_central.config.layers import Loaded, Problem
 from serena_central.config.load import load_project_config, settings_files
 from serena_central.config.settings import ProjectSettings, ServerSettings, SharedSettings
 from serena_central.core.lru import Lru
+from serena_central.core.owners import is_strangers
 from serena_central.core.paths import kept_path
 from serena_central.core.places import Places
 from serena_central.files.boundary import OPEN, Access
@@ -278,8 +279,15 @@ class SuperRepos:
         return self._watch.get(
             ("super-repo around", str(folder)),
             lambda: _files((folder, *folder.parents)),
-            lambda: next((repo for root in (folder, *folder.parents) if (repo := self._at(root)) is not None), None),
+            lambda: next((repo for root in self._own(folder) if (repo := self._at(root)) is not None), None),
         )
+
+    def _own(self, folder: Path) -> Iterator[Path]:
+        """A folder, and those above whose settings nobody else put there."""
+        yield folder
+        for above in folder.parents:
+            if not any(is_strangers(above / name, folder) for name in CONFIGURATION):
+                yield above
 
 
 def _files(folders: Iterable[Path]) -> Iterator[str]:

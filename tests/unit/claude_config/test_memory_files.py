@@ -159,3 +159,14 @@ def test_what_is_no_text_is_left_out(machine: Machine) -> None:
 @given(st.text(max_size=200))
 def test_any_text_can_be_looked_through(text: str) -> None:
     imports_in(text)
+
+
+def test_what_lies_above_imports_nothing_from_elsewhere_unless_it_is_trusted(machine: Machine) -> None:
+    machine.write("~/.ssh/id_rsa", "key")
+    machine.write("../docs/style.md", "style")
+    machine.write("../CLAUDE.md", "work @../.ssh/id_rsa @docs/style.md")
+    machine.write("CLAUDE.md", "root")
+    assert texts(memory(machine)) == ["work @../.ssh/id_rsa @docs/style.md", "style", "root"]
+    (machine.root.parent / "CLAUDE.local.md").symlink_to(Path(machine.locations.home, ".ssh/id_rsa"))
+    assert "key" not in texts(memory(machine))
+    assert "key" in texts(memory(machine, trusted=True))

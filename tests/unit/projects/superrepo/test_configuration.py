@@ -1,6 +1,9 @@
 """A super-repo's project.yml: what is right works, what is wrong is told with file, line and key."""
 
+import os
 from pathlib import Path
+
+import pytest
 
 from serena_central.config.load import load_project_config, load_server_config
 from serena_central.projects.root_settings import SuperRepos
@@ -143,3 +146,20 @@ def test_a_change_of_the_file_is_seen_by_the_next_call(tmp_path: Path) -> None:
     assert read_anew == [["api", "api-tests", "web"], ["api", "api-tests"]]
     (root / ".serena/project.yml").unlink()
     assert repos.around(inside) is None
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="gives files away")
+def test_what_somebody_else_put_above_a_project_makes_no_super_repo_of_it(tmp_path: Path) -> None:
+    root = write(tmp_path, GOOD)
+    server = load_server_config({}, sources_in(tmp_path))
+    inside = root / "modules/web"
+    inside.mkdir(parents=True, exist_ok=True)
+
+    def around() -> object:
+        return SuperRepos(lambda at: load_project_config(at, server, sources=sources_in(tmp_path))).around(inside)
+
+    assert around() is not None
+    os.chown(root / ".serena/project.yml", 65534, -1)
+    assert around() is None
+    os.chown(inside, 65534, -1)
+    assert around() is not None, "who owns the project may configure it"
