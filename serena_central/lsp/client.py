@@ -146,7 +146,11 @@ class LanguageServer:
         try:
             environment = inherited() | self._launch.env
             async with supervised(
-                self._launch.command, self.root, environment=environment, temporary=self._temporary, limits=_LIMITS
+                [*self._launch.within, *self._launch.command],
+                self.root,
+                environment=environment,
+                temporary=self._temporary,
+                limits=_LIMITS,
             ) as process:
                 self._process = process
                 async with anyio.create_task_group() as tasks:

@@ -6,6 +6,7 @@ metadata or from the program, or learnt later from the server.
 """
 
 import hashlib
+import json
 import os
 import platform
 import re
@@ -31,6 +32,8 @@ from serena_central.lsp.restriction import SHIMS, environment, restriction, with
 from serena_central.processes.environment import inherited, outside, own_programs
 
 _PROGRAM = re.compile(r"\{bin:([^}]+)\}")
+_PACKAGE = Path(__file__).parents[1]
+CONFINED = Path(__file__).with_name("confined.py")
 RELAY = Path(__file__).with_name("relay.py")
 _HIDDEN = "."
 _VERSION_FOLDER = re.compile(r"\d+(?:\.\d+)*")
@@ -58,6 +61,8 @@ class Launch(msgspec.Struct, frozen=True):
     """The entry's initialization options, filled; None leaves them as they are written."""
     settings: dict[str, Any] = {}
     """Laid over all other settings."""
+    within: list[str] = []
+    """What runs the command, and keeps it to what it needs."""
 
 
 class _Found(NamedTuple):
@@ -121,7 +126,27 @@ def locate(
         next((one.version for one in found.values() if one.version), ""),
         _filled(merged(spec.initialization_options, how.initialization_options), programs, values),
         _filled(how.settings, programs, values),
+        _confining(how, root, untrusted, places, programs, values) if untrusted is not None else [],
     )
+
+
+def _confining(
+    how: Untrusted,
+    root: Path,
+    untrusted: Path,
+    places: Places,
+    programs: Mapping[str, str],
+    values: Mapping[str, str],
+) -> list[str]:
+    own = (path.parent.parent for program in programs.values() for path in (Path(program), Path(program).resolve()))
+    reads = [untrusted, root, places.servers, Path(sys.prefix), Path(sys.base_prefix), _PACKAGE, *own]
+    confinement = {
+        "writes": [str(Path(_fill(one, programs, values)).expanduser()) for one in how.writes],
+        "reads": list(dict.fromkeys(map(str, reads))),
+        "home": str(Path.home()),
+        "offline": not how.online,
+    }
+    return [sys.executable, "-I", "-S", str(CONFINED), json.dumps(confinement)]
 
 
 def newest_first(home: Path) -> list[Path]:
@@ -239,6 +264,8 @@ def _values(spec: ServerSpec, root: Path, places: Places, programs: Iterable[str
     own = hashlib.blake2b(os.fsencode(root), digest_size=8).hexdigest()
     inside = (folder for program in programs for folder in Path(program).resolve().parents)
     modules = next((folder for folder in inside if folder.name == "node_modules"), root / "node_modules")
+    caches = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    gopath = os.environ.get("GOPATH")
     return {
         "root": str(root),
         "modules": str(modules),
@@ -249,6 +276,9 @@ def _values(spec: ServerSpec, root: Path, places: Places, programs: Iterable[str
         "memory_mb": str(memory_mb),
         "shims": str(SHIMS),
         "cargo_home": os.environ.get("CARGO_HOME") or str(Path.home() / ".cargo"),
+        "go_cache": os.environ.get("GOCACHE") or str(caches / "go-build"),
+        "go_modules": os.environ.get("GOMODCACHE") or f"{(gopath or '~/go').split(os.pathsep)[0]}/pkg",
+        "gopls_cache": os.environ.get("GOPLSCACHE") or str(caches / "gopls"),
     }
 
 

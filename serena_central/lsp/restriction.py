@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from serena_central.core.errors import ServerNotTrusted
+from serena_central.lsp import confined
 from serena_central.lsp.catalogue import ServerSpec, Untrusted
 from serena_central.processes.environment import outside, search_path
 
@@ -27,11 +28,18 @@ def restriction(spec: ServerSpec, root: Path, untrusted: Path) -> Untrusted:
     how = spec.restricted
     languages = ", ".join(spec.languages)
     if how is None:
-        raise ServerNotTrusted(spec.name, languages, spec.executed, str(untrusted))
+        raise ServerNotTrusted(
+            spec.name, languages, f"it would execute {spec.executed} of this repository", str(untrusted)
+        )
+    if how.confined and not confined.version():
+        why = "this system has no Landlock, which keeps it from writing files that a project names"
+        raise ServerNotTrusted(spec.name, languages, why, str(untrusted))
     for folder in (root, *root.parents):
         found = next((name for name in how.unless if (folder / name).exists()), None)
         if found:
-            raise ServerNotTrusted(spec.name, languages, f"what {folder / found} may name", str(untrusted))
+            raise ServerNotTrusted(
+                spec.name, languages, f"it would execute what {folder / found} may name", str(untrusted)
+            )
     return how
 
 

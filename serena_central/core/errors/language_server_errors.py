@@ -56,15 +56,15 @@ class ServerNotDriven(ServerNotInstalled):
 
 
 class ServerNotTrusted(ServerNotInstalled):
-    """The server would execute `what` of a project that its user does not trust: it is not run for it."""
+    """The server is not run for a project that its user does not trust, `because` of what it would do: a clause."""
 
-    def __init__(self, server: str, language: str, what: str, project: str) -> None:
+    def __init__(self, server: str, language: str, because: str, project: str) -> None:
         how = f"serena-central trust {project}"
         LanguageServerError.__init__(
             self,
             server,
-            f"The language server {server} for {language} was not started: it would execute {what} of this repository, "
-            f"which is not trusted. To trust it: {how}",
+            f"The language server {server} for {language} was not started: {because}. This repository is not trusted. "
+            f"To trust it: {how}",
         )
         self.how_to_get = f"not started, because the repository is not trusted: {how}"
 

@@ -301,6 +301,12 @@ class Untrusted(CatalogueStruct, frozen=True):
     settings: dict[str, Any] = {}
     unless: tuple[str, ...] = ()
     """Names of files in the server's root, or above it, with which it can't be kept from executing: it is not run."""
+    confined: bool = False
+    """It is run only where the system can keep it from writing what the project names (`lsp/confined.py`)."""
+    writes: tuple[str, ...] = ()
+    """Folders in which it may write there, beside its temporary one: caches that it shares with its user's tools."""
+    online: bool = False
+    """It may connect to others there: it fetches packages, from where its user's settings say."""
     lacks: str = ""
     """What answers may lack, as a clause for its users: `macros are not expanded`."""
 

@@ -175,6 +175,49 @@ async def test_a_query_driver_of_the_user_does_not_reach_untrusted_compilers(tmp
     assert (uses, box.ran) == (["shop.c"], {"evil-cc"})
 
 
+async def test_a_server_writes_nothing_outside_that_a_stranger_names(tmp_path: Path) -> None:
+    box = Hostile(tmp_path)
+    log, cache = tmp_path / "authorized_keys", tmp_path / "cache"
+    cache.mkdir()
+    (box.root / ".cache").symlink_to(cache)
+    box.write(
+        "shop.c",
+        "int opened(void) { return 1; }\n\nint main(void) { return opened(); }\n\nint bad(void) { return none; }\n",
+    )
+    flags = [
+        word
+        for part in ("-diagnostic-log-file", str(log), "-dwarf-debug-flags", "a\nkey\n")
+        for word in ("-Xclang", part)
+    ]
+    database = [{"directory": str(box.root), "file": "shop.c", "arguments": ["cc", *flags, "-c", "shop.c"]}]
+    box.write("compile_commands.json", json.dumps(database))
+    uses, _ = await opened(box, tmp_path, trusted=False)
+    assert (uses, log.exists(), list(cache.iterdir())) == (["shop.c"], False, [])
+    uses, _ = await opened(box, tmp_path, trusted=True)
+    assert (uses, log.exists(), bool(list(cache.iterdir()))) == (["shop.c"], True, True)
+
+
+async def test_a_server_shows_nothing_of_hidden_files_that_a_stranger_includes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    box = Hostile(tmp_path)
+    user = tmp_path / "user"
+    (user / ".ssh").mkdir(parents=True)
+    (user / ".ssh" / "id_rsa").write_text("SECRET")
+    monkeypatch.setenv("HOME", str(user))
+    box.write("shop.cpp", f'constexpr char key[] = {{\n#embed "{user}/.ssh/id_rsa"\n, 0}};\n')
+    box.write("compile_flags.txt", "-xc++\n-std=c++23\n")
+    shown: list[bool] = []
+    for trusted in (False, True):
+        home = tmp_path / f"home-{trusted}"
+        home.mkdir()
+        async with asker(home, box.root, settings(box, trusted=trusted)) as asked:
+            found = await asked.result("find_symbol", name_path_pattern="key", include_info=True)
+            assert not found["isError"], found
+            shown.append("SECRET" in str(found["content"]))
+    assert shown == [False, True]
+
+
 async def test_programs_in_the_repository_are_not_run_though_they_stand_in_path(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
