@@ -3,7 +3,10 @@
 import argparse
 import json
 import os
+import socket
 import sys
+import time
+from typing import NoReturn
 
 from serena_central.proxy.caller import Caller, Options, identity_of
 from serena_central.proxy.event_loop import Loop
@@ -15,6 +18,7 @@ from serena_central.proxy.stdio_proxy import StdioProxy
 from serena_central.standalone.exit_codes import NO_SERVER
 from serena_central.standalone.home import Home, Unusable, read_token, user_home
 from serena_central.standalone.private import is_loose, restrict_umask
+from serena_central.standalone.proof import Unproven, prove
 
 DESCRIPTION = """\
 Connects an MCP client over stdio to this user's serena-central server, and starts the server
@@ -32,6 +36,11 @@ environment:
   CLAUDE_PROJECT_DIR, CLAUDE_CODE_SESSION_ID     set by Claude Code: the project's folder, the conversation's id"""
 
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
+
+CLIENTS_URL = "CLAUDE_CODE_MCP_SERVER_URL"
+"""By this variable Claude Code says which server it asks headers for."""
+
+PROOF_S = 5.0
 
 
 def parser(program: str) -> argparse.ArgumentParser:
@@ -78,18 +87,20 @@ def main() -> None:
 
 
 def print_headers(asked: argparse.Namespace) -> None:
-    """The headers that a client sends with each request if it needs no proxy; the session is a new one each time."""
+    """The headers that a client sends with each request if it needs no proxy; the session is a new one each time. They
+    are given for a server that proves itself alone: another program may listen where it did."""
     home = user_home()
+    asked.url = asked.url or os.environ.get(CLIENTS_URL)
     try:
+        is_far = bool(asked.url) and target_of(asked.url).host not in LOOPBACK
         token = read_token(_token_file(asked, home) or "")
-    except Unusable as error:
+    except (Unusable, ValueError) as error:
         sys.exit(f"serena-proxy: {error}")
     if token is None:
-        print(
-            "serena-proxy: there is no token yet, because no server has run. `serena-central serve` creates one.",
-            file=sys.stderr,
-        )
-        sys.exit(NO_SERVER)
+        if is_far:
+            sys.exit(f"serena-proxy: the token goes to {asked.url} only if --token-file names it.")
+        _exit_without_server("there is no token yet, because no server has run")
+    _prove(asked.url, home, token)
     options = options_of(asked)
     if not asked.project and _is_of_claude(options.folder):
         from serena_central.proxy.ancestors import nearest_other_folder
@@ -97,6 +108,30 @@ def print_headers(asked: argparse.Namespace) -> None:
         options = options._replace(folder=_project_or_none(nearest_other_folder(options.folder) or ""))
     said = {name: value.decode("utf-8", "surrogateescape") for name, value in identity_of(options).items()}
     print(json.dumps({"authorization": f"Bearer {token}", **said}))
+
+
+def _prove(url: str | None, home: Home, token: str) -> None:
+    """Ends the process where no server is, or one that is not this user's. A certificate is proof enough."""
+    announced = home.announcement()
+    try:
+        target = target_of(url or (announced.url if announced else ""))
+    except ValueError:
+        _exit_without_server("no server is running")
+    if target.secure:
+        return
+    try:
+        with socket.create_connection((target.host, target.port), timeout=PROOF_S) as connection:
+            until, prefix = time.monotonic() + PROOF_S, target.path.removesuffix("/mcp")
+            prove(connection, token, target.authority, deadline=until, prefix=prefix)
+    except Unproven as error:
+        sys.exit(f"serena-proxy: {error}")
+    except OSError as error:
+        _exit_without_server(f"no server answers at {target.authority} ({error})")
+
+
+def _exit_without_server(why: str) -> NoReturn:
+    print(f"serena-proxy: {why}. `serena-central serve` starts one.", file=sys.stderr)
+    sys.exit(NO_SERVER)
 
 
 def print_config(module: str, arguments: list[str]) -> None:

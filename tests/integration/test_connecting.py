@@ -9,6 +9,7 @@ from typing import Any
 import anyio
 import httpx
 import pytest
+from anyio.abc import ByteStream, SocketAttribute
 from mcp import ClientSession, StdioServerParameters
 from mcp.client.stdio import stdio_client
 from mcp.types import ListRootsResult, Root
@@ -250,7 +251,7 @@ async def test_headers_are_refused_in_words_without_a_token_or_with_an_open_one(
         assert (ran.returncode, ran.stdout) == (code, b"")
         return ran.stderr.decode()
 
-    assert "`serena-central serve` creates one" in await refusal(3)
+    assert "there is no token yet" in await refusal(3)
     token = tmp_path / "home" / "token"
     token.parent.mkdir()
     token.write_text("s3cret" * 8)
@@ -258,6 +259,33 @@ async def test_headers_are_refused_in_words_without_a_token_or_with_an_open_one(
     said = await refusal(1)
     assert "readable by other users" in said
     assert "s3cret" not in said
+
+
+async def test_headers_are_given_for_a_server_alone_that_proves_itself(serving: Child) -> None:
+    async def headers(**more: str) -> tuple[int, str]:
+        variables = environment(serving.folder, **more)
+        ran = await anyio.run_process([*PROXY, "--print-headers"], env=variables, check=False)
+        assert (b"Bearer" in ran.stdout) is (ran.returncode == 0)
+        return ran.returncode, ran.stderr.decode()
+
+    squatter = await anyio.create_tcp_listener(local_host="127.0.0.1")
+    port = squatter.extra(SocketAttribute.local_port)
+    async with squatter, anyio.create_task_group() as tasks:
+
+        async def answer(stream: ByteStream) -> None:
+            async with stream:
+                await stream.receive()
+                await stream.send(b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{}")
+
+        tasks.start_soon(squatter.serve, answer)
+        assert await headers() == (0, "")
+        code, said = await headers(CLAUDE_CODE_MCP_SERVER_URL=f"http://127.0.0.1:{port}/mcp")
+        assert code == 1
+        assert "could not prove that it is this user's server" in said
+        tasks.cancel_scope.cancel()
+    assert (await headers(CLAUDE_CODE_MCP_SERVER_URL=f"http://127.0.0.1:{port}/mcp"))[0] == 3
+    code, said = await headers(CLAUDE_CODE_MCP_SERVER_URL="http://192.0.2.1/mcp")
+    assert (code, "only if --token-file names it" in said) == (1, True)
 
 
 async def test_a_proxy_that_is_started_at_home_names_no_folder(serving: Child) -> None:
