@@ -10,6 +10,7 @@ from serena_central.analysis.keep_rules import KeepReason, LanguageFacts, kept
 from serena_central.analysis.other_language_mentions import (
     Named,
     NamedAround,
+    may_mean,
     named_around,
     named_elsewhere,
     used_as_property,
@@ -92,8 +93,7 @@ async def objections(project: Project, siblings: Siblings, hit: Hit) -> list[str
     """
     reason = await reason_to_keep(project, hit)
     against = [f"It may be referenced from elsewhere: {reason}."] if reason else []
-    named = (await named_elsewhere(project, hit)).possible if is_unusual(hit.symbol.name) else []
-    if named:
+    if named := [path for path in (await named_elsewhere(project, hit)).possible if may_mean(project, hit, path)]:
         against.append(f"Its name occurs in {listed(named)}, in another language, and may mean this symbol.")
     if filled := await filled_by_position(project, hit):
         against.append(filled)

@@ -19,12 +19,12 @@ from serena_central.core.errors import PathError
 from serena_central.files.text import in_utf8, read_quickly
 from serena_central.files.words import words_of_each
 from serena_central.lsp.answers import SymbolKind
-from serena_central.projects.navigation.common_names import behind_holder
+from serena_central.projects.navigation.common_names import behind_holder, is_unusual
 from serena_central.projects.project import Project
 from serena_central.projects.superrepo.sibling_code import others_around
 from serena_central.symbols.index import Hit
 from serena_central.symbols.namepath import parse_pattern
-from serena_central.symbols.symbol import CALLABLE
+from serena_central.symbols.symbol import CALLABLE, TYPES
 
 MOST_READ = 100
 """Files that are looked into for one name: beyond, it is an everyday word."""
@@ -33,6 +33,9 @@ _ACCESSOR = re.compile(r"(?:get|is|set)([A-Z]\w*)")
 
 _WITH_PROPERTIES = (".groovy", ".kt")
 """Files whose language calls accessors of Java (`getSize()`) by the names of their properties (`size`)."""
+
+_WITH_TYPES_OF_JAVA = (*_WITH_PROPERTIES, ".gradle", ".kts", ".scala")
+"""Files in which a word may be a type of Java, however everyday."""
 
 _DEFINED = CALLABLE | {SymbolKind.CLASS, SymbolKind.INTERFACE, SymbolKind.STRUCT}
 
@@ -66,6 +69,12 @@ async def named_elsewhere(project: Project, hit: Hit) -> Named:
         (named.certain if behind.search(text) else named.possible).append(path)
     named.possible.extend(asked[MOST_READ:])
     return named
+
+
+def may_mean(project: Project, hit: Hit, path: str) -> bool:
+    """Whether a file that names a symbol may mean it by that."""
+    is_javas = hit.symbol.kind in TYPES and project.languages.language_of(hit.path) == "java"
+    return is_unusual(hit.symbol.name) or (is_javas and path.endswith(_WITH_TYPES_OF_JAVA))
 
 
 async def used_as_property(project: Project, hit: Hit) -> str | None:

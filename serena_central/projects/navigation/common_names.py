@@ -1,5 +1,6 @@
 """What a name alone may mean. Where the receiver's type is unknown, most places with the name of a built-in type's
-member mean that; in strings and files of other languages an everyday word means a symbol behind its module or type."""
+member mean that; in strings and files of other languages an everyday word means a symbol behind its module or type, or
+as all that a call is given."""
 
 import re
 from collections.abc import Mapping
@@ -43,3 +44,8 @@ def behind_holder(hit: Hit) -> re.Pattern[str]:
         holders.add(hit.file.symbols[hit.symbol.container].name)
     either = "|".join(re.escape(holder) for holder in holders if holder)
     return re.compile(rf"(?<!\w)(?:{either})\s*(?:[.:#/$]|::)\s*{re.escape(hit.symbol.name)}(?!\w)")
+
+
+def as_argument(name: str) -> re.Pattern[str]:
+    """A name (group `name`) that is all of a string that a call takes, as `getDeclaredMethod("run")`: in a line."""
+    return re.compile(rf"(?:^|[(,])\s*(?P<quote>[\"'])(?P<name>{re.escape(name)})(?P=quote)\s*[,)]")

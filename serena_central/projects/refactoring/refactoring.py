@@ -27,7 +27,7 @@ from serena_central.lsp.answers import WorkspaceEdit
 from serena_central.projects.editing.edits import NOTHING_SEEN, Edited, Edits, Meant, Site
 from serena_central.projects.editing.joint_edits import Check
 from serena_central.projects.languages.project_languages import ProjectLanguages
-from serena_central.projects.navigation.common_names import behind_holder, is_unusual
+from serena_central.projects.navigation.common_names import as_argument, behind_holder, is_unusual
 from serena_central.projects.navigation.navigation import Navigation
 from serena_central.projects.navigation.possible_references import THOROUGH, Examined, PlaceInCode
 from serena_central.projects.navigation.symbol_references import RenameGround
@@ -304,19 +304,19 @@ class Refactoring:
         return against
 
     async def _meant_in_strings(self, hit: Hit, strings: Sequence[PlaceInCode]) -> Sequence[PlaceInCode]:
-        """Those of the places in strings that mean a symbol: an everyday word does behind its module or type."""
+        """Those of the places in strings that mean a symbol: an everyday word does behind its module or type, and where
+        it is all that a call is given, which may be reflection."""
         if is_unusual(hit.symbol.name) or not strings:
             return strings
-        texts, qualified = await self._navigation.places.readings({place.path for place in strings}), behind_holder(hit)
-        return [
-            place
-            for place in strings
-            if place.path in texts
-            and any(
-                found.end() == place.range.end.column
-                for found in qualified.finditer(texts[place.path].text.line(place.range.end.line0))
-            )
-        ]
+        texts = await self._navigation.places.readings({place.path for place in strings})
+        qualified, alone = behind_holder(hit), as_argument(hit.symbol.name)
+
+        def is_meant(place: PlaceInCode) -> bool:
+            line, end = texts[place.path].text.line(place.range.end.line0), place.range.end.column
+            behind = any(found.end() == end for found in qualified.finditer(line))
+            return behind or any(found.end("name") == end for found in alone.finditer(line))
+
+        return [place for place in strings if place.path in texts and is_meant(place)]
 
     def _with_caveat(self, edited: Edited, hit: Hit) -> Edited:
         """Adds to an edit's answer what the references that it relied on may lack."""

@@ -53,3 +53,20 @@ async def test_an_accessor_is_used_where_its_property_is(
         hit = await project.find_one(f"Box/{name}", "src/Box.java")
         reason = await used_as_property(project, hit)
     assert reason == (f"{file} holds {written}, and may call it as a property of that name" if file else None)
+
+
+async def test_a_type_with_an_everyday_name_is_used_where_kotlin_names_it(tmp_path: Path) -> None:
+    root = tmp_path / "shop"
+    files = {"Box.java": "class Box {}\n", "Lid.java": "class Lid {}\n", "Use.kt": "fun use(box: Box) = box\n"}
+    for path, text in (files | {"notes.txt": "The Lid of the Box.\n"}).items():
+        (root / path).parent.mkdir(parents=True, exist_ok=True)
+        (root / path).write_text(text)
+    async with asker(tmp_path, root) as asked:
+        project, validation = asked.project, asked.central.central.validation
+        await project.fresh()
+        said = {
+            name: " ".join(await validation.objections(project, await project.find_one(name, f"{name}.java")))
+            for name in ("Box", "Lid")
+        }
+    assert "Its name occurs in 'Use.kt', in another language, and may mean this symbol." in said["Box"]
+    assert "in another language" not in said["Lid"]

@@ -73,6 +73,11 @@ class Reader:
 
 class Writer:
     pass
+
+
+class Doer:
+    def refresh(self):
+        return 7
 """
 
 USES = """\
@@ -94,6 +99,10 @@ def select(rows):
 
 
 PLUGINS = ["query.Reader", "Writer of books"]
+
+
+def by_reflection(doer):
+    return getattr(doer, "refresh")()
 """
 
 
@@ -243,6 +252,12 @@ async def test_an_everyday_word_in_a_string_keeps_a_symbol_where_it_follows_its_
     assert "Its name occurs in a string in uses.py:17" in refused["content"][0]["text"]
     await texts(python, "safe_delete_symbol", name_path="Writer")
     assert "class Writer" not in (python.root / "query.py").read_text()
+
+
+async def test_an_everyday_word_that_a_call_is_given_keeps_a_symbol(python: Asker) -> None:
+    refused = await python.result("safe_delete_symbol", name_path="Doer/refresh")
+    assert refused["isError"]
+    assert "in by_reflection." in refused["content"][0]["text"]
 
 
 async def test_force_deletes_and_says_what_is_left_behind(python: Asker) -> None:
