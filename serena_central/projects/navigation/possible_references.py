@@ -29,7 +29,7 @@ from serena_central.lsp.client import LanguageServer
 from serena_central.lsp.readiness import noting_gaps
 from serena_central.projects.languages.project_languages import ProjectLanguages
 from serena_central.projects.navigation.candidates import Candidate, Candidates, CandidateSearch, Places
-from serena_central.projects.navigation.same_hierarchy import SameHierarchy
+from serena_central.projects.navigation.same_hierarchy import SameHierarchy, type_of
 from serena_central.projects.navigation.symbol_views import Uses
 from serena_central.symbols.index import Hit, SymbolIndex
 from serena_central.symbols.indexing.indexer import Indexer
@@ -48,6 +48,9 @@ FILES_AT_ONCE = 20
 
 KEPT_PLACES = 2_000
 """Of which it is remembered where in the project they lead, until something changes: some 500 KB."""
+
+MOST_KIN = 500
+"""Symbols of one name that are looked at for members of a hierarchy."""
 
 MOST_FILES = 100
 """Files that are parsed to list places of a name without a language server."""
@@ -191,6 +194,23 @@ class Possible:
     async def may_override(self, hit: Hit) -> bool:
         """Whether a base of a member's type has a member of its name, or is not known in this project."""
         return await self._hierarchy().may_override(hit)
+
+    async def kin_called(self, member: Hit, name: str) -> list[Hit]:
+        """Members of a name in the types above a member's own and in those below it, of the first `MOST_KIN` symbols
+        that are called so."""
+        own, language = type_of(member), self._languages.language_of(member.path)
+        if own is None:
+            return []
+        await self.are_holders_read(name)
+        found: list[Hit] = []
+        hierarchy = self._hierarchy()
+        async for other in paced(islice(self._index.find(parse_pattern(name)), MOST_KIN)):
+            its = type_of(other)
+            if its is None or its.symbol.name == own.symbol.name or self._languages.language_of(other.path) != language:
+                continue
+            if await hierarchy.stands_above(its, own) or await hierarchy.stands_above(own, its):
+                found.append(other)
+        return found
 
     async def is_registered(self, hit: Hit) -> bool:
         """Whether bases of a type are told of their subclasses."""

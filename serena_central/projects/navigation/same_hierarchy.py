@@ -57,6 +57,11 @@ class SameHierarchy:
         line, others = await self._line(first), await self._line(second)
         return line is None or others is None or not line.isdisjoint(others)
 
+    async def stands_above(self, one: Hit, other: Hit) -> bool:
+        """Whether a type is one of those from which another takes members; also where that is not known."""
+        line = await self._line(other)
+        return line is None or one.symbol.name in line
+
     async def may_override(self, member: Hit) -> bool:
         """Whether a base of a member's type has a member of its name, or is not known in this project."""
         own = type_of(member)

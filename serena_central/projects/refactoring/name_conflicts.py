@@ -7,7 +7,7 @@ from pathlib import PurePosixPath
 
 import anyio.to_thread
 
-from serena_central.core.errors import LanguageServerError, PathError
+from serena_central.core.errors import LanguageServerError, PathError, listed
 from serena_central.core.text import Position, Range, Text, whole_word
 from serena_central.files.tree import FileTree
 from serena_central.lsp.answers import SymbolKind
@@ -40,6 +40,14 @@ _MEMBERS = frozenset(
     }
 )
 
+_OF_EVERY_TYPE = {
+    "csharp": {"Equals", "GetHashCode", "GetType", "ToString"},
+    "java": {"clone", "equals", "finalize", "getClass", "hashCode", "notify", "notifyAll", "toString", "wait"},
+    "javascript": {"constructor", "hasOwnProperty", "toString", "valueOf"},
+    "kotlin": {"equals", "hashCode", "toString"},
+    "typescript": {"constructor", "hasOwnProperty", "toString", "valueOf"},
+}
+
 _QUALIFIED = re.compile(r"(?:\.|->|::)\s*$")
 
 
@@ -66,7 +74,14 @@ class Naming:
             if path in self._index:
                 places += [f"{path}:{line0}" for line0 in _declared(self._index.file(path), hit, new_name)]
         container = hit.name_path.rpartition("/")[0] or "the same scope"
-        return [f"{container} already declares {new_name}: {', '.join(places)}."] if places else []
+        found = [f"{container} already declares {new_name}: {', '.join(places)}."] if places else []
+        if _is_member(hit.file, hit.place):
+            if kin := await self._possible.kin_called(hit, new_name):
+                named = listed(f"{one.name_path} in {one.path}" for one in kin)
+                found.append(f"It would override or hide another member, or be overridden or hidden: {named}.")
+            if new_name in _OF_EVERY_TYPE.get(self._languages.language_of(hit.path) or "", ()):
+                found.append(f"Every type has a member {new_name}, which it would override or hide.")
+        return found
 
     async def standing(self, hit: Hit, new_name: str, texts: Mapping[str, Text]) -> list[str]:
         """Where that name stands in the code of files that are about to be changed, as `path:line`: it may mean the

@@ -16,12 +16,17 @@ PYTHON = {
         "class K:\n    def m(self):\n        return self.n()\n\n    def n(self):\n        return 1\n"
     ),
     "b.py": "from a import foo\n\n\ndef baz(word):\n    return foo() + word.other  # other\n",
+    "c.py": "from a import K\n\n\nclass L(K):\n    pass\n",
+    "d.py": (
+        "from c import L\n\n\nclass M(L):\n    def more(self):\n        return 2\n\n\n"
+        "class Other:\n    def free(self):\n        return 3\n"
+    ),
 }
 TYPESCRIPT = {
     "tsconfig.json": "{}",
     "a.ts": (
         "function foo() { return 1; }\nexport function bar(x: number) { const foo2 = 3; return foo() + foo2 + x; }\n"
-        "export class K { m() { return 1; } }\n"
+        "export class K { m() { return 1; } }\nexport class L extends K { more() { return 2; } }\n"
     ),
 }
 RUST = {
@@ -47,9 +52,22 @@ def text_of(result: dict[str, Any]) -> str:
     [
         (
             PYTHON,
-            [("a.py", "foo", "bar", "a.py:4"), ("a.py", "K/m", "n", "a.py:12"), ("a.py", "foo", "class", "python")],
+            [
+                *(
+                    ("a.py", "foo", "bar", "a.py:4"),
+                    ("a.py", "K/m", "n", "a.py:12"),
+                    ("a.py", "foo", "class", "python"),
+                ),
+                *(("d.py", "M/more", "n", "K/n in a.py"), ("a.py", "K/n", "more", "M/more in d.py")),
+            ],
         ),
-        (TYPESCRIPT, [("a.ts", "foo", "bar", "a.ts:1"), ("a.ts", "foo", "class", "typescript")]),
+        (
+            TYPESCRIPT,
+            [
+                *(("a.ts", "foo", "bar", "a.ts:1"), ("a.ts", "foo", "class", "typescript")),
+                *(("a.ts", "L/more", "m", "K/m in a.ts"), ("a.ts", "K/m", "toString", "a member toString")),
+            ],
+        ),
         (RUST, [("src/lib.rs", "T/go", "dead", "src/lib.rs:5"), ("src/lib.rs", "T", "impl", "rust")]),
         (GO, [("a.go", "foo", "bar", "b.go:2"), ("a.go", "foo", "func", "go")]),
     ],
@@ -80,6 +98,14 @@ async def test_a_taken_name_is_given_by_force_and_told(tmp_path: Path) -> None:
     assert not made["isError"], text_of(made)
     assert "Renamed despite: K already declares n: a.py:12." in text_of(made)
     assert (root / "a.py").read_text().count("def n(") == 2
+
+
+async def test_a_name_that_members_of_other_types_have_is_given(tmp_path: Path) -> None:
+    root = _project(tmp_path, PYTHON)
+    with anyio.fail_after(120):
+        async with asker(tmp_path, root) as asked:
+            made = await asked.result("rename_symbol", name_path="Other/free", relative_path="d.py", new_name="more")
+    assert not made["isError"], text_of(made)
 
 
 async def test_where_the_new_name_stands_in_code_of_a_changed_file_is_told(tmp_path: Path) -> None:
