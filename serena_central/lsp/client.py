@@ -80,6 +80,9 @@ REAPING_S = 6.0
 FEW_LOCATIONS = 200
 """Converted in less than half a millisecond, if no file has to be read for it."""
 
+ASKED_AGAIN_S = 0.2
+"""Until a server is asked again for the symbols of a text that it has not taken in yet."""
+
 REREAD_TRIES = 3
 """How often an answer is asked for again because it points into files that the server knows as they were."""
 
@@ -275,6 +278,15 @@ class LanguageServer:
             raise await self._end() from error
 
     async def document_symbols(self, path: Path) -> list[DocumentSymbol]:
+        lag_s = self.spec.documents.symbols_lag_s
+        while True:
+            symbols, text = await self._document_symbols(path)
+            if not lag_s or self._lsp_session.documents.shown_for_s(path) >= lag_s or _all_stand(symbols, text):
+                return symbols
+            await anyio.sleep(ASKED_AGAIN_S)
+
+    async def _document_symbols(self, path: Path) -> tuple[list[DocumentSymbol], Text]:
+        """The symbols that the server tells, and the text that it was sent."""
         reading, found = await self._ask(Question("document_symbols", path), list[LspSymbol] | None)
         if found is None and self._lsp_session.readiness.pending:
             raise ServerBusy(
@@ -286,8 +298,8 @@ class LanguageServer:
         try:
             if not take_long(reading.text, symbols):
                 with suppress(TooSlow):  # the text of a stranger: others don't wait for it
-                    return convert(reading.text, symbols, AT_ONCE_S)
-            return await anyio.to_thread.run_sync(convert, reading.text, symbols)
+                    return convert(reading.text, symbols, AT_ONCE_S), reading.text
+            return await anyio.to_thread.run_sync(convert, reading.text, symbols), reading.text
         except RecursionError as error:  # costs this file its answer, not the project its life
             method = "textDocument/documentSymbol"
             raise RequestFailed(
@@ -515,3 +527,11 @@ class LanguageServer:
 
 def _follow_up(feature: Feature, method: str, item: HierarchyItem, candidates: Sequence[Path] = ()) -> Question:
     return Question(feature, item.path, method=method, params={"item": item.raw}, open_first=candidates)
+
+
+def _all_stand(symbols: Sequence[DocumentSymbol], text: Text) -> bool:
+    """Whether every symbol whose name is a word stands where it is said to."""
+    return all(
+        (not one.name.isidentifier() or text.slice(one.selection) == one.name) and _all_stand(one.children, text)
+        for one in symbols
+    )

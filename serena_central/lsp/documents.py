@@ -341,6 +341,11 @@ class Documents:
         document = self._open.get(path)
         return max(0.0, document.shown_at + self._spec.documents.takes_in_s - time.monotonic()) if document else 0.0
 
+    def shown_for_s(self, path: Path) -> float:
+        """How long ago the server was sent the text that it has of a file; endless for one that is not open."""
+        document = self._open.get(path)
+        return time.monotonic() - document.shown_at if document else math.inf
+
     async def _refresh(self, path: Path, document: _Document) -> bool:
         """Reads an open document again; returns whether its text had changed and the server was notified."""
         text, stamp = await self._read(path)

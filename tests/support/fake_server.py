@@ -39,6 +39,8 @@ class Script:
     version: str = "1.0"
     answers: dict[str, Any] = field(default_factory=dict)
     """Method → result; else hover echoes the open document's text and version, other requests answer null."""
+    first_answers: dict[str, list[Any]] = field(default_factory=dict)
+    """Method → results that are given before."""
     initialize_delay_s: float = 0
     never_initialize: bool = False
     fail_initialize: str = ""
@@ -212,6 +214,8 @@ class FakeServer:
         if self.script.nulls.get(method, 0) > 0:
             self.script.nulls[method] -= 1
             return None
+        if self.script.first_answers.get(method):
+            return self.script.first_answers[method].pop(0)
         if method in self.script.answers:
             return self.script.answers[method]
         if method == "textDocument/hover":

@@ -192,6 +192,9 @@ class Documents(CatalogueStruct, frozen=True):
     a file is closed once nobody asks about it any more."""
     takes_in_s: float = 0.0
     """How long after didOpen it silently answers as if the document were empty; requests wait that long."""
+    symbols_lag_s: float = 0.0
+    """How long after a change it may tell the symbols of the text before, at places of the new one: it is asked again
+    until every name stands where it says, and after that time taken at its word."""
 
 
 class Naming(CatalogueStruct, frozen=True):

@@ -256,6 +256,31 @@ async def test_a_question_that_each_change_cancels_is_answered_at_last(file: Pat
     assert methods_of(log).count(method) == len(RETRY_PAUSES_S) + 1
 
 
+async def test_symbols_of_the_text_before_are_asked_for_again_for_a_time(file: Path, log: Path) -> None:
+    method = "textDocument/documentSymbol"
+    file.write_text("class Ring:\n    def size(self): ...\n", encoding="utf-8")
+
+    def symbols(column: int) -> list[dict[str, Any]]:
+        def span(line: int, start: int, end: int) -> dict[str, Any]:
+            return {"start": {"line": line, "character": start}, "end": {"line": line, "character": end}}
+
+        size = {"name": "size", "kind": 6, "range": span(1, 4, 23), "selectionRange": span(1, column, column + 4)}
+        ring = {"name": "Ring", "kind": 5, "range": span(0, 0, 11), "selectionRange": span(0, 6, 10)}
+        return [{**ring, "children": [size]}]
+
+    for lag_s, columns, asked in ((60.0, [4, 4, 8], 3), (0.0, [4, 8], 1), (0.3, [4], None)):
+        log.unlink(missing_ok=True)
+        spec = msgspec.structs.replace(FAKE_SPEC, documents=Documents(symbols_lag_s=lag_s))
+        *first, last = map(symbols, columns)
+        script = {"first_answers": {method: first}, "answers": {method: last}}
+        async with running(fake_server(file.parent, spec, log=str(log), **script)) as server:
+            with anyio.fail_after(60):
+                (ring,) = await server.document_symbols(file)
+        told = ring.children[0].selection.start.column
+        assert told == (columns[asked - 1] if asked else 4)
+        assert asked in (None, methods_of(log).count(method))
+
+
 async def test_requests_that_need_no_open_document_open_none(file: Path, log: Path) -> None:
     spec = msgspec.structs.replace(FAKE_SPEC, documents=Documents(unopened=("document_symbols",)))
     async with running(fake_server(file.parent, spec, log=str(log))) as server:
