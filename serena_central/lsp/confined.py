@@ -33,6 +33,8 @@ _CONNECT_TCP = 1 << 1
 _SINCE_REFER, _SINCE_TRUNCATE, _SINCE_NETWORK = 2, 3, 4
 """Versions of Landlock: Linux 5.19, 6.2 and 6.7."""
 
+_PLACE: int = getattr(os, "O_PATH", 0) | getattr(os, "O_CLOEXEC", 0)
+
 NOWHERE = "/dev/null"
 
 TOOLCHAINS = (
@@ -96,7 +98,7 @@ def confine(*, writes: list[str], reads: list[str], home: str, offline: bool) ->
 
     def allow(path: str, access: int) -> None:
         with suppress(OSError):
-            descriptor = os.open(path, os.O_PATH | os.O_CLOEXEC)
+            descriptor = os.open(path, _PLACE)
             rule = _BeneathPath(access, descriptor)
             libc.syscall(_ADD_RULE, rules, _BENEATH_PATH, ctypes.byref(rule), 0)
             os.close(descriptor)

@@ -48,6 +48,17 @@ _OF_EVERY_TYPE = {
     "typescript": {"constructor", "hasOwnProperty", "toString", "valueOf"},
 }
 
+_JAVA_LANG = """
+    Appendable ArithmeticException AssertionError AutoCloseable Boolean Byte CharSequence Character Class ClassLoader
+    Cloneable Comparable Deprecated Double Enum Error Exception Float FunctionalInterface IllegalArgumentException
+    IllegalStateException IndexOutOfBoundsException Integer InterruptedException Iterable Long Math Module
+    NullPointerException Number Object Override Package Process ProcessBuilder Readable Record Runnable Runtime
+    RuntimeException SafeVarargs Short String StringBuffer StringBuilder SuppressWarnings System Thread ThreadLocal
+    Throwable UnsupportedOperationException Void
+"""
+_SEEN_EVERYWHERE = {"java": frozenset(_JAVA_LANG.split())}
+"""Types that a type of the same name in a package hides from all code there."""
+
 _QUALIFIED = re.compile(r"(?:\.|->|::)\s*$")
 
 
@@ -65,7 +76,8 @@ class Naming:
 
     async def objections(self, hit: Hit, new_name: str) -> list[str]:
         """Sentences about what forbids a symbol that name."""
-        if is_keyword(self._languages.selection.identifier(hit.path), new_name, member=_is_member(hit.file, hit.place)):
+        identifier, is_type = self._languages.selection.identifier(hit.path), hit.symbol.kind in TYPES
+        if is_keyword(identifier, new_name, member=_is_member(hit.file, hit.place), of_type=is_type):
             return [f"{new_name} is a keyword of {self._languages.language_of(hit.path)}."]
         places = [f"{hit.path}:{line0}" for line0 in _declared(hit.file, hit, new_name)]
         others = await self._sharing(hit, new_name)
@@ -81,6 +93,8 @@ class Naming:
                 found.append(f"It would override or hide another member, or be overridden or hidden: {named}.")
             if new_name in _OF_EVERY_TYPE.get(self._languages.language_of(hit.path) or "", ()):
                 found.append(f"Every type has a member {new_name}, which it would override or hide.")
+        if is_type and new_name in _SEEN_EVERYWHERE.get(identifier, ()):
+            found.append(f"All code sees a type {new_name} of the language's own, which it would hide.")
         return found
 
     async def standing(self, hit: Hit, new_name: str, texts: Mapping[str, Text]) -> list[str]:

@@ -90,6 +90,12 @@ _FREE_MEMBERS = frozenset({"javascript", "javascriptreact", "php", "ruby", "type
 """Languages in which a member may have a keyword's name, as in `map.delete()`."""
 
 
-def is_keyword(identifier: str, name: str, *, member: bool) -> bool:
-    """Whether a name is a keyword of a language, and so no name; `member`: of what a type has."""
+_NO_TYPES: Mapping[str, frozenset[str]] = {"java": frozenset({"permits", "record", "sealed", "var", "yield"})}
+"""Words that may be names, but not of types."""
+
+
+def is_keyword(identifier: str, name: str, *, member: bool, of_type: bool = False) -> bool:
+    """Whether a name is a keyword of a language, and so no name; `member`: of what a type has, `of_type`: of a type."""
+    if of_type and name in _NO_TYPES.get(identifier, ()):
+        return True
     return name in KEYWORDS.get(identifier, ()) and not (member and identifier in _FREE_MEMBERS)

@@ -25,3 +25,9 @@ def test_a_keyword_is_told_by_language_and_place(identifier: str, name: str, mem
 
 def test_every_programming_language_with_a_grammar_has_its_keywords() -> None:
     assert GRAMMARS.keys() - KEYWORDS.keys() == {"markdown", "toml"}
+
+
+def test_some_words_are_names_but_not_of_types() -> None:
+    assert is_keyword("java", "record", member=False, of_type=True)
+    assert not is_keyword("java", "record", member=False)
+    assert not is_keyword("kotlin", "record", member=False, of_type=True)

@@ -1,0 +1,28 @@
+"""New names that Java gives a meaning of its own; read by syntax, without a language server."""
+
+from pathlib import Path
+
+import pytest
+
+from serena_central.projects.refactoring.name_conflicts import Naming
+from tests.support.languages import asker
+
+pytestmark = pytest.mark.anyio
+
+
+async def test_no_type_takes_the_name_of_one_that_all_code_sees(tmp_path: Path) -> None:
+    root = tmp_path / "shop"
+    root.mkdir()
+    (root / "Box.java").write_text("class Box {\n  int size() { return 1; }\n}\n")
+    async with asker(tmp_path, root) as asked:
+        project = asked.project
+        await project.fresh()
+        naming = Naming(project.tree, project.index, project.indexer, project.languages, project.navigation.possible)
+        box, size = [await project.find_one(name, "Box.java") for name in ("Box", "Box/size")]
+        said = {new: await naming.objections(box, new) for new in ("Override", "record", "Crate")}
+        assert said["Override"] == ["All code sees a type Override of the language's own, which it would hide."]
+        assert said["record"] == ["record is a keyword of java."]
+        assert said["Crate"] == []
+        assert await naming.objections(size, "hashCode") == [
+            "Every type has a member hashCode, which it would override or hide."
+        ]
