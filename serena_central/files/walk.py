@@ -37,6 +37,9 @@ from serena_central.files.text import read_bytes
 TEMPORARY = ".serena-central-"
 """What the names of files begin with that stand beside others while those are edited."""
 
+MAX_PATH_BYTES, MAX_NAME_BYTES = 4096, 255
+"""What Linux takes for a path (with its end), and file systems for a name."""
+
 MAX_TAG_BYTES = 10_000
 
 CACHE_SIGNATURE = b"Signature: 8a477f597d28d172789f06886806bc55"
@@ -248,7 +251,7 @@ class TreeScan:
         try:
             while self._watch is not None and (moved := self._watch.add(folder, self._root + path)) is not None:
                 self.forget(moved)
-        except (FileNotFoundError, NotADirectoryError, PermissionError):
+        except OSError:  # gone, not to be entered, or deeper than a path may be long
             self.forget(path)
             return None
         return folder
@@ -267,6 +270,8 @@ class TreeScan:
                 folder.output = not folder.nested and self._is_output(folder, names.__contains__)
                 if folder.closed:
                     return {}, set()
+                if self._is_deep(folder):
+                    listed = [entry for entry in listed if self._has_path(folder.path + entry.name)]
                 folder.rules = self._rules(folder, has_own=self._ignore_file in names)
                 deciding = self._deciding_names(folder)
                 for entry in listed:
@@ -275,6 +280,13 @@ class TreeScan:
             self.forget(folder.path)
             return None
         return files, folders
+
+    def _is_deep(self, folder: Folder) -> bool:
+        """Whether some names in a folder may make paths that are too long to be opened."""
+        return len(os.fsencode(self._root + folder.path)) + MAX_NAME_BYTES >= MAX_PATH_BYTES
+
+    def _has_path(self, path: str) -> bool:
+        return len(os.fsencode(self._root + path)) < MAX_PATH_BYTES
 
     def _deciding_names(self, folder: Folder) -> FileNames | None:
         """What tells of a folder's files by their names that they are not left out; None where names don't decide."""

@@ -485,3 +485,28 @@ async def test_a_later_tree_tells_what_has_changed_since_an_earlier_one_ended(
         ("deleted", "deleted"),
         ("just stamped", "changed"),
     ]
+
+
+DEEP = """
+os.chdir("deep") if os.path.isdir("deep") else (os.mkdir("deep"), os.chdir("deep"))
+for _ in range(45): os.mkdir("d" * 100); os.chdir("d" * 100); open("x.py", "w").close()
+"""
+
+
+async def test_what_lies_deeper_than_a_path_may_be_long_is_left_out(root: Path, other: OtherProcess) -> None:
+    """A clone makes such folders: git goes from one to the next."""
+    (root / "a.py").write_text("")
+    for statement in DEEP.strip().splitlines():
+        other(statement)
+    try:
+        tree = FileTree(root, Watches())
+        async with running(tree):
+            paths = sorted(tree.files)
+            assert paths[0] == "a.py"
+            assert 30 < len(paths) < 42
+            assert all((root / path).stat() for path in paths)
+            (root / "b.py").write_text("")
+            await tree.fresh()
+            assert "b.py" in tree.files
+    finally:
+        other(f"os.chdir({str(root)!r}); shutil.rmtree('deep')")
