@@ -20,7 +20,11 @@ REFERENCES = "textDocument/references"
 
 
 def scripted_ty(folder: Path) -> None:
-    """Puts the fake below the home that `running_central(folder)` and `serving_child(folder)` use."""
+    """Puts the fake below the home that `running_central(folder)` and `serving_child(folder)` use. Its projects are
+    trusted, since it writes a log beside them."""
+    settings = folder / "user" / ".serena" / "serena_config.yml"
+    settings.parent.mkdir(parents=True, exist_ok=True)
+    settings.write_text(f"trusted_roots: [{json.dumps(str(folder))}]\n")
     programs = folder / "home" / "servers" / "ty" / "999" / "bin"
     programs.mkdir(parents=True)
     scripts = folder / "scripts"
