@@ -24,6 +24,7 @@ from serena_central.files.vocabulary import Vocabulary
 from serena_central.projects.languages.project_languages import ProjectLanguages
 from serena_central.symbols.index import Hit
 from serena_central.symbols.name_case import ignores_case
+from serena_central.symbols.symbol import TYPES
 from serena_central.symbols.syntax.lexical import Tokens, kinds, tokens
 from serena_central.symbols.syntax.messages import Kind
 
@@ -127,12 +128,16 @@ class CandidateSearch:
         return ignores_case(self._languages.language_of(hit.path), hit.symbol.kind)
 
     async def files_elsewhere(self, hit: Hit) -> list[str]:
-        """Files that another language server, or none, reads, and that hold the name of `hit` as a word."""
-        others = (await self._files_by_server(hit.path)).others
-        maybe = await self._vocabulary.holding(self._tree.files, others, hit.symbol.name)
-        return sorted(
-            (await find_containing(self._root, maybe, hit.symbol.name, encoding=self._languages.encoding)).files
-        )
+        """Files that another language server, or none, reads, and that hold the name of `hit` as a word, or are called
+        by it if it is a type's (`META-INF/services/shop.Plugin`)."""
+        others, name = (await self._files_by_server(hit.path)).others, hit.symbol.name
+        maybe = await self._vocabulary.holding(self._tree.files, others, name)
+        holding = (await find_containing(self._root, maybe, name, encoding=self._languages.encoding)).files
+        called: list[str] = []
+        if hit.symbol.kind in TYPES:
+            word = whole_word(name)
+            called = [path async for path in paced(others) if name in path and word.search(path)]
+        return sorted({*holding, *called})
 
     async def _holding(self, served: "_Served", name: str) -> Sequence[str]:
         """Those of the files that a server reads that may hold a name."""

@@ -70,3 +70,14 @@ async def test_a_type_with_an_everyday_name_is_used_where_kotlin_names_it(tmp_pa
         }
     assert "Its name occurs in 'Use.kt', in another language, and may mean this symbol." in said["Box"]
     assert "in another language" not in said["Lid"]
+
+
+async def test_a_file_that_is_called_by_a_type_names_it(tmp_path: Path) -> None:
+    root, services = tmp_path / "shop", "META-INF/services/shop.plugin.Plugin"
+    for path, text in {"Plugin.java": "interface Plugin {}\n", services: "shop.Impl\n", "Plugins.txt": "\n"}.items():
+        (root / path).parent.mkdir(parents=True, exist_ok=True)
+        (root / path).write_text(text)
+    async with asker(tmp_path, root) as asked:
+        await asked.project.fresh()
+        hit = await asked.project.find_one("Plugin", "Plugin.java")
+        assert await asked.project.navigation.possible.files_elsewhere(hit) == [services]
