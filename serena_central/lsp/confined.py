@@ -38,27 +38,12 @@ _PLACE: int = getattr(os, "O_PATH", 0) | getattr(os, "O_CLOEXEC", 0)
 NOWHERE = "/dev/null"
 
 TOOLCHAINS = (
-    *(
-        ".asdf",
-        ".bun",
-        ".cache",
-        ".cargo/bin",
-        ".cargo/git",
-        ".cargo/registry",
-        ".conda",
-        ".config/clangd",
-        ".config/go",
-    ),
-    *(".deno", ".dotnet", ".ghcup", ".jdks", ".juliaup", ".local/bin", ".local/lib", ".local/share/fnm"),
-    *(
-        ".local/share/mise",
-        ".local/share/pnpm",
-        ".local/share/uv",
-        ".local/share/virtualenvs",
-        ".m2/repository",
-        ".npm",
-    ),
-    *(".nvm", ".opam", ".pyenv", ".rbenv", ".rustup", ".sdkman", ".volta", ".yarn"),
+    *(".asdf", ".bun", ".cache", ".cargo/bin", ".cargo/git", ".cargo/registry", ".conda", ".config/go", ".deno"),
+    *(".dotnet", ".fnm", ".ghcup", ".goenv", ".gvm", ".jdks", ".juliaup", ".local/bin", ".local/lib"),
+    *(".local/share/fnm", ".local/share/hatch", ".local/share/mise", ".local/share/nvm", ".local/share/pdm"),
+    *(".local/share/pnpm", ".local/share/pypoetry", ".local/share/uv", ".local/share/virtualenvs", ".m2/repository"),
+    *(".npm", ".nvm", ".opam", ".pixi", ".proto", ".pyenv", ".rbenv", ".rustup", ".rye", ".sdkman", ".venvs"),
+    *(".virtualenvs", ".volta", ".yarn"),
 )
 """What is hidden in homes and no secret: compilers, interpreters, libraries, and what says which are used."""
 

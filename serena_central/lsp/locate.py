@@ -126,11 +126,12 @@ def locate(
         next((one.version for one in found.values() if one.version), ""),
         _filled(merged(spec.initialization_options, how.initialization_options), programs, values),
         _filled(how.settings, programs, values),
-        _confining(how, root, untrusted, places, programs, values) if untrusted is not None else [],
+        _confining(spec, how, root, untrusted, places, programs, values) if untrusted is not None else [],
     )
 
 
 def _confining(
+    spec: ServerSpec,
     how: Untrusted,
     root: Path,
     untrusted: Path,
@@ -139,7 +140,8 @@ def _confining(
     values: Mapping[str, str],
 ) -> list[str]:
     own = (path.parent.parent for program in programs.values() for path in (Path(program), Path(program).resolve()))
-    reads = [untrusted, root, places.servers, Path(sys.prefix), Path(sys.base_prefix), _PACKAGE, *own]
+    users = Path.home() / ".config" / spec.name  # what its user says of it
+    reads = [untrusted, root, places.servers, users, Path(sys.prefix), Path(sys.base_prefix), _PACKAGE, *own]
     confinement = {
         "writes": [str(Path(_fill(one, programs, values)).expanduser()) for one in how.writes],
         "reads": list(dict.fromkeys(map(str, reads))),
