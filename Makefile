@@ -91,7 +91,8 @@ check-wheel: setup
 	scripts/check-wheel
 
 # The dashboard in a real Chromium; pictures of all pages are left in build/screenshots.
-browser: setup build/browser/node_modules
+browser: setup
+	$(MAKE) -s build/browser/node_modules  # no prerequisite: beside other targets, those would begin before the tests
 	scripts/get-chromium
 	$(BIN)/python scripts/run-tests -n 2 --dist worksteal -m browser tests/browser $(ARGS)
 
