@@ -195,13 +195,14 @@ class Possible:
         """Whether a base of a member's type has a member of its name, or is not known in this project."""
         return await self._hierarchy().may_override(hit)
 
-    async def kin_called(self, member: Hit, name: str) -> list[Hit]:
+    async def kin_called(self, member: Hit, name: str) -> list[Hit] | None:
         """Members of a name in the types above a member's own and in those below it, of the first `MOST_KIN` symbols
-        that are called so."""
+        that are called so; None if files that may have one could not be read in time."""
         own, language = type_of(member), self._languages.language_of(member.path)
         if own is None:
             return []
-        await self.are_holders_read(name)
+        if not await self.are_holders_read(name):
+            return None
         found: list[Hit] = []
         hierarchy = self._hierarchy()
         async for other in paced(islice(self._index.find(parse_pattern(name)), MOST_KIN)):

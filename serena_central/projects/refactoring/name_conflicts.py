@@ -88,7 +88,12 @@ class Naming:
         container = hit.name_path.rpartition("/")[0] or "the same scope"
         found = [f"{container} already declares {new_name}: {', '.join(places)}."] if places else []
         if _is_member(hit.file, hit.place):
-            if kin := await self._possible.kin_called(hit, new_name):
+            kin = await self._possible.kin_called(hit, new_name)
+            if kin is None:
+                found.append(
+                    f"Which members are called {new_name} is not known yet, as files are still read: call again."
+                )
+            elif kin:
                 named = listed(f"{one.name_path} in {one.path}" for one in kin)
                 found.append(f"It would override or hide another member, or be overridden or hidden: {named}.")
             if new_name in _OF_EVERY_TYPE.get(self._languages.language_of(hit.path) or "", ()):

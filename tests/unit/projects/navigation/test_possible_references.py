@@ -1,11 +1,15 @@
 """What else may refer to a symbol, while the symbols of other files are not known yet."""
 
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
 
 from serena_central.analysis.objections import reason_to_keep
 from serena_central.projects import build
+from serena_central.projects.navigation import possible_references
+from serena_central.projects.project import Project
 from tests.support.central import running_parts
 
 pytestmark = pytest.mark.anyio
@@ -22,42 +26,52 @@ FILES = {
 }
 
 
-async def test_a_call_through_a_base_is_told_although_only_the_symbols_own_file_has_been_read(
+@asynccontextmanager
+async def having_read(path: str, files: Mapping[str, str], folder: Path) -> AsyncGenerator[Project]:
+    """A project of which the symbols of one file are known; the background waits."""
+    root = folder / "root"
+    root.mkdir()
+    for name, text in files.items():
+        (root / name).write_text(text)
+    async with running_parts(folder) as central:
+        project = await central.projects.open(root)
+        with pytest.MonkeyPatch.context() as patch, project.indexer.priority.caller():
+            patch.setattr(build.INDEXING, "gives_way_s", 3600.0)
+            project.indexer.ask_again()
+            await project.indexer.ensure([path])
+            assert [one for one in files if one in project.index] == [path]
+            yield project
+
+
+async def test_a_call_through_a_base_is_told_although_only_the_symbols_own_file_has_been_read(tmp_path: Path) -> None:
+    async with having_read("child.py", FILES, tmp_path) as project:
+        found = await project.navigation.references.of(await project.find_one("Child/run", "child.py"))
+    assert found.references == []
+    assert found.possible is not None
+    assert [(one.path, one.line, one.why) for one in found.possible.first] == [("use.py", 5, "same hierarchy")]
+
+
+async def test_members_of_a_name_are_unknown_rather_than_none_while_files_are_not_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(build.INDEXING, "gives_way_s", 3600.0)
-    root = tmp_path / "root"
-    root.mkdir()
-    for name, text in FILES.items():
-        (root / name).write_text(text)
-    async with running_parts(tmp_path) as central:
-        project = await central.projects.open(root)
-        with project.indexer.priority.caller():  # the background waits
-            project.indexer.ask_again()
-            await project.indexer.ensure(["child.py"])
-            assert [path for path in FILES if path in project.index] == ["child.py"]
-            run = await project.find_one("Child/run", "child.py")
-            found = await project.navigation.references.of(run)
-        assert found.references == []
-        assert found.possible is not None
-        assert [(one.path, one.line, one.why) for one in found.possible.first] == [("use.py", 5, "same hierarchy")]
+    async with having_read(
+        "child.py", FILES | {"base.py": "class Base:\n    def go(self): ...\n"}, tmp_path
+    ) as project:
+        run = await project.find_one("Child/run", "child.py")
+        with monkeypatch.context() as at_once:
+            at_once.setattr(possible_references, "SYMBOLS_S", 0.0)
+            assert await project.navigation.possible.kin_called(run, "go") is None
+        kin = await project.navigation.possible.kin_called(run, "go")
+        assert [(one.path, one.name_path) for one in kin or ()] == [("base.py", "Base/go")]
 
 
 async def test_the_protocol_that_a_method_belongs_to_is_known_although_its_file_has_not_been_read(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path,
 ) -> None:
-    monkeypatch.setattr(build.INDEXING, "gives_way_s", 3600.0)
-    root = tmp_path / "root"
-    root.mkdir()
-    (root / "protocols.py").write_text(
-        "from typing import Protocol\n\n\nclass Runs(Protocol):\n    def _run(self) -> int: ...\n"
-    )
-    (root / "job.py").write_text("class Job:\n    def _run(self) -> int:\n        return 1\n")
-    async with running_parts(tmp_path) as central:
-        project = await central.projects.open(root)
-        with project.indexer.priority.caller():  # the background waits
-            project.indexer.ask_again()
-            await project.indexer.ensure(["job.py"])
-            run = await project.find_one("Job/_run", "job.py")
-            assert "protocols.py" not in project.index
-            assert await reason_to_keep(project, run) == "it implements an interface member"
+    files = {
+        "protocols.py": "from typing import Protocol\n\n\nclass Runs(Protocol):\n    def _run(self) -> int: ...\n",
+        "job.py": "class Job:\n    def _run(self) -> int:\n        return 1\n",
+    }
+    async with having_read("job.py", files, tmp_path) as project:
+        run = await project.find_one("Job/_run", "job.py")
+        assert await reason_to_keep(project, run) == "it implements an interface member"
