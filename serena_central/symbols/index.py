@@ -7,7 +7,8 @@ decoded ones kept. The index knows no server and no clock: `indexing/` fills it.
 
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence, Set
+from contextlib import contextmanager
 from itertools import accumulate, chain, islice
 from typing import NamedTuple, overload
 
@@ -38,7 +39,7 @@ LEAST_HALF = 3
 FILES_LOOKED_AT = 1_000
 """Of those that define one name, to show some of them: 2 ms."""
 
-ADDED_AT_ONCE = 100
+ADDED_AT_ONCE = 500
 """Files whose symbols are counted already: 0.1 ms."""
 
 UNMAPPED_AT_ONCE = 100
@@ -190,9 +191,9 @@ class Hits(Sequence[Hit]):
         self._size += count
         self._ends.append(self._size)
 
-    def add_all(self, paths: Sequence[str], entries: Sequence[Entry], counts: Sequence[int]) -> None:
+    def add_all(self, paths: Sequence[str], entries: Mapping[str, Entry], counts: Sequence[int]) -> None:
         """As `add`, of many."""
-        self._entries.update(zip(paths, entries, strict=True))
+        self._entries.update(zip(paths, map(entries.__getitem__, paths), strict=True))
         self._counts.update(zip(paths, counts, strict=True))
         self._ends += islice(accumulate(counts, initial=self._size), 1, None)
         self._size += sum(counts)
@@ -275,39 +276,38 @@ _UNKNOWN = -1
 class _Counts:
     """How many symbols of which files have one of some names, found name by name while files may change."""
 
-    def __init__(self, entries: Mapping[str, Entry]) -> None:
-        self._entries = entries
-        self._first: dict[str, Entry | None] = {}
+    def __init__(self) -> None:
         self._counts: dict[str, int] = {}
+        self._changed = set[str]()
 
     def add(self, counts: Iterable[tuple[str, int]]) -> None:
         """Adds what is known of one name at one moment, once for each path."""
-        known, first, entry = self._counts, self._first, self._entries.get
+        known = self._counts
         if not known:  # of a name that thousands of files have, or none
             known.update(counts)
-            first.update(zip(known, map(entry, known), strict=True))
-            known.update([(path, _UNKNOWN) for path, count in known.items() if count >= MANY])
             return
         for path, count in counts:
-            before = known.get(path)
-            if before is None:
-                first[path], before = entry(path), 0
-            known[path] = before + count if before >= 0 and 0 <= count < MANY else _UNKNOWN
+            before = known.get(path, 0)
+            known[path] = before + count if before >= 0 <= count else _UNKNOWN
+
+    def change(self, paths: Iterable[str]) -> None:
+        """Takes note of files of which what was counted is not right any more, or not all of it."""
+        self._changed.update(paths)
 
     @property
     def paths(self) -> Collection[str]:
         """In the order in which they came, which is hardly another than their own: they are sorted soon."""
         return self._counts.keys()
 
-    def of(self, path: str, entry: Entry) -> int:
-        """Those of a file, if it is still the one that was counted."""
-        return self._counts[path] if self._first[path] is entry else _UNKNOWN
+    def of(self, path: str) -> int:
+        """Those of a file, if they are known."""
+        count = self._counts[path]
+        return count if count < MANY and path not in self._changed else _UNKNOWN
 
-    def of_each(self, paths: Sequence[str], entries: Sequence[Entry]) -> list[int]:
-        """As `of`."""
-        first, known = self._first, self._counts
-        each = zip(paths, entries, strict=True)
-        return [known[path] if first[path] is entry else _UNKNOWN for path, entry in each]
+    def of_each(self, paths: Sequence[str]) -> Sequence[int]:
+        """Those of some files if all of them have some, and how many is known; else nothing."""
+        counts = list(map(self._counts.__getitem__, paths))
+        return counts if min(counts) > 0 and max(counts) < MANY and self._changed.isdisjoint(paths) else ()
 
 
 def _places(reading: Reading, names: Set[str]) -> Places:
@@ -336,6 +336,8 @@ class SymbolIndex:
         """Restored files whose names are not all mapped yet → those names. They are searched as they are."""
         self._mapping: tuple[str, Iterator[tuple[str, int]]] | None = None
         """The one of these of which some are, and the rest."""
+        self._searches: list[_Counts] = []
+        """Those under way, which are told of files that change."""
         self._decoded: Lru[str, ColumnedFile] = Lru(max_size=DECODED_SYMBOLS, size_of=_size)
 
     def __len__(self) -> int:
@@ -369,6 +371,7 @@ class SymbolIndex:
 
     def restore(self, path: str, entry: Entry, names: bytes) -> None:
         """Takes over an entry of the cache for a file that is not known; `names` are what `names_in` says, `packed`."""
+        self._note_change([path])
         self._entries[path] = entry
         self._unmapped[path] = names
 
@@ -400,6 +403,7 @@ class SymbolIndex:
 
     def drop(self, path: str) -> None:
         """Forgets a file; nothing happens if it isn't known."""
+        self._note_change([path])
         if path not in self._entries:
             return
         is_begun = self._mapping is not None and self._mapping[0] == path
@@ -412,9 +416,15 @@ class SymbolIndex:
 
     def clear(self) -> None:
         """Forgets all files."""
+        self._note_change(self._entries)
         for known in (self._entries, self._unmapped, self._decoded):
             known.clear()
         self._names, self._name_text, self._mapping = NameTable(), NameText(), None
+
+    def _note_change(self, paths: Iterable[str]) -> None:
+        """What searches have counted in these files is known no more."""
+        for search in self._searches:
+            search.change(paths)
 
     def file(self, path: str) -> FileSymbols:
         """The symbols of an indexed file.
@@ -475,36 +485,45 @@ class SymbolIndex:
 
     def _search(self, hits: Hits, reading: Reading, names: Set[str], within: str | None) -> Iterator[None]:
         """Adds what fits, in steps. `names` are the reading's."""
-        counts = _Counts(self._entries)
-        if not reading.substring:
-            steps = self._counts_of(names, within)
-        elif within is not None and within in self._entries:
-            steps = iter([[(within, _UNKNOWN)]])
-        else:
-            steps = self._counts_with_part(reading.last.name, "" if within is None else within + "/")
-        for some in steps:
-            counts.add(some)
-            yield
-        paths = counts.paths
-        if reading.held:
-            paths = set(paths)
-            yield from self._drop_without_containers(paths, reading, within)
-        yield from self._add(hits, sorted(paths), counts if reading.is_bare else None)
+        with self._counting() as counts:
+            if not reading.substring:
+                steps = self._counts_of(names, within)
+            elif within is not None and within in self._entries:
+                steps = iter([[(within, _UNKNOWN)]])
+            else:
+                steps = self._counts_with_part(reading.last.name, "" if within is None else within + "/")
+            for some in steps:
+                counts.add(some)
+                yield
+            paths = counts.paths
+            if reading.held:
+                paths = set(paths)
+                yield from self._drop_without_containers(paths, reading, within)
+            yield from self._add(hits, sorted(paths), counts if reading.is_bare else None)
+
+    @contextmanager
+    def _counting(self) -> Generator[_Counts]:
+        """For a search that gives turns to others, who may change files meanwhile."""
+        counts = _Counts()
+        self._searches.append(counts)
+        try:
+            yield counts
+        finally:
+            self._searches.remove(counts)
 
     def _add(self, hits: Hits, paths: Sequence[str], counts: _Counts | None) -> Iterator[None]:
         """Adds what fits in files, in steps: as often as it was counted, if it was."""
         is_kept, each = len(paths) <= FILES_KEPT, iter(paths)
         while some := list(islice(each, ADDED_AT_ONCE)):
             yield
-            entries = [entry for path in some if (entry := self._entries.get(path)) is not None]
-            if counts and len(entries) == len(some) and min(counted := counts.of_each(some, entries)) > 0:
-                hits.add_all(some, entries, counted)  # of a name that thousands of files have
+            if counts and (counted := counts.of_each(some)):
+                hits.add_all(some, self._entries, counted)  # of a name that thousands of files have
                 continue
             for path in some:
                 entry = self._entries.get(path)
                 if entry is None:
                     continue
-                count = counts.of(path, entry) if counts else _UNKNOWN
+                count = counts.of(path) if counts else _UNKNOWN
                 if count == _UNKNOWN:
                     hits.look_into(path, entry, keep=is_kept)
                     yield

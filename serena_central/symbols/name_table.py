@@ -138,19 +138,16 @@ class NameTable:
             self._names -= _next(bucket, key) < 0
 
     def files(self, name: str) -> Iterator[str]:
-        """Paths of the files that define a name. It must not change meanwhile."""
+        """Paths of the files that define a name."""
         return (path for path, _ in self.counts(name))
 
-    def counts(self, name: str) -> Iterator[tuple[str, int]]:
-        """Paths of the files that have a name, and how many symbols of it each has, at most `MANY`. It must not change
-        meanwhile."""
+    def counts(self, name: str) -> list[tuple[str, int]]:
+        """Paths of the files that have a name, and how many symbols of it each has, at most `MANY`."""
         wanted, paths, numbers = hash(name), self._paths, (1 << _FILE_BITS) - 1
         bucket = self._buckets[self._place(wanted)]
         at = _next(bucket, _HASH.pack(wanted))
-        if at >= 0:
-            for number, file in _BOTH.iter_unpack(bucket[at:]):
-                if number == wanted:
-                    yield paths[file & numbers], file >> _FILE_BITS
+        records = _BOTH.iter_unpack(bucket[at:]) if at >= 0 else ()
+        return [(paths[file & numbers], file >> _FILE_BITS) for number, file in records if number == wanted]
 
     def _number(self, path: str) -> int:
         if (known := self._numbers.get(path)) is not None:
