@@ -13,8 +13,15 @@ pytestmark = pytest.mark.anyio
 
 BOOSTED = "a[hx-boost]"
 
+OF_EACH_KIND = """links => links.map((link, number) => {
+    const row = link.closest("tr");
+    const alike = row ? [...row.querySelectorAll("a[hx-boost]")] : [link];
+    return link === alike[0] || link === alike.at(-1) ? number : -1;
+}).filter((number) => number >= 0)"""
+"""Numbers of links: of those in one row, a table's columns, which are made alike, the first and the last."""
 
-async def test_every_boosted_link_of_every_page_leaves_one_main(tmp_path: Path, person: OpenPage) -> None:
+
+async def test_the_boosted_links_of_every_page_leave_one_main(tmp_path: Path, person: OpenPage) -> None:
     async with (
         busy_server(tmp_path) as life,
         life.central.http() as http,
@@ -26,20 +33,20 @@ async def test_every_boosted_link_of_every_page_leaves_one_main(tmp_path: Path, 
         for one in PAGES:
             url = life.address(one)
             await page.goto(url)
-            if number := await click_each_boosted(page):
+            if number := await click_boosted(page):
                 clicked[one.path] = number
-        assert clicked["/sessions"] > 8  # its columns and pages
+        assert clicked["/sessions"] > 2  # columns and pages
         assert {"/sessions", "/events", "/sessions/{session}"} <= clicked.keys()
 
 
-async def click_each_boosted(page: Page) -> int:
-    """Clicks each boosted link of the page that is open, checks what that leaves, and returns how many there are."""
+async def click_boosted(page: Page) -> int:
+    """Clicks boosted links of each kind on the page that is open, checks what that leaves, and returns how many."""
     url = page.url
-    count = await page.locator(BOOSTED).count()
-    for number in range(count):
+    numbers: list[int] = await page.locator(BOOSTED).evaluate_all(OF_EACH_KIND)
+    for number in numbers:
         await page.goto(url)
         await _click(page, number)
-    return count
+    return len(numbers)
 
 
 async def _click(page: Page, number: int) -> None:

@@ -23,6 +23,10 @@ async def life(tmp_path_factory: pytest.TempPathFactory) -> AsyncGenerator[Life]
         yield busy
 
 
+EVERYTHING = "axe.run()"
+COLOURS = "axe.run({runOnly: ['color-contrast', 'link-in-text-block']})"
+"""All that is not the same in light and dark."""
+
 PARTS = 4
 """In which all pages are looked at: together they take more than one test's time on a busy machine."""
 
@@ -36,7 +40,7 @@ async def test_every_page_is_readable_by_everybody_and_nothing_is_cut_off(
     async with person(life.central, color_scheme=scheme, viewport=DESK, bypass_csp=True) as page:
         for name, url in list(_pages(life).items())[part::PARTS]:
             await page.goto(url)
-            found |= await unreadable(page, f"{name}-{scheme}")
+            found |= await unreadable(page, f"{name}-{scheme}", COLOURS if scheme == "dark" else EVERYTHING)
     assert found == {}
 
 
@@ -110,8 +114,9 @@ def _pages(life: Life) -> dict[str, str]:
     }
 
 
-async def unreadable(page: Page, name: str) -> dict[str, list[str]]:
-    """What is wrong with the page that is open, by the name of the picture that is taken of it at each width."""
+async def unreadable(page: Page, name: str, rules: str = EVERYTHING) -> dict[str, list[str]]:
+    """What is wrong with the page that is open, by the name of the picture that is taken of it at each width; `rules`
+    as in `violations`."""
     SHOTS.mkdir(parents=True, exist_ok=True)
     found: dict[str, list[str]] = {}
     await page.locator("h1").first.wait_for(state="attached")
@@ -119,7 +124,7 @@ async def unreadable(page: Page, name: str) -> dict[str, list[str]]:
         picture = f"{name}-{width}"
         await page.set_viewport_size(size)
         await page.screenshot(path=SHOTS / f"{picture}.png", full_page=True)
-        found[picture] = await violations(page)
+        found[picture] = await violations(page, rules)
         if await page.evaluate("document.documentElement.scrollWidth") > size["width"]:
             found[picture].append(f"something is cut off: {await page.evaluate(CUT_OFF)}")
         found[picture] += [f"a word is broken: {word}" for word in await page.evaluate(BROKEN_WORDS)]
@@ -127,10 +132,11 @@ async def unreadable(page: Page, name: str) -> dict[str, list[str]]:
     return {picture: wrong for picture, wrong in found.items() if wrong}
 
 
-async def violations(page: Page) -> list[str]:
+async def violations(page: Page, rules: str = EVERYTHING) -> list[str]:
+    """What is wrong by rules of axe-core, for people and programs that read the page that is open."""
     if not await page.evaluate("'axe' in window"):
         await page.add_script_tag(path=AXE)
-    found = await page.evaluate("axe.run()")
+    found = await page.evaluate(rules)
     return [
         f"{one['id']}: {one['help']}: {node['html'][:160]} {node.get('failureSummary', '')[:200]}"
         for one in found["violations"]
