@@ -31,7 +31,8 @@ class FileChange(NamedTuple):
 
     `before` is the reading that the change was planned on, None for a file that must not exist yet; the change is made
     only if the file is still the same. `after` is the whole new text, None to delete the file. With `moved_to` the text
-    goes there, where nothing may be yet, and the file goes away here.
+    goes there, where nothing may be yet, and the file goes away here. Of the folders around a file that is deleted, so
+    many as `folders` go along if that leaves them empty.
     """
 
     path: Path
@@ -40,6 +41,7 @@ class FileChange(NamedTuple):
     moved_to: Path | None = None
     encoding: str = DEFAULT_ENCODING
     """Of a file that is created; others keep theirs."""
+    folders: int = 0
 
 
 class Operation(NamedTuple):

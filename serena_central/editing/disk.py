@@ -97,9 +97,9 @@ class Folders:
             raise FileChanged(path)
         return found
 
-    def make(self, path: str, made: list[str]) -> HeldName:
-        """The place of a file whose folder may have to be made; adds the paths of folders that were to `made`."""
-        return self._held_for(path, lambda folder: OpenFolder.made(folder, made))
+    def make(self, path: str) -> HeldName:
+        """The place of a file whose folder may have to be made."""
+        return self._held_for(path, OpenFolder.made)
 
     def _held_for(self, path: str, opened: Callable[[str], OpenFolder]) -> HeldName:
         folder, name = split(path)
@@ -304,16 +304,17 @@ class StepFiles:
                     with suppress(FileNotFoundError):
                         place.folder.unlink(place.name)
 
-    def remove_folders_left(self, steps: Iterable[Step]) -> None:
-        """Removes the folders that moved files have left empty."""
+    def remove_folders_left(self, steps: Iterable[Step], *, applied: bool) -> None:
+        """Removes the folders that files have left empty: that were moved or deleted, or were not made in the end."""
         for step in steps:
-            if step.moved_below is None:
+            if step.below is None or (step.new if applied else step.old) is not None:
                 continue
             folder, _ = split(step.path)
             with suppress(OSError, FileChanged):  # one that is not empty stays, and all above it
-                while folder != step.moved_below:
-                    place = self._folders.place(folder)
-                    place.folder.rmdir(place.name)
+                while folder != step.below:
+                    place = self._folders.find(folder)
+                    if place is not None and place.status() is not None:
+                        place.folder.rmdir(place.name)
                     folder, _ = split(folder)
 
     def _digest(self, path: str) -> str | None:
@@ -326,3 +327,11 @@ class StepFiles:
             return None
         except PathRefused:
             return ""
+
+
+def standing_folder(path: str) -> str:
+    """The innermost folder around a path that is there."""
+    folder, _ = split(path)
+    while not os.path.lexists(folder):
+        folder, _ = split(folder)
+    return folder

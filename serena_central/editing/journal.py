@@ -41,15 +41,15 @@ _HEAD = struct.Struct("<I8s")
 
 class Step(msgspec.Struct, frozen=True, array_like=True):
     """One file of an operation. Digests are None where there is no file. `fresh` holds the new text until it takes its
-    place; `kept` the old one, in operations of several steps, until all are done. `moved_below`: where the file moves,
-    the innermost folder that its old and its new place are both in."""
+    place; `kept` the old one, in operations of several steps, until all are done. `below`: the innermost folder that
+    stays, where folders in it are made for the file, or go along with it once they are empty."""
 
     path: str
     old: str | None
     new: str | None
     fresh: str | None
     kept: str | None
-    moved_below: str | None = None
+    below: str | None = None
 
 
 class Entry(msgspec.Struct, frozen=True, tag=True):

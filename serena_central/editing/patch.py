@@ -16,11 +16,13 @@ MATCHED_LINES = 400
 
 
 class FilePatch(msgspec.Struct, frozen=True, kw_only=True):
-    """What became of one file. Paths are root-relative; `old_hash` covers the bytes that were on disk."""
+    """What became of one file. Paths are root-relative; `old_hash` covers the bytes that were on disk; so many as
+    `folders` were made for a file that was created."""
 
     path: str
     moved_to: str | None = None
     created: bool = False
+    folders: int = 0
     deleted: bool = False
     old_hash: str | None = None
     encoding: str = "utf-8"

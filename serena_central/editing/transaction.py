@@ -16,6 +16,7 @@ from typing import NamedTuple, Protocol
 
 import anyio
 import anyio.to_thread
+import msgspec
 
 from serena_central.core.errors import (
     EditTakenOver,
@@ -27,7 +28,7 @@ from serena_central.core.errors import (
 )
 from serena_central.core.locks import KeyedLocks
 from serena_central.editing.change import FileChange, Operation
-from serena_central.editing.disk import Disk, Folders, StepFiles
+from serena_central.editing.disk import Disk, Folders, StepFiles, standing_folder
 from serena_central.editing.journal import Entry, Journal, Past, Step
 from serena_central.files.stamp import Stamp
 from serena_central.files.text import MAX_BYTES, digest_of
@@ -179,8 +180,8 @@ class Applier:
                 files = StepFiles(self._disk, folders)
                 applied = _completed_or_rolled_back(files, steps)
                 files.sweep(steps)
-                if applied:
-                    files.remove_folders_left(steps)
+                if applied is not None:
+                    files.remove_folders_left(steps, applied=applied)
         except (OSError, FileChanged) as error:  # also a folder that is a symlink now: nothing is done behind that
             logger.error("the edit %s could not be recovered: %s", past.entry.id, error)
             return past
@@ -217,11 +218,10 @@ class _Transaction:
         self._fence = fence
         self._folders = folders
         self._operation = operation
-        self._planned = planned
-        self._steps = [one.step for one in planned]
+        self._planned = [one._replace(step=_in_folders(one.step)) for one in planned]
+        self._steps = [one.step for one in self._planned]
         self._entry = Entry(operation.id, self._steps, operation.record, operation.repeat)
         self._files = StepFiles(disk, folders)
-        self._folders_made: list[str] = []
         self._done: list[Step] = []
 
     def run(self) -> dict[Path, Written]:
@@ -278,7 +278,7 @@ class _Transaction:
         """Puts the new text beside the old one, and gives the old one a second name."""
         step, folders = one.step, self._folders
         if step.fresh is not None and one.data is not None:
-            fresh = folders.make(step.fresh, self._folders_made)
+            fresh = folders.make(step.fresh)
             self._disk.write(fresh, one.data, folders.place(one.like) if one.like is not None else None)
         if step.kept is not None:
             self._files.keep(folders.place(step.path), folders.place(step.kept))
@@ -296,16 +296,13 @@ class _Transaction:
         if not left:
             with suppress(OSError):
                 self._files.sweep(self._steps)
-        for path in reversed(self._folders_made):
-            with suppress(OSError, FileChanged):
-                place = self._folders.place(path)
-                place.folder.rmdir(place.name)
+        self._files.remove_folders_left(self._steps, applied=False)
         return left
 
     def _written(self) -> dict[Path, Written]:
         """What the files are now; their folders are synced."""
         self._files.sweep(self._steps)
-        self._files.remove_folders_left(self._steps)
+        self._files.remove_folders_left(self._steps, applied=True)
         written: dict[Path, Written] = {}
         for step in self._steps:
             place = self._folders.place(step.path)
@@ -373,6 +370,8 @@ def _planned(operation: Operation, number: int, change: FileChange) -> list[Plan
         data,
         str(change.path) if change.before else None,
     )
+    if data is None and change.folders:
+        made = made._replace(step=msgspec.structs.replace(made.step, below=str(change.path.parents[change.folders])))
     if change.moved_to is None:
         return [made]
     gone = Step(
@@ -381,9 +380,15 @@ def _planned(operation: Operation, number: int, change: FileChange) -> list[Plan
         new=None,
         fresh=None,
         kept=str(change.path.with_name(f"{name}.old")),
-        moved_below=os.path.commonpath([change.path.parent, target.parent]),
+        below=os.path.commonpath([change.path.parent, target.parent]),
     )
     return [made, Planned(gone, None, None)]
+
+
+def _in_folders(step: Step) -> Step:
+    """With what has to be known of the folders that are made for a file, to take them away again."""
+    is_new = step.old is None and step.fresh is not None
+    return msgspec.structs.replace(step, below=standing_folder(step.path)) if is_new else step
 
 
 def _encoded(change: FileChange) -> bytes | None:

@@ -75,6 +75,31 @@ async def test_an_edit_is_undone_to_the_byte(http: httpx.AsyncClient, file: Path
     assert b"return 3" in file.read_bytes()
 
 
+async def create(http: httpx.AsyncClient, root: Path, path: str) -> str:
+    arguments = {"relative_path": path, "content": "x = 1\n", "project": str(root)}
+    answer = await http.post("/api/v1/tools/create_text_file", json={"arguments": arguments, "session": "agent"})
+    assert answer.status_code == 200, answer.text
+    return (await http.get("/api/v1/edits", params={"project": str(root)})).json()["edits"][0]["id"]
+
+
+async def test_a_file_that_is_undone_takes_along_the_folders_that_were_made_for_it(
+    http: httpx.AsyncClient, file: Path
+) -> None:
+    root = file.parent
+    (root / "there").mkdir()
+    first = await create(http, root, "there/made/deep/one.py")
+    second = await create(http, root, "there/made/two.py")
+
+    assert (await undo(http, first)).status_code == 200
+    assert sorted(path.name for path in (root / "there").rglob("*")) == ["made", "two.py"]
+    undone = await undo(http, second)
+    assert sorted(path.name for path in (root / "there").rglob("*")) == ["made"]  # it was there before two.py
+    assert (await undo(http, undone.json()["edit"])).status_code == 200
+    third = await create(http, root, "there/other/three.py")
+    assert (await undo(http, third)).status_code == 200
+    assert sorted(path.name for path in (root / "there").rglob("*")) == ["made", "two.py"]
+
+
 async def test_an_edit_is_undone_once_though_its_lines_stand_there_again(http: httpx.AsyncClient, file: Path) -> None:
     before = "a = [\n" + "    0,\n" * 9 + "]\n\n\n\n"
     file.write_text(before)

@@ -11,6 +11,7 @@ import msgspec
 from serena_central.core.decoding import MsgpackDecoder, msgpack_decoder
 from serena_central.core.errors import PathRefused
 from serena_central.editing.change import Author, FileChange
+from serena_central.editing.disk import standing_folder
 from serena_central.editing.journal import Past
 from serena_central.editing.patch import FilePatch
 from serena_central.editing.plan import Difference, difference, unified_diff
@@ -123,12 +124,18 @@ class Recorded(NamedTuple):
             encoding=read.encoding if read else change.encoding,
             bom=bool(read and read.bom),
             created=read is None,
+            folders=_missing_folders(change.path) if read is None else 0,
             deleted=change.after is None,
             hunks=found.hunks,
         )
 
     def _shown(self, path: Path) -> str:
         return path.relative_to(self.root).as_posix()
+
+
+def _missing_folders(path: Path) -> int:
+    """How many folders around a path have to be made."""
+    return len(path.parent.relative_to(standing_folder(str(path))).parts)
 
 
 def differs(change: FileChange) -> bool:

@@ -190,7 +190,7 @@ async def _reversed(edit_id: str, project: Project, patch: FilePatch) -> FileCha
         if patch.created:
             if read.text.content != _whole(patch.hunks, before=False):
                 raise MovedOn("the edit created it, and it changed since")
-            return FileChange(project.root / here, read, None)
+            return FileChange(project.root / here, read, None, folders=patch.folders)
         text = reverted(read.text.content, patch.hunks)
     except PathNotFound as error:
         raise UndoRefused(edit_id, f"{here} no longer exists") from error

@@ -3,6 +3,7 @@
 import errno
 import os
 import resource
+import shutil
 import signal
 import stat
 import subprocess
@@ -273,7 +274,8 @@ async def main():
         await applier.apply(operation(
             replacing(root / "a", "new a\\n"), replacing(root / "b", None),
             replacing(root / "c", "new c\\n", moved_to=root / "moved"),
-            replacing(root / "in" / "d", "new d\\n", moved_to=root / "d"), FileChange(root / "made", None, "made\\n")))
+            replacing(root / "in" / "d", "new d\\n", moved_to=root / "d"),
+            FileChange(root / "made" / "deep" / "e", None, "made\\n")))
 anyio.run(main)
 """
 
@@ -292,7 +294,7 @@ async def _cut_off(root: Path, home: Path, die_at: int) -> "subprocess.Completed
 
 async def test_killed_anywhere_the_next_start_has_all_old_or_all_new(root: Path, tmp_path: Path) -> None:
     old = contents(root) | {"in/d": "old d\n"}
-    new = {"a": "new a\n", "d": "new d\n", "moved": "new c\n", "made": "made\n"}
+    new = {"a": "new a\n", "d": "new d\n", "moved": "new c\n", "made/deep/e": "made\n"}
     ends: set[bool | None] = set()
     for die_at in range(1, 40):
         home = tmp_path / f"home{die_at}"
@@ -305,10 +307,10 @@ async def test_killed_anywhere_the_next_start_has_all_old_or_all_new(root: Path,
 
         assert contents(root) == (new if past[0].applied else old)
         assert (root / "in").exists() is not past[0].applied
+        assert (root / "made").exists() is past[0].applied
         ends.add(past[0].applied)
-        for path in root.iterdir():
-            if path.is_file():
-                path.unlink()
+        shutil.rmtree(root)
+        root.mkdir()
         for name in ("a", "b", "c"):
             (root / name).write_text(old[name])
     else:
