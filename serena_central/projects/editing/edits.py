@@ -77,6 +77,9 @@ COMPARED_AT_ONCE = 8
 
 _VALUES = kind_numbers(["Constant", "EnumMember", "Field", "Property", "Variable"])
 
+_OF_LISTS = kind_numbers(["EnumMember"])
+"""What stands between signs that whole lines beside it may lack, or come behind: `A, B;`."""
+
 Way = Literal["insert", "replace", "delete"]
 """What an edit does with a symbol."""
 
@@ -259,10 +262,10 @@ class Edits:
                 raise site.no_declaration()
             conflicts[:] = await self.conflicts(site, meant.seen, author)
             edit = plan(site)
-            if way != "insert":
+            if way != "insert" or site.hit.symbol.kind in _OF_LISTS:
                 if foreseen is None or foreseen.edit != edit:
                     foreseen = _Foreseen(edit, await self._broken_by(site, edit, way))
-                _check_rest(site, foreseen.problem, way)
+                _check_rest(site, foreseen, way)
             return [FileChange(self._root / meant.path, site.read, apply_edits(site.text, [edit]))]
 
         held = [] if ground else [(await find()).path if within is None else within]
@@ -576,22 +579,26 @@ async def _compared(changes: Sequence[FileChange], compare: Callable[[], T]) -> 
     return compare() if len(changes) <= COMPARED_AT_ONCE else await anyio.to_thread.run_sync(compare)
 
 
-def _check_rest(site: Site, problem: str, way: Way) -> None:
-    """Raises EditRefused for an edit that would break the syntax of what stands around it."""
-    if problem:
-        what = "deleted" if way == "delete" else "replaced"
-        raise EditRefused(
-            f"Nothing was changed: if {site.hit.name_path} were {what} in {site.hit.path}:"
-            f"{site.hit.symbol.range.start.line0}, {problem}. Read the surrounding lines and edit them as text "
-            "(replace_content)."
-        )
-
-
 class _Foreseen(NamedTuple):
     """An edit, and what it would break."""
 
     edit: TextEdit
     problem: str
+
+
+def _check_rest(site: Site, foreseen: _Foreseen, way: Way) -> None:
+    """Raises EditRefused for an edit that would break the syntax of what stands around it."""
+    if foreseen.problem:
+        hit, edit = site.hit, foreseen.edit
+        if way == "insert":
+            what = f"this were inserted in {hit.path}:{edit.range.start.line0}"
+        else:
+            done = "deleted" if way == "delete" else "replaced"
+            what = f"{hit.name_path} were {done} in {hit.path}:{hit.symbol.range.start.line0}"
+        raise EditRefused(
+            f"Nothing was changed: if {what}, {foreseen.problem}. Read the surrounding lines and edit them as text "
+            "(replace_content)."
+        )
 
 
 class _Intent(NamedTuple):

@@ -186,6 +186,26 @@ async def test_nothing_is_inserted_outside_of_the_container(
             await edit(central, root, tool, name_path=name_path, body="x")
 
 
+@pytest.mark.parametrize(
+    ("file", "text", "last", "first"),
+    [
+        ("A.java", "enum A {\n    X,\n    Y;\n\n    int f() { return 1; }\n}\n", "A/Y", "A/X"),
+        ("a.c", "enum a {\n    X,\n    Y\n};\n", "a/Y", "a/X"),
+        ("a.rs", "enum A {\n    X,\n    Y\n}\n", "A/Y", "A/X"),
+        ("a.ts", "enum A {\n    X,\n    Y\n}\n", "A/Y", "A/X"),
+    ],
+)
+async def test_what_follows_the_last_of_a_list_is_not_inserted_behind_its_end(
+    central: Application, root: Path, file: str, text: str, last: str, first: str
+) -> None:
+    (root / file).write_text(text)
+    with pytest.raises(EditRefused, match=f"inserted in {file}:3, .*replace_content"):
+        await edit(central, root, "insert_after_symbol", name_path=last, body="Z,")
+    assert (root / file).read_text() == text
+    await edit(central, root, "insert_after_symbol", name_path=first, body="Z,")
+    assert "    X,\n    Z,\n    Y" in (root / file).read_text()
+
+
 async def test_mode_and_symlink_stay(central: Application, root: Path) -> None:
     real = root / "real.py"
     real.write_text("def first():\n    return 1\n")
