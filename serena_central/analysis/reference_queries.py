@@ -14,12 +14,15 @@ from pathlib import PurePosixPath
 from typing import NamedTuple
 
 import anyio
+import msgspec
 
 from serena_central.analysis.uncertain_places import NOWHERE, Doubtful, UncertainPlaces
 from serena_central.core.errors import LanguageServerError, PathError, RequestFailed, ServerBusy
 from serena_central.core.pacing import paced
 from serena_central.core.text import Position, Range
 from serena_central.lsp.client import LanguageServer
+from serena_central.lsp.readiness import noting_gaps
+from serena_central.projects.navigation.server_questions import joined
 from serena_central.projects.navigation.symbol_views import Uses
 from serena_central.projects.project import Project
 from serena_central.symbols.index import Hit
@@ -130,14 +133,19 @@ async def _uses_of(
     """Without `doubts` no possible references."""
     (hit, counts, elsewhere), server = asked, packages.server
     try:
-        if server.spec.searches_all_files and sum(counts.values()) <= FEW_PLACES:
-            found, nowhere = await _where_places_lead(project, server, hit, list(counts))
-            if doubts is None:
-                return UsesAnswer(Uses(found, note=note))
-            possible, unexamined = await doubts.in_code(hit, nowhere)
-            return UsesAnswer(Uses(found, note=note), possible, unexamined + elsewhere)
-        uses = await project.navigation.references.bare_uses(server, hit, list(counts), note)
-        return UsesAnswer(uses) if doubts is None else await _with_unlisted(project, packages, asked, doubts, uses)
+        with noting_gaps() as lacks:
+            if server.spec.searches_all_files and sum(counts.values()) <= FEW_PLACES:
+                found, nowhere = await _where_places_lead(project, server, hit, list(counts))
+                answer = UsesAnswer(Uses(found, note=note))
+                if doubts is not None:
+                    possible, unexamined = await doubts.in_code(hit, nowhere)
+                    answer = UsesAnswer(answer.uses, possible, unexamined + elsewhere)
+            else:
+                answer = UsesAnswer(await project.navigation.references.bare_uses(server, hit, list(counts), note))
+                if doubts is not None:
+                    answer = await _with_unlisted(project, packages, asked, doubts, answer.uses)
+        noted = msgspec.structs.replace(answer.uses, note=joined(answer.uses.note, lacks()))
+        return answer._replace(uses=noted)
     except (RequestFailed, ServerBusy, PathError) as error:
         return UsesAnswer(Uses(note=str(error), failed=True))
 

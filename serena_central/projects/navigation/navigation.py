@@ -52,7 +52,7 @@ class Navigation:
         self.references = SymbolReferences(
             root, self.places, indexer, languages, self.questions, self.possible, self._steady
         )
-        self.hierarchies = SymbolHierarchies(root, self.places, languages, self.questions, self._steady)
+        self.hierarchies = SymbolHierarchies(root, self.places, self.questions, self._steady)
 
     async def hover(self, hit: Hit) -> str | None:
         """What the server shows about a symbol: signature and documentation, usually Markdown."""
@@ -93,10 +93,10 @@ class Navigation:
                 hit.path, lambda server: server.implementation(path, position, candidates=candidates)
             )
             hits, outside = await self.places.symbols_at(locations)
-            return (hits, outside, note or unopened), {found.path for found in hits}
+            return (hits, outside, joined(note, unopened)), {found.path for found in hits}
 
         (hits, outside, note), unsteady = await self._steady.ask(hit, ask)
-        return hits, outside, await self.questions.with_blind_spots(hit, joined(note, unsteady))
+        return hits, outside, await self.questions.with_blind_spots(hit.path, {hit.symbol.name}, joined(note, unsteady))
 
     async def implementations_of(self, foreign: Foreign) -> tuple[list[Location], str | None]:
         """Where a symbol of another project is implemented, in all that this project's server reads; a note."""
@@ -105,7 +105,7 @@ class Navigation:
             foreign.via,
             lambda server: server.implementation(foreign.path, foreign.position, candidates=candidates),
         )
-        return locations, note or unopened
+        return locations, joined(note, unopened)
 
     async def diagnostics(self, path: str) -> tuple[list[DiagnosticView], str | None]:
         """What the server complains about in a file, each with the symbol it lies in; a note."""

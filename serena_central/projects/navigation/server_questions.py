@@ -15,7 +15,6 @@ from serena_central.lsp.client import LanguageServer
 from serena_central.lsp.documents import MAX_CANDIDATES
 from serena_central.lsp.readiness import noting_gaps
 from serena_central.projects.languages.project_languages import ProjectLanguages
-from serena_central.symbols.index import Hit
 
 T = TypeVar("T")
 
@@ -29,7 +28,7 @@ class ServerQuestions:
         self._languages = languages
 
     async def when_ready(self, path: str, question: Callable[[LanguageServer], Awaitable[T]]) -> tuple[T, str | None]:
-        """Asks once the server can be believed; a note when that wait was cut short."""
+        """Asks once the server can be believed; a note on what the answer may lack."""
 
         async def ask(server: LanguageServer) -> tuple[T, str | None]:
             note = await server.ready()
@@ -41,7 +40,7 @@ class ServerQuestions:
                     raise
                 # Likely the cause, and what can be done about.
                 raise RequestFailed(error.server, error.method, error.code, f"{error.message}; {note}") from error
-            return answer, note or lacks()
+            return answer, joined(note, lacks())
 
         return await self._languages.ask(path, ask)
 
@@ -96,14 +95,14 @@ class ServerQuestions:
         """LSP's identifier of a file's language; empty where this project serves none."""
         return self._languages.selection.identifier(path)
 
-    async def elsewhere_note(self, hit: Hit) -> str | None:
-        """A note, if a symbol's name stands in modules that use its own, and that its server was not asked about."""
-        found = await self.elsewhere(hit.path, {hit.symbol.name})
-        return unjoined([hit.symbol.name], found[hit.symbol.name]) if found else None
+    async def elsewhere_note(self, path: str, names: Collection[str]) -> str | None:
+        """A note, if names stand in modules that use the one of `path`, and that its server was not asked about."""
+        found = await self.elsewhere(path, names)
+        return unjoined(sorted(found), sorted({file for files in found.values() for file in files})) if found else None
 
-    async def with_blind_spots(self, hit: Hit, note: str | None) -> str | None:
-        """A note, with what an answer about a symbol lacks in any case."""
-        return joined(note, await self.elsewhere_note(hit), self._languages.caveat(hit.path))
+    async def with_blind_spots(self, path: str, names: Collection[str], note: str | None) -> str | None:
+        """A note, with what an answer about symbols of these names, by the server for `path`, lacks in any case."""
+        return joined(note, await self.elsewhere_note(path, names), self._languages.caveat(path))
 
 
 def unjoined(names: Sequence[str], files: Sequence[str]) -> str:
@@ -120,5 +119,5 @@ def _counted(files: Sequence[str]) -> str:
 
 
 def joined(*notes: str | None) -> str | None:
-    """Those notes that there are, as one."""
-    return "; ".join(note for note in notes if note) or None
+    """Those notes that there are, each once, as one."""
+    return "; ".join(dict.fromkeys(filter(None, notes))) or None

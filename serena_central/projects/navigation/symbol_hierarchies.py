@@ -4,11 +4,12 @@ from collections.abc import Awaitable, Callable, Collection, Sequence
 from pathlib import Path
 from typing import Literal, NamedTuple
 
+import msgspec
+
 from serena_central.core.errors import Unsupported
 from serena_central.core.text import Position
 from serena_central.lsp.answers import HierarchyItem
 from serena_central.lsp.client import LanguageServer
-from serena_central.projects.languages.project_languages import ProjectLanguages
 from serena_central.projects.navigation.consistency import Steady
 from serena_central.projects.navigation.project_places import ProjectPlaces
 from serena_central.projects.navigation.server_questions import ServerQuestions, joined
@@ -26,6 +27,9 @@ CLOSED = "closed by a permission rule"
 NODES_LIMIT = 500
 """Symbols in one hierarchy answer: more can't be read, and a call graph may hold all of a project."""
 
+GAPS_SHOWN = 3
+"""Different gaps that are named: each symbol of a hierarchy is asked about, and each answer may have one of its own."""
+
 
 class Foreign(NamedTuple):
     """A symbol, maybe of another project, as the server for the file `via` of this one is asked about it."""
@@ -38,15 +42,26 @@ class Foreign(NamedTuple):
     """The root of the project that it belongs to."""
 
 
-class _Walk(NamedTuple):
-    """One hierarchy: the file whose server is asked, and the root of the project that its symbol belongs to. `budget`
-    holds how many symbols may still be shown, `node` makes one of them."""
+class _Walk(msgspec.Struct):
+    """One hierarchy: the file whose server is asked, and the root of the project that its symbol belongs to; `node`
+    makes a symbol as it is shown."""
 
     asked: str
     direction: Direction
     home: Path
-    budget: list[int]
     node: Callable[[HierarchyItem], HierarchyNode]
+    left: int = NODES_LIMIT
+    """How many symbols may still be shown."""
+    names: set[str] = set()
+    """Of the symbols that the server was asked about."""
+    gaps: list[str | None] = []
+    """What its answers may lack."""
+
+    def note(self) -> str | None:
+        """The first gaps, and how many there are besides."""
+        gaps = list(dict.fromkeys(filter(None, self.gaps)))
+        more = len(gaps) - GAPS_SHOWN
+        return joined(*gaps[:GAPS_SHOWN], f"and {more} more such gaps" if more > 0 else None)
 
 
 class SymbolHierarchies:
@@ -56,13 +71,11 @@ class SymbolHierarchies:
         self,
         root: Path,
         places: ProjectPlaces,
-        languages: ProjectLanguages,
         questions: ServerQuestions,
         steady: Steady,
     ) -> None:
         self._root = root
         self._places = places
-        self._languages = languages
         self._questions = questions
         self._steady = steady
 
@@ -74,10 +87,11 @@ class SymbolHierarchies:
             return await self._prepared(place, direction), ()
 
         (prepared, note), unsteady = await self._steady.ask(hit, prepare)
-        note = joined(note, unsteady)
-        nodes = await self._trees(prepared, depth, _Walk(hit.path, direction, self._root, [NODES_LIMIT], self.node_of))
+        walk = _Walk(hit.path, direction, self._root, self.node_of, gaps=[note, unsteady])
+        nodes = await self._trees(prepared, depth, walk)
+        note = walk.note()
         if direction in UPWARD:
-            note = await self._questions.with_blind_spots(hit, note)
+            note = await self._questions.with_blind_spots(hit.path, {hit.symbol.name, *walk.names}, note)
         return nodes, note
 
     async def of_foreign(
@@ -87,8 +101,9 @@ class SymbolHierarchies:
         navigation are given."""
         prepared, note = await self._prepared(foreign, direction)
         node = (shown_by or self).node_of
-        nodes = await self._trees(prepared, depth, _Walk(foreign.via, direction, foreign.home, [NODES_LIMIT], node))
-        return _leading_inside(nodes), note
+        walk = _Walk(foreign.via, direction, foreign.home, node, gaps=[note])
+        nodes = await self._trees(prepared, depth, walk)
+        return _leading_inside(nodes), walk.note()
 
     async def _prepared(self, place: Foreign, direction: Direction) -> tuple[list[HierarchyItem], str | None]:
         def ask(server: LanguageServer) -> Awaitable[list[HierarchyItem]]:
@@ -109,26 +124,35 @@ class SymbolHierarchies:
     async def _below(
         self, item: HierarchyItem, depth: int, above: tuple[object, ...], walk: _Walk
     ) -> list[HierarchyNode]:
-        asked, direction, home, budget, as_node = walk
-        candidates: list[Path] = []
-        if direction in UPWARD:
-            candidates, _ = await self._questions.files_to_show(asked, item.name)
         nodes: dict[object, HierarchyNode] = {}
-        for next_item in await self._languages.ask(asked, lambda server: _step(server, item, direction, candidates)):
-            if budget[0] <= 0:
+        for next_item in await self._next_to(item, walk):
+            if walk.left <= 0:
                 break
-            node, key = as_node(next_item), _key(next_item)
+            node, key = walk.node(next_item), _key(next_item)
             # A library's overloads are one to whoever only wants to know what is used of it.
             shown = (node.name, node.path) if node.outside else key
             if shown in nodes:
                 continue
-            budget[0] -= 1
+            walk.left -= 1
             nodes[shown] = node
             node.cycle = key in above
-            followed = not node.cycle and (not node.outside or next_item.path.is_relative_to(home))
-            if depth > 1 and budget[0] > 0 and followed:
+            followed = not node.cycle and (not node.outside or next_item.path.is_relative_to(walk.home))
+            if depth > 1 and walk.left > 0 and followed:
                 node.below = await self._below(next_item, depth - 1, (*above, key), walk)
         return list(nodes.values())
+
+    async def _next_to(self, item: HierarchyItem, walk: _Walk) -> list[HierarchyItem]:
+        """The symbols one step from another; what the answer may lack is added to the walk's gaps."""
+        candidates: list[Path] = []
+        unopened = None
+        if walk.direction in UPWARD:
+            candidates, unopened = await self._questions.files_to_show(walk.asked, item.name)
+        found, note = await self._questions.when_ready(
+            walk.asked, lambda server: _step(server, item, walk.direction, candidates)
+        )
+        walk.names.add(item.name)
+        walk.gaps += [unopened, note]
+        return found
 
     def node_of(self, item: HierarchyItem) -> HierarchyNode:
         """A symbol of a hierarchy as this project shows it: outside, unless its tree holds the file."""

@@ -125,7 +125,7 @@ class SymbolReferences:
         with noting_gaps() as lacks:
             locations = await server.references(self._root / hit.path, hit.symbol.name_position, candidates=shown)
         uses = self._uses(locations)
-        return msgspec.structs.replace(uses, note=joined(uses.note, note or unopened or lacks()))
+        return msgspec.structs.replace(uses, note=joined(uses.note, note, unopened, lacks()))
 
     async def renaming(self, hit: Hit, new_name: str) -> RenameGround:
         """What a rename of a symbol goes by. All is asked at once.
@@ -189,7 +189,8 @@ class SymbolReferences:
         )
         uses = await anyio.to_thread.run_sync(self._uses, locations) if len(locations) > MANY else self._uses(locations)
         return msgspec.structs.replace(
-            uses, note=joined(uses.note, note or unopened, await self._questions.elsewhere_note(hit))
+            uses,
+            note=joined(uses.note, note, unopened, await self._questions.elsewhere_note(hit.path, {hit.symbol.name})),
         )
 
     async def _named_and_candidates(

@@ -112,7 +112,7 @@ async def test_uses_in_a_cargo_package_that_no_workspace_joins_are_missed_aloud(
             "lib/Cargo.toml": package.format("lib"),
             "lib/src/lib.rs": "pub fn shared() -> i32 { 1 }\n\npub fn own() -> i32 { shared() }\n",
             "app/Cargo.toml": package.format("app") + '\n[dependencies]\nlib = { path = "../lib" }\n',
-            "app/src/main.rs": 'fn main() { println!("{}", lib::shared()) }\n',
+            "app/src/main.rs": 'fn main() { println!("{}", lib::shared() + lib::own()) }\n',
         },
     )
     async with asker(tmp_path, root) as asked:
@@ -121,6 +121,11 @@ async def test_uses_in_a_cargo_package_that_no_workspace_joins_are_missed_aloud(
         # The place itself, asked about alone, leads to the definition; others may be missed all the same.
         assert list(json.loads(answer)) == ["app/src/main.rs", "lib/src/lib.rs"], found["content"]
         assert "shared also occurs in app/src/main.rs of modules that depend on this one by path" in note
+        for depth, names in ((1, "shared also occurs"), (2, "2 names (own, …) also occur")):
+            called = await asked.result(
+                "get_call_hierarchy", name_path="shared", relative_path="lib/src/lib.rs", depth=depth
+            )
+            assert f"{names} in app/src/main.rs of modules" in called["content"][-1]["text"]
 
 
 async def test_a_go_work_is_no_source_and_what_it_joins_warms_up_and_is_indexed_whole(tmp_path: Path) -> None:
