@@ -47,7 +47,7 @@ class KeepRules:
         if found is None and (files := (await self.named_elsewhere(hit)).certain):
             return KeepReason(f"it is named in {listed(files)}")
         is_class = name == "python" and hit.symbol.kind in TYPES
-        if found is None and is_class and await self._project.navigation.possible.is_registered(hit):
+        if found is None and is_class and await self._project.navigation.possible.is_registered(hit) is not False:
             return KeepReason("its base class is told of subclasses (__init_subclass__)")
         if found is None and (reason := await put_together(self._project, hit)):
             return KeepReason(reason)

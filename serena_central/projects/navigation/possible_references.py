@@ -49,9 +49,6 @@ FILES_AT_ONCE = 20
 KEPT_PLACES = 2_000
 """Of which it is remembered where in the project they lead, until something changes: some 500 KB."""
 
-MOST_KIN = 500
-"""Symbols of one name that are looked at for members of a hierarchy."""
-
 MOST_FILES = 100
 """Files that are parsed to list places of a name without a language server."""
 
@@ -196,25 +193,19 @@ class Possible:
         return await self._hierarchy().may_override(hit)
 
     async def kin_called(self, member: Hit, name: str) -> list[Hit] | None:
-        """Members of a name in the types above a member's own and in those below it, of the first `MOST_KIN` symbols
-        that are called so; None if files that may have one could not be read in time."""
+        """Members of a name in the types above a member's own and in those below it; None if files that may have one or
+        these types could not be read in time."""
         own, language = type_of(member), self._languages.language_of(member.path)
         if own is None:
             return []
         if not await self.are_holders_read(name):
             return None
-        found: list[Hit] = []
-        hierarchy = self._hierarchy()
-        async for other in paced(islice(self._index.find(parse_pattern(name)), MOST_KIN)):
-            its = type_of(other)
-            if its is None or its.symbol.name == own.symbol.name or self._languages.language_of(other.path) != language:
-                continue
-            if await hierarchy.stands_above(its, own) or await hierarchy.stands_above(own, its):
-                found.append(other)
-        return found
+        called = await self._index.find_paced(parse_pattern(name))
+        alike = [other async for other in paced(called) if self._languages.language_of(other.path) == language]
+        return await self._hierarchy().kin(own, alike)
 
-    async def is_registered(self, hit: Hit) -> bool:
-        """Whether bases of a type are told of their subclasses."""
+    async def is_registered(self, hit: Hit) -> bool | None:
+        """Whether bases of a type are told of their subclasses; None if these could not be read in time."""
         return await self._hierarchy().is_registered(hit)
 
     def _hierarchy(self) -> SameHierarchy:

@@ -5,19 +5,21 @@ asking for a hierarchy each time would take longer than all the rest. Two types 
 """
 
 import re
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from pathlib import Path
 
+import anyio
 import anyio.to_thread
 
 from serena_central.core.errors import PathError
+from serena_central.core.pacing import paced
 from serena_central.core.text import Text
 from serena_central.projects.languages.project_languages import ProjectLanguages
 from serena_central.symbols.index import Hit
 from serena_central.symbols.symbol import TYPES
 
 MOST_TYPES = 100
-"""Maximum of base types that are examined."""
+"""Maximum of names of types above one that are followed; past it, they are unknown."""
 
 HEAD_LINES = 12
 """Lines after a type's name in which its bases may stand."""
@@ -35,18 +37,27 @@ _TYPE_ARGUMENTS = re.compile(r"<[^<>]*>")
 _HEAD_END = re.compile(r"[{]|:\s*(?:#.*)?$", re.MULTILINE)
 
 
+KIN_S = 10.0
+"""For finding the types below one, by the heads of all that have a member of some name: a head takes 0.1 to 0.5 ms."""
+
+Place = tuple[str, int]
+"""Of a symbol in the index: its file, and its place there."""
+
 TypesCalled = Callable[[str], Awaitable[Sequence[Hit] | None]]
 """Gives the project's types of a name; None if they are not known."""
 
 
 class SameHierarchy:
-    """Of the types of one project; remembers what it looked up. Belongs to the event loop's thread."""
+    """Of the types of one project; remembers what it looked up, for one question: files change. What can't be read in
+    time is None in its answers: unknown. Belongs to the event loop's thread."""
 
     def __init__(self, root: Path, types_called: TypesCalled, languages: ProjectLanguages) -> None:
         self._root = root
-        self._types_called = types_called
+        self._find_types = types_called
         self._languages = languages
-        self._above: dict[tuple[str, int], set[str] | None] = {}
+        self._types: dict[str, Sequence[Hit] | None] = {}
+        self._named: dict[Place, set[str]] = {}
+        self._above: dict[Place, set[str] | None] = {}
 
     async def related(self, one: Hit, other: Hit) -> bool:
         """Whether one of two members' types stands above the other's, or both have a base in common; also where that is
@@ -54,13 +65,27 @@ class SameHierarchy:
         first, second = type_of(one), type_of(other)
         if first is None or second is None:
             return False
-        line, others = await self._line(first), await self._line(second)
-        return line is None or others is None or not line.isdisjoint(others)
+        above, others = await self._names_above(first), await self._names_above(second)
+        if above is None or others is None:
+            return True
+        return not {first.symbol.name, *above}.isdisjoint({second.symbol.name, *others})
 
-    async def stands_above(self, one: Hit, other: Hit) -> bool:
-        """Whether a type is one of those from which another takes members; also where that is not known."""
-        line = await self._line(other)
-        return line is None or one.symbol.name in line
+    async def kin(self, own: Hit, members: Iterable[Hit]) -> list[Hit] | None:
+        """Those of some members whose types stand above a type or below it. Unknown only if none is found."""
+        types = [(member, its) for member in members if (its := type_of(member)) and _place(its) != _place(own)]
+        found: dict[Place, Hit] = {}
+        with anyio.move_on_after(KIN_S):
+            above = await self._names_above(own)
+            found = {_place(one): one for one, its in types if above and its.symbol.name in above}
+            unknown = above is None
+            async for one, its in paced(types):
+                if _place(one) not in found:
+                    others = await self._names_above(its)
+                    unknown |= others is None
+                    if others and own.symbol.name in others:
+                        found[_place(one)] = one
+            return list(found.values()) if found or not unknown else None
+        return list(found.values()) or None
 
     async def may_override(self, member: Hit) -> bool:
         """Whether a base of a member's type has a member of its name, or is not known in this project."""
@@ -69,10 +94,9 @@ class SameHierarchy:
             return True
         todo, seen = ([own] if own else []), set[str]()
         while todo:
-            one = todo.pop()
-            for name in await self._bases(one) - _HEAD_WORDS - seen:
+            for name in await self._bases(todo.pop()) - _HEAD_WORDS - seen:
                 seen.add(name)
-                bases = await self._types_called(name)
+                bases = [base for base in await self._called(name) or () if own is None or _place(base) != _place(own)]
                 if not bases or len(seen) > MOST_TYPES:
                     return True
                 if any(_has_member(base, member.symbol.name) for base in bases):
@@ -80,41 +104,46 @@ class SameHierarchy:
                 todo += bases
         return False
 
-    async def is_registered(self, hit: Hit) -> bool:
+    async def is_registered(self, hit: Hit) -> bool | None:
         """Whether a type's bases in this project, of Python, are told of their subclasses."""
-        todo, seen = [hit], set[str]()
-        while todo and len(seen) < MOST_TYPES:
-            for name in await self._bases(todo.pop()) - seen:
-                seen.add(name)
-                bases = await self._types_called(name)
-                if bases is None or any(_has_member(base, "__init_subclass__") for base in bases):
-                    return True
-                todo += bases
-        return False
-
-    async def _line(self, hit: Hit) -> set[str] | None:
-        """The names of a type and of all that stand above it in this project; None if they are not known."""
-        key = hit.path, hit.place
-        if key not in self._above:
-            self._above[key] = await self._names_above(hit)
-        return self._above[key]
+        names = await self._names_above(hit)
+        if names is None:
+            return None
+        bases = [base for name in names for base in await self._called(name) or () if _place(base) != _place(hit)]
+        return any(_has_member(base, "__init_subclass__") for base in bases)
 
     async def _names_above(self, hit: Hit) -> set[str] | None:
-        names = {hit.symbol.name}
-        todo = [hit]
-        while todo and len(names) < MOST_TYPES:
-            one = todo.pop()
-            for name in await self._bases(one) - names:
-                bases = await self._types_called(name)
-                if bases is None:
+        """The names of all types that stand above one in this project: its own, too, if one of them is called so."""
+        place = _place(hit)
+        if place not in self._above:
+            self._above[place] = await self._climb(hit)
+        return self._above[place]
+
+    async def _climb(self, hit: Hit) -> set[str] | None:
+        names, todo = set[str](), [hit]
+        while todo:
+            for name in await self._bases(todo.pop()) - names:
+                bases = await self._called(name)
+                if bases is None or (bases and len(names) == MOST_TYPES):
                     return None
                 if bases:
                     names.add(name)
                     todo += bases
         return names
 
+    async def _called(self, name: str) -> Sequence[Hit] | None:
+        if name not in self._types:
+            self._types[name] = await self._find_types(name)
+        return self._types[name]
+
     async def _bases(self, hit: Hit) -> set[str]:
-        """Words in the head of a type's definition, its own name excepted."""
+        """Words in the head of a type's definition, behind its own name."""
+        place = _place(hit)
+        if place not in self._named:
+            self._named[place] = await self._words_behind(hit)
+        return self._named[place]
+
+    async def _words_behind(self, hit: Hit) -> set[str]:
         try:
             text = await anyio.to_thread.run_sync(self._languages.read_text, self._root / hit.path)
         except PathError:
@@ -122,7 +151,7 @@ class SameHierarchy:
         head, before = _head(hit, text), ""
         while head != before:
             head, before = _TYPE_ARGUMENTS.sub("", head), head
-        return set(_WORD.findall(head)) - {hit.symbol.name}
+        return set(_WORD.findall(head.removeprefix(hit.symbol.name)))
 
 
 def type_of(member: Hit) -> Hit | None:
@@ -131,6 +160,10 @@ def type_of(member: Hit) -> Hit | None:
     if container < 0 or member.file.symbols[container].kind not in TYPES:
         return None
     return Hit(member.path, member.file, container)
+
+
+def _place(hit: Hit) -> Place:
+    return hit.path, hit.place
 
 
 def _has_member(hit: Hit, name: str) -> bool:

@@ -91,7 +91,8 @@ class Naming:
             kin = await self._possible.kin_called(hit, new_name)
             if kin is None:
                 found.append(
-                    f"Which members are called {new_name} is not known yet, as files are still read: call again."
+                    f"Whether it would override or hide another member {new_name}, or be overridden or hidden, could "
+                    "not be determined in time: call again."
                 )
             elif kin:
                 named = listed(f"{one.name_path} in {one.path}" for one in kin)

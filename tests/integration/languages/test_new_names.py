@@ -6,6 +6,7 @@ from typing import Any
 import anyio
 import pytest
 
+from serena_central.projects.navigation import same_hierarchy
 from tests.support.languages import asker
 
 pytestmark = pytest.mark.anyio
@@ -21,6 +22,7 @@ PYTHON = {
         "from c import L\n\n\nclass M(L):\n    def more(self):\n        return 2\n\n\n"
         "class Other:\n    def free(self):\n        return 3\n"
     ),
+    "e.py": "import a\n\n\nclass K(a.K):\n    def own(self):\n        return 4\n",
 }
 TYPESCRIPT = {
     "tsconfig.json": "{}",
@@ -59,6 +61,7 @@ def text_of(result: dict[str, Any]) -> str:
                     ("a.py", "foo", "class", "python"),
                 ),
                 *(("d.py", "M/more", "n", "K/n in a.py"), ("a.py", "K/n", "more", "M/more in d.py")),
+                ("e.py", "K/own", "n", "K/n in a.py"),
             ],
         ),
         (
@@ -98,6 +101,22 @@ async def test_a_taken_name_is_given_by_force_and_told(tmp_path: Path) -> None:
     assert not made["isError"], text_of(made)
     assert "Renamed despite: K already declares n: a.py:12." in text_of(made)
     assert (root / "a.py").read_text().count("def n(") == 2
+
+
+async def test_a_members_name_is_refused_while_it_is_not_known_whether_related_types_have_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(same_hierarchy, "KIN_S", 0.0)
+    root = _project(tmp_path, PYTHON)
+    with anyio.fail_after(120):
+        async with asker(tmp_path, root) as asked:
+            place: dict[str, Any] = {"name_path": "Other/free", "relative_path": "d.py", "new_name": "more"}
+            refused = await asked.client.call("rename_symbol", **place)
+            assert refused["isError"]
+            assert "another member more, or be overridden or hidden, could not be determined in time" in text_of(
+                refused
+            )
+            assert not (await asked.client.call("rename_symbol", **place, force=True))["isError"]
 
 
 async def test_a_name_that_members_of_other_types_have_is_given(tmp_path: Path) -> None:
