@@ -29,10 +29,11 @@ class Interfaces:
         self._methods: set[str] | None = None
         self._looked_up: dict[str, bool] = {}
 
-    async def hold(self, name: str) -> bool:
-        """Whether an interface of the project has a member of a name, or that is not known."""
+    async def hold(self, name: str) -> bool | None:
+        """Whether an interface of the project has a member of a name; None if files that may define one could not be
+        read in time."""
         if not await self._project.navigation.possible.are_holders_read(name):
-            return True
+            return None
         are_few = len(self._looked_up) < LOOKED_UP or not self._project.indexer.is_complete
         if self._methods is None and name not in self._looked_up and are_few:
             self._looked_up[name] = name in await self._methods_in(self._project.index.holding(name))

@@ -90,32 +90,51 @@ _BASES: Mapping[str, str] = {
 }
 """Language → what the head of a type holds when its methods may be called through another."""
 
+OVERRIDING_UNKNOWN = "whether it implements or overrides a member of another type could not be determined in time"
+
 _LEADING = 12
 """Lines above a name in which its decorators stand."""
 
 
 class KeepReason(NamedTuple):
-    """Why a symbol counts as used. `by_name`: by its name, so that a rename would break that use, too."""
+    """Why a symbol counts as used. `by_name`: by its name, so that a rename would break that use, too. Without
+    `is_known` it is only that something could not be found out in time: another question may tell more."""
 
     reason: str
     by_name: bool = True
+    is_known: bool = True
 
 
 class LanguageFacts(NamedTuple):
     """What rules must know about a symbol's file besides its text. `library`: other programs may use what it exports.
-    `in_interface`: an interface of the project has a member of the symbol's name, or may have one.
+    `in_interface`: an interface of the project has a member of the symbol's name.
 
-    `may_override`: a base of the symbol's type has a member of its name, or is not known.
+    `may_override`: a base of the symbol's type has a member of its name, or is not in this project. Both are None where
+    that could not be found out in time.
     """
 
     name: str
     library: bool
-    in_interface: bool
-    may_override: bool = True
+    in_interface: bool | None
+    may_override: bool | None = True
+
+    def supposing(self, *, unknown: bool) -> "LanguageFacts":
+        """The same, where what is not known is so, or is not."""
+        return self._replace(
+            in_interface=unknown if self.in_interface is None else self.in_interface,
+            may_override=unknown if self.may_override is None else self.may_override,
+        )
 
 
 def kept(hit: Hit, text: Text, language: LanguageFacts, policy: ValidationPolicy) -> KeepReason | None:
-    """The first rule that says a symbol is in use; None if none does."""
+    """The first rule that says a symbol is in use, or may say so once more is known; None if none does."""
+    found = _kept(hit, text, language.supposing(unknown=False), policy)
+    if found is None and _kept(hit, text, language.supposing(unknown=True), policy) is not None:
+        return KeepReason(OVERRIDING_UNKNOWN, is_known=False)
+    return found
+
+
+def _kept(hit: Hit, text: Text, language: LanguageFacts, policy: ValidationPolicy) -> KeepReason | None:
     for rule in (_named_in_settings, _by_name, _unnamed, _in_test, _decorated, _overriding, _exported):
         reason = rule(hit, text, language, policy)
         if reason:
@@ -226,7 +245,7 @@ def _heading(hit: Hit, text: Text) -> list[int]:
 def _overriding(hit: Hit, text: Text, language: LanguageFacts, policy: ValidationPolicy) -> str | None:
     may_be_inherited = language.name != "java" or java_rules.may_override(hit, text)
     if language.in_interface and may_be_inherited and hit.symbol.kind in (SymbolKind.METHOD, SymbolKind.FUNCTION):
-        return "it implements an interface member"
+        return "an interface has a member of the same name"
     if language.name == "java" and java_rules.overrides(hit, text):
         return "it overrides a method"
     container = hit.symbol.container

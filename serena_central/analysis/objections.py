@@ -26,6 +26,8 @@ from serena_central.projects.project import Project
 from serena_central.symbols.index import Hit
 from serena_central.symbols.symbol import TYPES
 
+REGISTERED_UNKNOWN = "whether its base class is told of subclasses (__init_subclass__) could not be determined in time"
+
 
 class KeepRules:
     """The rules of `keep_rules` with what they must know of one project. Built for each question: files change."""
@@ -42,18 +44,19 @@ class KeepRules:
         """Why a symbol counts as used; None if no rule says so."""
         name = self._project.languages.language_of(hit.path) or ""
         found = await self.kept_by_text(hit, text)
-        if found is None and name == "go" and (reason := await self._interfaces.implemented(hit)):
+        if found is not None and found.is_known:
+            return found
+        if name == "go" and (reason := await self._interfaces.implemented(hit)):
             return KeepReason(reason)
-        if found is None and (files := (await self.named_elsewhere(hit)).certain):
+        if files := (await self.named_elsewhere(hit)).certain:
             return KeepReason(f"it is named in {listed(files)}")
         is_class = name == "python" and hit.symbol.kind in TYPES
-        if found is None and is_class and await self._project.navigation.possible.is_registered(hit) is not False:
+        registered = await self._project.navigation.possible.is_registered(hit) if is_class else False
+        if registered:
             return KeepReason("its base class is told of subclasses (__init_subclass__)")
-        if found is None and (reason := await put_together(self._project, hit)):
+        if reason := await put_together(self._project, hit) or await used_as_property(self._project, hit):
             return KeepReason(reason)
-        if found is None and (reason := await used_as_property(self._project, hit)):
-            return KeepReason(reason)
-        return found
+        return KeepReason(REGISTERED_UNKNOWN, is_known=False) if registered is None else found
 
     async def kept_by_text(self, hit: Hit, text: Text) -> KeepReason | None:
         """The same by those rules alone for which no server is asked and no file is searched."""

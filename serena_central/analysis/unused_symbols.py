@@ -108,7 +108,7 @@ class _Judge:
         except PathError:
             return None
         kept = await self._rules.kept_by_text(hit, self._read[1])
-        return kept.reason if kept else None
+        return kept.reason if kept and kept.is_known else None  # what is not known yet must not be remembered
 
     async def suspects(self, definitions: Sequence[Definition]) -> tuple[dict[str, int], list[_Suspect], int]:
         """What nothing in its project refers to and no rule keeps, file by file. Before, how many each rule keeps; and

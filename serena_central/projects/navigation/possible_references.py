@@ -188,8 +188,9 @@ class Possible:
             found.unexamined += [PlaceInCode(path, one.range) for one in spans]
         return found
 
-    async def may_override(self, hit: Hit) -> bool:
-        """Whether a base of a member's type has a member of its name, or is not known in this project."""
+    async def may_override(self, hit: Hit) -> bool | None:
+        """Whether a base of a member's type has a member of its name, or is not in this project; None if its bases
+        could not be read in time."""
         return await self._hierarchy().may_override(hit)
 
     async def kin_called(self, member: Hit, name: str) -> list[Hit] | None:

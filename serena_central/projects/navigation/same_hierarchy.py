@@ -87,8 +87,8 @@ class SameHierarchy:
             return list(found.values()) if found or not unknown else None
         return list(found.values()) or None
 
-    async def may_override(self, member: Hit) -> bool:
-        """Whether a base of a member's type has a member of its name, or is not known in this project."""
+    async def may_override(self, member: Hit) -> bool | None:
+        """Whether a base of a member's type has a member of its name, or is not in this project."""
         own = type_of(member)
         if own is not None and _TRAIT_IMPLEMENTED.match(own.symbol.name):
             return True
@@ -96,10 +96,11 @@ class SameHierarchy:
         while todo:
             for name in await self._bases(todo.pop()) - _HEAD_WORDS - seen:
                 seen.add(name)
-                bases = [base for base in await self._called(name) or () if own is None or _place(base) != _place(own)]
-                if not bases or len(seen) > MOST_TYPES:
-                    return True
-                if any(_has_member(base, member.symbol.name) for base in bases):
+                called = await self._called(name)
+                if called is None or len(seen) > MOST_TYPES:
+                    return None
+                bases = [base for base in called if own is None or _place(base) != _place(own)]
+                if not bases or any(_has_member(base, member.symbol.name) for base in bases):
                     return True
                 todo += bases
         return False

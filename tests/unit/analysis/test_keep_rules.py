@@ -52,7 +52,7 @@ CALLED_AS_LIFETIME = "constructors and destructors are called without their name
         ("go", "a/b.go", "package a\nfunc Open() {}", "Open", "", "it is exported"),
         ("go", "internal/a/b.go", "package a\nfunc Open() {}", "Open", "", None),
         ("go", "cmd/main.go", "package main\nfunc Open() {}", "Open", "", None),
-        ("go", "a/b.go", "package a\nfunc close() {}", "close", "", "it implements an interface member"),
+        ("go", "a/b.go", "package a\nfunc close() {}", "close", "", "an interface has a member of the same name"),
         ("rust", "src/lib.rs", "pub fn open() {}", "open", "", "it is exported"),
         ("rust", "src/lib.rs", "pub(crate) fn open() {}", "open", "", None),
         ("rust", "src/lib.rs", "#[no_mangle]\nfn open() {}", "open", "", "it is decorated"),

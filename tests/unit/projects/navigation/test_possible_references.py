@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from serena_central.analysis.objections import reason_to_keep
+from serena_central.analysis.keep_rules import OVERRIDING_UNKNOWN
+from serena_central.analysis.objections import REGISTERED_UNKNOWN, reason_to_keep
 from serena_central.projects import build
 from serena_central.projects.navigation import possible_references
 from serena_central.projects.project import Project
@@ -65,13 +66,38 @@ async def test_members_of_a_name_are_unknown_rather_than_none_while_files_are_no
         assert [(one.path, one.name_path) for one in kin or ()] == [("base.py", "Base/go")]
 
 
-async def test_the_protocol_that_a_method_belongs_to_is_known_although_its_file_has_not_been_read(
-    tmp_path: Path,
+@pytest.mark.parametrize(
+    ("files", "name_path", "reason", "unknown"),
+    [
+        (
+            {
+                "named.py": "from typing import Protocol\n\n\nclass Runs(Protocol):\n    def _run(self) -> int: ...\n",
+                "own.py": "class Job:\n    def _run(self) -> int:\n        return 1\n",
+            },
+            *("Job/_run", "an interface has a member of the same name", OVERRIDING_UNKNOWN),
+        ),
+        (
+            {
+                "named.py": "class Base:\n    def _run(self): ...\n",
+                "own.py": "from named import Base\n\n\nclass Job(Base):\n    def _run(self): ...\n",
+            },
+            *("Job/_run", "it may be an override", OVERRIDING_UNKNOWN),
+        ),
+        (
+            {
+                "named.py": "class Base:\n    def __init_subclass__(cls): ...\n",
+                "own.py": "from named import Base\n\n\nclass _Job(Base): ...\n",
+            },
+            *("_Job", "its base class is told of subclasses (__init_subclass__)", REGISTERED_UNKNOWN),
+        ),
+    ],
+)
+async def test_why_to_keep_a_symbol_is_known_once_the_files_that_say_so_are_read_and_unknown_before(
+    files: Mapping[str, str], name_path: str, reason: str, unknown: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    files = {
-        "protocols.py": "from typing import Protocol\n\n\nclass Runs(Protocol):\n    def _run(self) -> int: ...\n",
-        "job.py": "class Job:\n    def _run(self) -> int:\n        return 1\n",
-    }
-    async with having_read("job.py", files, tmp_path) as project:
-        run = await project.find_one("Job/_run", "job.py")
-        assert await reason_to_keep(project, run) == "it implements an interface member"
+    async with having_read("own.py", files, tmp_path) as project:
+        hit = await project.find_one(name_path, "own.py")
+        with monkeypatch.context() as at_once:
+            at_once.setattr(possible_references, "SYMBOLS_S", 0.0)
+            assert await reason_to_keep(project, hit) == unknown
+        assert await reason_to_keep(project, hit) == reason
