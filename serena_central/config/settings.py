@@ -47,7 +47,11 @@ class SharedSettings(msgspec.Struct, kw_only=True, frozen=True):
     ] = []
     ignore_all_files_in_gitignore: Annotated[bool, Meta(description="Ignore what git ignores.")] = True
     encoding: Annotated[
-        str | None, Meta(description="Encoding of source files. Unset: UTF-8, or as a file's byte order mark says.")
+        str | None,
+        Meta(
+            description="Encoding of source files without a byte order mark. Unset: UTF-8. With UTF-16 or UTF-32, "
+            "files in UTF-8 are still read as such."
+        ),
     ] = None
     default_modes: Annotated[list[str], Meta(description="Default modes of a session.")] = msgspec.field(
         default_factory=lambda: ["interactive", "editing"]

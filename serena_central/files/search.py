@@ -1,8 +1,8 @@
 """Searches the contents of files: for a pattern, with lines around each match, and for a word, for candidates.
 
 A search reads the disk as it is now, except for what a `Corpus` keeps for the stamp that a file has now. It is bounded
-in time and size whatever the pattern is, and its notes say what is missing from the answer. Binary files hold no text
-and are passed over. Which files are asked is the caller's choice.
+in time and size whatever the pattern is, and its notes say what is missing from the answer, texts that are not valid in
+their encoding included. Binary files hold no text and are passed over. Which files are asked is the caller's choice.
 """
 
 import math
@@ -24,8 +24,10 @@ from anyio.abc import TaskGroup
 from anyio.lowlevel import RunVar
 
 from serena_central.core.allocator import read_shortly
-from serena_central.core.errors import InvalidArguments, PathError, PathNotFound
+from serena_central.core.errors import InvalidArguments, NotInEncoding, PathError, PathNotFound
 from serena_central.core.progress import waiting_for
+from serena_central.core.quoting import quoted
+from serena_central.core.words import counted
 from serena_central.files.corpus import Block, Corpus, holds_needed, lines_of
 from serena_central.files.glob import BadGlob, expand_braces, translate_part, translate_path
 from serena_central.files.matching_lines import first_matches
@@ -73,6 +75,9 @@ MARK_CHARS = 8
 
 LEAST_CHARS = MARK_CHARS + 1
 """Of an empty line, with its end."""
+
+FILES_NAMED = 3
+"""Of those that could not be decoded."""
 
 _LEAD_CHARS = 200
 """How much of a long line is shown before its match."""
@@ -338,8 +343,18 @@ def _search(
             f"incomplete: the search was stopped after {deadline_s:g} s; {read[0]} of {len(chosen)} files were "
             "searched. Name fewer files, or search again: files that were read before are read sooner."
         )
+    if found.undecoded:
+        result.notes.append(_not_decoded(found.undecoded))
     result.hits = {path: result.hits[path] for path in filter(result.hits.__contains__, chosen)}
     return result
+
+
+def _not_decoded(files: Mapping[str, str]) -> str:
+    """A note on the files (path → encoding) that are not valid in their encodings."""
+    are = "is not valid in its encoding and was" if len(files) == 1 else "are not valid in their encoding and were"
+    some = ", ".join(f"{quoted(path)} ({encoding})" for path, encoding in islice(files.items(), FILES_NAMED))
+    more = f" and {len(files) - FILES_NAMED} more" if len(files) > FILES_NAMED else ""
+    return f"incomplete: {counted(len(files), 'file')} {are} not searched: {some}{more}"
 
 
 class _TimeIsUp(Exception):
@@ -403,13 +418,16 @@ def _text_that_may_match(root: Path, path: str, found: "_Found", needed: Sequenc
         found.result.notes.append(f"incomplete: {error}")
         return None
     read_shortly(len(data))
-    return _text(data, path, found.request.encoding)
+    return _text(data, path, found)
 
 
-def _text(data: bytes, path: str, encoding: str | None) -> bytes | None:
-    """What stands in a file, as the corpus would keep it; None if that is not text."""
+def _text(data: bytes, path: str, found: "_Found") -> bytes | None:
+    """What stands in a file, as the corpus would keep it; None if that is not text. What should be is noted."""
     try:
-        decoded = decode(data, path, encoding)
+        decoded = decode(data, path, found.request.encoding)
+    except NotInEncoding as error:
+        found.undecoded[path] = error.encoding
+        return None
     except PathError:
         return None
     in_utf8 = decoded.encoding == DEFAULT_ENCODING
@@ -425,6 +443,8 @@ class _Found:
         self.request = request
         self.result = SearchResult()
         self.room = MAX_CHARS
+        self.undecoded: dict[str, str] = {}
+        """Path → the encoding that it is not valid in."""
         self._uncounted: list[MatchingLines] = []
         """Lines are measured only when the answer may become too long …"""
         self._most_uncounted = 0

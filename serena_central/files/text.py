@@ -1,9 +1,11 @@
 """Reading a file as text: encoding, byte-order mark, line ends, content hash, and the way back to bytes.
 
 What is read is kept exactly: `FileText.encode(file_text.text.content)` gives the bytes that were on disk. A byte-order
-mark beats the project's encoding. Bytes that are invalid in an encoding that extends ASCII become lone surrogates
-(`surrogateescape`) and are written back unchanged; `invalid` says so. This module knows no project and no boundary;
-it follows no symlink (core/nofollow.py), unless it is given an opener that does.
+mark beats the project's encoding. A file without one that is UTF-8 counts as such where the project's encoding is
+UTF-16 or UTF-32: those have a NUL byte in each ASCII character, and so in each text of code. Bytes that are invalid in
+an encoding that extends ASCII become lone surrogates (`surrogateescape`) and are written back unchanged; `invalid` says
+so. This module knows no project and no boundary; it follows no symlink (core/nofollow.py), unless it is given an opener
+that does.
 
 Texts that were just read are kept: one call reads the same files for several answers, and the next call again. A file
 is opened and its stamp compared each time, so that nothing is older than the call; only reading, decoding and finding
@@ -23,7 +25,7 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 from serena_central.core.allocator import read_shortly
-from serena_central.core.errors import ConfigError, PathNotFound, PathRefused
+from serena_central.core.errors import ConfigError, NotInEncoding, PathNotFound, PathRefused
 from serena_central.core.lru import Lru
 from serena_central.core.nofollow import Opener, open_file
 from serena_central.core.text import Text
@@ -102,8 +104,8 @@ def read_text(
 
     Raises:
         PathNotFound: nothing is there.
-        PathRefused: no regular file, behind a symlink, unreadable, larger than `max_bytes`, binary, or not valid in a
-            UTF-16 or UTF-32 encoding.
+        PathRefused: no regular file, behind a symlink, unreadable, larger than `max_bytes`, binary, or (NotInEncoding)
+            not valid in its encoding, if that cannot carry invalid bytes.
         ConfigError: `encoding` names no text encoding.
     """
     data, stamp = read_bytes(path, max_bytes=max_bytes, opener=opener)
@@ -126,11 +128,8 @@ def decode(data: bytes, path: Path | str, encoding: str | None = None) -> Decode
     """Decodes what was read from `path`, which is needed for messages only. Raises what `read_text` raises."""
     codec, bom = _codec_of(data, encoding or DEFAULT_ENCODING)
     body = data[len(bom) :] if bom else data
-    if _extends_ascii(codec) and b"\0" in body:
-        raise PathRefused(
-            f"{path} is binary (it contains NUL bytes). "
-            "If it is text in UTF-16, set `encoding` in the project's settings."
-        )
+    if b"\0" in body:
+        _check_is_text(body, codec, path)
     content, invalid = _decode(body, codec, path)
     return Decoded(content, codec, bom, invalid)
 
@@ -241,7 +240,29 @@ def _codec_of(data: bytes, encoding: str) -> tuple[str, bytes]:
         name = codecs.lookup(encoding).name
     except LookupError as error:
         raise ConfigError("encoding", f"{encoding!r} is not a text encoding that Python supports") from error
-    return _MARKLESS.get(name, name), b""
+    codec = _MARKLESS.get(name, name)
+    if not _extends_ascii(codec) and data and b"\0" not in data and _is_utf8(data):
+        return DEFAULT_ENCODING, b""
+    return codec, b""
+
+
+def _check_is_text(body: bytes, codec: str, path: Path | str) -> None:
+    """Raises PathRefused for bytes with a NUL that is a character by itself: no text holds one."""
+    if _extends_ascii(codec):
+        raise PathRefused(
+            f"{path} is binary (it contains NUL bytes). If it is text in UTF-16, set `encoding: utf-16` in the "
+            "project's settings: files in UTF-8 are still read as such."
+        )
+    if "\0" in body.decode(codec, "replace"):
+        raise PathRefused(f"{path} is binary (it contains NUL characters).")
+
+
+def _is_utf8(data: bytes) -> bool:
+    try:
+        data.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 def _extends_ascii(codec: str) -> bool:
@@ -262,7 +283,7 @@ def _decode(body: bytes, codec: str, path: Path | str) -> tuple[str, bool]:
         try:
             return body.decode(codec, _error_handler(codec)), True
         except UnicodeError:  # not every codec can carry every invalid byte
-            raise PathRefused(f"{path} is not valid {codec}: {invalid}.") from invalid
+            raise NotInEncoding(str(path), codec, str(invalid)) from invalid
 
 
 def _newline_of(content: str) -> Newline:

@@ -155,3 +155,20 @@ async def test_the_projects_encoding_and_windows_line_ends_are_read_right_everyw
             assert await ask(central, root, "read_file", relative_path="a.py", start_line=1, end_line=2) == (
                 "class Größe:\r\n    def maß(self):"
             )
+
+
+async def test_files_in_utf_8_are_found_and_edited_where_the_project_is_in_utf_16(tmp_path: Path) -> None:
+    root = repository(tmp_path / "repo")
+    (root / ".serena").mkdir()
+    (root / ".serena" / "project.yml").write_text("encoding: utf-16\n")
+    (root / "a.py").write_bytes("size = 'é'\n".encode("utf-16-le"))
+    (root / "b.py").write_text("size = 'é'\n")
+    with anyio.fail_after(60):
+        async with running_parts(tmp_path) as central:
+            hits = await ask(central, root, "search_for_pattern", substring_pattern="size")
+            assert hits == {name: ["  >   0:size = 'é'"] for name in ("a.py", "b.py")}
+            for name in ("a.py", "b.py"):
+                change = {"relative_path": name, "needle": "size", "repl": "long", "mode": "literal"}
+                await ask(central, root, "replace_content", **change)
+    assert (root / "a.py").read_bytes() == "long = 'é'\n".encode("utf-16-le")
+    assert (root / "b.py").read_bytes() == "long = 'é'\n".encode()

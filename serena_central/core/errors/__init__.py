@@ -22,6 +22,7 @@ the package.
     │   ├── PathNotFound
     │   ├── PathDenied           a permission rule closes it: which one, and who can change that
     │   └── PathRefused          NUL, device, folder where a file is needed, unreadable, too large, binary
+    │       ├── NotInEncoding    text in another encoding than its byte-order mark or the setting says
     │       └── PathIgnored      a folder of which no symbols are known
     ├── TrustRefused             what was to be trusted is not what was shown, or can't be kept
     ├── UpstreamError            an MCP server of the hub; names it
@@ -151,6 +152,7 @@ from serena_central.core.errors.project_errors import (
     AmbiguousSymbol,
     MemoryChanged,
     MemoryNotFound,
+    NotInEncoding,
     OutsideAllowedRoots,
     PathDenied,
     PathError,
@@ -221,6 +223,7 @@ __all__ = [
     "MemoryNotFound",
     "NoRunner",
     "NoServerRoot",
+    "NotInEncoding",
     "NotReady",
     "NothingMatched",
     "OutcomeUnknown",

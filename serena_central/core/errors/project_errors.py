@@ -64,6 +64,14 @@ class PathRefused(PathError):
     """Something is at this path, but it can't be used for this: the message says why."""
 
 
+class NotInEncoding(PathRefused):
+    """A file whose bytes are not valid in the encoding that it should have."""
+
+    def __init__(self, path: str, encoding: str, why: str) -> None:
+        super().__init__(f"{path} is not valid {encoding}: {why}.")
+        self.encoding = encoding
+
+
 class PathIgnored(PathRefused):
     """Of what lies at this path no symbols are known."""
 

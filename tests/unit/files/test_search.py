@@ -288,6 +288,29 @@ async def test_files_that_can_not_be_read_are_told_and_pipes_never_block(tmp_pat
     assert files_lacking(tmp_path, ["huge", "missing", "a"], "y") == ["a"]
 
 
+async def test_a_wide_encoding_hides_no_file_in_utf_8_and_those_in_none_of_both_are_told(tmp_path: Path) -> None:
+    files = {
+        "even": b"x = 1;",
+        "odd": b"x = 12;",
+        "wide": "x = é".encode("utf-16-le"),
+        "latin": "x = é!".encode("latin-1") + b"!",
+        "picture": b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR x",
+    }
+    for name, data in files.items():
+        (tmp_path / name).write_bytes(data)
+    result = await found(tmp_path, "x", encoding="utf-16")
+    assert sorted(result.hits) == ["even", "odd", "wide"]
+    assert result.notes == ["incomplete: 1 file is not valid in its encoding and was not searched: 'latin' (utf-16-le)"]
+
+
+async def test_a_file_that_belies_its_byte_order_mark_is_told(tmp_path: Path) -> None:
+    for name in "abcd":
+        (tmp_path / name).write_bytes("\ufeffx".encode("utf-16-be") + b"!")
+    result = await found(tmp_path, "x")
+    assert (result.hits, len(result.notes)) == ({}, 1)
+    assert result.notes[0].startswith("incomplete: 4 files are not valid in their encoding and were not searched: ")
+
+
 @pytest.mark.parametrize(
     ("data", "word", "contained"),
     [

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from serena_central.core.errors import ConfigError, PathNotFound, PathRefused
+from serena_central.core.errors import ConfigError, NotInEncoding, PathNotFound, PathRefused
 from serena_central.files.stamp import Stamp
 from serena_central.files.text import digest_of, read_text
 
@@ -23,6 +23,9 @@ from serena_central.files.text import digest_of, read_text
         ("\ufeffé🙂".encode("utf-16-be"), None, "é🙂", "utf-16-be", codecs.BOM_UTF16_BE),
         ("\ufeffé🙂".encode("utf-32-le"), None, "é🙂", "utf-32-le", codecs.BOM_UTF32_LE),
         ("é".encode("utf-16-le"), "utf-16", "é", "utf-16-le", b""),
+        ("中文\n".encode("utf-16-le"), "utf-16", "中文\n", "utf-16-le", b""),
+        (b"even", "utf-16", "even", "utf-8", b""),
+        ("caf\u00e9".encode(), "utf-32", "café", "utf-8", b""),
         (b"a", "utf-8-sig", "a", "utf-8", b""),
         (b"caf\xe9", "latin-1", "café", "iso8859-1", b""),
         (b"", None, "", "utf-8", b""),
@@ -80,9 +83,14 @@ def test_what_is_no_text_is_refused_with_the_reason(tmp_path: Path) -> None:
         read_text(file)
     with pytest.raises(PathRefused, match="MB"):
         read_text(file, max_bytes=9000)
-    file.write_bytes(b"odd")
-    with pytest.raises(PathRefused, match="utf-16"):
+    file.write_bytes(b"o\0d")
+    with pytest.raises(NotInEncoding, match="utf-16"):
         read_text(file, encoding="utf-16")
+    for data in ("a\0b".encode("utf-16-le"), b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\1"):
+        file.write_bytes(data)
+        with pytest.raises(PathRefused, match="binary"):
+            read_text(file, encoding="utf-16")
+    file.write_bytes(b"odd")
     for encoding in ("klingon", "hex"):
         with pytest.raises(ConfigError, match=encoding):
             read_text(file, encoding=encoding)
