@@ -6,7 +6,7 @@ which resolves the rest of the scope itself. Tools on no project run here.
 
 import logging
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Protocol
 from weakref import WeakKeyDictionary
@@ -20,6 +20,7 @@ from serena_central.cluster.host_requests import HostRequests
 from serena_central.cluster.host_wire import HostGone, HostWire, Left
 from serena_central.cluster.remote_host import RemoteHost
 from serena_central.core import progress
+from serena_central.core.decoding import from_json
 from serena_central.core.errors import (
     DeadlineExceeded,
     DirectoryUnavailable,
@@ -31,14 +32,16 @@ from serena_central.core.errors import (
     UnknownProject,
 )
 from serena_central.core.project_names import listed_names
+from serena_central.core.quoting import escaped, quoted, visible_json
 from serena_central.projects.editing.shared_calls import SharedCalls
 from serena_central.projects.registry import KnownProject
-from serena_central.projects.scope import EVERYTHING
+from serena_central.projects.scope import EVERYTHING, labels_of
 from serena_central.sessions.session import Session
 from serena_central.sessions.users import User
-from serena_central.tools.answer import Answer
+from serena_central.tools.answer import Answer, page
 from serena_central.tools.catalogue import PATH_PARAMETERS, Tool
 from serena_central.tools.context import Services
+from serena_central.tools.grouped_call import internal_error
 from serena_central.tools.project_call import timeout_of
 from serena_central.tools.tool_run import ToolHost, ToolReply, ToolRun
 
@@ -345,28 +348,37 @@ class ClusterFront:
         self, units: dict[str, list[str] | None], tool: Tool, run: ToolRun, reply: ToolReply
     ) -> Answer:
         """Each host answers for its projects; one that fails spoils no other."""
-        answers: dict[str, Answer | SerenaCentralError] = {}
+        answers: dict[str, Answer | str] = {}
         replies = {root: ToolReply() for root in units}
+        units = _continued(units, page(run.arguments.get("cursor") or "", None, 0).group)
         asked = run.arguments.get("max_answer_chars", -1)
         share = (self._services.settings.max_answer_chars if asked < 0 else asked) // len(units)
 
         async def one(root: str, names: list[str] | None) -> None:
             named = names or [root]
             part = _for(run, [*named, named[0]])  # several, so that its answer is grouped
+            part.by_root = True
             if "max_answer_chars" in part.arguments:
                 part.arguments["max_answer_chars"] = share
             try:
                 answers[root] = await self._on(root, tool, part, replies[root])
             except SerenaCentralError as error:
-                answers[root] = error
+                answers[root] = str(error)
+            except Exception:
+                logger.exception("%s: %s failed on the host of %s", run.id, tool.name, root)
+                answers[root] = internal_error(run.id)
 
         async with anyio.create_task_group() as tasks:
             for root, names in units.items():
                 tasks.start_soon(one, root, names)
-        for part in replies.values():
-            reply.notes += [note for note in part.notes if note not in reply.notes]
         reply.projects = [project for part in replies.values() for project in part.projects]
-        reply.answer = joined({Path(root).name: answers[root] for root in units}, reply.notes)
+        reply.unopened = [project for part in replies.values() for project in part.unopened]
+        named = [(one.name, one.root) for one in (*reply.projects, *reply.unopened)]
+        silent = [Path(root) for root, part in replies.items() if not (part.projects or part.unopened)]
+        labels = labels_of([*named, *((root.name, root) for root in silent)])
+        notes = (_relabelled(note, labels) for part in replies.values() for note in part.notes)
+        reply.notes += [note for note in dict.fromkeys(notes) if note not in reply.notes]
+        reply.answer = joined({root: answers[root] for root in units}, labels, reply.notes)
         return reply.answer
 
 
@@ -381,16 +393,33 @@ def _for(run: ToolRun, named: list[str] | None) -> ToolRun:
     return msgspec.structs.replace(run, arguments=arguments)
 
 
-def joined(answers: dict[str, Answer | SerenaCentralError], notes: Sequence[str]) -> Answer:
-    """One answer, grouped by project, of several that are; `answers` is by the name of a host's root."""
+def _continued(units: dict[str, list[str] | None], group: str) -> dict[str, list[str] | None]:
+    """The one host whose list a cursor of this group continues, if it is of one of them."""
+    around = {root: names for root, names in units.items() if f"{group}/".startswith(f"{escaped(root)}/")}
+    return around or units
+
+
+def _relabelled(line: str, labels: Mapping[Path, str]) -> str:
+    """A line about one project, which begins with its root, with its label instead."""
+    for root, label in labels.items():
+        if line.startswith(start := f"{quoted(root)}: "):
+            return f"{quoted(label)}: {line.removeprefix(start)}"
+    return line
+
+
+def joined(answers: Mapping[str, Answer | str], labels: Mapping[Path, str], notes: Sequence[str]) -> Answer:
+    """One answer of several hosts', whose groups are labelled by root; `answers` is by the root of each host, and a
+    text says why one gave none."""
     says: list[str] = []
-    groups: list[str] = []
-    for name, one in answers.items():
-        if isinstance(one, SerenaCentralError):
-            groups.append(msgspec.json.encode({name: {"error": str(one)}}).decode()[1:-1])
-        elif one.data is not None:
-            says += one.blocks[0][: len(one.blocks[0]) - len(one.data)].splitlines()
-            groups.append(one.data[1:-1])
-    data = "{" + ",".join(group for group in groups if group) + "}"
+    groups: dict[str, msgspec.Raw] = {}
+    for host, one in answers.items():
+        if isinstance(one, str):
+            parts = {host: msgspec.Raw(msgspec.json.encode({"error": one}))}
+        else:
+            assert one.data is not None, "it was asked for several"
+            says += [_relabelled(line, labels) for line in one.blocks[0].removesuffix(one.data).splitlines()]
+            parts = from_json(one.data, dict[str, msgspec.Raw])
+        groups |= {labels[Path(root)]: part for root, part in parts.items()}
+    data = visible_json(msgspec.json.encode(groups).decode())
     blocks = ["\n".join([*says, data])]
     return Answer([*blocks, "\n".join(notes)] if notes else blocks, bool(says), data)

@@ -23,7 +23,7 @@ from serena_central.tools.answer import Answer, Content
 from serena_central.tools.catalogue import Catalogue, Tool
 from serena_central.tools.tool_run import PlacedProject, ToolReply, ToolRun
 
-VERSION = 4
+VERSION = 5
 """Of both messages: hosts and fronts of different versions don't understand each other, and say so."""
 
 
@@ -38,6 +38,7 @@ class RunMessage(msgspec.Struct, kw_only=True, omit_defaults=True):
     elapsed_s: float
     person: bool = False
     repeat: str | None = None
+    by_root: bool = False
     trace: dict[str, str] = {}
     """The W3C headers of the span that it belongs to."""
 
@@ -71,6 +72,7 @@ class ReplyMessage(msgspec.Struct, kw_only=True, omit_defaults=True):
     notes: list[str] = []
     projects: list[tuple[str, str]] = []
     """Names and roots."""
+    unopened: list[tuple[str, str]] = []
     edits: list[EditRow] = []
     earlier_edits: list[EditRow] = []
     """Of runs before, whose replies nobody has taken."""
@@ -99,6 +101,7 @@ def encode_run(tool: Tool, run: ToolRun, now: float, user: User | None = None) -
             elapsed_s=now - run.began,
             person=run.person,
             repeat=run.repeat,
+            by_root=run.by_root,
             trace=tracing.carried(),
         )
     )
@@ -130,6 +133,7 @@ def decode_run(
         began=now - said.elapsed_s,
         person=said.person,
         repeat=said.repeat,
+        by_root=said.by_root,
     )
     return tool, run, said.trace
 
@@ -155,6 +159,7 @@ def encode_reply(
             failure=None if error is None or known else f"{type(error).__name__}: {error}",
             notes=reply.notes,
             projects=[(project.name, str(project.root)) for project in reply.projects],
+            unopened=[(project.name, str(project.root)) for project in reply.unopened],
             edits=edits,
             earlier_edits=earlier_edits,
             changes=session.changes(halt),
@@ -180,6 +185,7 @@ def fill(reply: ToolReply, said: ReplyMessage) -> None:
     """Fills the reply of a run with what its host replied."""
     reply.notes += [note for note in said.notes if note not in reply.notes]
     reply.projects = [PlacedProject(name, Path(root)) for name, root in said.projects]
+    reply.unopened = [PlacedProject(name, Path(root)) for name, root in said.unopened]
     reply.edits = [row.id for row in said.edits]
     reply.answer = _answer_of(said.answer) if said.answer is not None else None
 

@@ -8,7 +8,8 @@
 6. in a super-repo: its default module.
 """
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 from typing import Literal, NamedTuple
@@ -60,21 +61,40 @@ class Ask(msgspec.Struct, frozen=True, kw_only=True):
     person: bool = False
 
 
+class Unopened(NamedTuple):
+    """A project of several that could not be opened; `name` as the call used it."""
+
+    name: str
+    root: Path
+    error: SerenaCentralError
+
+
 class Scope(NamedTuple):
     """The projects of one call. `grouped`: the caller asked for several, so the answer is grouped by project.
 
-    `failures` are those of several that could not be opened, by the name that the call used, or by root where another
-    one of them has that name. `paths` maps path
-    arguments, as given, to absolute ones, where they were not meant relative to the project. `note` tells the caller
-    about a choice that it did not make itself.
+    `failures` are those of several that could not be opened. `paths` maps path arguments, as given, to absolute ones,
+    where they were not meant relative to the project. `note` tells the caller about a choice that it did not make
+    itself.
     """
 
     projects: list[Project]
     reason: str
     grouped: bool = False
-    failures: Mapping[str, SerenaCentralError] = MappingProxyType({})
+    failures: Sequence[Unopened] = ()
     paths: Mapping[str, str] = MappingProxyType({})
     note: str | None = None
+
+    @property
+    def named(self) -> list[tuple[str, Path]]:
+        """Names and roots of all that the call means."""
+        return [*((one.name, one.root) for one in self.projects), *((one.name, one.root) for one in self.failures)]
+
+
+def labels_of(named: Iterable[tuple[str, Path]]) -> dict[Path, str]:
+    """Root → label of its group in an answer: the name, or the root where two of them have one name."""
+    names = {root: name for name, root in named}
+    count = Counter(names.values())
+    return {root: name if count[name] == 1 else str(root) for root, name in names.items()}
 
 
 async def resolve_scope(registry: ProjectRegistry, repos: SuperRepos, ask: Ask) -> Scope:
@@ -240,9 +260,8 @@ class _Rules:
             for root, name in asked.items():
                 tasks.start_soon(open_one, root, name)
         projects = [opened[root] for root in asked if root in opened]
-        names = [*(project.name for project in projects), *(asked[root] for root in failures)]
-        named = {asked[root] if names.count(asked[root]) == 1 else str(root): one for root, one in failures.items()}
-        return Scope(projects, reason, grouped=True, failures=named)
+        unopened = [Unopened(asked[root], root, error) for root, error in failures.items()]
+        return Scope(projects, reason, grouped=True, failures=unopened)
 
     # --- 2 -------------------------------------------------------------------------------------------------------
 

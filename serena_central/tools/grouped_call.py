@@ -36,21 +36,24 @@ Work = Callable[[str, Project], Awaitable[Any]]
 """One project's part of the call: takes its label and the project."""
 
 
-async def on_projects(tool: Tool, call: ToolCall, scope: Scope, parsed: dict[str, Any]) -> dict[str, Any]:
-    """Results by project name: one project's failure stands in its group and spoils no other, but of an edit, which is
-    made in all or none."""
+async def on_projects(
+    tool: Tool, call: ToolCall, scope: Scope, labels: Mapping[Path, str], parsed: dict[str, Any]
+) -> dict[str, Any]:
+    """Results by label: one project's failure stands in its group and spoils no other, but of an edit, which is made in
+    all or none. `labels`: of all projects of the scope, also of those that could not be opened."""
     most_s = math.inf if tool.edits else PART_S
     if tool.together is not None:
         with until(call, min(timeout_of(tool, call.services.settings), most_s), tool.name):
             call.together = await tool.together(call, scope.projects, parsed)
-    scope = _continued_group(call, scope)
-    results: dict[str, Any] = dict.fromkeys(_labels_of(scope.projects))
+    scope = _continued_group(call, scope, labels)
+    results: dict[str, Any] = {labels[project.root]: None for project in scope.projects}
     calls = {label: call.part(label) for label in results}
+    failures = {labels[one.root]: one.error for one in scope.failures}
     if tool.journaled and not parsed.get("dry_run"):
         parts = list(zip(calls, scope.projects, strict=True))
         done = await edit_all(
             parts,
-            scope.failures,
+            failures,
             lambda label, one: on_project(tool, calls[label], one, parsed, in_group=True),
             call.services.history.planned,
         )
@@ -72,7 +75,7 @@ async def on_projects(tool: Tool, call: ToolCall, scope: Scope, parsed: dict[str
                 results[label] = _failure(error)
             except Exception:
                 logger.exception("%s: %s failed on %s", call.id, tool.name, project.root)
-                results[label] = {"error": f"Internal error. See the server's log, call {call.id}."}
+                results[label] = {"error": internal_error(call.id)}
             answered.add(label)
 
     with waiting_for(how_far):
@@ -80,7 +83,12 @@ async def on_projects(tool: Tool, call: ToolCall, scope: Scope, parsed: dict[str
             for label, project in zip(calls, scope.projects, strict=True):
                 tasks.start_soon(one, label, project)
     _gather_notes(call, calls)
-    return results | {name: _failure(error) for name, error in scope.failures.items()}
+    return results | {name: _failure(error) for name, error in failures.items()}
+
+
+def internal_error(call: str) -> str:
+    """What an answer says in place of a result, of a failure that says nothing to the caller."""
+    return f"Internal error. See the server's log, call {call}."
 
 
 async def edit_all(
@@ -115,27 +123,33 @@ async def edit_all(
     return {label: done[project.root] for label, project in projects}
 
 
-def check_cursor(tool: Tool, call: ToolCall, scope: Scope) -> None:
+def check_cursor(tool: Tool, call: ToolCall, scope: Scope, labels: Mapping[Path, str]) -> None:
     """Raises InvalidArguments where a cursor is not one of an answer about these projects."""
-    page, labels = call.page, _labels_of(scope.projects)
+    page = call.page
     if not page.group:
         if scope.grouped and page.start:
             raise InvalidArguments("This cursor belongs to the answer of one project. Name that project in `project`.")
         return
     # Alone, a project is asked the same as among others, but for what they declare.
-    if page.group not in map(escaped, labels) or (tool.together is not None and not scope.grouped):
+    is_known = any(_is_of(page.group, one, labels) for one in scope.projects)
+    if not is_known or (tool.together is not None and not scope.grouped):
         raise InvalidArguments(
             f"This cursor continues the list of {quoted(page.group)} in an answer for several projects. Pass it with "
             "the same `project` as before."
         )
 
 
-def _continued_group(call: ToolCall, scope: Scope) -> Scope:
+def _is_of(group: str, project: Project, labels: Mapping[Path, str]) -> bool:
+    """Whether a cursor's group is a project's, by its label or its root, which an answer of several hosts has."""
+    return group in (escaped(labels[project.root]), escaped(str(project.root)))
+
+
+def _continued_group(call: ToolCall, scope: Scope, labels: Mapping[Path, str]) -> Scope:
     """The project alone whose list is continued, if one is."""
-    if not call.page.group:
+    group = call.page.group
+    if not group:
         return scope
-    pairs = zip(_labels_of(scope.projects), scope.projects, strict=True)
-    return scope._replace(projects=[one for label, one in pairs if escaped(label) == call.page.group], failures={})
+    return scope._replace(projects=[one for one in scope.projects if _is_of(group, one, labels)], failures=())
 
 
 def _gather_notes(call: ToolCall, parts: Mapping[str, ToolCall]) -> None:
@@ -152,11 +166,3 @@ async def _labelled(label: str, help_: Callable[[], Awaitable[str]]) -> str:
 
 def _failure(error: SerenaCentralError) -> dict[str, str]:
     return {"error": str(error)}
-
-
-def _labels_of(projects: list[Project]) -> list[str]:
-    """Names for the groups of an answer; roots where two projects have one name."""
-    names = [project.name for project in projects]
-    return [
-        name if names.count(name) == 1 else str(project.root) for name, project in zip(names, projects, strict=True)
-    ]

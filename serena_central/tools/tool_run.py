@@ -19,7 +19,7 @@ from serena_central.core import tracing
 from serena_central.core.decoding import from_json
 from serena_central.core.tracing import phase
 from serena_central.projects.project import Project
-from serena_central.projects.scope import Ask, Scope, resolve_scope
+from serena_central.projects.scope import Ask, Scope, labels_of, resolve_scope
 from serena_central.sessions.session import ActiveProject, Session
 from serena_central.tools.answer import MAX_CHARS, Answer, Content, Listing, PassedOn, fit, holds_nothing, page, size_of
 from serena_central.tools.catalogue import PATH_PARAMETERS, Tool
@@ -67,6 +67,8 @@ class ToolRun(msgspec.Struct, kw_only=True):
     """Whether a person made the call, at a command line or in the dashboard."""
     repeat: str | None = None
     """The call's idempotency key; None if it has none."""
+    by_root: bool = False
+    """Whether the groups of the answer are labelled by root, for who makes one answer of several hosts'."""
 
 
 class ToolReply(msgspec.Struct, kw_only=True):
@@ -77,6 +79,8 @@ class ToolReply(msgspec.Struct, kw_only=True):
     """Those in the answer, each a line."""
     projects: Sequence[Project | PlacedProject] = ()
     """On which it ran."""
+    unopened: Sequence[PlacedProject] = ()
+    """Those of several that could not be opened."""
     edits: list[str] = []
     """Ids of the edits that it made, known when it has ended."""
 
@@ -132,12 +136,14 @@ class LocalHost:
             else:
                 scope = _no_scope(tool, parsed)
             reply.projects = scope.projects
+            reply.unopened = [PlacedProject(one.name, one.root) for one in scope.failures]
             if len(scope.projects) == 1:
                 (only,) = scope.projects
                 self._services.sessions.works_on(call.session, ActiveProject(only.name, str(only.root)))
             names = ", ".join(project.name for project in scope.projects)
             tracing.note(**{CALL: call.id, SESSION: call.session.id, PROJECTS: names})
-            reply.answer = await self._answer(tool, call, scope, parsed)
+            labels = {root: str(root) for _, root in scope.named} if run.by_root else labels_of(scope.named)
+            reply.answer = await self._answer(tool, call, scope, labels, parsed)
             return reply.answer
         finally:
             if not tool.read_only:
@@ -170,17 +176,19 @@ class LocalHost:
             call.note(scope.note)
         return scope
 
-    async def _answer(self, tool: Tool, call: ToolCall, scope: Scope, parsed: dict[str, Any]) -> Answer:
+    async def _answer(
+        self, tool: Tool, call: ToolCall, scope: Scope, labels: Mapping[Path, str], parsed: dict[str, Any]
+    ) -> Answer:
         settings = scope.projects[0].settings if len(scope.projects) == 1 else self._services.settings
         asked: int = parsed.pop("max_answer_chars", -1)
         limit = settings.max_answer_chars if asked < 0 else asked
         if tool.paged:
             call.page = page(parsed.pop("cursor"), parsed.pop("limit"), min(limit, MAX_CHARS))
             if call.page.group or scope.grouped:
-                check_cursor(tool, call, scope)
+                check_cursor(tool, call, scope, labels)
         if tool.on_project:
             if scope.grouped:
-                results = await on_projects(tool, call, scope, parsed)
+                results = await on_projects(tool, call, scope, labels, parsed)
             else:
                 (project,) = scope.projects
                 results = {project.name: await on_project(tool, call, project, parsed)}

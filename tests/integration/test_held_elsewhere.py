@@ -46,8 +46,10 @@ class Shop:
 
 
 @asynccontextmanager
-async def two_projects(folder: Path, settings: dict[str, Any] | None = None) -> AsyncGenerator[Shop]:
-    roots = [folder / "shop", folder / "bank"]
+async def two_projects(
+    folder: Path, settings: dict[str, Any] | None = None, names: tuple[str, str] = ("shop", "bank")
+) -> AsyncGenerator[Shop]:
+    roots = [folder / name for name in names]
     for root in roots:
         (root / ".git").mkdir(parents=True)
         (root / "cart.py").write_text("class Cart:\n    def total(self):\n        return 1\n")
@@ -201,6 +203,67 @@ async def test_everything_means_what_is_open_and_starts_no_host(tmp_path: Path) 
         session = session_of(shop.front.central, credential=row.credential, explicit_id="hers")
         found = await shop.front.central.caller.call(session, "find_symbol", asked)
         assert json.loads(found.blocks[0]).keys() == {"module"}
+
+
+async def test_projects_of_one_name_on_several_hosts_are_told_apart_as_in_one_process(tmp_path: Path) -> None:
+    async with two_projects(tmp_path, names=("a/api", "b/api")) as shop:
+        listed = {"relative_path": ".", "recursive": False}
+        await shop.call("list_dir", project=str(shop.root), **listed)
+        await shop.call("list_dir", project=str(shop.bank), **listed)
+        roots = {str(shop.root), str(shop.bank)}
+        for named in ("*", [*roots]):
+            groups = json.loads(await shop.call("find_symbol", name_path_pattern="Cart", project=named))
+            assert groups.keys() == roots
+            assert all(group[0]["name_path"] == "Cart" for group in groups.values())
+        module = shop.root / "client"
+        (module / ".git").mkdir(parents=True)
+        (module / "cart.py").write_text("class Cart:\n    pass\n")
+        named = [str(module), str(shop.bank)]
+        groups = json.loads(await shop.call("find_symbol", name_path_pattern="Cart", project=named))
+        assert groups.keys() == {"client", "api"}
+
+
+async def test_modules_of_one_name_on_several_hosts_are_told_apart(tmp_path: Path) -> None:
+    async with two_projects(tmp_path) as shop:
+        modules = [root / "client" for root in (shop.root, shop.bank)]
+        for module in modules:
+            (module / ".git").mkdir(parents=True)
+            (module / "cart.py").write_text("class Cart:\n    pass\n")
+        named = [*map(str, modules), "shop"]
+        groups = json.loads(await shop.call("find_symbol", name_path_pattern="Cart", project=named))
+        assert groups.keys() == {*map(str, modules), "shop"}
+
+
+async def test_the_list_of_one_host_of_several_goes_on_by_its_cursor(tmp_path: Path) -> None:
+    async with two_projects(tmp_path, names=("a/api", "b/api")) as shop:
+        (shop.root / "more.py").write_text("")
+        (shop.root / "most.py").write_text("")
+        question = {"file_mask": "*.py", "project": [str(shop.root), str(shop.bank)], "limit": 1}
+        told = await shop.call("find_file", **question)
+        assert f"'{shop.root}': 3 files" in told
+        assert f'cursor="{shop.root}:1/3" continues' in told
+        for cursor, file, more in (("1/3", "more.py", "2/3"), ("2/3", "most.py", None)):
+            told = await shop.call("find_file", **question, cursor=f"{shop.root}:{cursor}")
+            assert list(json.loads(told.splitlines()[-1])) == [str(shop.root)]
+            assert file in told
+            assert more is None or f'cursor="{shop.root}:{more}" continues' in told
+        alone = await shop.call("find_file", file_mask="*.py", project=str(shop.root), cursor=f"{shop.root}:2/3")
+        assert "most.py" in alone
+
+
+async def test_a_host_that_fails_spoils_no_answer_of_another(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def breaks(*_arguments: object) -> None:
+        raise RuntimeError("broken")
+
+    async with two_projects(tmp_path, names=("a/api", "b/api")) as shop:
+        monkeypatch.setattr(shop.held.services[str(shop.root)].super_repos, "worked_in", breaks)
+        question = {"name_path_pattern": "Cart", "project": [str(shop.root), str(shop.bank)]}
+        groups = json.loads(await shop.call("find_symbol", **question))
+        assert "Internal error" in groups[str(shop.root)]["error"]
+        assert groups[str(shop.bank)][0]["name_path"] == "Cart"
+        del shop.held.addresses[str(shop.root)]
+        groups = json.loads(await shop.call("find_symbol", **question))
+        assert groups[str(shop.bank)][0]["name_path"] == "Cart"
 
 
 async def test_the_page_of_a_project_is_shown_while_its_host_is_gone(tmp_path: Path) -> None:

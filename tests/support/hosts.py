@@ -60,10 +60,10 @@ async def holding(folder: Path, *roots: Path, settings: dict[str, Any] | None = 
     held = Held([str(root) for root in roots])
     Places(folder / "home").create()
     async with AsyncExitStack() as stack:
-        for root in roots:
+        for number, root in enumerate(roots):
             given = {"projects": [str(root)], "auto_install": False, **(settings or {})}
             loaded = load_server_config(given, sources_in(folder))
-            places = Places(folder / "hosts" / root.name, node_home=folder / "home")
+            places = Places(folder / "hosts" / f"{root.name}-{number}", node_home=folder / "home")
             places.create()
             parts = build_projects(loaded, places, Applier(Journal(places.journal)))
             services = services_of_host(parts.services)

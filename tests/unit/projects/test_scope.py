@@ -9,7 +9,7 @@ import pytest
 
 from serena_central.core.errors import ProjectRefused, ToolRefused, UnknownProject
 from serena_central.projects.root_policy import PERSON
-from serena_central.projects.scope import Ask, Scope, resolve_scope
+from serena_central.projects.scope import Ask, Scope, labels_of, resolve_scope
 from tests.support.registries import Registered, running
 
 pytestmark = pytest.mark.anyio
@@ -114,7 +114,10 @@ async def test_a_project_of_several_that_does_not_open_is_told_beside_the_others
         r.world.registry.close(r.two, "test")
         r.two.rename(tmp_path / "moved")
         scope = await r.scope(project=["one", "two"])
-        assert ([project.root for project in scope.projects], list(scope.failures)) == ([r.one], ["two"])
+        assert ([project.root for project in scope.projects], [one.name for one in scope.failures]) == (
+            [r.one],
+            ["two"],
+        )
 
 
 async def test_an_unknown_name_among_several_is_a_mistake_of_the_call(tmp_path: Path) -> None:
@@ -224,7 +227,10 @@ async def test_everything_means_all_modules_and_names_those_that_failed(tmp_path
         p.world.before_build = _fail_once()
         scope = await p.scope(project="*")
         assert scope.grouped
-        assert [*(project.root for project in scope.projects), *scope.failures] in ([p.web, "api"], [p.api, "web"])
+        assert [*(project.root for project in scope.projects), *(one.name for one in scope.failures)] in (
+            [p.web, "api"],
+            [p.api, "web"],
+        )
 
 
 async def test_a_super_repo_and_its_module_of_the_same_name_are_told_apart_when_neither_opens(tmp_path: Path) -> None:
@@ -233,7 +239,8 @@ async def test_a_super_repo_and_its_module_of_the_same_name_are_told_apart_when_
         configuration.write_text(configuration.read_text().replace("web:", "platform:"))
         p.world.before_build = _fail
         scope = await p.scope(project=str(p.root), working_folder=str(tmp_path))
-        assert (scope.projects, set(scope.failures)) == ([], {"api", str(p.root), str(p.web)})
+        assert scope.projects == []
+        assert set(labels_of(scope.named).values()) == {"api", str(p.root), str(p.web)}
 
 
 async def test_modules_that_are_not_there_are_said(tmp_path: Path) -> None:
