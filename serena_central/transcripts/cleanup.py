@@ -4,6 +4,7 @@ Only files that this server has written are ever deleted: day files in folders t
 """
 
 import gzip
+import logging
 import os
 import shutil
 from collections.abc import Callable, Iterable
@@ -17,7 +18,11 @@ from serena_central.core.errors import StoreError
 from serena_central.files.atomic import write_whole
 from serena_central.standalone.lock import locked
 from serena_central.transcripts.own_files import day_files, project_folders, root_of
+from serena_central.transcripts.reader import InvalidTranscript
+from serena_central.transcripts.resuming import chain
 from serena_central.transcripts.roots import Root, transcripts_in
+
+logger = logging.getLogger(__name__)
 
 KEEP_DAYS = 30
 """Where no setting says otherwise (`cleanupPeriodDays` of Claude Code's settings)."""
@@ -33,20 +38,28 @@ PINNED = "pinned.json"
 
 def clean_up(folder: Path, keep_days: Callable[[str], int], now: datetime) -> list[Path]:
     """Deletes day files that were not written for as long as their project's are kept, and returns them. Files with
-    lines of pinned sessions stay.
+    lines of pinned sessions, or of those that these continue, stay; all of a project, where a session can't be read.
 
     Raises:
         StoreError: which sessions are pinned is not known; nothing is deleted.
     """
-    kept = [session.encode() for session in pinned(folder)]
+    pins = pinned(folder)
     deleted: list[Path] = []
     for project in project_folders(folder):
         days = keep_days(root_of(project) or "")
         if days >= NEVER:
             continue
         limit = (now - timedelta(days=days)).timestamp()
-        for file in day_files(project):
-            if file.stat().st_mtime < limit and not _holds_any(file, kept):
+        old = [file for file in day_files(project) if file.stat().st_mtime < limit]
+        try:
+            kept = {link.session.encode() for pin in pins for link in chain(project, pin)} if old else set[bytes]()
+        except InvalidTranscript as error:
+            logger.warning(
+                "no transcripts in %s are deleted: what a pinned session continues is unknown: %s", project, error
+            )
+            continue
+        for file in old:
+            if not _holds_any(file, kept):
                 file.unlink()
                 deleted.append(file)
     return deleted
@@ -112,7 +125,7 @@ def archive(roots: Iterable[Root], folder: Path, now: datetime) -> list[Path]:
     return made
 
 
-def _holds_any(file: Path, sessions: list[bytes]) -> bool:
+def _holds_any(file: Path, sessions: set[bytes]) -> bool:
     if not sessions:
         return False
     with file.open("rb") as lines:

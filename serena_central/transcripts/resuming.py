@@ -4,16 +4,16 @@ The API wants turns that alternate, begin with the user's, and answer each call 
 crash has left open is closed here, and counted: a call without a result gets one that says so.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 from uuid import UUID, uuid4
 
 import msgspec
 
 from serena_central.transcripts.own_files import root_of
-from serena_central.transcripts.reader import Skipped, folder_of, records
+from serena_central.transcripts.reader import Skipped, Warn, folder_of, records
 from serena_central.transcripts.records import (
     CONTINUES,
     SUMMARY,
@@ -27,8 +27,7 @@ from serena_central.transcripts.session_ids import IDLE
 
 Block = dict[str, Any]
 
-DEEPEST = 50
-"""Of sessions that continue each other."""
+BEGINNING = "(The beginning of this conversation is missing: its records were deleted.)"
 
 INTERRUPTED = "The call was interrupted: it is not known what it did."
 
@@ -37,7 +36,8 @@ class Conversation(msgspec.Struct, kw_only=True):
     """`messages` are as the API takes them: turns of user and assistant. `model` is that of the last prompt.
 
     Token counts and `cost` (dollars) are those of all answers. `interrupted` names calls that got no result, `orphaned`
-    results whose calls are missing and which are left out; `skipped` are lines that could not be read."""
+    results whose calls are missing and which are left out; `skipped` are lines that could not be read, and a session
+    that is continued here and has no records any more."""
 
     session: str
     project: str
@@ -65,25 +65,68 @@ def resume(transcripts: Path, session: UUID | str) -> Conversation | None:
     if folder is None:
         return None
     skipped: list[Skipped] = []
-    found = conversation(_continued(folder, str(session), skipped))
+    line = chain(folder, str(session))
+    found = conversation(_said(folder, line, skipped.append))
     found.session, found.project = str(session), root_of(folder) or ""
     found.skipped = [str(one) for one in skipped]
+    if len(line) > 1 and line[0].first is None:
+        found.skipped.append(
+            f"Session {line[1].session} continues session {line[0].session}, of which there are no records."
+        )
     return found
 
 
-def _continued(
-    folder: Path, session: str, skipped: list[Skipped], until: datetime | None = None, depth: int = 0
-) -> Iterator[AnyRecord]:
-    """The records of a session, after those of the one that it continues."""
-    first = True
-    for record in records(folder, session, skipped.append):
-        if until is not None and record.timestamp > until:
-            continue
-        if first and isinstance(record, UserMessage) and depth < DEEPEST:
-            for one in _of_type(record.attachments, CONTINUES):
-                yield from _continued(folder, str(one.get("sessionId")), skipped, record.timestamp, depth + 1)
-        first = False
-        yield record
+class Link(NamedTuple):
+    """A session as far as another one continues it: its records up to a time, `first` of them; None where there are
+    none."""
+
+    session: str
+    until: datetime | None = None
+    first: AnyRecord | None = None
+
+
+def chain(folder: Path, session: str) -> list[Link]:
+    """A session of a project's folder, after all that it continues, the oldest first. Only the oldest can be without
+    records.
+
+    Raises:
+        InvalidTranscript: a line of one of them lacks a required field, so that it is not known what it continues.
+        OSError
+    """
+    found = [_link(folder, session)]
+    known = {session}
+    while (before := _continues(found[-1].first)) is not None and before.session not in known:
+        known.add(before.session)
+        found.append(_link(folder, before.session, before.until))
+    return found[::-1]
+
+
+def _link(folder: Path, session: str, until: datetime | None = None) -> Link:
+    return Link(session, until, next(_until(folder, session, until, _nobody), None))
+
+
+def _continues(first: AnyRecord | None) -> Link | None:
+    """What the session of this first record goes on from."""
+    if not isinstance(first, UserMessage):
+        return None
+    before = next((one for one in _of_type(first.attachments, CONTINUES)), None)
+    return None if before is None else Link(str(before.get("sessionId")), first.timestamp)
+
+
+def _until(folder: Path, session: str, until: datetime | None, warn: Warn) -> Iterator[AnyRecord]:
+    return (one for one in records(folder, session, warn) if until is None or one.timestamp <= until)
+
+
+def _said(folder: Path, line: Sequence[Link], warn: Warn) -> Iterator[AnyRecord]:
+    """The records of sessions that continue each other, with a prompt that says so where the first of them are gone."""
+    for link in line:
+        if link.first is None and link.until is not None:
+            yield UserMessage(session_id=UUID(int=0, version=4), timestamp=link.until, content=BEGINNING)
+        yield from _until(folder, link.session, link.until, warn)
+
+
+def _nobody(_: Skipped) -> None:
+    pass
 
 
 class Continued(msgspec.Struct, frozen=True):

@@ -1,14 +1,23 @@
 """A session of our own transcripts as the messages API takes it."""
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 from uuid import UUID, uuid4
 
+import msgspec
 import pytest
 
 from serena_central.transcripts.reader import InvalidTranscript
-from serena_central.transcripts.records import AnyRecord, AssistantMessage, ToolCall, ToolResult, UserMessage
+from serena_central.transcripts.records import (
+    CONTINUES,
+    SUMMARY,
+    AnyRecord,
+    AssistantMessage,
+    ToolCall,
+    ToolResult,
+    UserMessage,
+)
 from serena_central.transcripts.resuming import INTERRUPTED, Conversation, resume
 from serena_central.transcripts.writer import TranscriptWriter
 
@@ -151,3 +160,69 @@ def test_a_thousand_lines_are_resumed_whole_with_their_costs(tmp_path: Path) -> 
     assert len(found.messages) == 1000
     assert found.messages[-1]["content"] == [text("answer 499")]
     assert (found.input_tokens, found.output_tokens, round(found.cost, 4)) == (5000, 2500, 5.0)
+
+
+def chained(folder: Path, length: int) -> list[UUID]:
+    """Sessions that continue each other, the oldest first, one a day."""
+    sessions = [uuid4() for _ in range(length)]
+    for number, session in enumerate(sessions):
+        at = AT + timedelta(days=number)
+        before = [{"type": CONTINUES, "sessionId": str(sessions[number - 1])}] if number else []
+        writer = TranscriptWriter(folder, "/home/u/proj", clock=lambda at=at: at)
+        writer.append(
+            UserMessage(session_id=session, timestamp=at, content=f"prompt {number}", model="m", attachments=before)
+        )
+        writer.append(AssistantMessage(session_id=session, timestamp=at, content=f"answer {number}"))
+        writer.close()
+    return sessions
+
+
+def prompts(found: Conversation) -> list[str]:
+    return [block["text"] for one in found.messages if one["role"] == "user" for block in one["content"]]
+
+
+def test_what_is_left_of_a_conversation_says_that_its_beginning_is_missing(tmp_path: Path) -> None:
+    first, second, third = chained(tmp_path, 3)
+    [missing] = tmp_path.glob("*/2026-11-16.jsonl")
+    missing.unlink()
+    found = resume(tmp_path, third)
+    assert found is not None
+    assert [one["role"] for one in found.messages] == ["user", "assistant"] * 2
+    said = prompts(found)
+    assert said[1:] == ["prompt 1", "prompt 2"]
+    assert "beginning of this conversation is missing" in said[0]
+    assert found.skipped == [f"Session {second} continues session {first}, of which there are no records."]
+
+
+def test_a_summary_stands_for_a_beginning_that_is_missing_too(tmp_path: Path) -> None:
+    _, second = chained(tmp_path, 2)
+    next(tmp_path.glob("*/2026-11-16.jsonl")).unlink()
+    writer = TranscriptWriter(tmp_path, "/home/u/proj", clock=lambda: AT + timedelta(days=2))
+    writer.append(
+        UserMessage(
+            session_id=second, timestamp=AT + timedelta(days=2), content="So far: …", attachments=[{"type": SUMMARY}]
+        )
+    )
+    writer.close()
+    found = resume(tmp_path, second)
+    assert found is not None
+    assert prompts(found) == ["So far: …"]
+
+
+def test_however_many_sessions_continue_each_other_all_is_said_and_in_a_cycle_each_once(tmp_path: Path) -> None:
+    *_, last = sessions = chained(tmp_path, 60)
+    found = resume(tmp_path, last)
+    assert found is not None
+    assert prompts(found) == [f"prompt {number}" for number in range(60)]
+    assert found.skipped == []
+    file = next(tmp_path.glob("*/2026-11-16.jsonl"))
+    line = UserMessage(
+        session_id=sessions[0],
+        timestamp=AT - timedelta(days=1),
+        content="earlier",
+        attachments=[{"type": CONTINUES, "sessionId": str(last)}],
+    )
+    file.write_bytes(msgspec.json.encode(line) + b"\n" + file.read_bytes())
+    found = resume(tmp_path, last)
+    assert found is not None
+    assert prompts(found)[-60:] == [f"prompt {number}" for number in range(60)]

@@ -19,6 +19,7 @@ from serena_central.transcripts import cleanup
 from serena_central.transcripts.own_files import day_files, project_folders
 from serena_central.transcripts.reader import InvalidTranscript, Skipped, folder_of, records, sessions
 from serena_central.transcripts.records import (
+    CONTINUES,
     DECODER,
     AnyRecord,
     AssistantMessage,
@@ -289,6 +290,36 @@ def test_old_transcripts_are_deleted_unless_settings_or_pins_keep_them(tmp_path:
     assert fresh.exists()
     assert kept.exists()
     assert foreign.exists()
+
+
+def test_what_a_pinned_session_continues_is_kept_with_it(tmp_path: Path) -> None:
+    sessions = [uuid4() for _ in range(3)]
+    for number, session in enumerate(sessions):
+        at = AT - timedelta(days=100 - number)
+        before = [{"type": CONTINUES, "sessionId": str(sessions[0])}] if number == 1 else []
+        writer = TranscriptWriter(tmp_path, "/a", clock=lambda at=at: at)
+        writer.append(UserMessage(session_id=session, timestamp=at, content=f"prompt {number}", attachments=before))
+        writer.close()
+    files = sorted(tmp_path.glob("*/*.jsonl"))
+    for file in files:
+        os.utime(file, (0, 0))
+    cleanup.pin(tmp_path, str(sessions[1]))
+    assert cleanup.clean_up(tmp_path, lambda _: 30, AT) == files[2:]
+    assert [file.exists() for file in files] == [True, True, False]
+
+
+def test_nothing_of_a_project_is_deleted_while_it_is_not_known_what_a_pinned_session_continues(
+    tmp_path: Path, aged: Aged
+) -> None:
+    before, broken, elsewhere = aged("/a", 40), aged("/a", 31), aged("/b", 31)
+    for file in (before, elsewhere):
+        file.write_bytes(file.read_bytes().replace(str(SESSION).encode(), str(uuid4()).encode()))
+        os.utime(file, (0, 0))
+    broken.write_bytes(b'{"role":"user","sessionId":"' + str(SESSION).encode() + b'"}\n')
+    os.utime(broken, (0, 0))
+    cleanup.pin(tmp_path, str(SESSION))
+    assert cleanup.clean_up(tmp_path, lambda _: 30, AT) == [elsewhere]
+    assert before.exists()
 
 
 def test_pins_that_are_set_at_once_all_count(tmp_path: Path) -> None:
