@@ -61,9 +61,6 @@ SWEEP_ROWS = 5000
 SWEEP_PAIRS = 20
 """Projects with a tool each, whose old totals are deleted in one transaction."""
 
-MOST_UNDOINGS = 2000
-"""Edits that were undone and redone again and again end somewhere."""
-
 IDS_ASKED = 500
 """In one statement: databases bound the number of its parameters."""
 
@@ -299,14 +296,14 @@ class Queries(ListQueries):
     def undoings(self, ids: Sequence[str]) -> list[tuple[str, str]]:
         """Pairs of an edit and one that undid it, of these and, in turn, of those that undid them."""
         columns = _EDIT.columns
-        pairs: list[tuple[str, str]] = []
-        while ids and len(pairs) < MOST_UNDOINGS:
+        pairs: dict[str, str] = {}  # by the one that undid it: each undoes one other
+        while ids:
             part, ids = ids[:IDS_ASKED], ids[IDS_ASKED:]
             chosen = select(columns.undoes, columns.id).where(columns.undoes.in_(part)).order_by(columns.at)
             found = self._database.read(lambda connection, chosen=chosen: connection.execute(chosen).all())
-            pairs += [(row.undoes, row.id) for row in found]
-            ids = [*ids, *(row.id for row in found)]
-        return pairs
+            ids = [*ids, *(row.id for row in found if row.id not in pairs)]
+            pairs |= {row.id: row.undoes for row in found}
+        return [(edit, undoer) for undoer, edit in pairs.items()]
 
     def task(self, task_id: str) -> TaskRow | None:
         found = self._rows(TaskRow, select(_TASK).where(_TASK.columns.id == task_id))

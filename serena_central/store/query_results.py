@@ -1,6 +1,7 @@
 """Filters and results of the store's queries, as plain data. Plain data; knows no SQL."""
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -102,6 +103,14 @@ class TaskFilter(msgspec.Struct, frozen=True, kw_only=True):
     parent: str | None = None
     behind: tuple[float, str] | None = None
     limit: int = 100
+
+
+AnyFilter = TypeVar("AnyFilter", EditFilter, TaskFilter)
+
+
+def next_page(wanted: AnyFilter, shown: Sequence[tuple[float, str]]) -> AnyFilter | None:
+    """What comes behind the entries that were read, of which `shown` has times and ids; None where that is nothing."""
+    return msgspec.structs.replace(wanted, behind=shown[-1]) if len(shown) == wanted.limit else None
 
 
 class CallFilter(msgspec.Struct, frozen=True, kw_only=True):

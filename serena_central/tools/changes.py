@@ -54,7 +54,7 @@ async def _undone(call: ToolCall, rows: Sequence[EditRow]) -> dict[str, str]:
     undone: dict[str, str] = {}
     for root in {row.project_root for row in rows}:
         since = min(row.at for row in rows if row.project_root == root)
-        for later in await call.services.history.edits(EditFilter(project=root, since=since, limit=MOST_EDITS)):
+        for later in await call.services.history.all_edits(EditFilter(project=root, since=since)):
             if later.undoes in ids:
                 undone[later.undoes] = later.session
     return undone

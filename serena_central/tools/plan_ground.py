@@ -29,11 +29,11 @@ from serena_central.processes.output import Tail
 from serena_central.projects.editing.edit_records import operation_of
 from serena_central.projects.editing.undo import undo
 from serena_central.projects.project import Project
-from serena_central.store.query_results import EditFilter, TaskFilter
+from serena_central.store.query_results import EditFilter, TaskFilter, next_page
 from serena_central.store.rows import EditRow
 from serena_central.tools.project_call import check_refusal, command_refusal
 from serena_central.tools.task_offer import TaskRequest
-from serena_central.tools.task_verification import MOST_EDITS, TaskVerifier, files_of
+from serena_central.tools.task_verification import TaskVerifier, files_of
 
 if TYPE_CHECKING:
     from serena_central.agents.scheduler import Scheduler
@@ -45,8 +45,8 @@ LEARN_S = 60.0
 REACH_S = 20.0
 """How long the order of tasks may take to find out."""
 
-MOST_BELOW = 1000
-"""Tasks of one wave, with those that they started."""
+TASKS_AT_ONCE = 1000
+"""Of those that a task started, that are read from the store together."""
 
 MOST_FILES_OF_TARGET = 500
 
@@ -126,8 +126,11 @@ class PlanGround:
             with suppress(TaskNotFound):  # what was not on record before a kill was not begun
                 found += [await self._scheduler.records.find(one.task)] if one.task else []
         for one in found:  # which grows meanwhile
-            if len(found) < MOST_BELOW:
-                found += await self._scheduler.records.listed(TaskFilter(parent=one.id, limit=MOST_BELOW))
+            page: TaskFilter | None = TaskFilter(parent=one.id, limit=TASKS_AT_ONCE)
+            while page is not None:
+                below = await self._scheduler.records.listed(page)
+                found += below
+                page = next_page(page, [(task.created_at, task.id) for task in below])
         return found
 
     # --- what the server sees ----------------------------------------------------------------------------------------
@@ -173,7 +176,7 @@ class PlanGround:
         begun = [one.started_at for one in views if one.started_at is not None]
         if not begun:
             return []
-        found = await self._services.history.edits(EditFilter(project=str(root), since=min(begun), limit=MOST_EDITS))
+        found = await self._services.history.all_edits(EditFilter(project=str(root), since=min(begun)))
         sessions = {one.session for one in views}
         others = [row for row in found if row.session not in sessions]
         undone = await self._services.history.undone([row.id for row in others])
@@ -181,8 +184,8 @@ class PlanGround:
 
     async def _rows(self, views: Sequence[TaskView]) -> list[EditRow]:
         """All edits of tasks, the newest first."""
-        edits = self._services.history.edits
-        rows = [row for one in views for row in await edits(EditFilter(session=one.session, limit=MOST_EDITS))]
+        edits = self._services.history.all_edits
+        rows = [row for one in views for row in await edits(EditFilter(session=one.session))]
         return sorted(rows, key=lambda row: row.at, reverse=True)
 
     async def standing(self, tasks: Sequence[TaskRun]) -> Standing:

@@ -38,7 +38,6 @@ LOOK_S = 15.0
 LEARN_S = 10.0
 """How long a task's first edit of a file waits until its errors are known."""
 
-MOST_EDITS = 1000
 MOST_LISTED = 200
 COMMAND_CHARS = 500
 
@@ -126,7 +125,7 @@ class TaskVerifier:
         changed: dict[Path, set[str]] = defaultdict(set)
         try:
             with anyio.fail_after(LOOK_S):
-                edits = await self._history.edits(EditFilter(session=spec.session, limit=MOST_EDITS))
+                edits = await self._history.all_edits(EditFilter(session=spec.session))
                 undone = await self._history.undone([edit.id for edit in edits])
             kept = [edit for edit in edits if edit.id not in undone and edit.undoes is None]
             files = set(files_of(edits))

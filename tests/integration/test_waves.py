@@ -107,6 +107,29 @@ async def test_a_transaction_that_breaks_a_reference_is_undone_to_the_byte(tmp_p
         assert (await http.get(f"/api/v1/tasks/{found['waves'][0]['tasks'][0]['task']}")).json()["text"]
 
 
+async def test_a_transaction_undoes_all_edits_however_many_are_read_at_once(
+    tmp_path: Path, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("serena_central.projects.editing.edit_history.ROWS_AT_ONCE", 2)
+    monkeypatch.setattr("serena_central.tools.plan_ground.TASKS_AT_ONCE", 1)
+    below = [{"call": "task", "arguments": {"instruction": f"below {number}"}} for number in (1, 2)]
+    scripts = {
+        "break": [create("first.py", ""), create("second.py", ""), BREAK, HARMLESS, *below, {"text": "done"}],
+        "below 1": [create("third.py", ""), {"text": "done"}],
+        "below 2": [create("fourth.py", ""), {"text": "done"}],
+    }
+    settings = {**scripted(tmp_path, scripts), "task_tool": True}
+    async with running_central(tmp_path, settings) as running, running.http() as http:
+        plan = {"name": "refactor", "transaction": True, "waves": [wave("break it")]}
+        found = await over_plan(http, await start_plan(http, plan, root))
+        assert (found["state"], found["waves"][0]["state"]) == ("stopped", "undone")
+        assert diff(root) == ""
+        assert len(found["waves"][0]["undone"]) == 6
+        made = {"cart.py", "first.py", "second.py", "third.py", "fourth.py"}
+        assert set(found["waves"][0]["verified"]["files"]) == made
+        assert set(found["waves"][0]["tasks"][0]["verified"]["files"]) == {"cart.py", "first.py", "second.py"}
+
+
 async def test_a_transaction_keeps_edits_that_bring_no_errors_beside_old_ones(tmp_path: Path, root: Path) -> None:
     scripts = {"": [edit("tax", "def tax() -> int:\n    return 3"), {"text": "done"}]}
     async with running_central(tmp_path, scripted(tmp_path, scripts)) as running, running.http() as http:

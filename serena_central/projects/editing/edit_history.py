@@ -27,7 +27,7 @@ from serena_central.editing.transaction import Applier
 from serena_central.files.boundary import OPEN, Access
 from serena_central.projects.editing.edit_records import AppliedEdit, edits_in, operation_of
 from serena_central.store.edit_log import undoer_in_force
-from serena_central.store.query_results import EDIT_PATCHES_KEPT_S, EditAnswer, EditBrief, EditFilter
+from serena_central.store.query_results import EDIT_PATCHES_KEPT_S, EditAnswer, EditBrief, EditFilter, next_page
 from serena_central.store.rows import EditRow
 from serena_central.store.store import Store
 
@@ -47,6 +47,9 @@ PATCHES_KEPT_S = EDIT_PATCHES_KEPT_S
 
 CLOSED_FILE = "(closed by a permission rule)"
 """In place of the name of a file that rules close now."""
+
+ROWS_AT_ONCE = 500
+"""Edits that are read from the store together: each may hold `MAX_PATCH_BYTES`."""
 
 MOST_TOLD = 1000
 """Edits of which it is known that they were published."""
@@ -175,6 +178,21 @@ class EditHistory:
         await self._written(exact=exact)
         rows = await self._store.ask(lambda queries: queries.edits(wanted))
         return list(map(self._without_closed, rows))
+
+    async def all_edits(self, wanted: EditFilter) -> list[EditRow]:
+        """All edits that were made, whatever limit is wanted, the newest first; without their patches, which are too
+        much for memory.
+
+        Raises:
+            StoreError
+        """
+        found: list[EditRow] = []
+        page: EditFilter | None = msgspec.structs.replace(wanted, limit=ROWS_AT_ONCE)
+        while page is not None:
+            rows = await self.edits(page)
+            found += [msgspec.structs.replace(row, patches=None) for row in rows]
+            page = next_page(page, [(row.at, row.id) for row in rows])
+        return found
 
     async def _written(self, *, exact: bool) -> None:
         writer = self._store.writer

@@ -26,7 +26,7 @@ from serena_central.projects.editing.joint_edits import PartFailed, jointly
 from serena_central.projects.project import Project
 from serena_central.projects.registry import ProjectRegistry
 from serena_central.projects.root_policy import PERSON
-from serena_central.store.query_results import EditFilter
+from serena_central.store.query_results import EditFilter, next_page
 from serena_central.store.rows import EditRow
 
 CLIENT = "serena-central undo"
@@ -98,7 +98,7 @@ async def undo_session(
     """
     undone: list[str] = []
     refused: dict[str, SerenaCentralError] = {}
-    behind: tuple[float, str] | None = None
+    page: EditFilter | None = EditFilter(session=session, since=since, limit=MOST_OF_SESSION)
 
     async def succeeds(operation: str) -> bool:
         try:
@@ -110,8 +110,8 @@ async def undo_session(
         undone.append(operation)
         return True
 
-    while True:
-        rows = await history.edits(EditFilter(session=session, since=since, behind=behind, limit=MOST_OF_SESSION))
+    while page is not None:
+        rows = await history.edits(page)
         earlier = await history.undone([row.id for row in rows])
         for operation in dict.fromkeys(operation_of(row.id) for row in rows if row.id not in earlier):
             if operation in undone or operation in refused:
@@ -119,9 +119,7 @@ async def undo_session(
             if len(undone) == MOST_OF_SESSION:
                 return UndoneEdits(undone, refused, more=True)
             await succeeds(operation)
-        if len(rows) < MOST_OF_SESSION:
-            break
-        behind = (rows[-1].at, rows[-1].id)
+        page = next_page(page, [(row.at, row.id) for row in rows])
     # Where the clock was set back, an edit is later than its time says, and those below it were refused before it.
     while undone and any([await succeeds(operation) for operation in list(refused)]):
         pass
