@@ -59,10 +59,6 @@ class HandshakeConversation(ClientConnection):
         self.had_stream = False
 
     @property
-    def needed_no_sdk(self) -> bool:
-        return self.transport is None and not self.connecting.locked()
-
-    @property
     def is_over(self) -> bool:
         """Its client closed it."""
         return self.was_left or (self.transport is not None and self.transport.is_terminated)

@@ -350,13 +350,6 @@ class Queries(ListQueries):
         """Every project that is known, the last used first."""
         return self._rows(ProjectRow, select(_PROJECT).order_by(_PROJECT.columns.last_used_at.desc()))
 
-    def server_runs_since(self, started_at: float) -> list[ServerRunRow]:
-        """The newest first."""
-        columns = _RUN.columns
-        return self._rows(
-            ServerRunRow, select(_RUN).where(columns.started_at >= started_at).order_by(columns.started_at.desc())
-        )
-
     def sweep(self, policy: RetentionPolicy, now: float, *, stopped: Callable[[], bool] = lambda: False) -> int:
         """Deletes what is older than the policy keeps, gives space back, and returns the number of rows.
 

@@ -56,10 +56,6 @@ class TotalQueries:
         """These entries of `tool_totals`, in their order."""
         return self._with_percentiles(wanted, totals, "tool", project)
 
-    def project_statistics(self, wanted: TimeRange, *, tool: str = "") -> list[ToolStatistics]:
-        """As `tool_statistics`, one entry per project, which stands as `tool`."""
-        return self.with_percentiles_of_projects(wanted, self.project_totals(wanted, tool=tool), tool=tool)
-
     def project_totals(self, wanted: TimeRange, *, tool: str = "") -> list[ToolStatistics]:
         """As `tool_totals`, one entry per project, which stands as `tool`: those with the most calls."""
         return self._totals(wanted, "project", tool)[:MOST_PROJECTS]

@@ -21,7 +21,6 @@ BLOCK = timedelta(hours=5)
 """For which Claude's subscriptions count usage together."""
 
 MAIN = "(main conversation)"
-NO_TOOL = "(no tool)"
 OWN_TOOLS = "(client's own tools)"
 THIS_SERVER = "serena-central"
 

@@ -255,7 +255,7 @@ async def test_news_need_no_sdk() -> None:
         assert [message.get("method") for message in messages_in("\n".join(came))] == ["notifications/progress", None]
         conversation = face.transports.conversation(str(client.session_id))
         assert conversation is not None
-        assert conversation.needed_no_sdk
+        assert conversation.transport is None
 
 
 @pytest.mark.parametrize("version", ["2025-06-18", HANDSHAKE])

@@ -5,7 +5,7 @@ Pure. Problems carry the file and the line; a plan with errors is not run.
 
 import difflib
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal, cast
 
 import msgspec
@@ -303,11 +303,6 @@ def wave_index(name: str, waves: list[Wave]) -> int | None:
         if name in (wave.name, str(index + 1)):
             return index
     return None
-
-
-def references_in(instruction: str) -> Iterator[str]:
-    for found in REFERENCE.finditer(instruction):
-        yield found[1]
 
 
 def _below(at: str, key: str) -> str:

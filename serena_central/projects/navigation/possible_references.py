@@ -116,11 +116,6 @@ class Examined(msgspec.Struct):
     code: dict[str, list[PlaceInCode]] = {}
     """Path → its places in code, of the files of which it is known what the places stand in."""
 
-    @property
-    def is_clear(self) -> bool:
-        """Whether no code but what the server listed can refer to the symbol."""
-        return not (self.references or self.possible or self.unexamined)
-
 
 class Possible:
     """Finds possible references in one project. Belongs to the event loop's thread; callers passed the barrier."""

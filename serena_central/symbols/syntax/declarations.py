@@ -71,12 +71,6 @@ def declared(identifier: str, source: bytes, claimed: Claimed) -> Declared:
     )
 
 
-def is_declaration(identifier: str, source: bytes, claimed: Claimed) -> bool:
-    """Whether what a server claims of a symbol is so: its name stands where it says, and its range is one part of the
-    syntax that holds the name: all of the definition that the syntax knows by that name, or but for what leads it."""
-    return declared(identifier, source, claimed).is_whole
-
-
 def _parts(identifier: str, source: bytes, text: Text, claimed: Claimed) -> list[Node]:
     """The parts of the syntax that hold the name and are what lies in the range, smallest first."""
     root = tree_of(identifier, source).root_node

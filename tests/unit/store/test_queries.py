@@ -5,6 +5,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
+from sqlalchemy import select
 
 from serena_central.config.policies import RetentionPolicy
 from serena_central.store.database import Database
@@ -20,6 +21,7 @@ from serena_central.store.rows import (
     ToolCallRow,
 )
 from serena_central.store.spans import MOST_BINS, SPANS_S, TimeRange, time_range
+from serena_central.store.tables import METADATA
 from tests.support.postgresql import url_for
 
 QUARTER_S = 900
@@ -134,7 +136,8 @@ def test_a_range_of_any_length_has_the_same_calls_by_time_tool_and_project(datab
         assert len(wanted.bins()) <= MOST_BINS + 1
         found = queries.tool_statistics(wanted, project=project)
         assert sum(one.calls for one in found if tool in ("", one.tool)) == len(chosen)
-    (project,) = queries.project_statistics(wanted, tool="read_file")
+    totals = queries.project_totals(wanted, tool="read_file")
+    (project,) = queries.with_percentiles_of_projects(wanted, totals, tool="read_file")
     assert (project.tool, project.calls) == ("/p", sum(row.project == "/p" and row.tool == "read_file" for row in rows))
 
 
@@ -184,17 +187,15 @@ def test_sessions_are_taken_back_the_latest_first(database: Database) -> None:
     assert Queries(database).session_of_conversation("none") is None
 
 
-def test_calls_edits_views_and_runs_are_found_by_their_session(database: Database) -> None:
+def test_calls_edits_and_views_are_found_by_their_session(database: Database) -> None:
     view = SymbolViewRow(
         session="s", project_root="/p", relative_path="a.py", name_path="A", body_hash="1", seen_at=1.0
     )
     edit = EditRow(id="e", at=1.0, call="c", tool="t", session="s", project_root="/p", files=[{"path": "a.py"}])
-    run = ServerRunRow(id="r", server="ty", project_root="/p", started_at=5.0)
-    database.write([call(1, at=1.0), call(2, at=2.0), view, edit, run])
+    database.write([call(1, at=1.0), call(2, at=2.0), view, edit])
     queries = Queries(database)
     assert [row.id for row in queries.calls_of_session("s", limit=1)] == ["c-2"]
     assert (queries.edits(EditFilter(session="s")), queries.symbol_views("s")) == ([edit], [view])
-    assert (queries.server_runs_since(1.0), queries.server_runs_since(6.0)) == ([run], [])
 
 
 def test_a_sweep_deletes_what_is_old_and_nothing_else(database: Database) -> None:
@@ -212,7 +213,8 @@ def test_a_sweep_deletes_what_is_old_and_nothing_else(database: Database) -> Non
     assert [event.seq for event in queries.events(EventFilter()).events] == [-1]
     assert [row.id for row in queries.calls_of_session("s")] == ["c-2"]
     assert [row.id for row in queries.sessions_since(0.0)] == ["fresh"]
-    assert [row.id for row in queries.server_runs_since(0.0)] == ["on"]
+    runs = select(METADATA.tables[ServerRunRow.table].columns.id)
+    assert database.read(lambda connection: connection.execute(runs).scalars().all()) == ["on"]
 
 
 @pytest.mark.sqlite

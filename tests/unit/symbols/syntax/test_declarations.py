@@ -8,7 +8,7 @@ import pytest
 
 from serena_central.core.text import Position, Range, Text
 from serena_central.lsp.answers import DocumentSymbol
-from serena_central.symbols.syntax.declarations import declared, is_declaration
+from serena_central.symbols.syntax.declarations import declared
 from serena_central.symbols.syntax.messages import Claimed
 from serena_central.symbols.syntax.outline import outline
 
@@ -61,7 +61,7 @@ def test_definitions_are_declarations_and_shifted_ones_are_not(sample: Path) -> 
             named |= {core(whole), core(whole[len(whole) - len(HEAD.sub("", whole)) :])}
         for claimed in shifted(symbol):
             found = text.slice(claimed.range)
-            assert core(found) in named or not is_declaration(sample.stem, source, claimed), (symbol.name, found)
+            assert core(found) in named or not declared(sample.stem, source, claimed).is_whole, (symbol.name, found)
 
 
 @pytest.mark.parametrize(
@@ -88,7 +88,7 @@ def test_a_part_of_a_declaration_is_none(identifier: str, source: str, name: str
     found = re.search(rf"\b{name}\b", part)
     span = Range(text.position(start), text.position(start + len(part)))
     claimed = Claimed(name, span, text.position(start + (found.start() if found else 0)))
-    assert is_declaration(identifier, source.encode(), claimed) is expected
+    assert declared(identifier, source.encode(), claimed).is_whole is expected
 
 
 EXPORTED = """\
