@@ -16,6 +16,7 @@ from serena_central.claude_config.locations import FOLDER
 from serena_central.cli.output import age, json_option, print_json, print_table, printable
 from serena_central.config.load import load_server_config
 from serena_central.core.errors import TrustRefused
+from serena_central.core.owners import put_above
 from serena_central.core.places import Places
 from serena_central.projects.root_policy import has_marker
 from serena_central.projects.root_settings import RootSettings
@@ -59,6 +60,9 @@ def command(*, folder: Path | None, show: bool, revoke: bool, listing: bool, yes
         print_json([_as_json(one) for one in found])
     elif not as_json:
         _show(found)
+        for one in roots:
+            if (above := settings.strangers_above(one)) is not None:
+                _say(f"\nLanguage servers of {one} stay restricted, trusted or not: {put_above(one, above)}")
     if not show:
         _trust(settings.trust, found, yes=yes, as_json=as_json)
 

@@ -54,11 +54,14 @@ class ProjectBuilder:
         found, settings = self._settings(root)
         repo = self.settings.super_repos.around(root)
         access = self.settings.claude.access(root)
+        is_held_back = not found.trusted and self.settings.trust.is_trusted(root)
+        above = self.settings.strangers_above(root) if is_held_back else None
         languages = ProjectLanguages(
             root,
             self.pool,
             self.places,
             trusted=found.trusted,
+            above=above,
             languages=settings.languages,
             chosen=settings.language_servers,
             users=self.settings.loaded.value.language_servers,
@@ -94,6 +97,9 @@ class ProjectBuilder:
         held_back = [problem.key for problem in found.problems if problem.kind == "untrusted"]
         if held_back:
             project.restrictions.append(f"some of its settings are ignored ({_listed(held_back)})")
+        project.strangers_above = above
+        if above is not None:
+            project.restrictions.append("its language servers are restricted")
         return project
 
     def _settings(self, root: Path) -> tuple[Loaded[ProjectSettings], ProjectSettings]:

@@ -157,6 +157,8 @@ class Project:
         self.refactoring = Refactoring(root, self.tree, self.edits, self.navigation, naming, self.languages)
         self.restrictions: list[str] = []
         """What is held back because the root is not trusted: clauses for notes."""
+        self.strangers_above: Path | None = None
+        """What another user has put above the root, if that is why nothing of it is executed although it is trusted."""
         self.settings_stamp: object = settings_stamp(root)
         """Stamp of the files that the settings were read from; when it differs, the project is reopened."""
         self._installed = anyio.Event()

@@ -16,11 +16,12 @@ from serena_central.config.layers import Loaded, Problem
 from serena_central.config.load import load_project_config, settings_files
 from serena_central.config.settings import ProjectSettings, ServerSettings, SharedSettings
 from serena_central.core.lru import Lru
-from serena_central.core.owners import is_strangers
+from serena_central.core.owners import first_strangers_above, is_strangers
 from serena_central.core.paths import kept_path
 from serena_central.core.places import Places
 from serena_central.files.boundary import OPEN, Access
 from serena_central.files.path_watch import PathWatch
+from serena_central.lsp.catalogue import catalogue
 from serena_central.projects.registry import real_path
 from serena_central.projects.superrepo.configuration import SuperRepo, super_repo_of
 from serena_central.projects.trust.agent_source import AgentFiles
@@ -350,6 +351,13 @@ class RootSettings:
         repo = self.super_repos.of(root)
         return load_project_config(root, self.loaded, around=repo.root if repo else None, trusts=self._trusts)
 
+    def strangers_above(self, root: Path) -> Path | None:
+        """What another user has put above a root where language servers and build tools look for such by themselves, so
+        that nothing of the root is executed, although a person trusts it. Not where the setting `trust` is "always"."""
+        if self._policy(root).choice == "always":
+            return None
+        return first_strangers_above(root, catalogue().above)
+
     def stamp(self, root: Path) -> Hashable:
         """What differs when `read` may answer otherwise. Costs some microseconds."""
         files = self.watch.get(("settings", str(root)), lambda: self._files(root), lambda: self._stamp(root))
@@ -361,7 +369,7 @@ class RootSettings:
         return Policy(fixed[0], f"managed settings ({fixed[1]})") if fixed else Policy(self.loaded.value.trust)
 
     def _stamp(self, root: Path) -> Hashable:
-        return self.trust.stamp(root), self.claude.access_key(root)
+        return self.trust.stamp(root), self.claude.access_key(root), self.strangers_above(root)
 
     def _files(self, root: Path) -> Iterator[str]:
         """All that the stamp depends on, there or not."""
@@ -369,10 +377,12 @@ class RootSettings:
         yield from self.claude.locations.files(root)
         for folder in (root, *root.parents):
             yield from map(str, settings_files(folder))
+        for folder in root.parents:
+            yield from (f"{str(folder).rstrip('/')}/{name}" for name in catalogue().above)
 
     def _super_repo_of(self, root: Path) -> SuperRepo | None:
         return self.super_repos.of(root)
 
     def _trusts(self, root: Path, texts: Mapping[str, str]) -> bool:
-        """All that the root brings, and what of it was just read."""
-        return self.trust.is_trusted(root) and self.trust.allows(root, texts)
+        """All that the root brings, and what of it was just read; and nobody else says what is executed of it."""
+        return self.trust.is_trusted(root) and self.trust.allows(root, texts) and self.strangers_above(root) is None

@@ -186,4 +186,4 @@ class ToolCall:
         restrictions, told, root = tuple(project.restrictions), self.session.held_back_told, str(project.root)
         if restrictions and told.get(root) != restrictions:
             told[root] = restrictions
-            self.note(note(project.name, project.root, restrictions))
+            self.note(note(project.name, project.root, restrictions, project.strangers_above))

@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 
 from serena_central.core.errors import listed
+from serena_central.core.quoting import quoted
 from serena_central.core.words import counted
 from serena_central.projects.navigation.symbol_views import PossibleReferences, References
 from serena_central.projects.project import Project
@@ -96,14 +97,14 @@ def note_possible(call: ToolCall, possible: PossibleReferences) -> None:
 
 def note_restrictions(call: ToolCall, project: Project) -> None:
     """Adds a note for each server that was asked and is kept from executing what the project brings."""
-    root = str(project.root)
+    root, above = str(project.root), project.strangers_above
+    why = f"{root} is not trusted. To trust it: serena-central trust {root}"
+    if above is not None:
+        why = f"another user has put {quoted(above)} above {root}."
     for server, lacks in project.languages.restricted.items():
         if (root, server) not in call.session.restrictions_noted:
             call.session.restrictions_noted.add((root, server))
-            call.note(
-                f"{server} is restricted ({lacks}), because {root} is not trusted. "
-                f"To trust it: serena-central trust {root}"
-            )
+            call.note(f"{server} is restricted ({lacks}), because {why}")
 
 
 def note_python(call: ToolCall, project: Project) -> None:

@@ -1,6 +1,7 @@
 """`serena-central trust`: what a repository names runs once a person said so, and no more when it changed since."""
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -111,6 +112,17 @@ async def test_patterns_of_the_users_settings_trust_without_a_question(tmp_path:
     assert (found["state"], found["trusted"]) == ("settings", True)
     revoked = await run_command(tmp_path, "trust", "--revoke", str(repo))
     assert "still trusted by trusted_roots" in revoked.out
+
+
+@pytest.mark.skipif(os.name != "posix" or os.geteuid() != 0, reason="gives files away")
+async def test_what_another_user_has_put_above_a_repository_is_named(tmp_path: Path, repo: Path) -> None:
+    file = tmp_path / "go.work"
+    file.write_text("")
+    os.chown(file, 65534, -1)
+    trusted = await run_command(tmp_path, "trust", str(repo), "--yes")
+    assert f"Language servers of {repo} stay restricted, trusted or not: '{file}' or its folder" in trusted.out
+    file.unlink()
+    assert "stay restricted" not in (await run_command(tmp_path, "trust", "--show", str(repo))).out
 
 
 async def test_what_is_no_repository_is_refused(tmp_path: Path, repo: Path) -> None:

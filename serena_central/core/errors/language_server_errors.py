@@ -1,10 +1,12 @@
 """Errors of language servers: missing, failing, silent, or unable to answer."""
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Self
 
 from serena_central.core.errors.base import SerenaCentralError
 from serena_central.core.errors.call_errors import DeadlineExceeded
+from serena_central.core.owners import put_above
 from serena_central.core.quoting import escaped, quoted
 
 STDERR_SHOWN = 4_000
@@ -56,17 +58,23 @@ class ServerNotDriven(ServerNotInstalled):
 
 
 class ServerNotTrusted(ServerNotInstalled):
-    """The server is not run for a project that its user does not trust, `because` of what it would do: a clause."""
+    """The server is not run for a project that its user does not trust, `because` of what it would do: a clause; or
+    for what another user has put `above` the project."""
 
-    def __init__(self, server: str, language: str, because: str, project: str) -> None:
+    def __init__(self, server: str, language: str, because: str, project: str, above: Path | None = None) -> None:
         how = f"serena-central trust {project}"
+        why = f"This repository is not trusted. To trust it: {how}"
+        if above is not None:
+            why = put_above(Path(project), above)
         LanguageServerError.__init__(
-            self,
-            server,
-            f"The language server {server} for {language} was not started: {because}. This repository is not trusted. "
-            f"To trust it: {how}",
+            self, server, f"The language server {server} for {language} was not started: {because}. {why}"
         )
-        self.how_to_get = f"not started, because the repository is not trusted: {how}"
+        self.how_to_get = f"not started, because the repository is not trusted: {how}" if above is None else why
+        self._said = language, because, project
+
+    def for_what_lies(self, above: Path) -> "ServerNotTrusted":
+        """The same where the project is trusted, but for what another user has put above it."""
+        return ServerNotTrusted(self.server, *self._said, above)
 
 
 class InstallFailed(LanguageServerError):

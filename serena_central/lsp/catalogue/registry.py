@@ -81,6 +81,8 @@ class Catalogue:
         self.markers = frozenset(
             marker for entry in languages.values() for near in entry.near for marker in near.markers
         )
+        self.above = tuple(dict.fromkeys(name for entry in languages.values() for name in entry.above))
+        """What any language's servers look for above a project."""
 
     def language(self, name: str) -> str:
         """The catalogue's name of a language, from any that people have.

@@ -88,6 +88,9 @@ class Language(CatalogueStruct, frozen=True):
     """A regex that fits the beginning of files that are none of the language's, although their names say so."""
     configuration: tuple[str, ...] = ()
     """Identifiers of files that say how the code is built, and hold no symbols."""
+    above: tuple[str, ...] = ()
+    """Entries of folders above a project that its servers and tools look for by themselves, and that may say what is
+    executed."""
     data: bool = False
     """Markup, configuration and the like: read when a file is asked for, and not searched for symbols by name unless
     the project's `languages` name it."""

@@ -55,6 +55,7 @@ class ProjectLanguages:
         places: Places,
         *,
         trusted: bool,
+        above: Path | None = None,
         languages: Sequence[str] = (),
         chosen: dict[str, Any] | None = None,
         users: dict[str, Any] | None = None,
@@ -70,7 +71,8 @@ class ProjectLanguages:
         """`languages` limits what is served (empty: all); `chosen` maps language → server name, or its options.
 
         `trusted`: its user trusts the project. What it brings is not executed otherwise, and its own settings choose no
-        server that has to be fetched; `users` is `chosen` without them.
+        server that has to be fetched; `users` is `chosen` without them. `above`: what another user has put above the
+        root, if the project is taken for not trusted for that alone.
         `around` is the super-repo of the root: servers of its other modules hear of changes, too.
         `python` names the environment of the project, if it has to be named; `side_percent` is `SideLanguages`' bound.
         Without `syntax` no file is read by syntax; without `installations` only a person gets what is missing; without
@@ -120,7 +122,7 @@ class ProjectLanguages:
         self._path_watch = path_watch or PathWatch(watches=False)
         self._environment_seen: object = None
         self.availability = ServerAvailability(
-            root, places, self._choices, untrusted=self._untrusted, installations=installations
+            root, places, self._choices, untrusted=self._untrusted, installations=installations, above=above
         )
         self.orders = ServerOrders(
             root,

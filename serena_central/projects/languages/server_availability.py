@@ -19,7 +19,7 @@ from serena_central.lsp.catalogue import ServerSpec
 from serena_central.lsp.catalogue.permitted import Permitted
 from serena_central.lsp.handshake import merged
 from serena_central.lsp.installers.underway import Underway, underway_of
-from serena_central.lsp.locate import locate
+from serena_central.lsp.locate import Launch, locate
 from serena_central.lsp.roots import Manifests, ProjectPython, ServerRoot, kept_to_root, server_root, users_elsewhere
 from serena_central.pool.key import ServerKey, WantedServer, digest_of
 from serena_central.projects.languages.root_texts import RootTexts
@@ -66,13 +66,15 @@ class ServerAvailability:
         *,
         untrusted: Path | None,
         installations: Installations | None,
+        above: Path | None = None,
     ) -> None:
-        """`untrusted` is the root if the project is not trusted. Without `installations` only a person installs what
-        is missing."""
+        """`untrusted` is the root if the project is not trusted, or for what another user has put `above` it. Without
+        `installations` only a person installs what is missing."""
         self._root = root
         self._places = places
         self._choices = choices
         self._untrusted = untrusted
+        self._above = above
         self._installations = installations
         self._identities: dict[str, str] = {}
         self._failures: dict[str, tuple[float, str | None]] = {}
@@ -85,7 +87,7 @@ class ServerAvailability:
         known = self._identities.get(spec.name)
         if known is None:
             try:
-                version = locate(spec, self._root, self._places, untrusted=self._untrusted).version
+                version = self._locate(spec).version
             except ServerNotTrusted:
                 version = NOT_RUN
             except ServerNotInstalled:
@@ -95,6 +97,13 @@ class ServerAvailability:
             trust = " untrusted" if self._untrusted else ""
             known = self._identities[spec.name] = f"{spec.name} {version} {digest}{trust}"
         return known
+
+    def _locate(self, spec: ServerSpec) -> Launch:
+        """Raises ServerNotInstalled, ServerNotTrusted."""
+        try:
+            return locate(spec, self._root, self._places, untrusted=self._untrusted)
+        except ServerNotTrusted as error:
+            raise error if self._above is None else error.for_what_lies(self._above) from None
 
     def not_run(self, languages: Iterable[str]) -> set[str]:
         """Names of these languages' servers that are not run, since the project is not trusted."""
@@ -130,7 +139,7 @@ class ServerAvailability:
         """
         if NOT_RUN in self.identity_of(spec):
             self._identities.pop(spec.name)  # what kept it from running may be gone
-            locate(spec, self._root, self._places, untrusted=self._untrusted)
+            self._locate(spec)
         state = self._installation_of(spec)
         if state is not None:
             raise ServerBeingInstalled(spec.name, state)
@@ -169,7 +178,7 @@ class ServerAvailability:
         looked, error = self._failures.get(spec.name, (-LOOK_AGAIN_S, None))
         if time.monotonic() - looked >= LOOK_AGAIN_S:
             try:
-                locate(spec, self._root, self._places, untrusted=self._untrusted)
+                self._locate(spec)
                 error = None
             except LanguageServerError as failure:
                 error = str(failure)

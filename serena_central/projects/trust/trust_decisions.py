@@ -28,6 +28,7 @@ from serena_central.config.load import executable_parts, settings_stamp
 from serena_central.config.trust import named_in_settings
 from serena_central.core.errors import TrustRefused
 from serena_central.core.lru import Lru
+from serena_central.core.owners import put_above
 from serena_central.projects.superrepo.configuration import SuperRepo
 from serena_central.projects.trust.approvals import Approval, Approvals, ExecutablePart, Stamp, digest_of
 
@@ -42,10 +43,13 @@ MEANING = (
 )
 
 
-def note(name: str, root: Path, restrictions: Iterable[str]) -> str:
-    """The note on an answer that lacks something because the root is not trusted."""
+def note(name: str, root: Path, restrictions: Iterable[str], above: Path | None = None) -> str:
+    """The note on an answer that lacks something because the root is not trusted, or for what another user has put
+    `above` it."""
     command = f"serena-central trust {shlex.quote(str(root))}"
     what = "".join(char if char.isprintable() else "�" for char in f"{name}: {'; '.join(restrictions)}")
+    if above is not None:
+        return f"{what}: {put_above(root, above)}"
     return f"{what}: this repository is not trusted. To trust it, the user can review it and run `{command}`."
 
 

@@ -18,6 +18,7 @@ from serena_central.core.event_kinds import (
     StoreFailed,
 )
 from serena_central.core.events import Event, Severity
+from serena_central.core.owners import put_above
 from serena_central.core.words import counted
 from serena_central.pool.breaker import REFUSING, BreakerState
 from serena_central.pool.snapshot import ServerSnapshot
@@ -359,6 +360,9 @@ async def _of_trust(found: list[Project], trust: Trust) -> list[AttentionItem]:
         elif state is State.UNTRUSTED and held_back:
             what = f"{one.name} is not trusted: {'; '.join(held_back)}."
             problems.append(AttentionItem("warning", what, "Review and trust it.", page))
+        elif one.strangers_above is not None:
+            what = f"{one.name} is trusted, but not executed: {'; '.join(held_back)}."
+            problems.append(AttentionItem("warning", what, put_above(one.root, one.strangers_above), page))
     return problems
 
 

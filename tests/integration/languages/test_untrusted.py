@@ -165,6 +165,39 @@ async def test_cgo_runs_no_compiler(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert (uses, box.ran) == (["shop.go"], {"pkg-config"})
 
 
+@pytest.mark.skipif(os.name != "posix" or os.geteuid() != 0, reason="gives files away")
+async def test_what_another_user_puts_above_a_trusted_project_is_not_executed(tmp_path: Path) -> None:
+    box = Hostile(tmp_path)
+    hostile.c(box)
+    for name in ("compile_commands.json", ".clangd"):
+        (box.root / name).rename(tmp_path / name)
+    driven = {"language_servers": {"cpp": {"args": ["--background-index", "--query-driver=/**"]}}}
+    async with asker(tmp_path, box.root, settings(box, trusted=True, **driven)) as asked:
+        _, notes = await use(asked)
+        assert (box.ran, "another user" in notes) == ({"evil-cc"}, False)  # it is the user's own
+        next(box.canaries.iterdir()).unlink()
+        os.chown(tmp_path / "compile_commands.json", 65534, -1)
+        uses, notes = await use(asked)
+        assert (uses, box.ran) == (["shop.c"], set())
+        assert f"'{tmp_path / 'compile_commands.json'}' or its folder belongs to another user" in notes
+        assert "serena-central trust" not in notes
+        (tmp_path / "compile_commands.json").unlink()
+        await use(asked)
+        assert asked.project.restrictions == []
+
+
+@pytest.mark.skipif(os.name != "posix" or os.geteuid() != 0, reason="gives files away")
+async def test_a_server_that_can_not_be_restricted_is_not_run_below_another_users_files(tmp_path: Path) -> None:
+    box = Hostile(tmp_path)
+    hostile.rust_analyzer_told(box)
+    file = (box.root / "rust-analyzer.toml").rename(tmp_path / "rust-analyzer.toml")
+    os.chown(file, 65534, -1)
+    uses, notes = await opened(box, tmp_path, trusted=True)
+    assert (uses, box.ran) == ([], set())
+    assert f"what {file} may name. '{file}' or its folder belongs to another user" in notes
+    assert "serena-central trust" not in notes
+
+
 async def test_a_query_driver_of_the_user_does_not_reach_untrusted_compilers(tmp_path: Path) -> None:
     box = Hostile(tmp_path)
     hostile.c(box)

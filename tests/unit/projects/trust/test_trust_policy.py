@@ -1,6 +1,7 @@
 """The setting `trust`: a person decides about each repository, or it decides about all; managed settings fix it."""
 
 import json
+import os
 from collections.abc import Generator
 from contextlib import closing
 from pathlib import Path
@@ -92,3 +93,24 @@ def test_a_repository_does_not_trust_itself(box: Box) -> None:
     assert found is not None
     assert ["managed settings alone" in str(problem) for problem in found.problems] == [True, True]
     assert "trust" not in found.value
+
+
+@pytest.mark.skipif(os.name != "posix" or os.geteuid() != 0, reason="gives files away")
+def test_what_another_user_puts_above_a_trusted_root_holds_it_back_until_it_is_gone(box: Box) -> None:
+    trusting = {"trusted_roots": [str(box.root)]}
+    settings, always = box.settings(**trusting), box.settings(trust="always")
+    before = settings.stamp(box.root)
+    cargo = box.root.parent / ".cargo"
+    cargo.mkdir()
+    (cargo / "config.toml").write_text("")
+    assert settings.read(box.root).trusted
+    os.chown(cargo, 65534, -1)
+    assert settings.stamp(box.root) != before
+    found = settings.read(box.root)
+    assert (found.trusted, found.value.language_servers) == (False, {"python": {}})
+    assert settings.trust.is_trusted(box.root)
+    assert settings.strangers_above(box.root) == cargo / "config.toml"
+    assert always.read(box.root).trusted
+    (cargo / "config.toml").unlink()
+    assert settings.stamp(box.root) == before
+    assert settings.read(box.root).trusted
