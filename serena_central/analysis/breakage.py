@@ -13,6 +13,7 @@ from typing import NamedTuple
 import anyio
 import msgspec
 
+from serena_central.analysis.file_errors import errors_in, no_errors
 from serena_central.analysis.sibling_uses import Siblings
 from serena_central.core.errors import LanguageServerError, PathError, SerenaCentralError
 from serena_central.core.quoting import quoted
@@ -34,9 +35,6 @@ MOST_FILES = 8
 """Files of one project whose errors are asked for."""
 
 _WORD = re.compile(r"\w+")
-
-ERROR = 1
-"""LSP DiagnosticSeverity."""
 
 
 class Broken(msgspec.Struct):
@@ -215,12 +213,14 @@ class _Search:
                 f"{len(asked)} of {len(lines)} files that reference the changed symbols, those with the most "
                 "references."
             )
+        errors = no_errors()
+        await errors_in(self._part, asked, errors)
         for path in sorted(asked):
-            diagnostics, _ = await self._part.navigation.diagnostics(path)
-            errors = [
-                view
-                for view in diagnostics
-                if view.diagnostic.severity == ERROR and view.diagnostic.range.start.line0 in lines[path]
-            ]
-            if errors:
-                found.errors[path] = errors
+            here = [view for view in errors.found.get(path, ()) if view.diagnostic.range.start.line0 in lines[path]]
+            if here:
+                found.errors[path] = here
+            if path in errors.unknown:
+                self.notes.append(
+                    f"Errors caused by this edit in {path} of {quoted(self._part.name)} may be missing: "
+                    f"{errors.unknown[path]}"
+                )

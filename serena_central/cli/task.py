@@ -163,7 +163,7 @@ def seen_lines(verified: dict[str, Any]) -> Iterator[tuple[str, str]]:
             yield name.replace("_", " "), f"{one['path']}:{one['line']}: {one['message']}"
     for one in verified.get("tests", ()):
         yield "tests", f"{one['command']}: exit code {'not known' if one['exit_code'] is None else one['exit_code']}"
-    for note in verified.get("notes", ()):
+    for note in (*verified.get("notes", ()), *verified.get("caveats", ())):
         yield "note", note
 
 

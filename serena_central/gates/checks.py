@@ -1,27 +1,27 @@
 """Built-in checks, which need what this server knows of the code: errors, broken references, unused symbols, tests.
 
 They compare with the state when the session began: before a session's first edit of a file, that file and those that
-may depend on it are looked at, for a bounded time. What could not be looked at then counts as new, and the answer says
-so; where a check can't know, it stops the tool.
+may depend on it are looked at, for a bounded time. What was not known then counts as new, and the answer says so; where
+a check can't know, it stops the tool and says what a person can do about it.
 """
 
 import re
+import sys
 import time
 from collections import Counter
-from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import anyio
 
-from serena_central.analysis.broken_references import broken_references
-from serena_central.analysis.selection import dependents
+from serena_central.analysis.error_changes import CodeError, ErrorBaseline
+from serena_central.analysis.unused_symbols import Unused, UnusedFound
 from serena_central.analysis.validation import Validation
 from serena_central.claude_config.command_lines import commands_of
 from serena_central.claude_config.permissions import command_fits
 from serena_central.claude_config.rules import BadRule, parse_rule
 from serena_central.core.clock import utc
-from serena_central.core.errors import DeadlineExceeded, LanguageServerError, PathError, StoreError
 from serena_central.core.quoting import quoted
 from serena_central.core.words import counted
 from serena_central.files.stamp import Stamp
@@ -46,19 +46,8 @@ MOST_RUNS = 5
 MOST_BEGUN = 20
 """Calls of command lines that may still run, with a list each; failed ones are not reported."""
 
-ERROR = 1
-"""LSP DiagnosticSeverity."""
-
 _CHAIN = re.compile(r"\|\||;|\||\n|\$\(|`|(?<!&)&(?!&)")
 """In a line with one of these, exit code 0 does not mean that each command succeeded."""
-
-
-class Place(NamedTuple):
-    """A finding: `key` stays the same when lines move; `text` names its place."""
-
-    path: str
-    key: str
-    text: str
 
 
 class Run(NamedTuple):
@@ -70,18 +59,17 @@ class Run(NamedTuple):
 
 @dataclass
 class Baseline:
-    """Of one session in one root. Check → path → how often each finding was there before the session changed it."""
+    """Of one session in one root: what was there before the session changed it."""
 
-    known: dict[str, dict[str, Counter[str]]] = field(default_factory=dict[str, dict[str, Counter[str]]])
+    errors: ErrorBaseline = field(default_factory=ErrorBaseline)
+    unused: dict[str, Counter[str]] = field(default_factory=dict[str, Counter[str]])
+    """Path → name paths of its unused symbols."""
     edited: set[str] = field(default_factory=set[str])
     """Root-relative paths of the files that its edits changed since this server began."""
     begun: dict[str, Run] = field(default_factory=dict[str, Run])
     """By call, the oldest first."""
     succeeded: dict[str, Run] = field(default_factory=dict[str, Run])
     """By command line, in the order of their ends."""
-
-    def of(self, check: str) -> dict[str, Counter[str]]:
-        return self.known.setdefault(check, {})
 
 
 class Checks:
@@ -95,28 +83,24 @@ class Checks:
         self._baseline = baseline
         self._history = history
         self._validation = validation
-        self._looks: dict[str, Callable[[Collection[str]], Awaitable[_Looked]]] = {
-            ERRORS: self._errors,
-            BROKEN: self._broken,
-            UNUSED: self._unused,
-        }
 
-    async def learn(self, checks: Iterable[str], files: Collection[str]) -> None:
+    async def learn(self, checks: Collection[str], files: Collection[str]) -> None:
         """Finds out what is wrong before files are edited for the first time, within bounds. Paths are
         root-relative."""
-        with anyio.move_on_after(LEARN_S):
-            for check in checks:
-                known = self._baseline.of(check)
-                if check not in self._looks or all(path in known for path in files):
-                    continue
-                await self._project.fresh()
-                looked = await self._looks[check](files)
-                for path in looked.paths:
-                    if path not in known and path not in looked.failed:
-                        known[path] = Counter(one.key for one in looked.found if one.path == path)
-                for path in files:
-                    if path not in self._project.tree.files:
-                        known.setdefault(path, Counter())  # it is made now
+        if ERRORS in checks or BROKEN in checks:
+            await self._baseline.errors.learn(self._project, files, LEARN_S)
+        if UNUSED in checks:
+            with anyio.move_on_after(LEARN_S):
+                await self._learn_unused(files)
+
+    async def _learn_unused(self, files: Collection[str]) -> None:
+        await self._project.fresh()
+        known = self._baseline.unused
+        new = [path for path in files if path not in known and path not in self._baseline.edited]
+        unused = await self._unused(new)
+        for path in new:
+            if not unused.unasked or path not in self._project.tree.files:  # it is made now
+                known[path] = Counter(one.name_path for one in unused.found if one.path == path)
 
     def edited(self, files: Collection[str]) -> None:
         """The session has changed files."""
@@ -143,29 +127,22 @@ class Checks:
         if hook.action == TESTS:
             return await self._tests(str(hook.given.get("command") or ""), hook)
         files, whole = await self._edited()
-        await self._project.fresh()
-        looked = await self._looks[hook.action](files) if files else _Looked([], [], {})
-        known, new, unsure = self._baseline.of(hook.action), list[str](), 0
-        left = {path: Counter(known[path]) for path in known}
-        for one in looked.found:
-            if one.path in left:
-                left[one.path][one.key] -= 1
-                if left[one.path][one.key] >= 0:
-                    continue
-            else:
-                unsure += 1
-            new.append(one.text)
-        if not new and looked.failed:
-            path, why = next(iter(looked.failed.items()))
-            return CheckEnd(
-                f"{counted(len(looked.failed), 'file')} could not be checked, the first is {quoted(path)}: {why}. "
-                "Call again, or restart the language server (restart_language_server)."
+        if not files:
+            return CheckEnd()
+        new = await (self._new_unused(files) if hook.action == UNUSED else self._new_errors(hook.action, files))
+        if new.found:
+            more = f" and {len(new.found) - LISTED} more" if len(new.found) > LISTED else ""
+            doubt = (
+                f" Of {new.unsure} it is not known whether they were there when the session began."
+                if new.unsure
+                else ""
             )
-        if not new:
-            return CheckEnd(note="" if whole else f"only the newest {MOST_EDITS} edits were looked at")
-        more = f" and {len(new) - LISTED} more" if len(new) > LISTED else ""
-        doubt = f" Of {unsure} it is not known whether they were there when the session began." if unsure else ""
-        return CheckEnd(f"{_TOLD[hook.action]}: {'; '.join(new[:LISTED])}{more}.{doubt} {_NEXT[hook.action]}")
+            listed = "; ".join(new.found[:LISTED])
+            return CheckEnd(f"{_TOLD[hook.action]}: {listed}{more}.{doubt} {_NEXT[hook.action]}")
+        if new.unknown:
+            return CheckEnd(f"{new.unknown.rstrip('.')}. {_REMEDY} {hook.name}.")
+        notes = (new.note, "" if whole else f"only the newest {MOST_EDITS} edits were looked at")
+        return CheckEnd(note="; ".join(filter(None, notes)))
 
     async def edited_by_others(self, path: str) -> bool:
         """Whether another session has edited a root-relative file, as far as the history goes back."""
@@ -175,58 +152,49 @@ class Checks:
     # --- what is wrong now -------------------------------------------------------------------------------------------
 
     async def _edited(self) -> tuple[set[str], bool]:
-        """Files that the session changed, also before a restart of the server; and whether these are all."""
+        """Files that the session changed, also before a restart of the server; and whether these are all.
+
+        Raises:
+            StoreError
+        """
+        rows = await self._history.edits(
+            EditFilter(session=self._session, project=str(self._project.root), limit=MOST_EDITS)
+        )
         files = set(self._baseline.edited)
-        try:
-            rows = await self._history.edits(
-                EditFilter(session=self._session, project=str(self._project.root), limit=MOST_EDITS)
-            )
-        except StoreError:
-            return files, False
         for row in rows:
             for file in row.files:
                 files.update(path for path in (file.get("path"), file.get("moved_to")) if path)
         return files, len(rows) < MOST_EDITS
 
-    async def _errors(self, files: Collection[str]) -> "_Looked":
-        paths, _ = await dependents(self._project, files, frozenset())
-        looked = _Looked([], [], {})
-        for path in paths:
-            if self._project.languages.spec_for(path) is None:
-                continue
-            looked.paths.append(path)
-            try:
-                views, _ = await self._project.navigation.diagnostics(path)
-            except (LanguageServerError, PathError, DeadlineExceeded) as error:
-                looked.failed[path] = str(error)
-                continue
-            for view in views:
-                found = view.diagnostic
-                if found.severity == ERROR:
-                    line = found.range.start.line0
-                    key = f"{found.source}: {found.code}: {found.message}"
-                    looked.found.append(Place(path, key, f"{path}:{line}: {quoted(found.message)}"))
-        return looked
+    async def _new_errors(self, check: str, files: Collection[str]) -> "_New":
+        changes = await self._baseline.errors.changes(self._project, files, most=sys.maxsize)  # the time is bounded
+        new, undated, note = changes.new_errors, changes.undated, ""
+        if check == BROKEN:
+            new, undated = changes.broken_references, [one for one in undated if one.may_be_reference]
+            note = " ".join(changes.caveats)
+        return _New([_told(one) for one in (*new, *undated)], len(undated), "; ".join(changes.notes), note)
 
-    async def _broken(self, files: Collection[str]) -> "_Looked":
-        paths, _ = await dependents(self._project, files, frozenset())
-        checked = await broken_references(self._project, paths, files)
-        found = [
-            Place(one.path, f"{one.what}: {one.message}", f"{one.path}:{one.line}: {quoted(one.message)}")
-            for one in checked.found
-        ]
-        why = "; ".join(checked.notes) or "no language server answered"
-        return _Looked(paths, found, dict.fromkeys(paths, why) if checked.failed else {})
+    async def _new_unused(self, files: Collection[str]) -> "_New":
+        await self._project.fresh()
+        unused, known = await self._unused(files), self._baseline.unused
+        left = {path: Counter(names) for path, names in known.items()}
+        new: list[Unused] = []
+        for one in unused.found:
+            if one.path in left:
+                left[one.path][one.name_path] -= 1
+            if one.path not in left or left[one.path][one.name_path] < 0:
+                new.append(one)
+        unsure = sum(one.path not in known for one in new)
+        unknown = f"{counted(unused.unasked, 'symbol')} could not be examined" if unused.unasked else ""
+        places = [f"{one.path}:{one.line}: {one.name_path}" for one in new]
+        return _New(places, unsure, unknown, " ".join(unused.notes))
 
-    async def _unused(self, files: Collection[str]) -> "_Looked":
+    async def _unused(self, files: Collection[str]) -> UnusedFound:
         here = [path for path in files if path in self._project.tree.files]
         if not here:
-            return _Looked([], [], {})
+            return UnusedFound()
         where = await self._validation.extent(self._project, "", here)
-        result = (await self._validation.unused(where)).whole
-        found = [Place(one.path, one.name_path, f"{one.path}:{one.line}: {one.name_path}") for one in result.found]
-        failed = dict.fromkeys(here, f"{result.unasked} symbols were not examined") if result.unasked else {}
-        return _Looked(here, found, failed)
+        return (await self._validation.unused(where)).whole
 
     async def _tests(self, pattern: str, hook: Hook) -> CheckEnd:
         try:
@@ -262,13 +230,24 @@ def _keep(runs: dict[str, Run], key: str, run: Run, most: int) -> None:
         del runs[next(iter(runs))]
 
 
-class _Looked(NamedTuple):
-    """What is wrong in some files; `failed`: path → why it is not known."""
+class _New(NamedTuple):
+    """What is wrong now and was not before, in places; `unsure`: of how many of these that is not known. `unknown`:
+    what could not be looked at, and why; `note`: what passing does not mean."""
 
-    paths: list[str]
-    found: list[Place]
-    failed: dict[str, str]
+    found: list[str]
+    unsure: int
+    unknown: str
+    note: str = ""
 
+
+def _told(error: CodeError) -> str:
+    return f"{error.path}:{error.line}: {quoted(error.message)}"
+
+
+_REMEDY = (
+    "Call again, or restart the language server (restart_language_server). If this stays so, further calls will not "
+    "help: ask a person to make the project load, or to take the check out of"
+)
 
 _TOLD = {
     ERRORS: "errors that were not there when the session began",

@@ -134,7 +134,7 @@ async def _checked(asked: Asked, means: Means, outcome: Outcome, started: float)
         outcome.context.append(f"{hook.action}: {found.note}")
     if found.problem:
         outcome.blocked = f"{hook.action} ({hook.name}): {found.problem}"
-    return _ran(asked, "blocked" if found.problem else "passed", None, started, found.problem)
+    return _ran(asked, "blocked" if found.problem else "passed", None, started, found.problem or found.note)
 
 
 def _ended(asked: Asked, end: CommandEnd, means: Means, outcome: Outcome, started: float) -> Ran:

@@ -117,7 +117,8 @@ class TaskVerifier:
     async def after(self, spec: TaskSpec, seen: Seen | None) -> dict[str, Any]:
         """`edits` are their ids, the newest first; `files` and `symbols` are what they changed; `changed_otherwise` are
         files that changed while the task ran, and not by its edits; `new_errors`, `fixed_errors`,
-        `broken_references` and `undated` are places as in `ErrorChanges`; `tests` are commands with exit codes."""
+        `broken_references`, `undated` and `caveats` are as in `ErrorChanges`; `tests` are commands with exit
+        codes."""
         self._seen.pop(spec.session, None)
         found: dict[str, Any] = {"calls": self._calls(spec), "edits": [], "files": [], "symbols": []}
         notes: list[str] = []
@@ -166,11 +167,13 @@ class TaskVerifier:
             except (SerenaCentralError, TimeoutError, OSError) as error:
                 notes.append(f"errors in {root} are " + INCOMPLETE.format(str(error) or f"not within {LOOK_S:g} s"))
                 continue
-            for name in ("new_errors", "fixed_errors", "broken_references", "undated"):
+            for name in ("new_errors", "fixed_errors", "broken_references", "undated", "caveats"):
                 getattr(whole, name).extend(getattr(one, name))
             notes += one.notes
         plain: dict[str, Any] = msgspec.to_builtins(whole)
         del plain["notes"]
+        if not plain["caveats"]:
+            del plain["caveats"]
         return plain
 
     def _calls(self, spec: TaskSpec) -> dict[str, int]:

@@ -244,6 +244,8 @@ class WaveRunner:
             found, unknown = await self._ground.unused(self._root, seen.get("files", []))
             return _listed(found) or unknown
         errors = seen.get("broken_references" if check == "no-broken-references" else "new_errors", [])
+        if check == "no-broken-references":
+            state.notes += [f"{check}: {caveat}" for caveat in seen.get("caveats", ())]
         undetermined = "; ".join(seen.get("undetermined", ()))
         return _listed([_place(error) for error in [*errors, *seen.get("undated", [])]]) or undetermined
 
