@@ -8,7 +8,7 @@ What a server said after one edit counts as the state before the next one.
 
 import logging
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
@@ -16,7 +16,7 @@ from typing import NamedTuple
 import anyio
 import msgspec
 
-from serena_central.core.errors import DeadlineExceeded, LanguageServerError, PathError
+from serena_central.core.errors import DeadlineExceeded, LanguageServerError, PathError, Unsupported
 from serena_central.core.lru import Lru
 from serena_central.core.text import Text
 from serena_central.editing.change import FileChange
@@ -132,13 +132,13 @@ class EditEffects:
         """Has it known which errors files have that are about to be changed, if that is known soon."""
 
         async def learn(path: str) -> None:
-            with suppress(PathError, DeadlineExceeded):
+            with suppress(PathError):
                 read = await self._read(path)
                 if (path, read.digest) in self._known_errors:
                     return
-                found = await self._errors(path)
-                if found is not None and (await self._read(path)).digest == read.digest:
-                    self._remember(path, read, found)
+                told = await self._errors(path)
+                if told.all_errors is not None and (await self._read(path)).digest == read.digest:
+                    self._remember(path, read, told.all_errors)
 
         if self._diagnostics_s:
             with anyio.move_on_after(self._diagnostics_s / 2):
@@ -229,13 +229,14 @@ class EditEffects:
     async def consequences(self, effect: Effect, edited_again: Callable[[str], bool]) -> Consequences:
         """The errors that an edit brought, within the bound. Those of a file that is `edited_again` meanwhile would not
         be this edit's alone, and are left out."""
-        news = _News({}, list(effect.notes))
+        news = _News({}, list(effect.notes), {})
         if self._diagnostics_s:
             news.notes.extend(self._uncompared(effect))
             with anyio.move_on_after(self._diagnostics_s) as scope:
                 async with anyio.create_task_group() as tasks:
                     for path, change in effect.followed.items():
                         tasks.start_soon(self._look_for_errors, path, change, effect.before, news, edited_again)
+            news.notes.extend(news.of_lacking())
             if scope.cancelled_caught:
                 news.notes.append(f"Diagnostics for this edit did not arrive within {self._diagnostics_s:g} s.")
             if effect.code > len(effect.followed):
@@ -279,19 +280,18 @@ class EditEffects:
         edited_again: Callable[[str], bool],
     ) -> None:
         if not edited_again(path):
-            found = None
-            try:
-                found = await self._errors(path)
-            except DeadlineExceeded as error:
-                news.notes.append(f"No diagnostics for {path} after this edit: {error}")
+            told = await self._errors(path)
             try:
                 read = await self._read(path)
             except PathError:
                 return
             if read.text.content == change.after and not edited_again(path):
-                if found is not None:
-                    self._remember(path, read, found)
-                    news.add(path, found, _known_errors(before, self._inside(change.path)), _lines_of(change, read))
+                if told.all_errors is not None:
+                    self._remember(path, read, told.all_errors)
+                if told.lacks:
+                    news.lacking.setdefault((told.errors is None, told.lacks), []).append(path)
+                known = _known_errors(before, self._inside(change.path))
+                news.add(path, told.errors or [], known, _lines_of(change, read))
                 return
         news.notes.append(
             f"{path} was edited again immediately, so this edit's errors cannot be separated from the next one's. "
@@ -301,21 +301,34 @@ class EditEffects:
     def _remember(self, path: str, read: FileText, found: list[DiagnosticView]) -> None:
         self._known_errors[path, read.digest] = Counter(map(_key, found))
 
-    async def _errors(self, path: str) -> list[DiagnosticView] | None:
-        """Diagnostics; None if the server has none.
-
-        Raises:
-            DeadlineExceeded: it sent none in the remaining time.
-        """
+    async def _errors(self, path: str) -> "_Told":
+        if self._languages.spec_for(path) is None:
+            return NEVER_TOLD
         try:
-            found, _ = await self._navigation.diagnostics(path)
-        except (LanguageServerError, PathError) as error:
-            logger.debug("no diagnostics of %s after an edit: %s", path, error)
-            return None
-        return [view for view in found if view.diagnostic.severity == ERROR]
+            found, lacks = await self._navigation.diagnostics(path)
+        except Unsupported:
+            return NEVER_TOLD
+        except (LanguageServerError, PathError, DeadlineExceeded) as error:
+            return _Told(None, str(error))
+        return _Told([view for view in found if view.diagnostic.severity == ERROR], lacks or "")
 
     def _inside(self, path: Path) -> str:
         return path.relative_to(self._root).as_posix()
+
+
+class _Told(NamedTuple):
+    """What a server told of a file's errors, None for nothing; `lacks`: why that may not be all."""
+
+    errors: list[DiagnosticView] | None
+    lacks: str = ""
+
+    @property
+    def all_errors(self) -> list[DiagnosticView] | None:
+        return None if self.lacks else self.errors
+
+
+NEVER_TOLD = _Told(None)
+"""No server reads the file, or it offers no diagnostics."""
 
 
 class _News(NamedTuple):
@@ -324,6 +337,17 @@ class _News(NamedTuple):
     errors: dict[str, list[DiagnosticView]]
     notes: list[str]
     """What may lack."""
+    lacking: dict[tuple[bool, str], list[str]]
+    """(Whether nothing is known of their errors, why not all is) → files."""
+
+    def of_lacking(self) -> Iterator[str]:
+        for (nothing, why), paths in self.lacking.items():
+            files = ", ".join(sorted(paths))
+            yield (
+                f"No diagnostics for {files} after this edit: {why}"
+                if nothing
+                else f"Diagnostics for {files} may be incomplete: {why}"
+            )
 
     def add(self, path: str, found: list[DiagnosticView], before: "Counter[_Key] | None", changed: range) -> None:
         """Takes those errors that were not there before. Of equal ones those in the changed lines are the new ones;
