@@ -187,12 +187,12 @@ def _spoken(words: Sequence[str], depth: int, *, fed: bool) -> Iterator[Spoken]:
     if not left:
         return
     inner, added = _without_wrappers(left)
-    program = _program(inner)
-    texts = dict.fromkeys((*_forms(left), *_forms([*inner, UNKNOWN] if added else inner)))
+    program = program_of(inner)
+    texts = dict.fromkeys((*forms(left), *forms([*inner, UNKNOWN] if added else inner)))
     reads_commands = program in _SHELLS and fed and all(word.startswith("-") for word in inner[1:])
     unknown = UNKNOWN in program or program == "eval" or reads_commands
     yield Spoken(tuple(texts), tuple(words[start:]), unknown)
-    yield from _inside(_program(left), left, depth)
+    yield from _inside(program_of(left), left, depth)
     if inner != left:
         yield from _inside(program, inner, depth)
 
@@ -254,16 +254,17 @@ def _past_options(program: str, words: Sequence[str], at: int) -> int:
     return at + (1 if program in _TAKE_WORD else 0)
 
 
-def _program(words: Sequence[str]) -> str:
+def program_of(words: Sequence[str]) -> str:
     """The name of a command's program, without its folder."""
     return words[0].rpartition("/")[2] if words else ""
 
 
-def _forms(words: Sequence[str]) -> Iterable[str]:
+def forms(words: Sequence[str]) -> Iterable[str]:
+    """The texts of a command that a rule may name."""
     if not words:
         return
     yield " ".join(words)
-    named = [_program(words), *words[1:]]
+    named = [program_of(words), *words[1:]]
     yield " ".join(named)
     if named[0] == "git":
         yield " ".join(["git", *_past_git_options(named[1:])])

@@ -191,7 +191,7 @@ class Permissions:
         """The `allow` rule that covers every command of a line, or the first of several, for explanations."""
         ours = [one for one in self.rules if one.verdict == "allow" and one.rule.effect == "run"]
         commands = commands_of(line)[1:]
-        found = [next((one for one in ours if _fits_command(one.rule, command)), None) for command in commands]
+        found = [next((one for one in ours if command_is(one.rule, command)), None) for command in commands]
         return Decision(found[0]) if found and found[0] is not None and None not in found else None
 
     def _named_paths(self, commands: Sequence[Spoken], folder: str) -> Decision | None:
@@ -331,7 +331,15 @@ def server_rule_fits(rule: str, tool: str) -> bool:
 
 def command_fits(rule: Rule, commands: Sequence[Spoken]) -> bool:
     """Whether one of the commands of a line is what a rule names, or may be: what it runs can't be told."""
-    return any(_fits_command(rule, one) or one.unknown or _may_fit(rule, one) for one in commands)
+    return any(command_is(rule, one) or one.unknown or _may_fit(rule, one) for one in commands)
+
+
+def command_is(rule: Rule, command: Spoken) -> bool:
+    """Whether a command is what a rule names, without a doubt."""
+    if rule.argument is None:
+        return True
+    regex = re.compile(_command_regex(rule.argument), re.DOTALL)
+    return any(regex.fullmatch(text) for text in command.texts)
 
 
 def path_pattern(rule: Rule, base: Path, home: Path) -> re.Pattern[str]:
@@ -343,18 +351,11 @@ def path_pattern(rule: Rule, base: Path, home: Path) -> re.Pattern[str]:
 def _matching(one: SourcedRule, commands: Sequence[Spoken]) -> Decision | None:
     doubtful: Decision | None = None
     for command in commands:
-        if _fits_command(one.rule, command):
+        if command_is(one.rule, command):
             return Decision(one)
         if command.unknown or _may_fit(one.rule, command):
             doubtful = Decision(one, doubt=True)
     return doubtful
-
-
-def _fits_command(rule: Rule, command: Spoken) -> bool:
-    if rule.argument is None:
-        return True
-    regex = re.compile(_command_regex(rule.argument), re.DOTALL)
-    return any(regex.fullmatch(text) for text in command.texts)
 
 
 def _may_fit(rule: Rule, command: Spoken) -> bool:

@@ -5,7 +5,6 @@ may depend on it are looked at, for a bounded time. What was not known then coun
 a check can't know, it stops the tool and says what a person can do about it.
 """
 
-import re
 import sys
 import time
 from collections import Counter
@@ -18,8 +17,8 @@ import anyio
 from serena_central.analysis.error_changes import CodeError, ErrorBaseline
 from serena_central.analysis.unused_symbols import Unused, UnusedFound
 from serena_central.analysis.validation import Validation
-from serena_central.claude_config.command_lines import commands_of
-from serena_central.claude_config.permissions import command_fits
+from serena_central.claude_config.permissions import command_is
+from serena_central.claude_config.proven_commands import proven_commands
 from serena_central.claude_config.rules import BadRule, parse_rule
 from serena_central.core.clock import utc
 from serena_central.core.quoting import quoted
@@ -45,9 +44,6 @@ MOST_RUNS = 5
 
 MOST_BEGUN = 20
 """Calls of command lines that may still run, with a list each; failed ones are not reported."""
-
-_CHAIN = re.compile(r"\|\||;|\||\n|\$\(|`|(?<!&)&(?!&)")
-"""In a line with one of these, exit code 0 does not mean that each command succeeded."""
 
 
 class Run(NamedTuple):
@@ -108,14 +104,14 @@ class Checks:
 
     async def begins(self, call: str, line: str) -> None:
         """A command line of the session is about to run."""
-        if _CHAIN.search(line) is None:
+        if proven_commands(line):
             await self._project.fresh()
             _keep(self._baseline.begun, call, Run(time.time(), dict(self._project.tree.files)), MOST_BEGUN)
 
     def succeeded(self, call: str, line: str) -> None:
         """It ended with 0: for the files as they were when it began. What changed meanwhile it may not have seen."""
         run = self._baseline.begun.pop(call, None)
-        if run is not None and _CHAIN.search(line) is None:
+        if run is not None:
             _keep(self._baseline.succeeded, line, run, MOST_RUNS)
 
     async def check(self, hook: Hook) -> CheckEnd:
@@ -205,12 +201,13 @@ class Checks:
         now = self._project.tree.files
         newest: Run | None = None
         for line, run in self._baseline.succeeded.items():
-            fits = [one for one in commands_of(line) if one.words and not one.unknown]
-            if fits and command_fits(rule, fits) and (newest is None or run.began > newest.began):
+            proven = any(command_is(rule, one) for one in proven_commands(line))
+            if proven and (newest is None or run.began > newest.began):
                 newest = run
         if newest is None:
             return CheckEnd(
-                f"no run of {quoted(pattern)} has succeeded in this session. Run it alone, or joined by && alone."
+                f"no run of {quoted(pattern)} has succeeded in this session. Run it alone, or joined by && alone: not "
+                "in a pipe or another program."
             )
         then = newest.files
         changed = sorted({path for path, stamp in now.items() if then.get(path) != stamp} | (then.keys() - now.keys()))

@@ -42,6 +42,15 @@ def pipelines(line: str) -> list[Pipeline]:
     Raises:
         Unclear: the line cannot be parsed statically.
     """
+    return [pipeline for pipeline, _ in joined_pipelines(line)]
+
+
+def joined_pipelines(line: str) -> list[tuple[Pipeline, str]]:
+    """The same with the operator behind each; the end of the line is a `;`.
+
+    Raises:
+        Unclear
+    """
     if len(line) > LONGEST:
         raise Unclear("too long")
     return _Reader(line).read()
@@ -51,13 +60,13 @@ class _Reader:
     def __init__(self, line: str) -> None:
         self._line = line
         self._at = 0
-        self._done: list[Pipeline] = []
+        self._done: list[tuple[Pipeline, str]] = []
         self._pipeline: list[Command] = []
         self._words: list[str] = []
         self._saved = False
         self._fed = False
 
-    def read(self) -> list[Pipeline]:
+    def read(self) -> list[tuple[Pipeline, str]]:
         while (here := self._skip_space()) is not None:
             if here == "#":
                 end = self._line.find("\n", self._at)
@@ -93,13 +102,15 @@ class _Reader:
             return
         if operator not in _ENDS and operator not in _PIPES:
             raise Unclear(f"{operator} groups commands")
+        if operator == "\n" and self._pipeline and not self._words and not self._saved:
+            return  # a pipe goes on in the next line
         if self._words:
             self._pipeline.append(Command(tuple(self._words), self._saved, self._fed))
         elif self._saved or operator in _PIPES:
             raise Unclear("a command is missing")
         self._words, self._saved, self._fed = [], False, False
         if operator in _ENDS and self._pipeline:
-            self._done.append(tuple(self._pipeline))
+            self._done.append((tuple(self._pipeline), operator))
             self._pipeline = []
 
     def _redirect(self) -> None:

@@ -17,7 +17,7 @@ import anyio
 import msgspec
 
 from serena_central.agents.tasks import TaskSpec
-from serena_central.agents.test_runs import runs_tests
+from serena_central.agents.test_runs import ends_as_its_tests, runs_tests
 from serena_central.analysis.error_changes import ErrorBaseline, ErrorChanges
 from serena_central.core.errors import SerenaCentralError
 from serena_central.core.masking import masked
@@ -87,7 +87,8 @@ class TaskVerifier:
         """A command of a task's session has ended."""
         seen = self._seen.get(session)
         if seen is not None and len(seen.tests) < MOST_LISTED and runs_tests(command):
-            seen.tests.append({"command": masked(command[:COMMAND_CHARS]), "exit_code": exit_code})
+            known = exit_code if ends_as_its_tests(command) else None  # else it may be that of something else
+            seen.tests.append({"command": masked(command[:COMMAND_CHARS]), "exit_code": known})
 
     def learns(self, session: str) -> bool:
         """Whether the edits of a session are those of a task that runs."""
@@ -118,7 +119,7 @@ class TaskVerifier:
         """`edits` are their ids, the newest first; `files` and `symbols` are what they changed; `changed_otherwise` are
         files that changed while the task ran, and not by its edits; `new_errors`, `fixed_errors`,
         `broken_references`, `undated` and `caveats` are as in `ErrorChanges`; `tests` are commands with exit
-        codes."""
+        codes, None where these are not those of the tests."""
         self._seen.pop(spec.session, None)
         found: dict[str, Any] = {"calls": self._calls(spec), "edits": [], "files": [], "symbols": []}
         notes: list[str] = []

@@ -93,6 +93,8 @@ async def test_runs_of_tests_are_listed_with_their_exit_codes(tmp_path: Path, ro
     steps = [
         {"call": "execute_shell_command", "arguments": {"command": "make -s test"}},
         {"call": "execute_shell_command", "arguments": {"command": "echo make test"}},
+        {"call": "execute_shell_command", "arguments": {"command": "command -v make test"}},
+        {"call": "execute_shell_command", "arguments": {"command": "! make -s test"}},
         {"run": ["make", "-s", "check"]},
     ]
     settings = scripted(tmp_path, {"": steps}) | {
@@ -103,5 +105,6 @@ async def test_runs_of_tests_are_listed_with_their_exit_codes(tmp_path: Path, ro
         seen = (await over(http, (await start(http, "x", root))["id"]))["verified"]
         assert seen["tests"] == [
             {"command": "make -s test", "exit_code": 2},
+            {"command": "! make -s test", "exit_code": None},
             {"command": "make -s check", "exit_code": 0},
         ]
