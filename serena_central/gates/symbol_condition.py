@@ -1,6 +1,7 @@
 """The condition `symbol(public, references > N)`: what is known of the symbol that an edit is about.
 
-An edit that names no symbol, and one whose symbol or references can't be found in time, meets it: in doubt it holds.
+An edit that names no symbol meets it, and one whose symbol or references can't be found in time, or may not be all of
+them: in doubt it holds.
 """
 
 import re
@@ -41,7 +42,9 @@ async def _is(project: Project, hit: Hit, part: str) -> bool:
     used = await project.navigation.references.of(hit)
     least = int(wanted[2]) + (wanted[1] == ">")
     possible = used.possible.total + used.possible.unexamined if used.possible is not None else 0
-    return len(used.references) + possible >= least
+    if len(used.references) + used.outside + possible >= least:
+        return True
+    return used.note is not None or used.caveat is not None  # there may be more
 
 
 def is_public(hit: Hit, language: str) -> bool:
