@@ -254,6 +254,11 @@ class LanguageServer:
         return await self._lsp_session.readiness.wait() or self.trouble or None
 
     @property
+    def lacks(self) -> str | None:
+        """What an answer may lack that came just now: since `ready`, it may have begun to load or failed to."""
+        return self._lsp_session.readiness.lacks
+
+    @property
     def trouble(self) -> str:
         """Why a pattern of its entry is not used any more; empty while all are."""
         bounded = (*self._names.bounded, *self._lsp_session.readiness.bounded)

@@ -96,6 +96,11 @@ class ReadinessTracker:
         doing = f" ({self._doing})" if self._doing else ""
         return f"{self._server} was still indexing{doing}; the answer may be incomplete, so call again later"
 
+    @property
+    def lacks(self) -> str | None:
+        """What an answer may lack that came just now."""
+        return self.note if self.pending else self._complaint()
+
     async def wait(self) -> str | None:
         """Waits until the server is ready; a note when the entry's cap came first, or a project was not loaded."""
         if self._ready or self._waits_until is None:

@@ -116,6 +116,17 @@ async def test_a_transaction_is_told_that_errors_are_not_known(tmp_path: Path) -
         assert "could not load everything: cannot load it" in found.notes[0]
 
 
+@pytest.mark.parametrize("method", [DIAGNOSTIC, "initialized"])
+async def test_what_a_server_says_while_it_is_asked_counts_for_its_answer(tmp_path: Path, method: str) -> None:
+    scripted_ty(tmp_path)
+    says = {method: [said("cannot load it")]}
+    root = scripted_project(tmp_path, capabilities=PULLS, answers={DIAGNOSTIC: full()}, say_on=says)
+    readiness = {**TROUBLE, "kind": "none"}
+    async with running_parts(tmp_path, {**SHELL, "language_servers": {"ty": {"readiness": readiness}}}) as central:
+        found = await ErrorBaseline().changes(await central.projects.open(root), ["cart.py"])
+        assert "could not load everything: cannot load it" in found.notes[0]
+
+
 def own_server(folder: Path) -> dict[str, Any]:
     """Settings by which a server that no catalogue knows, scripted as that of `shop`, reads Python."""
     scripted_ty(folder)

@@ -40,7 +40,7 @@ class ServerQuestions:
                     raise
                 # Likely the cause, and what can be done about.
                 raise RequestFailed(error.server, error.method, error.code, f"{error.message}; {note}") from error
-            return answer, joined(note, lacks())
+            return answer, joined(note or server.lacks, lacks())
 
         return await self._languages.ask(path, ask)
 
