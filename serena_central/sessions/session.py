@@ -315,7 +315,8 @@ class Session:
         self.memories_seen: dict[tuple[str, str], str] = {}
         """Memories by (root, name) → digest of what this session last saw of them."""
         self.restrictions_noted: set[tuple[str, str]] = set()
-        """(root, server) pairs for which it was notified that the server is restricted there."""
+        """(root, server) pairs for which it was notified that the server is restricted there, and (root, why) of files
+        whose errors no server tells."""
         self.pythons_noted: dict[tuple[str, str], str] = {}
         """(root, server) → the note that it was given on the Python environment there."""
         self.dependencies_noted: dict[tuple[str, str], str] = {}

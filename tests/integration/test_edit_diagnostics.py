@@ -60,6 +60,20 @@ async def test_an_answer_says_why_a_server_that_failed_told_no_errors(
     assert why in answer
 
 
+async def test_that_a_server_is_missing_is_said_once_in_a_session(tmp_path: Path) -> None:
+    root = tmp_path / "project"
+    root.mkdir()
+    async with running_parts(tmp_path, {"edit_diagnostics_s": 30}) as central:
+        session = session_of(central)
+        asked = [
+            {"project": str(root), "relative_path": path, "content": "def first\n  1\nend\n"}
+            for path in ("a.rb", "b.rb")
+        ]
+        answers = ["\n".join((await central.caller.call(session, "create_text_file", one)).blocks) for one in asked]
+    assert "No diagnostics for a.rb after this edit: The language server ruby-lsp for ruby" in answers[0]
+    assert "No diagnostics" not in answers[1]
+
+
 async def test_an_answer_says_nothing_of_errors_that_its_server_never_tells(tmp_path: Path) -> None:
     scripted_ty(tmp_path)
     errors = {DIAGNOSTIC: [-32601] * 9}

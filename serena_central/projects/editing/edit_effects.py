@@ -16,7 +16,7 @@ from typing import NamedTuple
 import anyio
 import msgspec
 
-from serena_central.core.errors import DeadlineExceeded, LanguageServerError, PathError, Unsupported
+from serena_central.core.errors import DeadlineExceeded, LanguageServerError, PathError, ServerNotInstalled, Unsupported
 from serena_central.core.lru import Lru
 from serena_central.core.text import Text
 from serena_central.editing.change import FileChange
@@ -64,13 +64,15 @@ ERROR = 1
 class Consequences(msgspec.Struct, frozen=True, kw_only=True):
     """`bodies`: symbols that the edit touched, as far as they are known. `unknown`: files whose symbols are not.
     `errors`: those that the edit brought, by root-relative path. `redeclared`: what it did to the names that its files
-    declare, by old path. `notes`: what may be missing."""
+    declare, by old path. `notes`: what may be missing. `untold`: why no server tells the errors of files, whatever is
+    edited in them → these files."""
 
     bodies: list[BodyChange] = []
     unknown: list[str] = []
     errors: dict[str, list[DiagnosticView]] = {}
     redeclared: dict[str, Redeclared] = {}
     notes: list[str] = []
+    untold: dict[str, list[str]] = {}
 
 
 class Before(msgspec.Struct):
@@ -229,7 +231,7 @@ class EditEffects:
     async def consequences(self, effect: Effect, edited_again: Callable[[str], bool]) -> Consequences:
         """The errors that an edit brought, within the bound. Those of a file that is `edited_again` meanwhile would not
         be this edit's alone, and are left out."""
-        news = _News({}, list(effect.notes), {})
+        news = _News({}, list(effect.notes), {}, {})
         if self._diagnostics_s:
             news.notes.extend(self._uncompared(effect))
             with anyio.move_on_after(self._diagnostics_s) as scope:
@@ -249,6 +251,7 @@ class EditEffects:
             errors=news.errors,
             redeclared=effect.redeclared,
             notes=news.notes,
+            untold=news.untold,
         )
 
     def _uncompared(self, effect: Effect) -> list[str]:
@@ -288,7 +291,9 @@ class EditEffects:
             if read.text.content == change.after and not edited_again(path):
                 if told.all_errors is not None:
                     self._remember(path, read, told.all_errors)
-                if told.lacks:
+                if told.is_untold:
+                    news.untold.setdefault(told.lacks, []).append(path)
+                elif told.lacks:
                     news.lacking.setdefault((told.errors is None, told.lacks), []).append(path)
                 known = _known_errors(before, self._inside(change.path))
                 news.add(path, told.errors or [], known, _lines_of(change, read))
@@ -309,7 +314,7 @@ class EditEffects:
         except Unsupported:
             return NEVER_TOLD
         except (LanguageServerError, PathError, DeadlineExceeded) as error:
-            return _Told(None, str(error))
+            return _Told(None, str(error), is_untold=isinstance(error, ServerNotInstalled))
         return _Told([view for view in found if view.diagnostic.severity == ERROR], lacks or "")
 
     def _inside(self, path: Path) -> str:
@@ -317,10 +322,12 @@ class EditEffects:
 
 
 class _Told(NamedTuple):
-    """What a server told of a file's errors, None for nothing; `lacks`: why that may not be all."""
+    """What a server told of a file's errors, None for nothing; `lacks`: why that may not be all; `is_untold`: none
+    will tell any until a person gets one."""
 
     errors: list[DiagnosticView] | None
     lacks: str = ""
+    is_untold: bool = False
 
     @property
     def all_errors(self) -> list[DiagnosticView] | None:
@@ -339,6 +346,8 @@ class _News(NamedTuple):
     """What may lack."""
     lacking: dict[tuple[bool, str], list[str]]
     """(Whether nothing is known of their errors, why not all is) → files."""
+    untold: dict[str, list[str]]
+    """As in `Consequences`."""
 
     def of_lacking(self) -> Iterator[str]:
         for (nothing, why), paths in self.lacking.items():

@@ -24,6 +24,7 @@ async def answer(call: ToolCall, target: Project, edited: Edited, *, about: str 
         call.note(f"Conflict, allowed by the setting edit_conflicts: {str(conflict).splitlines()[0]}")
     for note in edited.consequences.notes:
         call.note(note)
+    _note_untold(call, target, edited)
     if edited.id is None:
         return edited.diff or "Nothing to change: the text is already identical."
     for warning in call.services.tasks.leases.warnings(target.root, call.session.id, edited):
@@ -46,6 +47,14 @@ async def answer(call: ToolCall, target: Project, edited: Edited, *, about: str 
         **({"new_errors": errors} if errors else {}),
         **await _broken(call, target, edited),
     }
+
+
+def _note_untold(call: ToolCall, target: Project, edited: Edited) -> None:
+    """Says of files that no server tells the errors of, and why, once in a session."""
+    for why, files in edited.consequences.untold.items():
+        if (place := (str(target.root), why)) not in call.session.restrictions_noted:
+            call.session.restrictions_noted.add(place)
+            call.note(f"No diagnostics for {', '.join(sorted(files))} after this edit: {why}")
 
 
 async def _broken(call: ToolCall, target: Project, edited: Edited) -> dict[str, Any]:
