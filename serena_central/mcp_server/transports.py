@@ -34,7 +34,8 @@ from serena_central.mcp_server.conversation import (
     note_stream,
     refuse,
 )
-from serena_central.mcp_server.direct_lane import DirectLane, opening_in
+from serena_central.mcp_server.direct_lane import DirectLane
+from serena_central.mcp_server.plain_requests import opening_in
 from serena_central.mcp_server.request_bodies import MOST_MESSAGES, Body, Head, body_of
 from serena_central.mcp_server.sdk_lane import SdkLane
 from serena_central.mcp_server.sender import IN_SCOPE, Sender

@@ -8,7 +8,7 @@ import anyio
 import httpx
 import pytest
 
-from serena_central.mcp_server import direct_lane
+from serena_central.mcp_server import direct_reply
 from tests.integration.test_mcp_endpoint import AUTHORIZED, ERAS, Face, a_face, until
 from tests.support.mcp import HANDSHAKE, MODERN, Era, RawClient, messages_in, text_of
 
@@ -194,8 +194,8 @@ async def test_before_the_handshake_nothing_is_plain(direct: Face) -> None:
 async def test_a_long_answer_comes_by_a_stream_that_is_kept_open(
     direct: Face, era: Era, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(direct_lane, "STREAM_AFTER_S", 0)
-    monkeypatch.setattr(direct_lane, "PING_S", 0.01)
+    monkeypatch.setattr(direct_reply, "STREAM_AFTER_S", 0)
+    monkeypatch.setattr(direct_reply, "PING_S", 0.01)
     async with direct.raw(era) as client:
         sent = client.request("tools/call", {"name": "wait", "arguments": {}})
         with anyio.fail_after(30):
@@ -301,7 +301,7 @@ async def test_news_of_what_a_call_has_left_running_come_too_late(direct: Face, 
 
 
 async def test_a_long_answer_is_resumed_on_another_connection(direct: Face, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(direct_lane, "STREAM_AFTER_S", 0)
+    monkeypatch.setattr(direct_reply, "STREAM_AFTER_S", 0)
     async with direct.raw("handshake") as client:
         sent = client.request("tools/call", {"name": "wait", "arguments": {}})
         with anyio.fail_after(30):
@@ -399,7 +399,7 @@ async def test_an_id_that_is_used_again_waits_for_the_first(direct: Face) -> Non
 async def test_a_client_that_cannot_resume_still_gets_its_long_answer(
     direct: Face, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(direct_lane, "STREAM_AFTER_S", 0)
+    monkeypatch.setattr(direct_reply, "STREAM_AFTER_S", 0)
     async with httpx.AsyncClient(base_url=direct.url, headers=AUTHORIZED, timeout=30) as http:
         client = RawClient(http, "handshake")
         params = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "x", "version": "1"}}

@@ -2,16 +2,18 @@
 
 import asyncio
 import gc
+import json
 import weakref
 from collections.abc import AsyncGenerator, Awaitable, Callable
 
 import anyio
+import msgspec
 import pytest
 from anyio.abc import TaskGroup
 from starlette.types import Message
 
-from serena_central.mcp_server import direct_lane
-from serena_central.mcp_server.direct_lane import PING, DirectReply, ModernWire
+from serena_central.mcp_server import direct_reply
+from serena_central.mcp_server.direct_reply import PING, DirectReply, ModernWire, encoded
 
 pytestmark = pytest.mark.anyio
 
@@ -48,8 +50,8 @@ async def attendants() -> AsyncGenerator[TaskGroup]:
 
 @pytest.fixture(autouse=True)
 def soon(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(direct_lane, "ATTENDED_AFTER_S", 0)
-    monkeypatch.setattr(direct_lane, "STREAM_AFTER_S", 0)
+    monkeypatch.setattr(direct_reply, "ATTENDED_AFTER_S", 0)
+    monkeypatch.setattr(direct_reply, "STREAM_AFTER_S", 0)
 
 
 def ok(_message: object) -> int:
@@ -61,7 +63,7 @@ async def test_what_fails_beside_the_work_ends_it_and_is_raised_and_the_next_rep
 ) -> None:
     client = Client()
 
-    async def never() -> direct_lane.Message:
+    async def never() -> direct_reply.Message:
         await anyio.sleep_forever()
         raise AssertionError
 
@@ -69,7 +71,7 @@ async def test_what_fails_beside_the_work_ends_it_and_is_raised_and_the_next_rep
     with pytest.raises(OSError, match="the log is full"):
         await reply.run(never, ok)
 
-    async def late() -> direct_lane.Message:
+    async def late() -> direct_reply.Message:
         while len(client.sent) < 2:
             client.heard = anyio.Event()
             await client.heard.wait()
@@ -84,7 +86,7 @@ async def test_what_fails_beside_the_work_ends_it_and_is_raised_and_the_next_rep
 async def test_what_fails_while_news_are_sent_leaves_nothing_running(
     attendants: TaskGroup, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(direct_lane, "STREAM_AFTER_S", 3600)
+    monkeypatch.setattr(direct_reply, "STREAM_AFTER_S", 3600)
     client = Client()
     before = len(anyio.get_running_tasks())
     both: list[int] = []
@@ -95,7 +97,7 @@ async def test_what_fails_while_news_are_sent_leaves_nothing_running(
 
     reply = DirectReply(client.receive, broken, ModernWire(), attendants, "p")
 
-    async def work() -> direct_lane.Message:
+    async def work() -> direct_reply.Message:
         assert reply.on_progress is not None
         reply.on_progress("half", 0.5)
         await anyio.sleep_forever()
@@ -121,7 +123,7 @@ async def test_a_reply_that_was_looked_after_is_freed_with_its_answer(attendants
     """It need not wait for the garbage collector: answers may have megabytes."""
     client = Client()
 
-    async def late() -> direct_lane.Message:
+    async def late() -> direct_reply.Message:
         await client.heard.wait()
         return ANSWER
 
@@ -141,7 +143,7 @@ async def test_a_reply_that_was_looked_after_is_freed_with_its_answer(attendants
 async def test_a_client_that_hangs_up_ends_the_work_of_the_modern_era(attendants: TaskGroup) -> None:
     client = Client()
 
-    async def never() -> direct_lane.Message:
+    async def never() -> direct_reply.Message:
         client.gone.set()
         await anyio.sleep_forever()
         raise AssertionError
@@ -151,7 +153,7 @@ async def test_a_client_that_hangs_up_ends_the_work_of_the_modern_era(attendants
 
 
 async def test_a_wait_that_is_cancelled_from_elsewhere_ends_its_own_reply_alone(attendants: TaskGroup) -> None:
-    async def never() -> direct_lane.Message:
+    async def never() -> direct_reply.Message:
         await anyio.sleep_forever()
         raise AssertionError
 
@@ -171,7 +173,7 @@ async def test_a_reply_that_nobody_can_look_after_any_more_is_sent() -> None:
         pass
     client = Client()
 
-    async def slow() -> direct_lane.Message:
+    async def slow() -> direct_reply.Message:
         await anyio.sleep(0.01)
         return ANSWER
 
@@ -185,7 +187,7 @@ async def test_what_is_for_afterwards_is_done_once_when_the_answer_was_sent(atte
     sent: list[int] = []
     reply = DirectReply(client.receive, client.send, ModernWire(), attendants)
 
-    async def answer() -> direct_lane.Message:
+    async def answer() -> direct_reply.Message:
         reply.afterwards(lambda: sent.append(len(client.sent)))
         return ANSWER
 
@@ -203,7 +205,7 @@ async def test_what_is_for_afterwards_is_done_when_nothing_can_be_sent(attendant
     async def send(_message: Message) -> None:
         raise OSError("the connection is broken")
 
-    async def answer() -> direct_lane.Message:
+    async def answer() -> direct_reply.Message:
         reply.afterwards(lambda: done.append(True))
         if fails == "work":
             raise OSError("the disk is broken")
@@ -213,3 +215,14 @@ async def test_what_is_for_afterwards_is_done_when_nothing_can_be_sent(attendant
     with pytest.raises(OSError, match="is broken"):
         await reply.run(answer, ok)
     assert done == [True]
+
+
+def test_data_that_is_json_already_stands_in_a_message_as_it_is() -> None:
+    data = msgspec.Raw(b'{"Cart": [1, "\xc3\xa9"]}')
+    for number in (7, "half a pair: \ud800"):
+        message = {"jsonrpc": "2.0", "id": number, "result": {"structuredContent": {"result": data}}}
+        assert json.loads(encoded(message)) == {
+            "jsonrpc": "2.0",
+            "id": number,
+            "result": {"structuredContent": {"result": {"Cart": [1, "é"]}}},
+        }
