@@ -2,7 +2,7 @@
 
 from serena_central.core.errors import LanguageServerError, PathError
 from serena_central.core.pacing import paced
-from serena_central.files.search import find_containing
+from serena_central.files.containing import find_containing
 from serena_central.projects.project import Project
 from serena_central.symbols.index import Hit
 

@@ -15,7 +15,7 @@ import anyio
 import anyio.to_thread
 
 from serena_central.core.pacing import paced
-from serena_central.files.search import find_containing
+from serena_central.files.containing import find_containing
 from serena_central.files.stamp import RACY_NS, Stamp
 from serena_central.files.text import encodings_of, in_utf8, read_quickly
 from serena_central.files.words import pieces

@@ -17,7 +17,7 @@ from serena_central.core.errors import AmbiguousSymbol, SymbolNotFound
 from serena_central.core.lru import Lru
 from serena_central.core.pacing import paced
 from serena_central.core.quoting import escaped, quoted
-from serena_central.files.search import Containing, find_containing
+from serena_central.files.containing import Containing, find_containing
 from serena_central.files.tree import Change, FileTree
 from serena_central.symbols.go_packages import of_package
 from serena_central.symbols.index import Hit, Hits, SymbolIndex, lies_within

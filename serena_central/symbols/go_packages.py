@@ -4,7 +4,7 @@ import re
 from collections.abc import Collection, Iterable
 from pathlib import Path
 
-from serena_central.files.search import read_each
+from serena_central.files.text import read_each
 
 FILES_READ = 200
 """Of files that define a name."""

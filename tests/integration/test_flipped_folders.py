@@ -15,9 +15,10 @@ from serena_central.core.errors import PathError, SerenaCentralError, WriteFaile
 from serena_central.editing.change import FileChange
 from serena_central.editing.journal import Entry, Journal, Past, Step
 from serena_central.editing.transaction import Applier
+from serena_central.files.containing import files_containing
 from serena_central.files.listing import list_folder
 from serena_central.files.repository import OuterRules
-from serena_central.files.search import SearchRequest, files_containing, search
+from serena_central.files.search import SearchRequest, search
 from serena_central.files.text import digest_of, read_text
 from serena_central.files.walk import TEMPORARY, TreeScan
 from serena_central.files.words import words_of

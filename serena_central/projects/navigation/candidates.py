@@ -17,7 +17,7 @@ from serena_central.core.errors import PathError
 from serena_central.core.lru import Lru
 from serena_central.core.pacing import paced
 from serena_central.core.text import Range, whole_word
-from serena_central.files.search import files_lacking, find_containing
+from serena_central.files.containing import files_lacking, find_containing
 from serena_central.files.text import FEW_FILES, FileText
 from serena_central.files.tree import FileTree
 from serena_central.files.vocabulary import Vocabulary

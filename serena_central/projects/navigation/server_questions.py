@@ -8,7 +8,7 @@ import anyio
 
 from serena_central.core.errors import Inapplicable, RequestFailed
 from serena_central.core.pacing import paced
-from serena_central.files.search import find_containing
+from serena_central.files.containing import find_containing
 from serena_central.files.tree import FileTree
 from serena_central.files.words import words_of
 from serena_central.lsp.client import LanguageServer

@@ -12,7 +12,7 @@ import anyio.to_thread
 
 from serena_central.core.errors import Inapplicable, Unsupported
 from serena_central.core.quoting import quoted
-from serena_central.files.search import files_containing
+from serena_central.files.containing import files_containing
 from serena_central.projects.navigation.symbol_hierarchies import UPWARD, Direction, Foreign
 from serena_central.projects.navigation.symbol_views import HierarchyNode
 from serena_central.projects.project import Project

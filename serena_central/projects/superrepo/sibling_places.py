@@ -15,7 +15,7 @@ import anyio.to_thread
 
 from serena_central.core.errors import LanguageServerError, PathError
 from serena_central.core.text import Position, Range
-from serena_central.files.search import files_containing
+from serena_central.files.containing import files_containing
 from serena_central.lsp.answers import Location
 from serena_central.projects.project import Project
 from serena_central.projects.superrepo.collected_sibling_references import is_copy

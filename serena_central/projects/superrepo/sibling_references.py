@@ -18,8 +18,8 @@ from serena_central.core.errors import AmbiguousSymbol, DeadlineExceeded, PathEr
 from serena_central.core.quoting import quoted
 from serena_central.core.text import Position, Range
 from serena_central.core.words import counted
+from serena_central.files.containing import files_containing
 from serena_central.files.listing import list_folder
-from serena_central.files.search import files_containing
 from serena_central.lsp.answers import Location
 from serena_central.projects.navigation.known_places import KnownPlaces, or_places, references_of
 from serena_central.projects.navigation.project_places import is_below

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import serena_central
-from serena_central.files.search import find_containing
+from serena_central.files.containing import find_containing
 from serena_central.files.text import read_text
 
 SOURCES = Path(serena_central.__file__).parent

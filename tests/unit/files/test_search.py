@@ -1,12 +1,9 @@
-"""Patterns find what they should, in bounded time and size; words name their candidate files."""
+"""Patterns find what they should, in bounded time and size."""
 
-import math
 import os
-import threading
 import tracemalloc
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import anyio
 import pytest
@@ -16,17 +13,7 @@ from hypothesis import strategies as st
 from serena_central.core.errors import InvalidArguments
 from serena_central.files import search as search_module
 from serena_central.files.corpus import Corpora
-from serena_central.files.search import (
-    READ_AT_ONCE,
-    SearchRequest,
-    SearchResult,
-    Source,
-    files_containing,
-    files_lacking,
-    find_containing,
-    glob_filter,
-    search,
-)
+from serena_central.files.search import SearchRequest, SearchResult, Source, glob_filter, search
 from serena_central.files.stamp import Stamp
 
 pytestmark = pytest.mark.anyio
@@ -69,40 +56,6 @@ async def test_a_pattern_stays_in_its_line_unless_multiline_is_asked(tmp_path: P
         "...   2:        return 1",
     ]
     assert await find(tmp_path, text, r"A:\n", multiline=True) == ["  >   0:class A:"]
-
-
-@pytest.mark.parametrize("waiting", [0.0, math.inf], ids=["several threads", "one thread"])
-async def test_many_files_are_named_in_the_order_asked(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, waiting: float
-) -> None:
-    monkeypatch.setattr(search_module, "WAITING", waiting)
-    names = [f"{number}" for number in range(3 * READ_AT_ONCE)]
-    for name in names:
-        (tmp_path / name).write_text("word" if int(name) % 3 else "words")
-    holding = await find_containing(tmp_path, reversed(names), "word")
-    assert holding == ([name for name in reversed(names) if int(name) % 3], [])
-
-
-async def test_files_that_the_disk_does_not_deliver_in_time_are_named_and_not_waited_for(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    disk = threading.Event()
-
-    def reading(root: Path, paths: list[str], word: str, **how: Any) -> list[str]:
-        if "60" in paths:
-            disk.wait()
-        return files_containing(root, paths, word, **how)
-
-    monkeypatch.setattr(search_module, "files_containing", reading)
-    names = [f"{number}" for number in range(2 * READ_AT_ONCE)]
-    for name in names:
-        (tmp_path / name).write_text("word" if int(name) % 3 else "words")
-    try:
-        files, unread = await find_containing(tmp_path, names, "word", most_s=0.05)
-    finally:
-        disk.set()
-    assert {"50", "60", "99"} <= set(unread)
-    assert files == [name for name in names if int(name) % 3 and name not in unread]
 
 
 @pytest.mark.parametrize(
@@ -284,8 +237,6 @@ async def test_files_that_can_not_be_read_are_told_and_pipes_never_block(tmp_pat
     result = await search(tmp_path, ["pipe", "huge", "missing", "a"], SearchRequest("x"))
     assert list(result.hits) == ["a"]
     assert [note.split(":")[0] for note in result.notes] == ["incomplete", "incomplete"]
-    assert files_containing(tmp_path, ["pipe", "huge", "missing", "a"], "x") == ["a"]
-    assert files_lacking(tmp_path, ["huge", "missing", "a"], "y") == ["a"]
 
 
 async def test_a_wide_encoding_hides_no_file_in_utf_8_and_those_in_none_of_both_are_told(tmp_path: Path) -> None:
@@ -309,37 +260,6 @@ async def test_a_file_that_belies_its_byte_order_mark_is_told(tmp_path: Path) ->
     result = await found(tmp_path, "x")
     assert (result.hits, len(result.notes)) == ({}, 1)
     assert result.notes[0].startswith("incomplete: 4 files are not valid in their encoding and were not searched: ")
-
-
-@pytest.mark.parametrize(
-    ("data", "word", "contained"),
-    [
-        (b"x = foo(1)", "foo", True),
-        (b"foo", "foo", True),
-        (b"food _foo foo2 foo_", "foo", False),
-        (b"food foo", "foo", True),
-        (b"$foo", "foo", True),
-        ("a∈foo→b".encode(), "foo", True),
-        ("été".encode(), "été", True),
-        ("été".encode("latin-1"), "été", True),
-        ("\ufefffoo".encode("utf-16-le"), "foo", True),
-        ("\ufefffood".encode("utf-16-be"), "foo", False),
-        (b"bool operator==(X)", "operator==", True),
-        (b"empty? or empty", "empty?", True),
-        (b"aaaa a", "a", True),
-        (b"foo", "", False),
-    ],
-)
-async def test_candidates_contain_the_word_as_a_word(tmp_path: Path, data: bytes, word: str, contained: bool) -> None:
-    (tmp_path / "f").write_bytes(data)
-    assert files_containing(tmp_path, ["f"], word, encoding="latin-1") == (["f"] if contained else [])
-
-
-async def test_candidates_for_a_part_of_a_word_need_no_ends(tmp_path: Path) -> None:
-    (tmp_path / "f").write_text("def get_name(): ...")
-    (tmp_path / "g").write_text("nothing")
-    assert files_containing(tmp_path, ["f", "g"], "et_na", whole=False) == ["f"]
-    assert files_containing(tmp_path, ["f", "g"], "et_na") == []
 
 
 @pytest.mark.parametrize("glob", ["x" * 50_001, "{aaaaaaaaaa,b}" * 12], ids=["long", "long with its braces expanded"])

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from serena_central.files import vocabulary as vocabulary_module
-from serena_central.files.search import find_containing
+from serena_central.files.containing import find_containing
 from serena_central.files.stamp import Stamp
 from serena_central.files.vocabulary import Vocabulary, _filter_of, _with_word, _words
 from serena_central.files.words import PIECE_BYTES

@@ -8,7 +8,7 @@ import anyio
 import pytest
 
 from serena_central.core.errors import AmbiguousSymbol, SymbolNotFound
-from serena_central.files.search import COUNTED_AT_ONCE, files_containing
+from serena_central.files.containing import COUNTED_AT_ONCE, files_containing
 from serena_central.symbols import finder as finder_module
 from serena_central.symbols.finder import Finder
 from serena_central.symbols.indexing.incompleteness import NOT_READ_YET, Incompleteness
@@ -153,7 +153,7 @@ async def test_files_that_stay_unknown_are_read_once_for_a_name_until_they_chang
         read.extend(paths)
         return files_containing(root, paths, word, **how)
 
-    monkeypatch.setattr("serena_central.files.search.files_containing", reading)
+    monkeypatch.setattr("serena_central.files.containing.files_containing", reading)
     async with world(tmp_path) as w:
         w.source.broken = {"a.txt", "b.txt"}
         await w.indexer.ensure(["a.txt", "b.txt"])
@@ -186,7 +186,7 @@ async def test_a_find_answers_by_its_deadline_what_it_knows_and_the_next_one_goe
         read.extend(paths)
         return files_containing(root, paths, word, **how)
 
-    monkeypatch.setattr("serena_central.files.search.files_containing", reading)
+    monkeypatch.setattr("serena_central.files.containing.files_containing", reading)
     wanted = parse_pattern("wanted")
     async with world(tmp_path, policy=IndexingPolicy(look_s=1)) as w:
         find = finder(w)
@@ -217,7 +217,7 @@ async def test_files_that_can_not_be_indexed_are_named_instead_of_read_where_the
         read.extend(paths)
         return files_containing(root, paths, word, **how)
 
-    monkeypatch.setattr("serena_central.files.search.files_containing", reading)
+    monkeypatch.setattr("serena_central.files.containing.files_containing", reading)
     monkeypatch.setattr("serena_central.symbols.finder.READ_BYTES", 20)
     async with world(tmp_path) as w:
         w.source.broken = {"a.txt", "b.txt"}
