@@ -15,12 +15,12 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, TypeVar
 
-import msgspec
 from sqlalchemy import URL, Connection, Engine, Select, create_engine, event, func, make_url, select
 from sqlalchemy.exc import ArgumentError, DataError, DBAPIError, IntegrityError, SQLAlchemyError
 from sqlalchemy.pool import ConnectionPoolEntry
 
 from serena_central.core.decoding import from_json
+from serena_central.core.encoding import lossy_json
 from serena_central.core.errors import StoreError
 from serena_central.store.rows import Change
 from serena_central.store.schema import bring_up_to_date, is_up_to_date
@@ -354,7 +354,7 @@ def _kept_as_json(statements: tuple[AnySelect, ...]) -> AnySelect:
 
 
 def _to_json(value: Any) -> str:
-    return msgspec.json.encode(value, enc_hook=str).decode()
+    return lossy_json(value, str).decode()
 
 
 def _set_up_connection(connection: sqlite3.Connection, _record: object) -> None:

@@ -6,7 +6,6 @@ call's `Page` may show are built, so that the first page of 100,000 items costs 
 """
 
 import heapq
-import json
 import re
 import sys
 from bisect import bisect_left
@@ -19,6 +18,7 @@ from typing import Any, NamedTuple, cast
 
 import msgspec
 
+from serena_central.core.encoding import encodable, lossy_json
 from serena_central.core.errors import InvalidArguments
 from serena_central.core.quoting import escaped, quoted, visible_json
 from serena_central.core.words import counted
@@ -36,9 +36,6 @@ EXAMPLES = 20
 
 _CURSOR = re.compile(r"(?:(.+):)?(\d{1,9})/(\d{1,9})", re.DOTALL)
 """`start/total`, of a grouped answer behind the name of the group and a colon."""
-
-
-_SURROGATES = re.compile("[\ud800-\udfff]")
 
 
 MAX_CHARS = 5_000_000
@@ -493,25 +490,8 @@ def _cut(text: str, narrow: str, room: int, *, bare: bool) -> _Fitted:
 
 
 def _render(value: Any, *, bare: bool) -> str:
-    return _sendable(value) if bare and isinstance(value, str) else _encode(value)
+    return encodable(value) if bare and isinstance(value, str) else _encode(value)
 
 
 def _encode(value: Any) -> _Json:
-    try:
-        text = msgspec.json.encode(value).decode()
-    except UnicodeEncodeError:
-        text = json.dumps(_sendable(value), ensure_ascii=False, separators=(",", ":"))
-    return _Json(visible_json(text))
-
-
-def _sendable(value: Any) -> Any:
-    """The same with U+FFFD for lone surrogates: they stand for bytes that are no text, which no answer can carry."""
-    match value:
-        case str():
-            return value if value.isascii() else _SURROGATES.sub("\N{REPLACEMENT CHARACTER}", value)
-        case Mapping():
-            return {_sendable(key): _sendable(part) for key, part in cast("Mapping[Any, Any]", value).items()}
-        case list() | tuple():
-            return [_sendable(part) for part in cast("Sequence[Any]", value)]
-        case _:
-            return value
+    return _Json(visible_json(lossy_json(value).decode()))

@@ -105,6 +105,9 @@ class TranscriptRecorder:
             except (OSError, StoreError) as error:
                 self.dropped += 1
                 logger.warning("a call or message is missing from the transcript of %s: %s", one.root, error)
+            except Exception:  # of what is in it: the others are written
+                self.dropped += 1
+                logger.exception("a call or message is missing from the transcript of %s", one.root)
 
     def _project(self, root: str) -> "_Project":
         """The latest used is the last."""

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import msgspec
 
+from serena_central.core.encoding import lossy_json
 from serena_central.core.errors import StoreError
 from serena_central.core.masking import masked, masked_value
 from serena_central.transcripts.records import (
@@ -24,8 +25,6 @@ from serena_central.transcripts.records import (
 )
 
 LOCK = ".writer"
-
-_ENCODER = msgspec.json.Encoder(enc_hook=str)
 
 
 class TranscriptWriter:
@@ -60,7 +59,7 @@ class TranscriptWriter:
         Raises:
             OSError: what was written of the line then counts for nothing.
         """
-        line = _ENCODER.encode(without_secrets(record)) + b"\n"
+        line = lossy_json(without_secrets(record), str) + b"\n"
         file = self._file_of(self._clock().astimezone(UTC).date().isoformat())
         content = b"\n" + line if self._torn else line
         written = os.write(file, content)

@@ -1,6 +1,7 @@
 """Transcripts of clients' sessions, written by a real server that is asked by a real client."""
 
 import os
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from uuid import uuid4
@@ -10,6 +11,7 @@ import httpx
 import pytest
 
 from serena_central.core.errors import SerenaCentralError
+from serena_central.store.query_results import CallFilter
 from serena_central.transcripts.reader import records, sessions
 from serena_central.transcripts.records import ToolCall, ToolResult, UserMessage
 from serena_central.transcripts.writer import TranscriptWriter
@@ -47,6 +49,25 @@ async def test_calls_and_their_results_are_written_and_a_restart_keeps_the_sessi
     assert [one.status for one in results] == ["ok", "error"] * 2
     assert [one.tool_call_id for one in calls] == [one.tool_call_id for one in results]
     assert "The password is here." in results[0].output
+
+
+async def test_half_of_a_surrogate_pair_costs_the_records_of_a_call_one_character(tmp_path: Path) -> None:
+    """A client that cuts a text within an emoji sends one."""
+    root, home = shop(tmp_path), tmp_path / "home"
+    async with running_parts(home, {"transcripts": True}) as central:
+        session = session_of(central)
+        for name in ("cut: \ud83d", "notes.txt"):
+            with suppress(SerenaCentralError):
+                await central.caller.call(session, "read_file", {"project": str(root), "relative_path": name})
+        await central.store.writer.flush()
+        calls = await central.store.ask(lambda queries: queries.calls(CallFilter()))
+    kept = [one.detail.arguments["relative_path"] for one in calls if one.detail is not None]
+    assert sorted(kept) == ["cut: \ufffd", "notes.txt"]
+    folder = home / "home" / "transcripts"
+    [own] = sessions(folder)
+    [project] = [one for one in folder.iterdir() if one.is_dir()]
+    found = [one for one in records(project, own.session, print) if isinstance(one, ToolCall)]
+    assert [one.tool_input["relative_path"] for one in found] == ["cut: \ufffd", "notes.txt"]
 
 
 async def test_the_content_of_a_file_that_holds_secrets_is_not_written(tmp_path: Path) -> None:
