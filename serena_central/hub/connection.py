@@ -22,7 +22,13 @@ from mcp.shared.jsonrpc_dispatcher import JSONRPCDispatcher
 from mcp_types import CONNECTION_CLOSED
 from pydantic import TypeAdapter, ValidationError
 
-from serena_central.core.errors import UpstreamCallFailed, UpstreamQuestionRefused, UpstreamUnavailable
+from serena_central.core.errors import (
+    InvalidArguments,
+    UpstreamCallFailed,
+    UpstreamQuestionRefused,
+    UpstreamUnavailable,
+)
+from serena_central.core.quoting import quoted
 from serena_central.hub.callers import ONGOING, Caller, Ongoing
 from serena_central.hub.catalogs import Catalog
 
@@ -47,6 +53,8 @@ PLAIN_S = 10.0
 
 LEVELS: tuple[str, ...] = get_args(types.LoggingLevel)
 """From the least to the most severe."""
+
+HALF_CHARACTER = "a text holds half of a surrogate pair, which is no character: an emoji was cut in two"
 
 _RAW: TypeAdapter[dict[str, Any]] = TypeAdapter(dict[str, Any])
 
@@ -222,17 +230,12 @@ class Connection:
 
     async def _plain(self, request: Any) -> None:
         """A request on behalf of nobody in particular, with an empty answer. An answer that does not come costs
-        `PLAIN_S`.
-
-        Raises:
-            UpstreamUnavailable, UpstreamCallFailed
-        """
-        send = cast("Any", self.session.send_request)
+        `PLAIN_S`. Raises as `_sent` does."""
         try:
             with anyio.fail_after(PLAIN_S):
-                await send(request, _RAW)
-        except (MCPError, ValidationError, TimeoutError) as error:
-            raise self._failure(error) from error
+                await self._sent(request)
+        except TimeoutError as error:
+            raise UpstreamCallFailed(self._server, f"it did not answer within {PLAIN_S:.0f} s") from error
 
     async def complete(self, params: dict[str, Any], caller: Caller) -> dict[str, Any]:
         """Raises as `call` does."""
@@ -272,19 +275,33 @@ class Connection:
         return kinds[data["method"]].model_validate(result)
 
     async def _request(self, request: Any, ongoing: Ongoing) -> dict[str, Any]:
-        send = cast("Any", self.session.send_request)  # its types know no results as they are
         await self.want_logs(ongoing.caller.log_level)
         with self._open(ongoing):
-            try:
-                return cast(
-                    "dict[str, Any]", await send(request, _RAW, progress_callback=self._progress_to(ongoing.caller))
-                )
-            except (MCPError, ValidationError) as error:
-                raise self._failure(error) from error
+            return await self._sent(request, progress_callback=self._progress_to(ongoing.caller))
 
-    def _failure(self, error: MCPError | ValidationError | TimeoutError) -> UpstreamUnavailable | UpstreamCallFailed:
-        if isinstance(error, TimeoutError):
-            return UpstreamCallFailed(self._server, f"it did not answer within {PLAIN_S:.0f} s")
+    async def _sent(self, request: Any, **options: Any) -> dict[str, Any]:
+        """The answer of one request.
+
+        Raises:
+            UpstreamCallFailed, UpstreamUnavailable
+            InvalidArguments: it holds what can't be sent. It is not sent in another form: many servers can't read half
+                of a surrogate pair that is escaped, answer nothing then, and nobody wants another text than the one
+                that was given to be written somewhere.
+        """
+        send = cast("Any", self.session.send_request)  # its types know no results as they are
+        try:
+            return cast("dict[str, Any]", await send(request, _RAW, **options))
+        except (MCPError, ValidationError) as error:
+            raise self._failure(error) from error
+        except ValueError as error:
+            why = _unsendable(error)
+            if why is None:
+                raise
+            raise InvalidArguments(
+                f"The request can't be sent to the MCP server {quoted(self._server)}: {why}."
+            ) from error
+
+    def _failure(self, error: MCPError | ValidationError) -> UpstreamUnavailable | UpstreamCallFailed:
         if not isinstance(error, MCPError):
             return UpstreamCallFailed(self._server, "its answer does not follow the protocol")
         if error.error.code == CONNECTION_CLOSED:
@@ -401,7 +418,12 @@ class Connection:
     async def _ask(self, ongoing: Ongoing, method: str, params: dict[str, Any]) -> dict[str, Any]:
         if ongoing.caller.ask is None:
             raise UpstreamQuestionRefused(method, "the client of this call can't be asked")
-        return await ongoing.caller.ask(method, params)
+        answer = await ongoing.caller.ask(method, params)
+        try:
+            msgspec.json.encode(answer)
+        except UnicodeEncodeError as error:
+            raise UpstreamQuestionRefused(method, f"in the client's answer {HALF_CHARACTER}") from error
+        return answer
 
     def _on_behalf_of(self, method: str) -> Ongoing:
         """The call that a request of the server belongs to.
@@ -440,6 +462,14 @@ class Connection:
         if ongoing is not None and ongoing.caller.log is not None:
             name = f"{self._server}.{message.logger}" if message.logger else self._server
             await ongoing.caller.log(message.level, message.data, name)
+
+
+def _unsendable(error: ValueError) -> str | None:
+    """Why a value can't be sent; None where the error says something else. Pydantic says it by its message alone."""
+    said = str(error)
+    if "surrogates not allowed" in said:
+        return HALF_CHARACTER
+    return "it is nested too deeply" if "Maximum serialization depth exceeded" in said else None
 
 
 @asynccontextmanager

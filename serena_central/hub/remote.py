@@ -140,7 +140,10 @@ class _LoggedIncoming(_Logged):
         if isinstance(item, Exception):
             self._log.note(f"not a message: {item!r}"[:500])
         else:
-            self._log.received(item.message.model_dump_json(by_alias=True, exclude_unset=True))
+            try:
+                self._log.received(item.message.model_dump_json(by_alias=True, exclude_unset=True))
+            except ValueError as error:  # of what is only to be logged
+                self._log.note(f"a message that can't be shown: {error}"[:500])
         return item
 
     async def receive(self) -> SessionMessage | Exception:
@@ -149,5 +152,6 @@ class _LoggedIncoming(_Logged):
 
 class _LoggedOutgoing(_Logged):
     async def send(self, item: SessionMessage) -> None:
+        """Raises ValueError: it can't be sent. That fails its sender alone; the SDK would end the connection."""
         self._log.sent(item.message.model_dump_json(by_alias=True, exclude_unset=True))
         await self._inner.send(item)

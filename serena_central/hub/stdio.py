@@ -12,7 +12,8 @@ import time
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import NamedTuple
+from types import TracebackType
+from typing import NamedTuple, Self
 
 import anyio
 from anyio.abc import ByteReceiveStream, ByteSendStream
@@ -54,7 +55,29 @@ LEFT_S = 0.5
 """How long what an ended program has written is read."""
 
 Incoming = MemoryObjectReceiveStream[SessionMessage | Exception]
-Outgoing = MemoryObjectSendStream[SessionMessage]
+
+
+class Outgoing:
+    """Where messages to the program go in, as the SDK's dispatcher writes them. Each becomes JSON in the task that
+    sends it: what JSON can't hold fails its sender, and not the task that writes for all."""
+
+    def __init__(self, texts: MemoryObjectSendStream[str]) -> None:
+        self._texts = texts
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.aclose()
+
+    async def send(self, item: SessionMessage) -> None:
+        """Raises ValueError: it can't be sent."""
+        await self._texts.send(item.message.model_dump_json(by_alias=True, exclude_unset=True))
+
+    async def aclose(self) -> None:
+        await self._texts.aclose()
 
 
 class StdioWire:
@@ -130,8 +153,8 @@ async def stdio_wire(
             stderr=stderr,
         ) as process:
             received, incoming = anyio.create_memory_object_stream[SessionMessage | Exception](0)
-            outgoing, to_send = anyio.create_memory_object_stream[SessionMessage](0)
-            wire = StdioWire(incoming, outgoing, process)
+            outgoing, to_send = anyio.create_memory_object_stream[str](0)
+            wire = StdioWire(incoming, Outgoing(outgoing), process)
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(_read, wire, received, log)
                 tasks.start_soon(_write, process.stdin, to_send, received, log)
@@ -231,17 +254,16 @@ def _ends_of(line: bytearray) -> bytearray:
 
 async def _write(
     stdin: ByteSendStream,
-    to_send: MemoryObjectReceiveStream[SessionMessage],
+    to_send: MemoryObjectReceiveStream[str],
     received: MemoryObjectSendStream[SessionMessage | Exception],
     log: WireLog,
 ) -> None:
     """Messages to the program. One that does not read any more is noticed by the deadlines of what waits."""
     try:
         async with to_send:
-            async for message in to_send:
-                text = message.message.model_dump_json(by_alias=True, exclude_unset=True)
+            async for text in to_send:
                 log.sent(text)
-                await stdin.send(text.encode("utf-8", "replace") + b"\n")
+                await stdin.send(text.encode() + b"\n")
     except (anyio.BrokenResourceError, anyio.ClosedResourceError, OSError):
         received.close()  # whoever waits for an answer hears that there will be none
 

@@ -11,8 +11,8 @@ from hashlib import blake2b
 from typing import Any, Protocol
 
 import anyio
-import msgspec
 
+from serena_central.core.encoding import canonical_json
 from serena_central.core.errors import (
     CallCancelled,
     DeadlineExceeded,
@@ -181,5 +181,4 @@ def called_once(tools: Iterable[Tool]) -> list[str]:
 
 def idempotency_key(session: str, request: str, tool: str, arguments: Mapping[str, Any]) -> str:
     """By what a repetition is identified_by: the session, the request as its transport names it, and what it asks."""
-    said = msgspec.json.encode([session, request, tool, arguments], order="deterministic")
-    return blake2b(said, digest_size=16).hexdigest()
+    return blake2b(canonical_json([session, request, tool, arguments]), digest_size=16).hexdigest()

@@ -9,9 +9,9 @@ from typing import Any
 
 import anyio
 import anyio.abc
-import msgspec
 
 from serena_central.core.client_channel import ClientChannel, ClientRequest
+from serena_central.core.encoding import canonical_json
 from serena_central.core.errors import ClientInputRequired, SerenaCentralError, UpstreamQuestionRefused
 from serena_central.core.tracing import new_call_id
 
@@ -96,7 +96,7 @@ class SuspendedCalls:
         Raises:
             ClientInputRequired: it has a question, and what `work` raises.
         """
-        key = session, tool, msgspec.json.encode(arguments, order="deterministic")
+        key = session, tool, canonical_json(arguments)
         call = await self._continued(channel, key) or self._begun(key, work)
         try:
             await call.turned()

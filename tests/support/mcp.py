@@ -204,7 +204,9 @@ class RawClient:
             }
         self._next_id += 1
         body = {"jsonrpc": "2.0", "id": self._next_id, "method": method, "params": params}
-        return self.http.build_request("POST", "/mcp", json=body, headers=self.headers(method, params))
+        headers = self.headers(method, params) | {"content-type": "application/json"}
+        # In ASCII, as most clients write it: half of a surrogate pair has no other form.
+        return self.http.build_request("POST", "/mcp", content=json.dumps(body), headers=headers)
 
     async def send(self, method: str, params: Mapping[str, Any] | None = None) -> httpx.Response:
         return await self.http.send(self.request(method, params))
