@@ -15,10 +15,11 @@ import anyio.abc
 from serena_central.claude_config.effective import Effective
 from serena_central.claude_config.sources import Servers
 from serena_central.config.policies import HubPolicy
-from serena_central.core.errors import SerenaCentralError
+from serena_central.core.errors import SerenaCentralError, UpstreamUnavailable
 from serena_central.core.event_kinds import UpstreamListed, UpstreamMoved, UpstreamResourceUpdated
 from serena_central.core.events import EventBus, Severity
 from serena_central.core.lru import Lru
+from serena_central.core.periodic import repeat
 from serena_central.core.places import Places
 from serena_central.core.quoting import quoted
 from serena_central.hub.callers import Caller
@@ -42,6 +43,11 @@ MOST_ROOTS = 1000
 MOST_MASKS = 1000
 """Upstreams whose secrets are remembered beside those of running ones."""
 
+CONFIGURATION_S = 5.0
+"""How often it is looked whether what runs is still configured, beside each reading that finds a change."""
+
+NO_ENTRY = "its entry was changed, disabled or removed"
+
 OURSELVES = "it is serena-central itself"
 
 
@@ -63,6 +69,8 @@ class Upstreams(NamedTuple):
 class _Running(NamedTuple):
     upstream: Upstream
     scope: anyio.CancelScope
+    roots: set[Path]
+    """Whose sessions have used it."""
 
 
 class Hub:
@@ -98,6 +106,7 @@ class Hub:
         self._masks: Lru[str, Masks] = Lru(MOST_MASKS)
         """By key: all processes of an upstream share what is known of its secrets."""
         self._tasks: anyio.abc.TaskGroup | None = None
+        self._is_ending = False
         self.changes = 0
         """Counts changes of any list."""
         logs = [places.wire_logs, *([client_logs] if client_logs is not None and client_logs.is_dir() else [])]
@@ -118,7 +127,7 @@ class Hub:
         """Runs the upstreams until it is cancelled, and ends them."""
         async with anyio.create_task_group() as self._tasks:
             task_status.started()
-            await anyio.sleep_forever()
+            await repeat("ending MCP servers without an entry", self._end_unconfigured, every_s=CONFIGURATION_S)
 
     # --- what there is -------------------------------------------------------------------------------------------
 
@@ -133,26 +142,29 @@ class Hub:
         else:
             self._of_root.discard(root)
         if known is not None:
-            self._end_unconfigured(
-                {one.key for one in known[1].specs.values()} - {one.key for one in made.specs.values()}
-            )
+            self._end_unconfigured()
         return made
 
-    def _end_unconfigured(self, keys: set[str]) -> None:
-        """Ends what runs of these keys, unless another root has them, and forgets what does not run. Calls in progress
+    def _end_unconfigured(self) -> None:
+        """Ends what no root has any more whose sessions have used it, and forgets what does not run. Calls in progress
         may finish."""
-        if not keys:
+        if self._is_ending:  # a root whose files have changed as well
             return
-        for root in list(self._of_root):
-            self.of(root)  # its files may have changed as well
-        used = {spec.key for _, upstreams in self._of_root.values() for spec in upstreams.specs.values()}
-        for place, one in list(self._running.items()):
-            if place[0] not in keys - used:
-                continue
-            if one.upstream.is_idle:
-                self._running.pop(place).scope.cancel()
-            else:
-                one.upstream.retire("its entry was changed, disabled or removed")
+        self._is_ending = True
+        try:
+            for place, one in list(self._running.items()):
+                if any(self._has(root, one.upstream.spec) for root in one.roots):
+                    continue
+                if one.upstream.is_idle:
+                    self._running.pop(place).scope.cancel()
+                else:
+                    one.upstream.dismiss(NO_ENTRY)
+        finally:
+            self._is_ending = False
+
+    def _has(self, root: Path, spec: UpstreamSpec) -> bool:
+        found = self.of(root).specs.get(spec.name)
+        return found is not None and found.key == spec.key
 
     def _read(self, root: Path, found: Configuration) -> Upstreams:
         specs: dict[str, UpstreamSpec] = {}
@@ -178,10 +190,10 @@ class Hub:
         return {spec.name: found for spec in specs if (found := self.catalogs.get(spec.key)) is not None}
 
     async def _learn(self, spec: UpstreamSpec, caller: Caller) -> None:
-        upstream = self._upstream(spec, scope_of(spec, caller))
-        if upstream.crashes and upstream.state is not UpstreamState.STARTING:
-            return  # it has failed before: a call, or a person, has it started again
         try:
+            upstream = self._upstream(spec, scope_of(spec, caller), caller)
+            if upstream.crashes and upstream.state is not UpstreamState.STARTING:
+                return  # it has failed before: a call, or a person, has it started again
             await upstream.connection()
         except SerenaCentralError as error:
             logger.info("the tools of %s are not known: %s", spec.name, error)
@@ -201,7 +213,7 @@ class Hub:
         Raises:
             UpstreamUnavailable
         """
-        await self._upstream(spec, scope_of(spec, caller)).connection()
+        await self._upstream(spec, scope_of(spec, caller), caller).connection()
 
     def upstreams(self, root: Path | None = None) -> list[UpstreamSnapshot]:
         """All upstreams that were needed since the start, by name and scope; with a root also those that it has and
@@ -237,7 +249,7 @@ class Hub:
         scope = scope_of(spec, caller)
         if spec.kind == "stdio" and tool in self._asking(spec.key):
             scope = caller.session  # in a process of its own it is known whom it asks
-        return await self._upstream(spec, scope).call(tool, arguments, caller)
+        return await self._upstream(spec, scope, caller).call(tool, arguments, caller)
 
     async def ask(
         self, spec: UpstreamSpec, request: Callable[[Connection], Awaitable[Result]], caller: Caller
@@ -247,7 +259,7 @@ class Hub:
         Raises:
             UpstreamUnavailable, UpstreamCallFailed
         """
-        return await self._upstream(spec, scope_of(spec, caller)).asked(request, caller)
+        return await self._upstream(spec, scope_of(spec, caller), caller).asked(request, caller)
 
     async def subscribe(self, spec: UpstreamSpec, uri: str, caller: Caller, stream: str = "") -> None:
         """Updates of a resource are published for the caller's session from now on, as `UpstreamResourceUpdated`.
@@ -255,7 +267,8 @@ class Hub:
         Raises:
             UpstreamUnavailable, UpstreamCallFailed
         """
-        await self._upstream(spec, scope_of(spec, caller)).subscribe(uri, Subscriber(caller.session, stream))
+        upstream = self._upstream(spec, scope_of(spec, caller), caller)
+        await upstream.subscribe(uri, Subscriber(caller.session, stream))
 
     async def unsubscribe(self, spec: UpstreamSpec, uri: str, caller: Caller, stream: str = "") -> None:
         """Raises as `subscribe` does."""
@@ -305,20 +318,31 @@ class Hub:
 
     # --- running -------------------------------------------------------------------------------------------------
 
-    def _upstream(self, spec: UpstreamSpec, scope: str) -> Upstream:
+    def _upstream(self, spec: UpstreamSpec, scope: str, caller: Caller) -> Upstream:
+        """The upstream for a caller, if its root still has it: it may have been found long before, and a person asked
+        meanwhile.
+
+        Raises:
+            UpstreamUnavailable
+        """
+        if not self._has(caller.root, spec):
+            raise UpstreamUnavailable(spec.name, NO_ENTRY, gone=True, sent=False)
         key = spec.key, scope
         found = self._running.get(key)
-        if found is None:
+        if found is None or found.upstream.is_dismissed:
             assert self._tasks is not None
             upstream = Upstream(spec, scope, self._around, self._masks_of(spec))
             upstream.catalog = self.catalogs.get(spec.key)
-            found = self._running[key] = _Running(upstream, anyio.CancelScope())
-            self._tasks.start_soon(self._run_one, found)
+            found = self._running[key] = _Running(upstream, anyio.CancelScope(), set())
+            self._tasks.start_soon(self._run_one, key, found)
+        found.roots.add(caller.root)
         return found.upstream
 
-    async def _run_one(self, one: _Running) -> None:
+    async def _run_one(self, key: tuple[str, str], one: _Running) -> None:
         with one.scope:
             await one.upstream.run()
+        if self._running.get(key) is one:
+            del self._running[key]
 
     def masked(self, spec: UpstreamSpec, text: str) -> str:
         """A text of an upstream without its secrets, for what keeps it."""

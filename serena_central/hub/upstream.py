@@ -91,6 +91,10 @@ class Upstream:
         self._end = anyio.Event()
         """Set to end the present run, or the present pause."""
         self._end_reason = ""
+        self._dismissed = ""
+        """Why it ends as soon as no call is in progress, and does not start again."""
+        self._starting: anyio.CancelScope | None = None
+        """Around the present start."""
         self._connection: Connection | None = None
         self._serving: Connection | None = None
         """The same, until its run is over."""
@@ -145,6 +149,8 @@ class Upstream:
         finally:
             self._users.remove(caller.session)
             self._last_used, self._used_at = anyio.current_time(), time.time()
+            if self._dismissed and not self.in_use:
+                self._end.set()
 
     async def subscribe(self, uri: str, who: Subscriber) -> None:
         """Updates of a resource reach this session from now on, also after a restart.
@@ -177,6 +183,8 @@ class Upstream:
             UpstreamUnavailable
         """
         while True:
+            if self._dismissed:
+                raise UpstreamUnavailable(self.spec.name, self._dismissed, gone=True, sent=False)
             is_ending = self._end.is_set() or (self._link is not None and self._link.has_ended)
             if self._connection is not None and not is_ending:
                 return self._connection
@@ -204,6 +212,20 @@ class Upstream:
         if self._connection is not None and not self.in_use:
             self._end_reason = reason
             self._end.set()
+
+    def dismiss(self, reason: str) -> None:
+        """It may not be used any more. Calls in progress have their answers first; those that wait for its start, or
+        come later, are refused. Does not wait; `run` returns when it has ended."""
+        self._dismissed = self._end_reason = reason
+        if self._starting is not None:
+            self._starting.cancel()
+        if self._connection is None or not self.in_use:
+            self._needed.set()
+            self._end.set()
+
+    @property
+    def is_dismissed(self) -> bool:
+        return bool(self._dismissed)
 
     async def _end_run(self, connection: Connection, reason: str) -> None:
         if self._connection is connection:
@@ -274,13 +296,23 @@ class Upstream:
     # --- the supervising task ------------------------------------------------------------------------------------
 
     async def run(self) -> None:
-        """Runs until it is cancelled, which ends the program, too."""
-        while True:
+        """Runs until it is cancelled or has been dismissed, which ends the program, too."""
+        try:
+            await self._run()
+        finally:
+            self._dismissed = self._dismissed or "it was ended"
+            self._attempt.over.set()  # nobody waits for a start that does not come
+        self._move(UpstreamState.STOPPED, self._dismissed)
+
+    async def _run(self) -> None:
+        while not self._dismissed:
             if self.state is UpstreamState.FAILED:
                 await self._end.wait()
                 self._move(UpstreamState.STOPPED, "")
             await self._needed.wait()
             await self._pause()
+            if self._dismissed:
+                return
             self._end, self._run_over = anyio.Event(), anyio.Event()
             self._move(UpstreamState.STARTING, f"its last run failed: {self._lost}" if self._lost else "")
             lost = ""
@@ -326,14 +358,18 @@ class Upstream:
         self._link = link = Link(spec, log, self._masks, around.logins)
         try:
             with anyio.CancelScope(deadline=anyio.current_time() + spec.start_timeout_s) as bound:
+                self._starting = bound
                 async with link.opened(
                     around.temporary, around.policy.memory_limit_mb * 1024 * 1024, around.mark
                 ) as streams:
                     lost = await self._connected(link, streams, bound)
                     log.note(f"the connection ends: {lost or self._end_reason}")
                     return lost
+            if self._dismissed:
+                return ""
             raise TimeoutError
         finally:
+            self._starting = None
             log.close()
 
     async def _connected(self, link: Link, streams: tuple[Any, Any], bound: anyio.CancelScope) -> str:
@@ -348,7 +384,7 @@ class Upstream:
             except (MCPError, UpstreamCallFailed) as error:
                 await link.settle()
                 return link.explained(error)
-            bound.deadline = math.inf
+            bound.deadline, self._starting = math.inf, None
             self._ready(connection)
             for uri in self.subscribers.uris:
                 with suppress(SerenaCentralError):

@@ -21,12 +21,14 @@ class UpstreamError(SerenaCentralError):
 
 class UpstreamUnavailable(UpstreamError):
     """It can't be started or reached, or it ended before it answered. `failed`: it is not started again by itself;
-    `sent`: the call had been sent to it."""
+    `gone`: it is not configured any more; `sent`: the call had been sent to it."""
 
     several_lines = True
 
-    def __init__(self, server: str, why: str, *, failed: bool = False, sent: bool = True) -> None:
-        if failed:
+    def __init__(self, server: str, why: str, *, failed: bool = False, gone: bool = False, sent: bool = True) -> None:
+        if gone:
+            remedy = "Nothing was sent to it; tools/list names the tools there are."
+        elif failed:
             remedy = f"It is not started again by itself: fix what it says, then run {restart_command(server)}."
         elif sent:
             remedy = "The call may have been carried out in part; a further call starts it again."
