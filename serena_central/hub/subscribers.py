@@ -5,6 +5,9 @@ from typing import NamedTuple
 
 import anyio
 
+from serena_central.core.errors import ToolRefused
+from serena_central.core.quoting import quoted
+
 PAUSE_S = 0.1
 """Between two passes: a resource that changes all the time is one update per pass."""
 
@@ -25,8 +28,9 @@ class Subscriber(NamedTuple):
 class Subscribers:
     """Belongs to the event loop's thread."""
 
-    def __init__(self, send: Callable[[str, str], None]) -> None:
+    def __init__(self, server: str, send: Callable[[str, str], None]) -> None:
         """`send` takes a session's id and the URI of what has changed; it never blocks."""
+        self._server = server
         self._send = send
         self._of: dict[str, set[Subscriber]] = {}
         self._updated: dict[str, None] = {}
@@ -40,8 +44,14 @@ class Subscribers:
         return list(self._of)
 
     def add(self, uri: str, who: Subscriber) -> None:
-        if sum(who in each for each in self._of.values()) < MOST_URIS:
-            self._of.setdefault(uri, set()).add(who)
+        """Raises ToolRefused: it has too many."""
+        known = self._of.get(uri, ())
+        if who not in known and sum(who in each for each in self._of.values()) >= MOST_URIS:
+            raise ToolRefused(
+                f"This client has subscribed to {MOST_URIS} resources of the MCP server {quoted(self._server)}, which "
+                "is the limit. Unsubscribe from one first."
+            )
+        self._of.setdefault(uri, set()).add(who)
 
     def remove(self, uri: str, who: Subscriber) -> bool:
         """Returns whether that was the last one."""

@@ -9,7 +9,8 @@ import logging
 import math
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
-from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from contextlib import AsyncExitStack, asynccontextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -26,12 +27,13 @@ from serena_central.hub.callers import Caller
 from serena_central.hub.catalogs import Catalog
 from serena_central.hub.connection import Connection, connected
 from serena_central.hub.link import Link
+from serena_central.hub.list_changes import ListChanges
 from serena_central.hub.masks import Masks
 from serena_central.hub.snapshots import UpstreamSnapshot, UpstreamState
 from serena_central.hub.specs import UpstreamSpec
 from serena_central.hub.subscribers import Subscriber, Subscribers
 from serena_central.hub.wire_log import WireLog
-from serena_central.standalone.backoff import Backoff, backoff_s
+from serena_central.standalone.backoff import backoff_s
 
 logger = logging.getLogger(__name__)
 
@@ -42,9 +44,6 @@ ENDING_S = 20.0
 
 RESTART_CAP_S = 10.0
 """The longest pause before a restart."""
-
-NEWS_S, NEWS_CAP_S = 0.5, 60.0
-"""Pauses between two readings of lists that change: the first, and the longest."""
 
 
 class _Attempt:
@@ -100,10 +99,9 @@ class Upstream:
         """The same, until its run is over."""
         self._run_over = anyio.Event()
         self._link: Link | None = None
-        self._news = anyio.Event()
-        """Set when its lists may have changed."""
+        self._lists = ListChanges(spec.name)
         self._users: list[str] = []
-        self.subscribers = Subscribers(lambda session, uri: around.updated(self, session, uri))
+        self.subscribers = Subscribers(spec.name, lambda session, uri: around.updated(self, session, uri))
         self._last_used = anyio.current_time()
         self.crashes = 0
         self._lost = ""
@@ -157,6 +155,7 @@ class Upstream:
 
         Raises:
             UpstreamUnavailable, UpstreamCallFailed
+            ToolRefused: it has too many subscriptions.
         """
         connection = await self.connection()
         self.subscribers.add(uri, who)
@@ -387,8 +386,10 @@ class Upstream:
             bound.deadline, self._starting = math.inf, None
             self._ready(connection)
             for uri in self.subscribers.uris:
-                with suppress(SerenaCentralError):
+                try:
                     await connection.subscribe(uri)
+                except SerenaCentralError as error:
+                    logger.warning("updates of %.200r do not come any more: %s", uri, error)
             lost = await self._while_it_lives(connection)
             if lost:
                 await link.settle()
@@ -397,7 +398,7 @@ class Upstream:
             return ""
 
     async def _learn(self, connection: Connection) -> None:
-        self._news = anyio.Event()
+        self._lists.begin_reading()
         self.catalog = self._masks.without_secrets(await connection.catalog())
         self._around.learned(self, self.catalog)
 
@@ -419,7 +420,7 @@ class Upstream:
         async with anyio.create_task_group() as tasks:
             ended = anyio.Event()
             tasks.start_soon(self._until_closed, connection, ended)
-            tasks.start_soon(self._follow_news, connection)
+            tasks.start_soon(self._lists.follow, partial(self._learn, connection), self.spec.start_timeout_s)
             tasks.start_soon(self.subscribers.run)
             try:
                 while True:
@@ -451,17 +452,6 @@ class Upstream:
         due = min(pinged + policy.health_interval_s, self._last_used + policy.idle_stop_s)
         return min(max(due - now, 0.05), policy.health_interval_s)
 
-    async def _follow_news(self, connection: Connection) -> None:
-        """Reads the lists again when they have changed: ever more rarely where they change whenever they are read."""
-        pauses = Backoff(NEWS_S, NEWS_CAP_S)
-        while True:
-            await self._news.wait()
-            with suppress(UpstreamCallFailed), anyio.move_on_after(self.spec.start_timeout_s):
-                await self._learn(connection)
-            await anyio.sleep(pauses.next_s())
-            if not self._news.is_set():
-                pauses.reset()
-
     async def _until_closed(self, connection: Connection, ended: anyio.Event) -> None:
         await connection.closed()
         ended.set()
@@ -478,7 +468,7 @@ class Upstream:
 
     async def _heard(self, _connection: Connection, message: ServerNotification) -> None:
         if message.method.endswith("/list_changed"):
-            self._news.set()
+            self._lists.heard()
         elif message.method == "notifications/resources/updated":
             self.subscribers.updated(str(message.params.uri))
 

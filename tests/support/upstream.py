@@ -42,6 +42,8 @@ class Script:
     fork: bool = False
     """Starts a child that holds its stdout and outlives it."""
     silent_pings: bool = False
+    failing_lists: list[int] = field(default_factory=list)
+    """Which listings of its tools fail, counted from 1."""
     restless: bool = False
     """Says whenever its tools are listed that they have changed."""
     modern_only: bool = False
@@ -60,6 +62,7 @@ class Server:
         self.next_id = 1000
         self.state: dict[str, int] = {}
         self.subscribed: set[str] = set()
+        self.lists = 0
         self.level = "error"
         """Of log messages: less severe ones are not sent."""
 
@@ -188,6 +191,9 @@ class Server:
         return {"contents": [{"uri": params["uri"], "mimeType": "text/plain", "text": f"content of {params['uri']}"}]}
 
     def tools_list(self, _id: Any, _params: Any) -> dict[str, Any]:
+        self.lists += 1
+        if self.lists in self.script.failing_lists:
+            return {"error": {"code": -32603, "message": "the tools can't be listed now"}}
         if self.script.restless:
             self.send({"method": "notifications/tools/list_changed"})
         own = (

@@ -7,7 +7,7 @@ from pathlib import Path
 import anyio
 import pytest
 
-from serena_central.hub import stdio, upstream
+from serena_central.hub import list_changes, stdio
 from serena_central.hub.snapshots import UpstreamState
 from tests.support.central import RunningCentral, running_central
 from tests.support.mcp import Era, RawClient, sdk_client, text_of
@@ -180,13 +180,31 @@ async def test_an_answer_that_is_too_long_fails_its_call_at_once(
 async def test_lists_that_change_whenever_they_are_read_are_read_ever_more_rarely(
     tmp_path: Path, user: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(upstream, "NEWS_S", 600)
+    monkeypatch.setattr(list_changes, "PAUSE_S", 600)
     log = tmp_path / "log.jsonl"
     settings_of_user(user, {"one": scripted(log=str(log), restless=True)})
     async with running_central(tmp_path, QUICK) as running, running.raw("modern") as client:
         for number in range(30):
             assert text_of(await client.call("one__echo", text=str(number))) == str(number)
     assert 1 <= len(events_in(log, "tools/list")) <= 2
+
+
+async def test_lists_that_could_not_be_read_after_a_change_are_read_again(
+    tmp_path: Path, user: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The server says only once that they have changed."""
+    monkeypatch.setattr(list_changes, "PAUSE_S", 0.02)
+    log = tmp_path / "log.jsonl"
+    settings_of_user(user, {"one": scripted(log=str(log), failing_lists=[2, 3])})
+    async with running_central(tmp_path, QUICK) as running, running.raw("modern") as client:
+        assert "one__added" not in await listed(client)
+        await client.call("one__grow", text="added")
+        with anyio.fail_after(30):
+            while "one__added" not in await listed(client):
+                await anyio.sleep(0.02)
+        (known,) = (await running.central.upstreams.hub()).upstreams()
+        assert known.restarts == 0
+    assert len(events_in(log, "tools/list")) == 4
 
 
 async def test_of_lists_without_measure_the_beginning_is_offered(

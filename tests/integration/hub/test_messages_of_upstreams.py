@@ -13,6 +13,7 @@ from mcp.client import Client
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.exceptions import MCPError
 
+from serena_central.hub import subscribers
 from tests.support.central import RunningCentral, running_central
 from tests.support.mcp import MODERN, Era, sdk_client, text_of
 from tests.support.upstreams import QUICK, events_in, scripted, settings_of_user
@@ -101,6 +102,24 @@ async def test_a_level_reaches_upstreams_that_run_at_once(tmp_path: Path, user: 
         assert not events_in(log, "logging/setLevel")
         await client.ask("logging/setLevel", {"level": "info"})
         assert [one["read"]["params"]["level"] for one in events_in(log, "logging/setLevel")] == ["info"]
+
+
+async def test_a_subscription_beyond_the_limit_is_refused(
+    tmp_path: Path, user: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(subscribers, "MOST_URIS", 2)
+    log = tmp_path / "log.jsonl"
+    settings_of_user(user, {"one": scripted(log=str(log))})
+    async with running_central(tmp_path, QUICK) as running, running.raw("handshake") as client:
+        for number in (1, 2, 2):
+            assert "result" in await client.ask("resources/subscribe", {"uri": f"scripted://n/{number}"})
+        refused = await client.ask("resources/subscribe", {"uri": "scripted://n/3"})
+        assert "2 resources of the MCP server 'one'" in refused["error"]["message"]
+        await client.ask("resources/unsubscribe", {"uri": "scripted://n/1"})
+        assert "result" in await client.ask("resources/subscribe", {"uri": "scripted://n/3"})
+    sent = [one["read"]["params"]["uri"] for one in events_in(log, "resources/subscribe")]
+    assert sent[-1] == "scripted://n/3"
+    assert sent.count("scripted://n/3") == 1
 
 
 async def test_updates_of_a_resource_reach_the_sessions_that_subscribed(tmp_path: Path, user: Path) -> None:
