@@ -4,6 +4,7 @@ import logging
 import time
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -35,6 +36,7 @@ from serena_central.config.policies import AgentPolicy
 from serena_central.core.errors import NoRunner, SerenaCentralError, TaskRefused
 from serena_central.core.event_kinds import TaskWrote
 from serena_central.core.events import EventBus
+from serena_central.core.periodic import contained
 from serena_central.core.running_time import running_time
 from serena_central.store.rows import TaskRow
 from serena_central.store.store import Store
@@ -221,7 +223,7 @@ class Scheduler:
         task = Task(spec, row, TaskOutput(self._folder / f"{spec.id}.jsonl", self._clock))
         for warning in warnings:
             task.output.add("note", warning)
-        self._tasks.start_soon(self._carry_out, task)
+        self._tasks.start_soon(contained, f"the end of task {spec.id}", partial(self._carry_out, task))
         try:
             await self.records.add(task)
         except BaseException:
@@ -240,6 +242,9 @@ class Scheduler:
                     verdict = await self._budgets.verdict(root, self.records.rows())
                 except SerenaCentralError as error:
                     logger.warning("budgets of %s are not checked: %s", root, error)
+                    continue
+                except Exception:
+                    logger.exception("budgets of %s are not checked", root)
                     continue
                 for task in (one for one in self.records.live() if one.row.project_root == root):
                     if verdict.state == "stop" and task.over_budget is None:
@@ -396,6 +401,9 @@ class Scheduler:
             left = await self._isolation.leave(task.isolated, stopping=self._tasks is None)
         except SerenaCentralError as error:
             left = {"kept": True, "note": str(error)}
+        except Exception as error:
+            logger.exception("what became of the worktree of task %s is not determined", task.spec.id)
+            left = {"kept": True, "note": f"Internal error: {type(error).__name__}. See the server's log."}
         return {**verified, "worktree": left}
 
     def _take(self, task: Task, one: Emission) -> None:

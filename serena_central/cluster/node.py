@@ -102,6 +102,8 @@ class _Announcer:
                 await self.announce(directory)
             except ClusterError as error:
                 logger.warning("%s", error)
+            except Exception:
+                logger.exception("telling the directory of this node failed")
 
     async def announce(self, directory: DirectoryClient) -> None:
         """

@@ -1,6 +1,6 @@
-"""Periodic work and event-driven work: failures are logged, and the next round runs.
+"""Periodic work, event-driven work and work in the background: failures are logged, and the next round runs.
 
-Both run as tasks of their own: one that ended would end the whole server, or leave it without its part.
+All run as tasks of their own: one that failed would end the whole server, or leave it without its part.
 """
 
 import logging
@@ -58,10 +58,20 @@ async def _sleep(after_s: float) -> None:
     await anyio.sleep(aligned(after_s))
 
 
-async def follow(what: str, news: AsyncIterable[T], take: Callable[[T], None]) -> None:
+async def follow(what: str, news: AsyncIterable[T], take: Callable[[T], Awaitable[None] | None]) -> None:
     """Gives each piece of news to `take`, until there are no more."""
     async for item in news:
         try:
-            take(item)
+            taking = take(item)
+            if taking is not None:
+                await taking
         except Exception:
             logger.exception("%s failed on %.200r", what, item)
+
+
+async def contained(what: str, work: Callable[[], Awaitable[object]]) -> None:
+    """Does `work` once, in a task of a group that outlives it: its failure is logged, and ends nothing beside it."""
+    try:
+        await work()
+    except Exception:
+        logger.exception("%s failed", what)

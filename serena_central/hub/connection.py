@@ -28,6 +28,7 @@ from serena_central.core.errors import (
     UpstreamQuestionRefused,
     UpstreamUnavailable,
 )
+from serena_central.core.periodic import contained
 from serena_central.core.quoting import quoted
 from serena_central.hub.callers import ONGOING, Caller, Ongoing
 from serena_central.hub.catalogs import Catalog
@@ -78,10 +79,11 @@ class _Dispatcher(JSONRPCDispatcher[Any]):
     async def notify(self, method: str, *args: Any, **options: Any) -> None:
         """Whoever cancels a call does not wait until its server has heard of it. The SDK would, and give up after five
         seconds: messages go out one by one, and one that takes as long would make the server go on for nobody."""
+        send = partial(super().notify, method, *args, **options)
         if method == "notifications/cancelled" and self._cancellations is not None and not self.over.is_set():
-            self._cancellations.start_soon(partial(super().notify, method, *args, **options))
+            self._cancellations.start_soon(contained, "cancelling a call of an MCP server", send)
         else:
-            await super().notify(method, *args, **options)
+            await send()
 
 
 Heard = Callable[["Connection", types.ServerNotification], Awaitable[None]]

@@ -6,6 +6,7 @@ It gets callers as data (`Caller`) and the configuration by a function; it knows
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
@@ -19,7 +20,7 @@ from serena_central.core.errors import SerenaCentralError, UpstreamUnavailable
 from serena_central.core.event_kinds import UpstreamListed, UpstreamMoved, UpstreamResourceUpdated
 from serena_central.core.events import EventBus, Severity
 from serena_central.core.lru import Lru
-from serena_central.core.periodic import repeat
+from serena_central.core.periodic import contained, repeat
 from serena_central.core.places import Places
 from serena_central.core.quoting import quoted
 from serena_central.hub.callers import Caller
@@ -334,7 +335,8 @@ class Hub:
             upstream = Upstream(spec, scope, self._around, self._masks_of(spec))
             upstream.catalog = self.catalogs.get(spec.key)
             found = self._running[key] = _Running(upstream, anyio.CancelScope(), set())
-            self._tasks.start_soon(self._run_one, key, found)
+            run = partial(self._run_one, key, found)
+            self._tasks.start_soon(contained, f"running the MCP server {quoted(spec.name)}", run)
         found.roots.add(caller.root)
         return found.upstream
 

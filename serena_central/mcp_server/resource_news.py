@@ -8,7 +8,8 @@ import anyio
 from anyio.abc import TaskStatus
 
 from serena_central.core.event_kinds import EditApplied, UpstreamResourceUpdated
-from serena_central.core.events import EventBus
+from serena_central.core.events import Event, EventBus
+from serena_central.core.periodic import follow
 from serena_central.mcp_server.resources import memory_uri
 from serena_central.mcp_server.subscriptions import Subscriptions
 from serena_central.sessions.manager import SessionManager
@@ -52,11 +53,13 @@ class ResourceNews:
         """Runs for ever; belongs to the composition root's task group."""
         with bus.subscribe(EditApplied, UpstreamResourceUpdated) as news:
             task_status.started()
-            async for event in news:
-                if isinstance(event, EditApplied) and event.tool.endswith("_memory"):
-                    await self._tell(event)
-                elif isinstance(event, UpstreamResourceUpdated):
-                    await self._tell_subscriber(event.session or "", event.uri)
+            await follow("telling clients of changed resources", news, self._take)
+
+    async def _take(self, event: Event) -> None:
+        if isinstance(event, EditApplied) and event.tool.endswith("_memory"):
+            await self._tell(event)
+        elif isinstance(event, UpstreamResourceUpdated):
+            await self._tell_subscriber(event.session or "", event.uri)
 
     async def _tell_subscriber(self, session_id: str, uri: str) -> None:
         """A resource of an upstream has changed that this session, and maybe no other, has subscribed to."""

@@ -8,6 +8,7 @@ from anyio.abc import TaskStatus
 
 from serena_central.core.event_kinds import UpstreamListed
 from serena_central.core.events import EventBus
+from serena_central.core.periodic import follow
 from serena_central.mcp_server.subscriptions import LISTS, Subscriptions
 from serena_central.sessions.manager import SessionManager
 from serena_central.sessions.session import Session
@@ -36,8 +37,7 @@ class UpstreamNews:
         """Runs for ever; belongs to the composition root's task group."""
         with bus.subscribe(UpstreamListed) as news:
             task_status.started()
-            async for _ in news:
-                await self._tell()
+            await follow("telling clients of changed lists", news, lambda _: self._tell())
 
     async def _tell(self) -> None:
         for session in self._sessions.sessions():

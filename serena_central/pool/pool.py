@@ -25,7 +25,7 @@ from serena_central.config.policies import PoolPolicy
 from serena_central.core.errors import ServerCrashed, ServerUnavailable
 from serena_central.core.event_kinds import ServerLeftover, ServerMemory
 from serena_central.core.events import EventBus, Severity
-from serena_central.core.periodic import repeat
+from serena_central.core.periodic import contained, repeat
 from serena_central.core.places import Places
 from serena_central.core.rest import rest
 from serena_central.core.running_time import running_time
@@ -174,7 +174,7 @@ class LanguageServerPool:
             self._bus.publish(ServerLeftover(message=message, severity=Severity.WARNING, pid=pid))
         async with anyio.create_task_group() as tasks:
             await tasks.start(self._own_work)
-            tasks.start_soon(self._sweep_temporary)
+            tasks.start_soon(contained, "removing old temporary folders", self._sweep_temporary)
             tasks.start_soon(self._look_at_silence)
             self._open = True
             task_status.started()
@@ -459,7 +459,7 @@ class LanguageServerPool:
             async with anyio.create_task_group() as tasks, orders:
                 task_status.started()
                 async for work in orders:
-                    tasks.start_soon(_at_the_border, work)
+                    tasks.start_soon(contained, "a task of the pool", work)
             self._ledger.record([])
 
     def _close(self) -> None:
@@ -470,13 +470,6 @@ class LanguageServerPool:
         if self._orders is not None:
             self._orders.close()
             self._orders = None
-
-
-async def _at_the_border(work: Work) -> None:
-    try:
-        await work()
-    except Exception:
-        logger.exception("A task of the pool failed")
 
 
 def _forbidden(spec: ServerSpec, changes: Iterable[FileEvent]) -> Path | None:

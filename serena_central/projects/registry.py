@@ -10,6 +10,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable
 from contextvars import Context
+from functools import partial
 from itertools import takewhile
 from pathlib import Path
 from typing import NamedTuple, Protocol
@@ -33,7 +34,7 @@ from serena_central.core.events import Event, EventBus, Severity
 from serena_central.core.groups import only_cause
 from serena_central.core.locks import KeyedLocks
 from serena_central.core.paths import kept_path
-from serena_central.core.periodic import follow, repeat
+from serena_central.core.periodic import contained, follow, repeat
 from serena_central.core.quoting import as_name, quoted
 from serena_central.core.running_time import Steps, running_time
 from serena_central.files.repository import is_ignored_below
@@ -334,7 +335,8 @@ class ProjectRegistry:
             raise opening.error
         opening.project.last_used = time.time()
         if before is not None and before is not opening.project and self._tasks is not None:
-            self._tasks.start_soon(before.languages.retire, opening.project.languages)
+            retire = partial(before.languages.retire, opening.project.languages)
+            self._tasks.start_soon(contained, "ending language servers with earlier settings", retire)
         return opening.project
 
     async def _hold(self, root: Path, opening: _Opening) -> None:

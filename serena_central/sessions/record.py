@@ -187,9 +187,12 @@ class SessionRecorder:
                 except StoreError:
                     break
                 self._unread.discard(session_id)
-                if row is not None and self._is_known(session_id):
-                    self._join(self._sessions.get(session_id), row)
-                self._record(session_id)
+                try:
+                    if row is not None and self._is_known(session_id):
+                        self._join(self._sessions.get(session_id), row)
+                    self._record(session_id)
+                except Exception:
+                    logger.exception("what session %s was before is not known", session_id)
 
     def _join(self, session: Session, row: SessionRow) -> None:
         """Adds what a session was before to what it has become since; one of another credential is ended."""

@@ -19,6 +19,7 @@ from serena_central.core.event_kinds import SessionHalted as SessionHaltedEvent
 from serena_central.core.event_kinds import SessionResumed
 from serena_central.core.events import EventBus, Severity
 from serena_central.core.lru import Lru
+from serena_central.core.periodic import contained
 from serena_central.projects.trust.trust_decisions import Standing, Trust
 from serena_central.sessions.session import Session
 
@@ -91,7 +92,7 @@ class Gating:
         stops."""
         if self._tasks is None:
             return False
-        self._tasks.start_soon(_at_the_border, work)
+        self._tasks.start_soon(contained, "a hook in the background", work)
         return True
 
     # --- calls -----------------------------------------------------------------------------------------------------
@@ -191,10 +192,3 @@ class Gating:
         from serena_central.gates.halting import Halts
 
         return Halts(self._halted_file)
-
-
-async def _at_the_border(work: Callable[[], Awaitable[object]]) -> None:
-    try:
-        await work()
-    except Exception:
-        logger.exception("Hooks in the background failed")

@@ -21,9 +21,10 @@ from serena_central.config.settings import ServerSettings, SharedSettings
 from serena_central.core.client_channel import ClientChannel, ClientRequest, Method, client_channel
 from serena_central.core.errors import ClientCannotAnswer, HubUnavailable, UpstreamQuestionRefused, restart_command
 from serena_central.core.event_kinds import SessionDisconnected, SessionForgotten, SessionKilled
-from serena_central.core.events import EventBus
+from serena_central.core.events import Event, EventBus
 from serena_central.core.late_imports import import_patiently
 from serena_central.core.lru import Lru
+from serena_central.core.periodic import follow
 from serena_central.core.progress import listener, waiting_for
 from serena_central.core.quoting import escaped, quoted
 from serena_central.projects.registry import ProjectRegistry
@@ -292,11 +293,14 @@ class UpstreamOffer:
         self, hub: "Hub", *, task_status: anyio.abc.TaskStatus[None] = anyio.TASK_STATUS_IGNORED
     ) -> None:
         """What belonged to a session alone ends with it."""
+
+        def end(event: Event) -> None:
+            if event.session:
+                hub.session_ended(event.session)
+
         with self._bus.subscribe(SessionForgotten, SessionKilled, SessionDisconnected) as news:
             task_status.started()
-            async for event in news:
-                if event.session:
-                    hub.session_ended(event.session)
+            await follow("ending a session's MCP servers", news, end)
 
     @property
     def running(self) -> "Hub | None":

@@ -4,6 +4,7 @@ Such a client gets an upstream's question as the result of its call, and sends t
 the call to the upstream goes on here, in a task of its own, and waits.
 """
 
+import logging
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
@@ -14,6 +15,8 @@ from serena_central.core.client_channel import ClientChannel, ClientRequest
 from serena_central.core.encoding import canonical_json
 from serena_central.core.errors import ClientInputRequired, SerenaCentralError, UpstreamQuestionRefused
 from serena_central.core.tracing import new_call_id
+
+logger = logging.getLogger(__name__)
 
 WAITS_S = 600.0
 """For the client to send the call again; then the upstream's call is cancelled."""
@@ -145,6 +148,9 @@ class SuspendedCalls:
             try:
                 call.end(await work(call.ask), None)
             except SerenaCentralError as error:
+                call.end(None, error)
+            except Exception as error:  # raised to who waits for it; all other calls go on
+                logger.exception("a call that may ask back failed")
                 call.end(None, error)
             return
         call.end(None, UpstreamQuestionRefused("the call", "it was cancelled"))

@@ -19,6 +19,7 @@ from anyio.abc import TaskStatus
 from serena_central.config.policies import AlertPolicy
 from serena_central.core.events import Event, EventBus, Severity
 from serena_central.core.masking import masked
+from serena_central.core.periodic import follow
 from serena_central.core.quoting import escaped
 from serena_central.core.tls import trusted_certificates
 from serena_central.processes import child
@@ -57,9 +58,11 @@ class Alerts:
         """Sends alerts until cancelled."""
         with self._bus.subscribe(limit=QUEUE) as news:
             task_status.started()
-            async for event in news:
-                if self._is_wanted(event):
-                    await self._send(event)
+            await follow("sending alerts", news, self._take)
+
+    async def _take(self, event: Event) -> None:
+        if self._is_wanted(event):
+            await self._send(event)
 
     def _is_wanted(self, event: Event) -> bool:
         policy = self._policy

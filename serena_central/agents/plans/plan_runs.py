@@ -9,6 +9,7 @@ import re
 import secrets
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import anyio
@@ -27,6 +28,7 @@ from serena_central.core.errors import InvalidPlan, PlanNotFound, PlanRefused
 from serena_central.core.event_kinds import PlanMoved
 from serena_central.core.events import EventBus, Severity
 from serena_central.core.locks import KeyedLocks
+from serena_central.core.periodic import contained
 from serena_central.store.query_results import TaskFilter
 from serena_central.store.rows import PlanRow
 from serena_central.store.store import Store
@@ -334,7 +336,7 @@ class PlanRuns:
         self._live[plan_id] = run
         try:
             await self.save(run)
-            tasks.start_soon(self._carry_out, run)
+            tasks.start_soon(contained, f"the end of plan {run.view.id}", partial(self._carry_out, run))
         except BaseException as error:
             self._leave(run)
             if isinstance(error, OSError):
@@ -379,6 +381,8 @@ class PlanRuns:
             await self.save(run)
         except OSError as error:
             logger.warning("the state of plan %s is not kept: %s", run.view.id, error)
+        except Exception:
+            logger.exception("the state of plan %s is not kept", run.view.id)
         self._leave(run)
 
     def _leave(self, run: PlanRun) -> None:

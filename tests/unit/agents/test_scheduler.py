@@ -10,6 +10,7 @@ import anyio
 import pytest
 from anyio.abc import TaskGroup
 
+from serena_central.agents import scheduler
 from serena_central.agents.day_budgets import DayBudgets
 from serena_central.agents.scheduler import Isolation, Scheduler
 from serena_central.agents.task_records import Task
@@ -265,3 +266,30 @@ async def test_a_call_that_is_cancelled_while_it_comes_back_loses_no_place(tmp_p
         assert await box.position("next") == 1
         await box.end("parent")
         await box.runs("next")
+
+
+async def test_budgets_that_could_not_be_checked_are_checked_again_and_end_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A table of prices can't be read for a moment while its package is replaced."""
+    monkeypatch.setattr(scheduler, "BUDGET_CHECK_S", 0.01)
+    async with running(tmp_path) as (box, _):
+        await box.start("a")
+        await box.runs("a")
+        checks, enough = 0, anyio.Event()
+        verdict = DayBudgets.verdict
+
+        async def failing(self: DayBudgets, root: str, rows: Any) -> Any:
+            nonlocal checks
+            checks += 1
+            if checks == 1:
+                raise FileNotFoundError("genai_prices/data.py")
+            if checks == 3:
+                enough.set()
+            return await verdict(self, root, rows)
+
+        monkeypatch.setattr(DayBudgets, "verdict", failing)
+        await enough.wait()
+        await box.end("a")
+        assert (await box.scheduler.records.find("a")).state == "done"
+    assert "budgets of /shop are not checked" in caplog.text

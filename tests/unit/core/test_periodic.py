@@ -1,10 +1,11 @@
 """What comes round again survives its own failures, and says so."""
 
 import anyio
+import anyio.lowlevel
 import pytest
 
-from serena_central.core.events import EventBus
-from serena_central.core.periodic import aligned, follow, repeat
+from serena_central.core.events import Event, EventBus
+from serena_central.core.periodic import aligned, contained, follow, repeat
 from tests.support.events import Happened
 
 pytestmark = pytest.mark.anyio
@@ -69,3 +70,31 @@ async def test_periodic_work_comes_on_a_grid_for_one_wakeup_of_all() -> None:
         assert delay == pytest.approx(after_s, abs=grid_s / 2 + 0.1)
         assert (now + delay) / grid_s == pytest.approx(round((now + delay) / grid_s), abs=0.1)
     assert aligned(0.05) == 0.05
+
+
+async def test_news_that_take_a_while_are_taken_one_by_one(caplog: pytest.LogCaptureFixture) -> None:
+    bus = EventBus()
+    taken: list[int] = []
+
+    async def take(event: Event) -> None:
+        await anyio.lowlevel.checkpoint()
+        taken.append(1 // (1 - event.data["number"]))
+
+    with bus.subscribe(Happened) as news:
+        for number in (0, 1, 2):
+            bus.publish(Happened(number=number))
+        news.close()
+        with anyio.fail_after(60):
+            await follow("noting", news, take)
+    assert taken == [1, -1]
+    assert "noting failed on Happened(" in caplog.text
+
+
+async def test_work_that_fails_beside_other_work_ends_none_of_it(caplog: pytest.LogCaptureFixture) -> None:
+    async def work() -> None:
+        raise ZeroDivisionError("a bug")
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(contained, "counting", work)
+        await anyio.lowlevel.checkpoint()
+    assert "counting failed" in caplog.text
