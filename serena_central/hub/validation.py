@@ -57,8 +57,8 @@ class ArgumentChecker:
         try:
             found = sorted(self._validator.iter_errors(arguments), key=lambda one: list(map(str, one.absolute_path)))
         except (Unresolvable, RecursionError, TypeError, ValueError, KeyError, AttributeError, regex.error) as error:
-            logger.warning("a tool's schema can't be applied, and its arguments are not checked: %s", error)
-            self._validator = None
+            # The schema's fault, or that of these arguments alone.
+            logger.info("a tool's schema can't be applied, and the arguments of a call are not checked: %s", error)
             return []
         return [_told(one) for one in found[:MOST_PROBLEMS]]
 

@@ -7,6 +7,7 @@ from weakref import WeakKeyDictionary
 import anyio
 from anyio.abc import TaskStatus
 
+from serena_central.core.errors import ToolRefused
 from serena_central.core.event_kinds import EditApplied, UpstreamResourceUpdated
 from serena_central.core.events import Event, EventBus
 from serena_central.core.periodic import follow
@@ -42,9 +43,13 @@ class ResourceNews:
         self._streams[session] = stream
 
     def subscribe(self, session: Session, uri: str) -> None:
+        """Raises ToolRefused: it has too many."""
         wanted = self._wanted.setdefault(session, set())
-        if len(wanted) < MOST_URIS:
-            wanted.add(uri)
+        if uri not in wanted and len(wanted) >= MOST_URIS:
+            raise ToolRefused(
+                f"This client has subscribed to {MOST_URIS} resources, which is the limit. Unsubscribe from one first."
+            )
+        wanted.add(uri)
 
     def unsubscribe(self, session: Session, uri: str) -> None:
         self._wanted.get(session, set()).discard(uri)

@@ -13,6 +13,7 @@ from mcp_types import (
     ResourceUpdatedNotification,
 )
 
+from serena_central.mcp_server import resource_news
 from tests.support.central import RunningCentral, running_central
 from tests.support.mcp import Era, RawClient, sdk_client, text_of
 
@@ -157,6 +158,19 @@ async def test_a_client_of_the_handshake_era_hears_of_memories_and_notes(
     (said,) = [one.params.data for one in heard if isinstance(one, LoggingMessageNotification)]
     assert "Not searched" in said
     assert [one.params.uri for one in heard if isinstance(one, ResourceUpdatedNotification)] == [MEMORY]
+
+
+async def test_a_subscription_to_a_memory_beyond_the_limit_is_refused(
+    central: RunningCentral, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(resource_news, "MOST_URIS", 1)
+    async with central.raw("handshake", x_serena_project=str(project)) as client:
+        for _ in range(2):
+            assert "result" in await client.ask("resources/subscribe", {"uri": MEMORY})
+        refused = await client.ask("resources/subscribe", {"uri": MEMORY + "2"})
+        assert "subscribed to 1 resources, which is the limit" in refused["error"]["message"]
+        await client.ask("resources/unsubscribe", {"uri": MEMORY})
+        assert "result" in await client.ask("resources/subscribe", {"uri": MEMORY + "2"})
 
 
 async def test_a_modern_client_hears_of_a_memory_on_its_stream(central: RunningCentral, project: Path) -> None:

@@ -65,6 +65,16 @@ def test_a_hostile_schema_holds_up_nothing() -> None:
     assert ArgumentChecker({"type": 17}).checked({"a": 1})[1] == []
 
 
+def test_arguments_that_can_not_be_checked_leave_those_of_other_calls_checked() -> None:
+    tree = {"type": "object", "properties": {"in": {"$ref": "#"}, "size": {"type": "integer"}}}
+    checker = ArgumentChecker(tree)
+    deep: dict[str, object] = {}
+    for _ in range(2000):
+        deep = {"in": deep}
+    assert checker.checked(deep)[1] == []
+    assert checker.checked({"size": "large"})[1] == ["size: 'large' is not of type 'integer'"]
+
+
 def test_our_own_server_is_known_by_command_and_address() -> None:
     assert starts_ourselves(["/usr/bin/serena-proxy"])
     assert starts_ourselves(["uvx", "--from", "serena-central", "serena-proxy"])
