@@ -313,8 +313,10 @@ class EditEffects:
             found, lacks = await self._navigation.diagnostics(path)
         except Unsupported:
             return NEVER_TOLD
+        except ServerNotInstalled as error:  # which few have for data and markup
+            return _Told(None, str(error), is_untold=True) if self._languages.is_code(path) else NEVER_TOLD
         except (LanguageServerError, PathError, DeadlineExceeded) as error:
-            return _Told(None, str(error), is_untold=isinstance(error, ServerNotInstalled))
+            return _Told(None, str(error))
         return _Told([view for view in found if view.diagnostic.severity == ERROR], lacks or "")
 
     def _inside(self, path: Path) -> str:
@@ -335,7 +337,7 @@ class _Told(NamedTuple):
 
 
 NEVER_TOLD = _Told(None)
-"""No server reads the file, or it offers no diagnostics."""
+"""No server reads the file, or it offers no diagnostics; or it is one for data or markup, and not there."""
 
 
 class _News(NamedTuple):
