@@ -12,7 +12,7 @@ PAUSE_S = 0.1
 """Between two passes: a resource that changes all the time is one update per pass."""
 
 MOST_UPDATED = 1000
-"""URIs between two passes."""
+"""URIs between two passes; of more, those that somebody has subscribed to count as updated, all of them."""
 
 MOST_URIS = 1000
 """That one subscriber may have at one upstream."""
@@ -34,6 +34,7 @@ class Subscribers:
         self._send = send
         self._of: dict[str, set[Subscriber]] = {}
         self._updated: dict[str, None] = {}
+        self._are_too_many = False
         self._news = anyio.Event()
 
     def __bool__(self) -> bool:
@@ -74,13 +75,17 @@ class Subscribers:
         if len(self._updated) < MOST_UPDATED:
             self._updated[uri] = None
             self._news.set()
+        else:
+            self._are_too_many = True
 
     async def run(self) -> None:
         """Passes updates on until it is cancelled."""
         while True:
             await self._news.wait()
             self._news, updated = anyio.Event(), self._updated
-            self._updated = {}
+            if self._are_too_many:
+                updated |= dict.fromkeys(self._of)
+            self._updated, self._are_too_many = {}, False
             for uri in updated:
                 for session in self._sessions(uri):
                     self._send(session, uri)
