@@ -12,6 +12,7 @@ from uuid import UUID, uuid4
 
 import msgspec
 
+from serena_central.core.words import counted
 from serena_central.transcripts.own_files import root_of
 from serena_central.transcripts.reader import Skipped, Warn, folder_of, records
 from serena_central.transcripts.records import (
@@ -69,6 +70,9 @@ def resume(transcripts: Path, session: UUID | str) -> Conversation | None:
     found = conversation(_said(folder, line, skipped.append))
     found.session, found.project = str(session), root_of(folder) or ""
     found.skipped = [str(one) for one in skipped]
+    if skipped and found.messages:
+        lines = counted(len(skipped), "line")
+        found.messages[0]["content"][:0] = _text(f"({lines} of the record of this conversation could not be read.)")
     if len(line) > 1 and line[0].first is None:
         found.skipped.append(
             f"Session {line[1].session} continues session {line[0].session}, of which there are no records."

@@ -117,6 +117,7 @@ def test_a_call_that_a_crash_has_interrupted_gets_a_result_that_says_so(tmp_path
     assert found.messages[-1]["content"] == [of("t1"), of("t2", INTERRUPTED, is_error=True)]
     assert found.interrupted == ["t2"]
     assert len(found.skipped) == 1
+    assert found.messages[0]["content"][0]["text"] == "(1 line of the record of this conversation could not be read.)"
     assert "2026-11-16.jsonl:6:" in found.skipped[0]
 
 
