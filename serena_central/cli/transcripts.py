@@ -23,7 +23,7 @@ from serena_central.transcripts import cleanup
 from serena_central.transcripts.counting import update
 from serena_central.transcripts.pricing import Prices
 from serena_central.transcripts.reader import RESUME, sessions
-from serena_central.transcripts.reports import SessionUsage, session_usage
+from serena_central.transcripts.reports import SessionUsage, is_of, session_usage
 from serena_central.transcripts.resuming import resume as resume_own
 from serena_central.transcripts.roots import all_roots, roots_of
 
@@ -43,9 +43,7 @@ def command() -> None:
 def list_(*, client: str | None, project: str | None, limit: int, as_json: bool) -> None:
     """List sessions with their cost, the latest first."""
     found = [
-        one
-        for one in _native()
-        if client in (None, one.client) and project in (None, one.project, Path(one.project).name)
+        one for one in _native() if client in (None, one.client) and (project is None or is_of(one.project, project))
     ][:limit]
     if as_json:
         print_json([_described(one) for one in found])

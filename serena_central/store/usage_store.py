@@ -119,6 +119,15 @@ FROM request JOIN tool_use ON tool_use.request = request.key
 WHERE request.origin IN tool_total_due GROUP BY 1, 2, 3
 """  # noqa: S608 - a constant
 
+# The folders of sessions that have several, ordered so that the last row of a session is its own: that of its earliest
+# request. What is no path was not told by a line, but is the name of a folder of transcripts.
+_FOLDERS = """
+SELECT client, session, project FROM (
+    SELECT client, session, project, (SELECT min(first_at) FROM total WHERE origin = origin.id) AS began FROM origin
+    WHERE (client, session) IN (SELECT client, session FROM origin GROUP BY 1, 2 HAVING min(project) < max(project))
+) WHERE began IS NOT NULL ORDER BY project GLOB '/*', began DESC, length(project) DESC, project DESC
+"""
+
 _TOOL_USES = """
 SELECT tool_use.id, name, cost / (SELECT count(*) FROM tool_use AS other WHERE other.request = request.key),
     project, session, agent, model
@@ -163,7 +172,8 @@ class StoredRequest(NamedTuple):
 
 class Total(NamedTuple):
     """Requests of one origin in one quarter of an hour; `bucket` counts quarters since 1970. `unpriced` of them are of
-    models without known rates. `first_at` and `last_at` are Unix times in milliseconds."""
+    models without known rates. `first_at` and `last_at` are Unix times in milliseconds. `project` is the folder of the
+    session's first request: an agent's shell goes elsewhere, and the session remains that project's."""
 
     client: str
     project: str
@@ -289,7 +299,11 @@ class UsageStore:
             query += " AND session = ?"
             given.append(session)
         with self._failing_plainly():
-            return [kind._make(row[:5] + row[6:]) for row in self._connection.execute(query, given)]
+            begun = {(client, one): project for client, one, project in self._connection.execute(_FOLDERS)}
+            return [
+                kind._make((row[0], begun.get((row[0], row[2]), row[1]), *row[2:5], *row[6:]))
+                for row in self._connection.execute(query, given)
+            ]
 
     @contextmanager
     def writing(self) -> Generator["UsageWriter"]:

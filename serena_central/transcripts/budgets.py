@@ -6,7 +6,7 @@ Clients are warned of and never stopped; tasks of our own ask `check` before the
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime, tzinfo
-from pathlib import Path, PurePath
+from pathlib import Path
 from typing import Literal
 
 import msgspec
@@ -15,7 +15,7 @@ from serena_central.core.words import counted
 from serena_central.store.usage_store import UsageStore
 from serena_central.transcripts.counting import update
 from serena_central.transcripts.pricing import Prices
-from serena_central.transcripts.reports import UsageRow, report
+from serena_central.transcripts.reports import UsageRow, is_of, report
 from serena_central.transcripts.roots import Root
 
 ALL = "day"
@@ -74,21 +74,23 @@ def check(
     tasks: Sequence[TaskCost] = (),
 ) -> Verdict:
     """Whether a task in the project (its root) may begin or go on. Of `tasks`, those count whose session is in no
-    transcript. Days are those of `zone`, None for the machine's own.
+    transcript; what transcripts tell of the others counts for their projects, though they work in worktrees. Days are
+    those of `zone`, None for the machine's own.
 
     Raises:
         StoreError
     """
-    concerned = {name: budgets[name] for name in budgets if name == ALL or _is_of(name, project)}
+    concerned = {name: budgets[name] for name in budgets if name == ALL or is_of(project, name)}
     if not concerned:
         return Verdict(state="allowed")
-    found = report(store, "project", since=midnight(now, zone), zone=zone, now=now)
+    projects = {one.session: one.project for one in tasks}
+    found = report(store, "project", since=midnight(now, zone), zone=zone, now=now, projects=projects)
     unread = [one for one in tasks if not store.has_session(one.session)]
     reasons: list[str] = []
     used_up = False
     for name, budget in concerned.items():
         row = _spent(name, found.total, found.rows)
-        spent = row.cost + sum(one.cost for one in unread if name == ALL or _is_of(name, one.project))
+        spent = row.cost + sum(one.cost for one in unread if name == ALL or is_of(one.project, name))
         what = "all projects" if name == ALL else name
         if spent >= WARN_FROM * budget:
             reasons.append(f"${spent:.2f} of today's ${budget:.2f} for {what} are spent.")
@@ -117,7 +119,7 @@ class BudgetCheck:
 
     def concerns(self, project: str) -> bool:
         """Whether there is a budget for what the project (its root) spends."""
-        return any(name == ALL or _is_of(name, project) for name in self._budgets)
+        return any(name == ALL or is_of(project, name) for name in self._budgets)
 
     def __call__(self, project: str, tasks: Sequence[TaskCost] = ()) -> Verdict:
         """Raises: StoreError."""
@@ -134,16 +136,12 @@ def midnight(now: datetime, zone: tzinfo | None = None) -> datetime:
 
 
 def _spent(name: str, today: UsageRow, projects: Sequence[UsageRow]) -> UsageRow:
-    """What counts for a budget: all of today, or its projects."""
+    """What counts for a budget: all of today, or its project with all folders in it."""
     if name == ALL:
         return today
     row = UsageRow(key=name)
     for one in projects:
-        if _is_of(name, one.key):
+        if is_of(one.key, name):
             row.cost += one.cost
             row.unpriced += one.unpriced
     return row
-
-
-def _is_of(name: str, project: str) -> bool:
-    return name in (project, PurePath(project).name)

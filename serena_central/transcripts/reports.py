@@ -4,8 +4,9 @@ Pure: totals of the store in, rows out. Days are those of a time zone; weeks beg
 """
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, date, datetime, timedelta, tzinfo
+from pathlib import PurePath
 from typing import Literal, get_args
 
 import msgspec
@@ -106,9 +107,11 @@ def report(
     zone: tzinfo | None = None,
     now: datetime,
     session: str | None = None,
+    projects: Mapping[str, str] | None = None,
 ) -> Report:
     """Usage from a time until now, all of it without one, and of blocks those that reach into that time; with `session`
-    that of one session of a client. `zone` None is the machine's own.
+    that of one session of a client. `zone` None is the machine's own. `projects` maps sessions to the projects they are
+    of where that is not the folder in which they began.
 
     Raises:
         StoreError
@@ -145,7 +148,7 @@ def report(
     elif by == "block":
         rows = found
     else:
-        rows = _grouped(totals, _key(by, zone))
+        rows = _grouped(totals, _key(by, zone, projects or {}))
         in_time = by in ("day", "week", "month")
         rows.sort(key=lambda row: row.key if in_time else (-row.cost, -row.tokens, row.key))  # type: ignore[return-value]
     return Report(by=by, rows=rows, total=whole, unknown_models=unknown)
@@ -182,7 +185,7 @@ def upstream_of(tool: str, client: str = "") -> str:
     return OWN_TOOLS
 
 
-def _key(by: By, zone: tzinfo | None) -> Callable[[Total], str]:
+def _key(by: By, zone: tzinfo | None, projects: Mapping[str, str]) -> Callable[[Total], str]:
     days: dict[int, date] = {}
 
     def day(total: Total) -> date:
@@ -201,8 +204,16 @@ def _key(by: By, zone: tzinfo | None) -> Callable[[Total], str]:
             return lambda total: day(total).isoformat()[:7]
         case "agent":
             return lambda total: total.agent or MAIN
+        case "project":
+            return lambda total: projects.get(total.session, total.project)
         case _:
             return lambda total: getattr(total, by)
+
+
+def is_of(project: str, name: str) -> bool:
+    """Whether a project is the one of this name, or a folder in it. `name` is a path or a folder's name."""
+    path = PurePath(project)
+    return path.is_relative_to(name) if PurePath(name).is_absolute() else name in (project, *path.parts)
 
 
 def blocks(totals: Iterable[Total], now: datetime) -> list[Block]:

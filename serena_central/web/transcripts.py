@@ -8,7 +8,6 @@ import json
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import anyio.to_thread
@@ -110,7 +109,7 @@ def list_transcripts(
 ) -> TranscriptList:
     """Sessions of a client and a project (root, or its folder's name) that hold a text, in the order that `arranged`
     gives them. Blocks."""
-    from serena_central.transcripts.reports import session_usage
+    from serena_central.transcripts.reports import is_of, session_usage
     from serena_central.transcripts.roots import all_roots
     from serena_central.transcripts.search import search
 
@@ -128,7 +127,7 @@ def list_transcripts(
             one
             for one in found
             if client in ("", one.client)
-            and project in ("", one.project, Path(one.project).name)
+            and (not project or is_of(one.project, project))
             and (not text or (one.client, one.session) in matches)
         ]
     )

@@ -44,7 +44,7 @@ async def test_the_page_plots_cost_and_tokens_by_day_model_and_project_and_the_r
     monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(tmp_path / "claude"))
     now = datetime.now(UTC)
     rows = [
-        claude(f"m-{number}", request=f"r-{number}", at=at.isoformat(), cwd=f"/home/u/p{number}", output=200_000)
+        claude(f"m-{number}", session=f"s-{number}", at=at.isoformat(), cwd=f"/home/u/p{number}", output=200_000)
         for number, at in enumerate([now, now, now, now, now, now - timedelta(days=1)])
     ]
     written(tmp_path / "claude" / "projects" / "p" / "s.jsonl", *rows)

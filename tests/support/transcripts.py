@@ -73,11 +73,11 @@ def codex_meta(session: str, **more: Any) -> dict[str, Any]:
     return {"timestamp": "2026-11-01T09:59:00.000Z", "type": "session_meta", "payload": payload}
 
 
-def codex_turn(model: str = "gpt-5-codex") -> dict[str, Any]:
+def codex_turn(model: str = "gpt-5-codex", cwd: str = "/home/u/shop") -> dict[str, Any]:
     return {
         "timestamp": "2026-11-01T09:59:30.000Z",
         "type": "turn_context",
-        "payload": {"model": model, "cwd": "/home/u/shop"},
+        "payload": {"model": model, "cwd": cwd},
     }
 
 

@@ -1,4 +1,5 @@
-"""Claude Code's transcripts: `projects/<folder>/<session>.jsonl`, those of sub-agents in `<session>/subagents/`.
+"""Claude Code's transcripts: `projects/<folder>/<session>.jsonl`, those of sub-agents in `<session>/subagents/`. The
+folder is called after the path in which Claude Code was started; lines have the folder that its shell is in.
 
 An answer is a line for each of its blocks, all with its id and with its usage, which grows while it is streamed.
 Resumed and forked sessions copy earlier lines into a new file. Fields that only some versions write are optional here.
@@ -7,7 +8,7 @@ Resumed and forked sessions copy earlier lines into a new file. Fields that only
 import os
 import re
 from collections.abc import Iterator, Mapping
-from pathlib import Path
+from pathlib import Path, PurePath
 
 import msgspec
 
@@ -32,6 +33,9 @@ from serena_central.transcripts.source import Form, Source, Transcript, named_af
 _USAGE = b'"usage":'
 _FAILED = b'"is_error":true'
 _PROGRESS = b'"agent_progress"'
+
+_NOT_IN_NAMES = re.compile("[^A-Za-z0-9]")
+"""What becomes `-` where a path is made the name of a folder of transcripts."""
 
 _UNIQUE_ID = re.compile(r"msg_[0-9A-Za-z_]{20,}")
 """An id that Anthropic's API gave. It names one request: a replay of it may have another request id, or none."""
@@ -161,9 +165,16 @@ class _Place:
         if found is None:
             agent = line.attribution_agent or line.agent_id or ("sub-agent" if line.is_sidechain else "")
             found = self._origins[key] = Origin(
-                "claude-code", line.cwd or self.folder, line.session_id or self.session, agent, model
+                "claude-code", self._project(line.cwd), line.session_id or self.session, agent, model
             )
         return found
+
+    def _project(self, cwd: str | None) -> str:
+        """The folder that the transcripts are filed under, where `cwd` is that or below it; else `cwd`."""
+        if cwd is None:
+            return self.folder
+        above = (cwd, *map(str, PurePath(cwd).parents))
+        return next((one for one in above if _NOT_IN_NAMES.sub("-", one) == self.folder), cwd)
 
     def key(self, line: _Line, message: _Message) -> int:
         """Of the request. The rows of one answer follow each other: it is made once for them."""

@@ -13,7 +13,7 @@ from serena_central.store.usage_store import UsageStore
 from serena_central.transcripts.audit import STREAMED, Audit
 from serena_central.transcripts.counting import update
 from serena_central.transcripts.pricing import Prices
-from serena_central.transcripts.reports import UsageRow, report
+from serena_central.transcripts.reports import UsageRow, report, session_usage
 from serena_central.transcripts.requests import MALFORMED, NO_TIME, REPEATED, TOO_LONG, UNKNOWN
 from serena_central.transcripts.roots import roots_of
 from tests.support.transcripts import claude, codex, codex_meta, codex_turn, failed, gemini, written
@@ -125,6 +125,33 @@ def test_older_versions_wrote_what_sub_agents_do_into_their_parents_transcript(u
     progress["data"] |= {"agentId": "a1", "message": {key: inner[key] for key in ("message", "timestamp", "requestId")}}
     written(user.claude / "s-1.jsonl", progress)
     assert user.by("agent")["a1"].output == 100
+
+
+@pytest.mark.parametrize("first", ["/home/u/shop", "/home/u/shop/frontend"])
+def test_a_session_is_of_the_project_that_its_transcript_is_filed_under_wherever_its_shell_is(
+    user: User, first: str
+) -> None:
+    folders = [first, "/home/u/shop/frontend", "/home/u/shop/.claude/worktrees/a"]
+    rows = [claude(f"m{n}", request=f"req_{n}", cwd=cwd) for n, cwd in enumerate(folders)]
+    written(user.claude / "s-1.jsonl", *rows)
+    assert {key: row.requests for key, row in user.by("project").items()} == {"/home/u/shop": 3}
+
+
+@pytest.mark.parametrize("order", [1, -1])
+def test_a_session_is_of_the_project_in_which_it_began(user: User, order: int) -> None:
+    """Where the folders of transcripts do not tell: its shell went elsewhere, or the client is another one."""
+    times = ["2026-11-01T10:00:00.000Z", "2026-11-01T11:00:00.000Z", "2026-11-02T11:00:00.000Z"]
+    folders = ["/home/u/shop", "/home/u/tmp", "/home/u/shop/frontend"]
+    rows = [claude(f"m{n}", request=f"req_{n}", at=at, cwd=folders[n]) for n, at in enumerate(times)]
+    written(user.claude.parent / "p" / "s-1.jsonl", *rows[::order])
+    turns = [codex_turn(), codex((1000, 0, 50)), codex_turn(cwd="/home/u/shop/api"), codex((2000, 0, 70))]
+    written(user.codex / "rollout-1.jsonl", codex_meta("c-1"), *turns)
+    assert {key: row.requests for key, row in user.by("project").items()} == {"/home/u/shop": 5}
+    later = report(
+        user.store, "project", since=datetime(2026, 11, 2, tzinfo=UTC), now=datetime(2026, 11, 3, tzinfo=UTC)
+    )
+    assert [(row.key, row.requests) for row in later.rows] == [("/home/u/shop", 1)]
+    assert {one.project for one in session_usage(user.store)} == {"/home/u/shop"}
 
 
 def test_codexs_counts_are_cumulative_and_repeated(user: User) -> None:
