@@ -20,7 +20,7 @@ from serena_central.projects.editing.line_blame import edit_of_line
 from serena_central.store.edit_log import LoggedEdit, read_edits
 from serena_central.store.usage_store import UsageStore
 from serena_central.transcripts.blame import Author, author_of
-from serena_central.transcripts.counting import update
+from serena_central.transcripts.counting import omissions, update
 from serena_central.transcripts.edit_usage import EditUsage, by_edit
 from serena_central.transcripts.pricing import Prices
 from serena_central.transcripts.reports import UsageRow
@@ -39,7 +39,7 @@ def command(*, place: str, as_json: bool) -> None:
     places.create()
     roots = all_roots(places.transcripts)
     with UsageStore(places.usage_file) as store:
-        update(store, roots, Prices(settings.prices))
+        done = update(store, roots, Prices(settings.prices))
         edit = _edit(places, settings.database_url, path, number, "".join(lines))
         if edit is not None:
             [made] = by_edit(store, roots, [edit], prompts=True)
@@ -49,6 +49,7 @@ def command(*, place: str, as_json: bool) -> None:
         if found is not None:
             _show_call(found, _cost(store, found.session), text, as_json=as_json)
             return
+        lacking = omissions(store, done)
     if as_json:
         print_json(None)
     say(
@@ -56,6 +57,8 @@ def command(*, place: str, as_json: bool) -> None:
         "formatter, a command or a conversation whose transcript was deleted may have.",
         err=True,
     )
+    for line in lacking:
+        say(line, err=True)
     raise Unsuccessful
 
 

@@ -20,7 +20,7 @@ from serena_central.core.places import Places
 from serena_central.core.words import counted
 from serena_central.store.usage_store import UsageStore
 from serena_central.transcripts import cleanup
-from serena_central.transcripts.counting import update
+from serena_central.transcripts.counting import omissions, update
 from serena_central.transcripts.pricing import Prices
 from serena_central.transcripts.reader import RESUME, sessions
 from serena_central.transcripts.reports import SessionUsage, is_of, session_usage
@@ -139,10 +139,13 @@ def own(*, as_json: bool) -> None:
 
 
 def _native() -> list[SessionUsage]:
+    """Those of all clients; prints what could not be read."""
     places = Places.of_user()
     places.create()
     with UsageStore(places.usage_file) as store:
-        update(store, all_roots(places.transcripts), Prices(load_server_config({}).value.prices))
+        done = update(store, all_roots(places.transcripts), Prices(load_server_config({}).value.prices))
+        for line in omissions(store, done):
+            say(line, err=True)
         return session_usage(store)
 
 

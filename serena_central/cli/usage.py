@@ -24,7 +24,7 @@ from serena_central.core.words import counted
 from serena_central.store.usage_store import UsageStore
 from serena_central.transcripts.audit import Audit
 from serena_central.transcripts.budgets import overruns
-from serena_central.transcripts.counting import Update, update
+from serena_central.transcripts.counting import Update, omissions, update
 from serena_central.transcripts.pricing import Prices
 from serena_central.transcripts.reports import GROUPS, Block, Report, UsageRow, report
 from serena_central.transcripts.roots import Root, all_roots
@@ -73,7 +73,7 @@ def command(context: click.Context, *, by: Any, since: str | None, audit: bool, 
     with _store() as store:
         done = update(store, _roots(), Prices(settings.prices))
         found = report(store, by, since=start, now=now)
-        notes = [*_notes(found, done, store.dropped()), *_warnings(store, settings, now)]
+        notes = [*_notes(found), *omissions(store, done), *_warnings(store, settings, now)]
     if as_json:
         print_json(_json(found, done, notes))
         return
@@ -229,18 +229,14 @@ def _exact(row: UsageRow) -> str:
     return f"{row.cost:.4f}" + ("+" if row.unpriced else "")
 
 
-def _notes(found: Report, done: Update, dropped: int) -> list[str]:
-    notes: list[str] = []
-    if found.unknown_models:
-        models = ", ".join(
-            f"{escaped(name) or '(no name)'}: {counted(count, 'request')}"
-            for name, count in sorted(found.unknown_models.items())
-        )
-        notes.append(f"The cost lacks models without known prices ({models}). Set theirs under prices in the settings.")
-    if dropped:
-        notes.append(f"{counted(dropped, 'line')} could not be read; `usage --audit` lists them.")
-    notes += [f"Not read: {one}" for one in done.unreadable]
-    return notes
+def _notes(found: Report) -> list[str]:
+    if not found.unknown_models:
+        return []
+    models = ", ".join(
+        f"{escaped(name) or '(no name)'}: {counted(count, 'request')}"
+        for name, count in sorted(found.unknown_models.items())
+    )
+    return [f"The cost lacks models without known prices ({models}). Set theirs under prices in the settings."]
 
 
 def _json(found: Report, done: Update, notes: list[str]) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from serena_central.core.places import Places
 from serena_central.core.words import counted
 from serena_central.store.edit_log import read_edits
 from serena_central.store.usage_store import UsageStore
-from serena_central.transcripts.counting import update
+from serena_central.transcripts.counting import omissions, update
 from serena_central.transcripts.edit_usage import EditUsage, by_edit, by_symbol, total_of
 from serena_central.transcripts.pricing import Prices
 from serena_central.transcripts.reports import UsageRow
@@ -33,11 +33,12 @@ def show_edits(by: str, settings: ServerSettings, since: datetime | None, *, as_
     edits = read_edits(places.database, settings.database_url, since=since.timestamp() if since else 0.0)
     roots = all_roots(places.transcripts)
     with UsageStore(places.usage_file) as store:
-        update(store, roots, Prices(settings.prices))
+        done = update(store, roots, Prices(settings.prices))
         found = by_edit(store, roots, edits, prompts=as_json and by == "edit")
+        lacking = omissions(store, done)
     rows = found if by == "edit" else by_symbol(found)
     total = total_of(found)
-    notes = _notes(found)
+    notes = [*_notes(found), *lacking]
     if as_json:
         print_json(
             {

@@ -4,14 +4,16 @@ Reads the transcripts of Claude Code, Codex and Gemini CLI, and of this server's
 transcripts the first call takes seconds. Times are Unix seconds, costs dollars.
 """
 
-from collections.abc import Iterator
+import warnings
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime, tzinfo
 
 from serena_central.config.load import load_server_config
 from serena_central.core.errors import SerenaCentralError
 from serena_central.core.places import Places
 from serena_central.store.usage_store import UsageStore
-from serena_central.transcripts.counting import update
+from serena_central.transcripts.counting import Update, omissions, update
 from serena_central.transcripts.messages import Message, files_of, messages_of
 from serena_central.transcripts.pricing import Prices
 from serena_central.transcripts.reports import By, Report, SessionUsage, UsageRow, report, session_usage
@@ -41,22 +43,27 @@ def usage(
     by: By = "day", *, since: datetime | None = None, zone: tzinfo | None = None, session: str | None = None
 ) -> Report:
     """Tokens and cost in groups, as `serena-central usage` shows them; days of `zone`, None for the machine's own. With
-    `session`, the id of one, its own: by tool, how often each was called and how often it failed.
+    `session`, the id of one, its own: by tool, how often each was called and how often it failed. `not_read` and
+    `lines_not_read` of the report say what may be missing from it.
 
     Raises:
         StoreError, ConfigError, InvalidArguments
     """
-    with _read() as store:
-        return report(store, by, since=since, zone=zone, now=datetime.now(UTC), session=session)
+    with _read() as (store, done):
+        found = report(store, by, since=since, zone=zone, now=datetime.now(UTC), session=session)
+        found.lines_not_read, found.not_read = store.dropped(), done.unreadable
+        return found
 
 
 def sessions() -> list[SessionUsage]:
-    """All sessions with what they took, the latest first.
+    """All sessions with what they took, the latest first. A `UserWarning` says which transcripts could not be read.
 
     Raises:
         StoreError, ConfigError
     """
-    with _read() as store:
+    with _read() as (store, done):
+        if lacking := omissions(store, done):
+            warnings.warn(" ".join(lacking), stacklevel=2)
         return session_usage(store)
 
 
@@ -87,15 +94,11 @@ def resume(session: str) -> Conversation:
     return found
 
 
-def _read() -> UsageStore:
-    """The usage store, up to date."""
+@contextmanager
+def _read() -> Generator[tuple[UsageStore, Update]]:
+    """The usage store, up to date, and what was read for that."""
     places = Places.of_user()
     places.create()
     prices = Prices(load_server_config({}).value.prices)
-    store = UsageStore(places.usage_file)
-    try:
-        update(store, all_roots(places.transcripts), prices)
-    except BaseException:
-        store.close()
-        raise
-    return store
+    with UsageStore(places.usage_file) as store:
+        yield store, update(store, all_roots(places.transcripts), prices)

@@ -126,8 +126,14 @@ class BudgetCheck:
         if not self.concerns(project):
             return Verdict(state="allowed")
         with self._reading, UsageStore(self._usage_file) as store:
-            update(store, self._roots(), self._prices)
-            return check(store, self._budgets, project, now=datetime.now(UTC), tasks=tasks)
+            done = update(store, self._roots(), self._prices)
+            found = check(store, self._budgets, project, now=datetime.now(UTC), tasks=tasks)
+        if not done.unreadable:
+            return found
+        what = counted(len(done.unreadable), "file or folder", "files or folders")
+        unread = f"{what} of transcripts cannot be read, and the cost in there is not known: {done.unreadable[0]}."
+        reasons = [*found.reasons, unread]
+        return Verdict(state="warn" if found.state == "allowed" else found.state, reasons=reasons)
 
 
 def midnight(now: datetime, zone: tzinfo | None = None) -> datetime:

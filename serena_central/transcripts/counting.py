@@ -8,6 +8,7 @@ from contextlib import nullcontext
 
 import msgspec
 
+from serena_central.core.words import counted
 from serena_central.store.usage_store import KnownFile, StoredRequest, UsageStore, UsageWriter
 from serena_central.transcripts.parallel_reading import PARALLEL_BYTES, Job, readings
 from serena_central.transcripts.pricing import Prices, imported_beside
@@ -30,6 +31,17 @@ class Update(msgspec.Struct):
     bytes_read: int = 0
     dropped: int = 0
     unreadable: list[str] = []
+
+
+def omissions(store: UsageStore, done: Update) -> list[str]:
+    """What the store lacks after an update, in sentences.
+
+    Raises:
+        StoreError
+    """
+    dropped = store.dropped()
+    lines = f"{counted(dropped, 'line')} could not be read; `serena-central usage --audit` lists them."
+    return [*([lines] if dropped else []), *(f"Not read: {one}" for one in done.unreadable)]
 
 
 def update(store: UsageStore, roots: Sequence[Root], prices: Prices) -> Update:

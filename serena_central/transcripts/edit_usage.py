@@ -2,6 +2,7 @@
 it was undone.
 """
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -17,8 +18,8 @@ NO_SYMBOL = "(no symbol)"
 
 class EditUsage(UsageRow, kw_only=True):
     """One edit; `key` is its id, `calls` is 1, and `failed` 1 where it is undone by `undone_by`. `client` and `session`
-    are those of the conversation that made it, "" where no transcript tells; `unpriced` is 1 where its cost is unknown.
-    `prompt` is the first line of what was asked before it."""
+    are those of the conversation that made it, "" where no transcript tells, as `model` that of the request; `unpriced`
+    is 1 where its cost is unknown. `prompt` is the first line of what was asked before it."""
 
     at: float
     tool: str
@@ -28,6 +29,7 @@ class EditUsage(UsageRow, kw_only=True):
     undone_by: str
     client: str = ""
     session: str = ""
+    model: str = ""
     prompt: str = ""
 
 
@@ -72,6 +74,11 @@ def total_of(edits: Sequence[UsageRow]) -> UsageRow:
     )
 
 
+def unknown_models(edits: Sequence[EditUsage]) -> dict[str, int]:
+    """Models without known prices → edits whose requests were to them."""
+    return dict(Counter(one.model for one in edits if one.unpriced and one.model))
+
+
 def _usage(edit: LoggedEdit, call: EditCall | None, undone_by: str, *, prompts: bool) -> EditUsage:
     cost = call and call.use and call.use.cost
     return EditUsage(
@@ -90,6 +97,7 @@ def _usage(edit: LoggedEdit, call: EditCall | None, undone_by: str, *, prompts: 
         last_at=edit.at,
         client=call.client if call else "",
         session=call.session if call else "",
+        model=call.use.model if call and call.use else "",
         prompt=prompt_before(call.client, Path(call.file), call.call, call.session) if call and prompts else "",
     )
 

@@ -91,12 +91,16 @@ class Block(UsageRow, kw_only=True):
 
 
 class Report(msgspec.Struct, kw_only=True):
-    """Rows of one grouping with their sum. `unknown_models` maps models without known prices to their requests."""
+    """Rows of one grouping with their sum. `unknown_models` maps models without known prices to their requests. What
+    could not be read is set by those who read: lines of transcripts, and whole files and folders, each with the reason.
+    """
 
     by: By
     rows: Sequence[UsageRow]
     total: UsageRow
     unknown_models: dict[str, int]
+    lines_not_read: int = 0
+    not_read: Sequence[str] = ()
 
 
 def report(

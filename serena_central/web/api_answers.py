@@ -191,7 +191,7 @@ class EditView(TypedDict):
 class UsageLine(TypedDict):
     """Usage of one group: tokens, dollars, Unix seconds. `unpriced` requests are not in the cost; `calls` and `failed`
     are of tools, or edits and undone ones. Of an edit alone: what it changed, `undone_by` which edit, and the
-    conversation that asked for it, "" where no transcript tells."""
+    conversation and model that asked for it, "" where no transcript tells."""
 
     key: str
     requests: int
@@ -213,17 +213,19 @@ class UsageLine(TypedDict):
     undone_by: NotRequired[str]
     client: NotRequired[str]
     session: NotRequired[str]
+    model: NotRequired[str]
     prompt: NotRequired[str]
 
 
 class UsageAnswer(TypedDict):
-    """`unknown_models` maps models without known prices to their requests."""
+    """`unknown_models` maps models without known prices to their requests, or edits."""
 
     by: str
     rows: list[UsageLine]
     total: UsageLine
     unknown_models: dict[str, int]
     lines_not_read: Annotated[int, Meta(description="Lines of transcripts that could not be read, in all")]
+    not_read: Annotated[list[str], Meta(description="Files and folders that could not be read, each with the reason")]
 
 
 class EditList(TypedDict):

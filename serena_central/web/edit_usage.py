@@ -1,7 +1,7 @@
 """Edits of this server with the cost of the conversations that asked for them, for the usage page and /api."""
 
 from datetime import datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import anyio.to_thread
 
@@ -17,8 +17,16 @@ MOST_EDITS = 1000
 """In one answer, the newest."""
 
 
-async def edits_used(parts: WebServices, since: datetime | None) -> "list[EditUsage]":
-    """The newest first.
+class UsedEdits(NamedTuple):
+    """Edits, and what may be missing from their cost: lines, and whole files and folders with the reason."""
+
+    edits: "list[EditUsage]"
+    lines_not_read: int
+    not_read: list[str]
+
+
+async def edits_used(parts: WebServices, since: datetime | None) -> UsedEdits:
+    """The newest first, and what of transcripts could not be read.
 
     Raises:
         StoreError
@@ -29,7 +37,7 @@ async def edits_used(parts: WebServices, since: datetime | None) -> "list[EditUs
     return await anyio.to_thread.run_sync(_joined, parts, rows)
 
 
-def _joined(parts: WebServices, rows: list[EditRow]) -> "list[EditUsage]":
+def _joined(parts: WebServices, rows: list[EditRow]) -> UsedEdits:
     from serena_central.store.edit_log import LoggedEdit
     from serena_central.transcripts.edit_usage import by_edit
     from serena_central.transcripts.roots import all_roots
@@ -48,5 +56,6 @@ def _joined(parts: WebServices, rows: list[EditRow]) -> "list[EditUsage]":
         )
         for row in rows
     ]
-    with read_usage(parts) as store:
-        return by_edit(store, all_roots(parts.places.transcripts), edits)
+    with read_usage(parts) as (store, done):
+        found = by_edit(store, all_roots(parts.places.transcripts), edits)
+        return UsedEdits(found, store.dropped(), done.unreadable)

@@ -64,11 +64,13 @@ class TranscriptLine(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TranscriptList(msgspec.Struct, frozen=True, kw_only=True):
-    """Sessions, the latest first; `total` match. `not_searched` transcripts were not looked through for the text."""
+    """Sessions, the latest first; `total` match. `not_searched` transcripts were not looked through for the text;
+    `not_read` names files and folders that cannot be read, each with the reason."""
 
     sessions: list[TranscriptLine]
     total: int
     not_searched: int = 0
+    not_read: list[str] = []
 
 
 class TranscriptEntry(msgspec.Struct, kw_only=True):
@@ -113,7 +115,7 @@ def list_transcripts(
     from serena_central.transcripts.roots import all_roots
     from serena_central.transcripts.search import search
 
-    with read_usage(parts) as store:
+    with read_usage(parts) as (store, done):
         found, known = session_usage(store), store.files()
     matches: dict[tuple[str, str], str] = {}
     left = 0
@@ -134,7 +136,7 @@ def list_transcripts(
     shown = [
         transcript_line(parts, one, matches.get((one.client, one.session), "")) for one in chosen[start : start + limit]
     ]
-    return TranscriptList(sessions=shown, total=len(chosen), not_searched=left)
+    return TranscriptList(sessions=shown, total=len(chosen), not_searched=left, not_read=done.unreadable)
 
 
 def show_transcript(parts: WebServices, client: str, session: str, *, start: int, limit: int) -> TranscriptPage:
@@ -146,7 +148,7 @@ def show_transcript(parts: WebServices, client: str, session: str, *, start: int
     from serena_central.transcripts.messages import messages_of
     from serena_central.transcripts.reports import session_usage
 
-    with read_usage(parts) as store:
+    with read_usage(parts) as (store, _):
         one = next((one for one in session_usage(store) if (one.client, one.session) == (client, session)), None)
     files = _files(parts, one) if one is not None else []
     if one is None or not files:
@@ -280,23 +282,24 @@ class Transcripts:
         def read() -> dict[str, Any]:
             from serena_central.transcripts.reports import report
 
-            with read_usage(self.parts) as store:
+            with read_usage(self.parts) as (store, done):
                 found = report(store, by, since=since, zone=UTC, now=datetime.now(UTC))
-                return {**msgspec.to_builtins(found), "lines_not_read": store.dropped()}
+                found.lines_not_read, found.not_read = store.dropped(), done.unreadable
+                return msgspec.to_builtins(found)
 
         return await anyio.to_thread.run_sync(read)
 
     async def _show_edits(self, by: str, since: datetime | None) -> Any:
         # Late: they join this module's readings with edits.
-        from serena_central.transcripts.edit_usage import by_symbol, total_of
+        from serena_central.transcripts.edit_usage import by_symbol, total_of, unknown_models
 
-        found = await edits_used(self.parts, since)
-        rows = found if by == "edit" else by_symbol(found)
+        edits, lines_not_read, not_read = await edits_used(self.parts, since)
         answer: dict[str, Any] = {
             "by": by,
-            "rows": rows,
-            "total": total_of(found),
-            "unknown_models": {},
-            "lines_not_read": 0,
+            "rows": edits if by == "edit" else by_symbol(edits),
+            "total": total_of(edits),
+            "unknown_models": unknown_models(edits),
+            "lines_not_read": lines_not_read,
+            "not_read": not_read,
         }
         return msgspec.to_builtins(answer)

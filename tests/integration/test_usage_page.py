@@ -1,5 +1,6 @@
 """The usage page of a real server, over transcripts of a user."""
 
+import os
 import re
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -36,6 +37,28 @@ async def test_the_page_shows_cost_by_group_and_what_is_missing_from_it(
         assert "$0.00+" in by_tool
         assert "claude-sonnet-4-5" in (await visitor.see("/usage?by=model&window=30 days")).replace("<wbr>", "")
         assert (await visitor.see("/usage?by=nonsense&window=")).count("chosen") == 2
+
+
+async def test_what_could_not_be_read_is_said_on_the_pages_and_in_the_api(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(tmp_path / "claude"))
+    folder = tmp_path / "claude" / "projects" / "p"
+    now = datetime.now(UTC).isoformat(timespec="milliseconds")
+    written(folder / "s.jsonl", claude("m", at=now), b'{torn "usage":\n')
+    for number in range(7):
+        written(folder / os.fsdecode(b"s-\xff%d.jsonl" % number), claude("n", at=now))
+    named = [f"{folder}/s-\ufffd{number}.jsonl: its name is not UTF-8" for number in range(7)]
+    async with running_central(tmp_path) as running, visiting(running) as visitor, running.http() as http:
+        page = await visitor.see("/usage")
+        assert "1 line could not be read" in page
+        assert sum(one in page for one in named) == 5
+        assert "Not read: 2 more files or folders." in page
+        assert (await visitor.see("/usage/transcripts")).count("its name is not UTF-8") == 5
+        for by in ("day", "edit", "symbol"):
+            found = (await http.get("/api/v1/usage", params={"by": by})).json()
+            assert (found["lines_not_read"], sorted(found["not_read"])) == (1, named)
+        assert sorted((await http.get("/api/v1/transcripts")).json()["not_read"]) == named
 
 
 async def test_the_page_plots_cost_and_tokens_by_day_model_and_project_and_the_running_block(
@@ -101,5 +124,6 @@ async def test_the_page_and_the_api_show_edits_with_the_conversations_that_asked
             ["notes.txt"],
             1.5,
         )
+        assert (await http.get("/api/v1/usage", params={"by": "edit"})).json()["unknown_models"] == {}
         [row] = (await http.get("/api/v1/usage", params={"by": "symbol"})).json()["rows"]
         assert (row["key"], row["calls"], row["failed"]) == ("(no symbol)  shop/notes.txt", 1, 0)

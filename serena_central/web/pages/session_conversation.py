@@ -60,7 +60,7 @@ def _read(visit: Visit, session: Session, began: list[tuple[str, float]]) -> lis
 
     calls = [KnownCall(tool, at) for tool, at in began]
     folders = [one for one in (session.working_folder, session.project and session.project.root) if one]
-    with read_usage(visit.parts) as store:
+    with read_usage(visit.parts) as (store, _):
         found = conversations_of(
             store, all_roots(visit.parts.places.transcripts), list(session.client_conversations), folders, calls
         )

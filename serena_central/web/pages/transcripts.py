@@ -25,6 +25,9 @@ CLIENTS = ("claude-code", "codex", "gemini", "messages")
 
 ROWS = 25
 
+NOT_READ = 5
+"""Of the files and folders that cannot be read, those that are named; the usage page counts the others."""
+
 ENTRIES = 100
 """On one page of a transcript."""
 
@@ -66,6 +69,7 @@ class Table(msgspec.Struct, frozen=True):
     later: str
     earlier: str
     not_searched: int
+    not_read: list[str]
     filtered: bool
 
 
@@ -117,6 +121,7 @@ async def table(visit: Visit) -> Table:
         later=_at(PATH, start - ROWS, **chosen) if start else "",
         earlier=_at(PATH, start + ROWS, **chosen) if start + ROWS < found.total else "",
         not_searched=found.not_searched,
+        not_read=found.not_read[:NOT_READ],
         filtered=bool(chosen.keys() - {"sort"}),
     )
 

@@ -31,6 +31,8 @@ WINDOWS_D = {"today": 1, "7 days": 7, "30 days": 30, "all": 0}
 
 DAY_S = 86_400
 ROWS = 100
+OMISSIONS = 6
+"""Of what could not be read, those that are named."""
 
 
 class Cost(msgspec.Struct, frozen=True):
@@ -81,7 +83,8 @@ class Groups(msgspec.Struct, frozen=True):
 
 
 class Now(msgspec.Struct, frozen=True):
-    """Today and the running block, "" where there is none; `warnings` are of budgets and unknown prices."""
+    """Today and the running block, "" where there is none; `warnings` are of budgets, unknown
+    prices and what could not be read."""
 
     today: str
     block: str
@@ -114,7 +117,7 @@ async def groups(visit: Visit) -> Groups:
         # Late: as all that reads transcripts.
         from serena_central.web.edit_usage import edits_used
 
-        return _of_edits(visit, named, window, await edits_used(visit.parts, since))
+        return _of_edits(visit, named, window, (await edits_used(visit.parts, since)).edits)
     by: By = "project"
     for one in GROUPS:
         by = one if one == named else by
@@ -123,23 +126,28 @@ async def groups(visit: Visit) -> Groups:
 
 def _now(visit: Visit) -> Now:
     from serena_central.transcripts.budgets import overruns
+    from serena_central.transcripts.counting import omissions
     from serena_central.transcripts.reports import Block, report
     from serena_central.web.pages.usage_plots import DAYS, burn_rate, quarter
 
     moment = datetime.fromtimestamp(visit.now, UTC)
     midnight = moment.replace(hour=0, minute=0, second=0, microsecond=0)
     first = midnight - timedelta(days=DAYS - 1)
-    with read_usage(visit.parts) as store:
+    with read_usage(visit.parts) as (store, done):
         projects = report(store, "project", since=midnight, zone=UTC, now=moment)
         unknown = report(store, "model", since=first, zone=UTC, now=moment).unknown_models
         blocks = report(store, "block", since=moment - timedelta(hours=12), zone=UTC, now=moment)
         running = next((one for one in blocks.rows if isinstance(one, Block) and one.running), None)
         shown = burn_rate(store.totals(quarter(moment - timedelta(hours=6))), running) if running else None
+        lacking = omissions(store, done)
     warnings = [str(one) for one in overruns(visit.parts.settings.usage_budgets, projects.total, list(projects.rows))]
     warnings += [
         f"The price of {name or 'a model without a name'} is unknown: {counted(number, 'request')} without cost."
         for name, number in sorted(unknown.items())
     ]
+    warnings += lacking[:OMISSIONS]
+    if len(lacking) > OMISSIONS:
+        warnings.append(f"Not read: {len(lacking) - OMISSIONS} more files or folders.")
     forecast = ""
     if running is not None and running.forecast is not None:
         tokens = (running.tokens_per_minute or 0) * 60
@@ -159,14 +167,14 @@ def _days(visit: Visit) -> Days:
 
     today = visit.now // DAY_S * DAY_S
     first = datetime.fromtimestamp(today - (DAYS - 1) * DAY_S, UTC)
-    with read_usage(visit.parts) as store:
+    with read_usage(visit.parts) as (store, _):
         return Days(by_day(store.totals(quarter(first)), today))
 
 
 def _groups(visit: Visit, by: "By", window: str, since: datetime | None) -> Groups:
     from serena_central.transcripts.reports import report
 
-    with read_usage(visit.parts) as store:
+    with read_usage(visit.parts) as (store, _):
         found = report(store, by, since=since, zone=UTC, now=datetime.fromtimestamp(visit.now, UTC))
     heads = ("Calls", "Failed") if by in ("tool", "upstream") else ("", "")
     return _shown(visit, by, window, heads, found.rows, found.total)

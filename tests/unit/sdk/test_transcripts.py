@@ -1,6 +1,7 @@
 """The API as a program outside of the package uses it: in a process of its own, checked by a type checker's rules."""
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -63,3 +64,28 @@ def test_the_metrics_of_one_session(tmp_path: Path) -> None:
     )
     tools = {"Bash": [2, 1], "Read": [1, 0]}
     assert json.loads(done.stdout) == [100, 500, 0.0078, 300.0, 90.0, tools, 2]
+
+
+INCOMPLETE = """
+import json, warnings
+from serena_central import sdk
+
+report = sdk.usage("model")
+with warnings.catch_warnings(record=True) as caught:
+    warnings.simplefilter("always")
+    found = sdk.sessions()
+said = [[str(one.message), one.filename] for one in caught]
+print(json.dumps([report.lines_not_read, report.not_read, [one.session for one in found], said]))
+"""
+
+
+def test_what_could_not_be_read_is_said(tmp_path: Path) -> None:
+    folder = tmp_path / "user" / ".claude" / "projects" / "p"
+    written(folder / "s-1.jsonl", claude("m"), b'{torn "usage":\n')
+    written(folder / os.fsdecode(b"s-\xff.jsonl"), claude("n", request="req_2"))
+    done = subprocess.run(
+        [sys.executable, "-c", INCOMPLETE], cwd=tmp_path, env=environment(tmp_path), capture_output=True, check=True
+    )
+    named = f"{folder}/s-\ufffd.jsonl: its name is not UTF-8"
+    warned = f"1 line could not be read; `serena-central usage --audit` lists them. Not read: {named}"
+    assert json.loads(done.stdout) == [1, [named], ["s-1"], [[warned, "<string>"]]]

@@ -1,5 +1,6 @@
 """What a day may cost: whether a task of our own may spend more."""
 
+import os
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -110,3 +111,11 @@ def test_the_check_reads_what_was_written_since_the_last_one(tmp_path: Path) -> 
     written(tmp_path / ".claude" / "projects" / "p" / "s.jsonl", claude("m", at=now, output=200_000))
     assert may("/home/u/shop").state == "stop"
     assert may("/home/u/other").state == "allowed"
+
+
+def test_a_transcript_that_cannot_be_read_is_said(tmp_path: Path) -> None:
+    folder = tmp_path / ".claude" / "projects" / os.fsdecode(b"p-\xff")
+    folder.mkdir(parents=True)
+    found = BudgetCheck(tmp_path / "usage.db", lambda: roots_of(tmp_path, {}), Prices(), {"shop": 1})("/home/u/shop")
+    assert found.state == "warn"
+    assert "its name is not UTF-8" in found.reasons[0]
