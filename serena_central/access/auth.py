@@ -26,6 +26,8 @@ MAX_BODY_BYTES = 8 * 1024 * 1024
 _CREDENTIAL = "serena_central.credential"
 _LOGIN = "serena_central.login"
 _USER = "serena_central.user"
+_FROM_OWN_PAGE = "serena_central.from_own_page"
+_OVER_TLS = "serena_central.over_tls"
 _BEARER = b"bearer "
 _DEFAULT_PORTS = {b"http": b":80", b"https": b":443"}
 
@@ -38,6 +40,16 @@ def credential_of(scope: Scope) -> str:
 def login_of(scope: Scope) -> Login | None:
     """The browser that sent this request; None in front of the door, and where no browser is asked who it is."""
     return scope.get(_LOGIN)
+
+
+def is_from_own_page(scope: Scope) -> bool:
+    """Whether a browser says that a page of this server sent this request; False in front of the door."""
+    return scope.get(_FROM_OWN_PAGE, False)
+
+
+def is_over_tls(scope: Scope) -> bool:
+    """Whether the browser is known to have sent this request over TLS, which ends in front of this server."""
+    return scope.get(_OVER_TLS, False)
 
 
 def user_of(scope: Scope) -> User | None:
@@ -152,6 +164,8 @@ class AuthGate:
             await _refuse(send, *refusal)
             return
         if door is not None:
+            scope[_FROM_OWN_PAGE] = bool(facts.origin) and self._is_own_page(facts.origin, facts.host, scope)
+            scope[_OVER_TLS] = facts.origin.startswith(b"https:") or b"https://" + facts.host in self._origins
             login = door.browsers.login(facts.cookie)
             user = (
                 self._users.of(login.user)
@@ -197,19 +211,24 @@ class AuthGate:
         return found
 
     def _origin_fits(self, origin: bytes, host: bytes, scope: Scope) -> bool:
-        """Whether it is the origin of this server's own pages. `host` has been found to be ours."""
+        """Whether it is an origin whose pages may call this server. `host` has been found to be ours."""
+        scheme, _, authority = origin.partition(b"://")
+        is_loopback_page = scheme == scope["scheme"].encode("ascii") and authority in self._loopback(scope["server"])
+        return is_loopback_page or self._is_own_page(origin, host, scope)
+
+    def _is_own_page(self, origin: bytes, host: bytes, scope: Scope) -> bool:
+        """Whether it is the origin of this server's own pages, by the name that they are called by now or one from the
+        settings. Another loopback name does not count: somebody else may listen on the same port of ::1."""
         if origin in self._origins:
             return True
         scheme, separator, authority = origin.partition(b"://")
-        own_scheme = scope["scheme"].encode("ascii")
-        loopback = self._loopback(scope["server"])
         if not separator or scheme not in _DEFAULT_PORTS:
             return False  # "null", extensions, files
-        if authority in self._hosts_with_port or (scheme == own_scheme and authority in loopback):
+        if authority in self._hosts_with_port:
             return True
         # Where TLS ends in front of us, a page's scheme is another one than that of its requests.
-        may_differ = host not in loopback
-        return (scheme == own_scheme or may_differ) and _with_port(authority, scheme) == _with_port(host, scheme)
+        scheme_fits = scheme == scope["scheme"].encode("ascii") or host not in self._loopback(scope["server"])
+        return scheme_fits and _with_port(authority, scheme) == _with_port(host, scheme)
 
     def _token_fits(self, authorization: bytes) -> bool:
         if self._token is None:

@@ -1,15 +1,16 @@
 """CSRF protection: accepts actions only from a page of this server, open in a browser that is signed in.
 
-Browsers say where a request comes from: by `Sec-Fetch-Site` (all since 2023, to loopback and by TLS) and `Origin`. The
-token in each form covers what neither tells: another program that served this port before, and a page of an earlier
-sign-in. It is a field of the form, so that it works without JavaScript.
+Browsers say where a request comes from: by `Sec-Fetch-Site` (all since 2023, to loopback and by TLS) and `Origin`,
+which the access check compares with this server's names. The token in each form covers what neither tells: another
+program that served this port before, and a page of an earlier sign-in. It is a field of the form, so that it works
+without JavaScript.
 """
 
 import hmac
 
 from starlette.requests import Request
 
-from serena_central.access.auth import login_of
+from serena_central.access.auth import is_from_own_page, login_of
 from serena_central.access.browsers import Login
 from serena_central.core.errors import SerenaCentralError
 
@@ -34,9 +35,8 @@ def login_required(request: Request) -> Login:
 
 def check_sender(request: Request) -> None:
     """Raises ForeignRequest."""
-    own = f"{request.url.scheme}://{request.headers['host']}"
     site = request.headers.get("sec-fetch-site", "same-origin")  # proxies and older browsers leave it out
-    if site != "same-origin" or request.headers.get("origin") != own:
+    if site != "same-origin" or not is_from_own_page(request.scope):
         raise ForeignRequest("The request did not come from a page of this server. Open the dashboard and try again.")
 
 

@@ -8,7 +8,7 @@ import anyio.to_thread
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
-from serena_central.access.auth import login_of
+from serena_central.access.auth import is_over_tls, login_of
 from serena_central.access.browsers import LINK_LIFE_S, LOGIN_LIFE_S
 from serena_central.core.event_kinds import UserSignedIn
 from serena_central.web.pages.csrf import ForeignRequest, check_sender
@@ -22,15 +22,14 @@ from serena_central.web.web_services import WebServices
 MOST_BYTES = 4096
 """Of the form with a token."""
 
+NO_USER = "No user has this token."
+
 
 class _Cookie(TypedDict):
     path: str
     httponly: bool
     samesite: Literal["strict"]
-
-
-COOKIE: _Cookie = {"path": BELOW, "httponly": True, "samesite": "strict"}
-"""Out of reach of scripts and of other sites. Not `secure`: the server speaks plain HTTP, on loopback."""
+    secure: bool
 
 
 class SignIn:
@@ -46,9 +45,9 @@ class SignIn:
         """Answers a browser that is not signed in."""
         if path.startswith(f"{BELOW}/live"):
             return Response(LEAVE, media_type="text/event-stream")
-        return self._outside(used=False)
+        return self._outside()
 
-    def _outside(self, *, used: bool, refused: bool = False) -> Response:
+    def _outside(self, *, used: bool = False, refused: str = "") -> Response:
         html = render(
             "outside.html",
             assets=self._endpoints.assets,
@@ -63,22 +62,22 @@ class SignIn:
         """Takes the token of a team's user, from the form on the page of those who are not signed in."""
         try:
             check_sender(request)
-        except ForeignRequest:
-            return self._outside(used=False)
+        except ForeignRequest as error:
+            return self._outside(refused=str(error))
         body = bytearray()
         async for part in request.stream():
             body += part
             if len(body) > MOST_BYTES:
-                return self._outside(used=False, refused=True)
+                return self._outside(refused=NO_USER)
         try:
             (token, *_) = parse_qs(body.decode(), max_num_fields=10).get("token", [""])
         except ValueError:
             token = ""
         user = self._users.of_token(token.strip().encode()) if self._users.present else None
         if user is None:
-            return self._outside(used=False, refused=True)
+            return self._outside(refused=NO_USER)
         self._bus.publish(UserSignedIn(user=user.name))
-        return await self._inside(self._browsers.admit(user.credential))
+        return await self._inside(request, self._browsers.admit(user.credential))
 
     async def enter(self, request: Request) -> Response:
         """Takes a one-time link, and goes on by a page of our own: to a redirect, a browser that another site sent here
@@ -87,13 +86,13 @@ class SignIn:
         if secret is None:
             inside = login_of(request.scope) is not None
             return RedirectResponse(BELOW, 303) if inside else self._outside(used=True)
-        return await self._inside(secret)
+        return await self._inside(request, secret)
 
-    async def _inside(self, secret: str) -> Response:
+    async def _inside(self, request: Request, secret: str) -> Response:
         await anyio.to_thread.run_sync(self._browsers.save)
         html = render("inside.html", assets=self._endpoints.assets, url=BELOW)
         response = HTMLResponse(html)
-        response.set_cookie(self._browsers.cookie_name, secret, max_age=int(LOGIN_LIFE_S), **COOKIE)
+        response.set_cookie(self._browsers.cookie_name, secret, max_age=int(LOGIN_LIFE_S), **_cookie(request))
         return response
 
     async def leave(self, request: Request) -> Response:
@@ -109,5 +108,11 @@ class SignIn:
 
         response = await self._endpoints.action(sign_out, for_users=True)(request)
         if response.status_code < 400:
-            response.delete_cookie(self._browsers.cookie_name, **COOKIE)
+            response.delete_cookie(self._browsers.cookie_name, **_cookie(request))
         return response
+
+
+def _cookie(request: Request) -> _Cookie:
+    """Out of reach of scripts and of other sites, and of plain HTTP where the browser came by TLS: others may come
+    without it, by loopback."""
+    return {"path": BELOW, "httponly": True, "samesite": "strict", "secure": is_over_tls(request.scope)}
