@@ -168,12 +168,12 @@ class AuthGate:
             scope[_OVER_TLS] = facts.origin.startswith(b"https:") or b"https://" + facts.host in self._origins
             login = door.browsers.login(facts.cookie)
             user = (
-                self._users.of(login.user)
+                self._users.of_login(login.user)
                 if login is not None and login.user and self._users and self._users.present
                 else None
             )
             if login is not None and login.user and user is None:
-                login = None  # the user was revoked, or is not known yet
+                login = None  # the user was revoked or has another token, or is not known yet
             scope[_LOGIN] = login
             if not door.lets_in(scope["path"], login):
                 await door.strangers(scope, receive, send)

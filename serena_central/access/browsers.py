@@ -41,7 +41,7 @@ class Login(NamedTuple):
     csrf: str
     expires_at: float
     user: str = ""
-    """The credential of a team's user; "" for the holder of the server's own token."""
+    """The `login` of a team's user; "" for the holder of the server's own token."""
 
 
 class _Kept(msgspec.Struct):
@@ -60,7 +60,7 @@ class Browsers:
         self._file = file
         self._clock = clock
         self._links: dict[str, tuple[float, str]] = {}
-        """Digest of a link's key → until when it is good, and for which user's credential."""
+        """Digest of a link's key → until when it is good, and the `login` of its user."""
         self._kept = _read(file, credential)
         self._saving = threading.Lock()
         # Cookies don't tell ports apart: two servers on one host would sign each other's browsers out.
@@ -72,7 +72,7 @@ class Browsers:
         return self._kept.credential
 
     def invite(self, user: str = "") -> str:
-        """A new link's key, good for one browser within `LINK_LIFE_S`. `user`: the credential of a team's user."""
+        """A new link's key, good for one browser within `LINK_LIFE_S`. `user`: the `login` of a team's user."""
         key = secrets.token_urlsafe(32)
         self._links[_digest(key)] = self._clock() + LINK_LIFE_S, user
         while len(self._links) > MOST_LINKS:
@@ -112,7 +112,7 @@ class Browsers:
         }
 
     def sign_out_user(self, user: str) -> list[str]:
-        """Signs out all browsers of a user's credential; the ids of their logins."""
+        """Signs out all browsers that came in by a user's `login`; the ids of theirs."""
         gone = [digest for digest, owner in self._kept.users.items() if owner == user]
         self._links = {key: link for key, link in self._links.items() if link[1] != user}
         for digest in gone:

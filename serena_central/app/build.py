@@ -568,7 +568,8 @@ def _faces(
     )
     dashboard = Dashboard(parts)
     accounts = Accounts(services.users, services.store, sessions, services.bus)
-    accounts.on_lost.append(dashboard.sign_out_user)
+    accounts.on_refused.append(dashboard.sign_out)
+    accounts.on_refused.append(lambda user: endpoint.close_streams(user.credential))
     runs.append(accounts.run)
     if services.store.shared:
         fronts = OtherFronts(

@@ -149,11 +149,12 @@ class McpEndpoint:
             receive = body.receive
         await (await self._sdk.loaded()).modern.handle_request(scope, receive, send)
 
-    def close_streams(self) -> None:
-        """Ends the streams that clients hold open between calls, so that the server can stop."""
-        self._handshake.close_streams()
+    def close_streams(self, credential: str | None = None) -> None:
+        """Ends the streams that clients hold open between calls: those of one credential, or all, so that the server
+        can stop."""
+        self._handshake.close_streams(credential)
         if self._subscriptions is not None:
-            self._subscriptions.close()
+            self._subscriptions.close(credential)
 
 
 def _is_json(scope: Scope) -> bool:

@@ -54,7 +54,8 @@ class Subscriptions:
 
             await found[0].publish(ResourceUpdated(uri=uri))
 
-    def close(self) -> None:
-        """Ends all streams, so that the server can stop."""
-        for _, handler in list(self._of.values()):
-            handler.close()
+    def close(self, credential: str | None = None) -> None:
+        """Ends the streams of one credential's sessions, or all."""
+        for session, (_, handler) in list(self._of.items()):
+            if credential in (None, session.credential):
+                handler.close()

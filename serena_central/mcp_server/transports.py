@@ -124,10 +124,10 @@ class HandshakeTransports:
         """The conversation of this id, while it lasts."""
         return self._known.get(conversation_id)
 
-    def close_streams(self) -> None:
-        """Ends the streams that clients hold open, so that they don't delay the server's shutdown. Calls continue."""
+    def close_streams(self, credential: str | None = None) -> None:
+        """Ends the streams that clients hold open, those of one credential or all. Calls continue."""
         for conversation in self._known.values():
-            if conversation.transport is not None:
+            if conversation.transport is not None and credential in (None, conversation.credential):
                 conversation.transport.close_standalone_sse_stream()
 
     async def check(self) -> None:

@@ -1,7 +1,7 @@
 """The accounts of a team's users: added, rotated, revoked, and kept up to date with the store.
 
-Whoever is revoked loses sessions and streams at once. Where several servers share a database, `other_fronts` says when
-to look at it again.
+What was opened with a token ends when the token is refused; sessions end with their user alone. Where several servers
+share a database, `other_fronts` says when to look at it again.
 """
 
 import logging
@@ -15,7 +15,7 @@ from serena_central.core.errors import SessionNotFound, StoreError
 from serena_central.core.event_kinds import UserAdded, UserRevoked, UserRotated
 from serena_central.core.events import EventBus, Severity
 from serena_central.sessions.manager import SessionManager
-from serena_central.sessions.users import AccountChange, Users, addition, new_account, revocation, rotation
+from serena_central.sessions.users import AccountChange, User, Users, addition, new_account, revocation, rotation
 from serena_central.standalone.backoff import backoff_s
 from serena_central.store.rows import AccountRow
 from serena_central.store.store import Store
@@ -45,8 +45,8 @@ class Accounts:
         self._clock = clock
         self._turn = anyio.Lock()
         """Held from before the store is asked until its answer is taken: an older one must not replace a newer one."""
-        self.on_lost: list[Callable[[str], None]] = []
-        """Called with each credential that has lost its access."""
+        self.on_refused: list[Callable[[User], None]] = []
+        """Called with each user whose token is refused from now on: revoked, or of a token that was rotated."""
 
     async def run(self, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
         """Reads the accounts; until that was possible, users are not known, and not let in."""
@@ -93,7 +93,8 @@ class Accounts:
         return row, token
 
     async def rotate(self, name: str, by: str) -> tuple[AccountRow, str]:
-        """The account with another token; the one before is refused from now on.
+        """The account with another token. The one before is refused from now on, and what it opened ends, but for
+        sessions.
 
         Raises:
             UserNotFound, StoreError
@@ -120,15 +121,16 @@ class Accounts:
         return row
 
     def _take(self, rows: Iterable[AccountRow]) -> None:
-        for credential in self._users.take(rows):
-            self._end(credential)
+        for user in self._users.take(rows):
+            if self._users.of(user.credential) is None:
+                self._end_sessions(user.credential)
+            for refused in self.on_refused:
+                refused(user)
 
-    def _end(self, credential: str) -> None:
+    def _end_sessions(self, credential: str) -> None:
         for session in self._sessions.sessions():
             if session.credential == credential:
                 try:
                     self._sessions.terminate(session.id, "an administrator, who revoked its user")
                 except SessionNotFound:
                     continue
-        for lost in self.on_lost:
-            lost(credential)

@@ -38,14 +38,16 @@ REFUSED_TOOLS = {
 
 
 class User(msgspec.Struct, frozen=True):
-    """`credential` is what sessions belong to: of this very account, the same after its token was rotated. `roots` are
-    absolute folders or patterns of folders; empty: all that the server's own settings allow."""
+    """`credential` is what sessions belong to: of this very account, the same after its token was rotated. `login` is
+    what browsers that signed in belong to: another one with each token. `roots` are absolute folders or patterns of
+    folders; empty: all that the server's own settings allow."""
 
     name: str
     credential: str
     admin: bool = False
     roots: tuple[str, ...] = ()
     revoked: bool = False
+    login: str = ""
 
     @property
     def opens_everything(self) -> bool:
@@ -63,18 +65,21 @@ class Users:
     def __init__(self) -> None:
         self._by_digest: dict[str, User] = {}
         self._by_credential: dict[str, User] = {}
+        self._by_login: dict[str, User] = {}
         self.present = False
         """Whether there is, or was since the start, anybody to tell from the holder of the server's own token. Asked by
         every call: where nobody ever was, no more of this module runs."""
 
-    def take(self, accounts: Iterable[AccountRow]) -> list[str]:
-        """Knows these accounts from now on, and no others. Returns the credentials that have lost their access."""
-        before = self._by_credential
+    def take(self, accounts: Iterable[AccountRow]) -> list[User]:
+        """Knows these accounts from now on, and no others. Returns, as they were, the users whose token is refused now:
+        they were revoked, or have another one."""
+        before = self._by_digest
         valid = {row.token_digest: user_of(row) for row in accounts if row.revoked_at is None}
         self._by_digest = valid
         self.present = self.present or bool(valid)
         self._by_credential = {user.credential: user for user in valid.values()}
-        return [credential for credential in before if credential not in self._by_credential]
+        self._by_login = {user.login: user for user in valid.values()}
+        return [user for digest, user in before.items() if digest not in valid]
 
     def of_token(self, presented: bytes) -> User | None:
         """The user who holds this token. The table is asked for a digest, so that its time says nothing of tokens."""
@@ -85,6 +90,10 @@ class Users:
     def of(self, credential: str) -> User | None:
         """The user with this credential; None: the server's own token, or one that was revoked."""
         return self._by_credential.get(credential)
+
+    def of_login(self, login: str) -> User | None:
+        """The user whose token is still the one that a browser signed in by."""
+        return self._by_login.get(login)
 
     def restricted(self, credential: str) -> User | None:
         """The user with this credential, unless that is an administrator.
@@ -119,7 +128,8 @@ def user_name(credential: str) -> str:
 
 
 def user_of(row: AccountRow) -> User:
-    return User(row.name, row.credential, row.admin, tuple(row.roots))
+    login = f"{row.credential}:{row.token_digest[:16]}"
+    return User(row.name, row.credential, row.admin, tuple(row.roots), login=login)
 
 
 def digest_of(token: bytes) -> str:

@@ -60,7 +60,7 @@ class AccountRoutes:
         return UserToken(user_view(row), token)
 
     async def rotate_user(self, request: Request) -> UserToken:
-        """Another token; the one before is refused from now on."""
+        """Another token; the one before is refused from now on, and what it opened ends, but for sessions."""
         row, token = await self.accounts.rotate(request.path_params["user"], _by(request))
         return UserToken(user_view(row), token)
 

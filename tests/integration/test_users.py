@@ -12,6 +12,7 @@ from starlette.routing import Route
 from serena_central.sessions.users import REFUSED_TOOLS
 from serena_central.tools.families import CATALOGUE
 from serena_central.web.pages.table import USER_ACTIONS
+from tests.support.central import running_central
 from tests.support.child import run_command, serving_child
 from tests.support.generated_arguments import plausible
 from tests.support.mcp import RawClient, text_of
@@ -243,6 +244,54 @@ async def test_the_dashboard_lets_a_user_in_by_token_and_shows_own_things(team: 
         await http.post("/dashboard/terminate", data={"csrf": csrf, "session": session}, headers=headers)
         ended = (await team.ada.get(f"/api/v1/sessions/{session}")).json()
         assert ended["terminated_by"] == "ada in the dashboard"
+
+
+async def test_a_new_token_ends_what_was_opened_with_the_one_before(team: Team) -> None:
+    address, session = team.central.url, (await team.edited())[0]
+    authorization = team.ada.headers["authorization"]
+    link = (await team.ada.post("/api/v1/dashboard/link")).json()["path"]
+    async with (
+        httpx.AsyncClient(base_url=address, timeout=60) as thief,
+        httpx.AsyncClient(base_url=address, timeout=60) as bob,
+        team.central.raw("handshake", authorization=authorization) as client,
+        team.central.raw("modern", authorization=authorization) as modern,
+    ):
+        await signed_in(team, thief, team.ada)
+        await signed_in(team, bob, team.bob)
+        asked = modern.request("subscriptions/listen", {"notifications": {"toolsListChanged": True}})
+        streams = [
+            await thief.send(thief.build_request("GET", "/dashboard/live-pages?page=/dashboard/sessions"), stream=True),
+            await client.http.send(
+                client.http.build_request("GET", "/mcp", headers=client.headers("", {})), stream=True
+            ),
+            await modern.http.send(asked, stream=True),
+        ]
+        with anyio.fail_after(30):
+            rotated = await team.owner.post("/api/v1/users/ada/rotate")
+            assert [stream.status_code for stream in streams] == [200, 200, 200]
+            for stream in streams:
+                await stream.aread()
+                await stream.aclose()
+        assert (await thief.get("/dashboard/sessions")).status_code == 401
+        assert (await thief.get(link)).status_code == 401
+        assert (await client.send("tools/list")).status_code == 401
+        assert (await bob.get("/dashboard/sessions")).status_code == 200
+        team.ada.headers["authorization"] = f"Bearer {rotated.json()['token']}"
+        assert (await team.ada.get(f"/api/v1/sessions/{session}")).json()["terminated_by"] is None
+        await signed_in(team, thief, team.ada)
+        assert (await thief.get("/dashboard/sessions")).status_code == 200
+
+
+async def test_a_sign_in_by_the_token_before_stays_refused_after_a_restart(tmp_path: Path) -> None:
+    async with running_team(tmp_path) as team, httpx.AsyncClient(base_url=team.central.url) as http:
+        await signed_in(team, http, team.ada)
+        token = (await team.owner.post("/api/v1/users/ada/rotate")).json()["token"]
+        cookies = dict(http.cookies)
+    async with running_central(tmp_path) as again, httpx.AsyncClient(base_url=again.url, cookies=cookies) as http:
+        with anyio.fail_after(30):
+            while again.central.users.of_token(token.encode()) is None:  # the accounts are being read
+                await anyio.sleep(0.05)
+        assert (await http.get("/dashboard/sessions")).status_code == 401
 
 
 async def test_every_page_and_action_of_the_dashboard_is_for_administrators_unless_known_to_be_safe(team: Team) -> None:

@@ -15,6 +15,7 @@ from starlette.types import Receive, Scope, Send
 from serena_central.access.auth import BrowserAccess, user_of
 from serena_central.access.browsers import LINK_LIFE_S
 from serena_central.core.late_imports import import_to_stay
+from serena_central.sessions.users import User
 from serena_central.web.pages.live import Live
 from serena_central.web.pages.page import BELOW
 from serena_central.web.web_services import WebServices
@@ -45,17 +46,17 @@ class Dashboard:
         return BrowserAccess(BELOW, OPEN_PATHS, self.parts.browsers, strangers)
 
     def one_time_link(self, user: str = "") -> str:
-        """The path of a link that lets one browser in; `user`: the credential of a team's user."""
+        """The path of a link that lets one browser in; `user`: the `login` of a team's user."""
         return f"{ENTER}?key={self.parts.browsers.invite(user)}"
 
     async def invite(self, request: Request) -> Any:
         """For the command line, which has shown the token."""
         user = user_of(request.scope)
-        return {"path": self.one_time_link("" if user is None else user.credential), "good_for_s": LINK_LIFE_S}
+        return {"path": self.one_time_link("" if user is None else user.login), "good_for_s": LINK_LIFE_S}
 
-    def sign_out_user(self, credential: str) -> None:
-        """Signs out all browsers of a team's user, and ends their streams."""
-        for login in self.parts.browsers.sign_out_user(credential):
+    def sign_out(self, user: User) -> None:
+        """Signs out all browsers that came in by a token that a team's user had, and ends their streams."""
+        for login in self.parts.browsers.sign_out_user(user.login):
             self.live.sign_out(login)
 
     def routes(self) -> list[BaseRoute]:

@@ -77,7 +77,7 @@ class SignIn:
         if user is None:
             return self._outside(refused=NO_USER)
         self._bus.publish(UserSignedIn(user=user.name))
-        return await self._inside(request, self._browsers.admit(user.credential))
+        return await self._inside(request, self._browsers.admit(user.login))
 
     async def enter(self, request: Request) -> Response:
         """Takes a one-time link, and goes on by a page of our own: to a redirect, a browser that another site sent here

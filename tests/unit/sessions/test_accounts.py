@@ -36,8 +36,8 @@ class World:
         self.users = Users()
         self.sessions = SessionManager(bus=self.bus, interest=Nobody())
         self.accounts = Accounts(self.users, self.store, self.sessions, self.bus)
-        self.lost: list[str] = []
-        self.accounts.on_lost.append(self.lost.append)
+        self.refused: list[str] = []
+        self.accounts.on_refused.append(lambda user: self.refused.append(user.login))
         self.reloaded = 0
         self.recorder = SessionRecorder(self.sessions, self.store, self.bus)
         self.fronts = OtherFronts(
@@ -74,13 +74,15 @@ async def test_a_token_lets_its_user_in_until_it_is_rotated_or_revoked(tmp_path:
         assert (ada.name, user_name(ada.credential)) == ("ada", "ada")
         _, newer = await accounts.rotate("ada", "me")
         assert users.of_token(token.encode()) is None
-        assert users.of_token(newer.encode()) == ada
-        assert world.lost == []
+        renewed = users.of_token(newer.encode())
+        assert renewed is not None
+        assert (renewed.credential, renewed.login == ada.login) == (ada.credential, False)
+        assert world.refused == [ada.login]
         session = world.sessions.identify(ClientIdentity(credential=row.credential, client_name="codex"))
         other = world.sessions.identify(ClientIdentity(credential="another", client_name="codex"))
         await accounts.revoke("ada", "me")
         assert users.of_token(newer.encode()) is None
-        assert world.lost == [row.credential]
+        assert world.refused == [ada.login, renewed.login]
         assert session.termination is not None
         assert other.termination is None
         nothing = users.restricted(row.credential)  # who is in already may open nothing
@@ -126,7 +128,7 @@ async def test_a_slow_look_at_the_accounts_takes_nothing_from_who_was_added_mean
                 await adding.done.wait()
             held.go_on.set()
         assert world.users.of_token(adding.token.encode()) is not None
-        assert world.lost == []
+        assert world.refused == []
 
 
 class _Adding:
@@ -190,9 +192,10 @@ async def test_a_server_learns_what_another_one_did(tmp_path: Path, monkeypatch:
         _, token = await one.accounts.add("ada", [], "me", admin=False)
         while two.users.of_token(token.encode()) is None:
             await anyio.sleep(0.01)
-        await one.accounts.revoke("ada", "me")
-        while not two.lost:
-            await anyio.sleep(0.01)
+        for number, change in enumerate((one.accounts.rotate, one.accounts.revoke)):
+            await change("ada", "me")
+            while len(two.refused) <= number:
+                await anyio.sleep(0.01)
 
 
 async def test_what_cannot_be_is_refused(tmp_path: Path) -> None:
