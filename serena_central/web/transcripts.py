@@ -154,7 +154,7 @@ def show_transcript(parts: WebServices, client: str, session: str, *, start: int
     if one is None or not files:
         raise NotFound(f"No transcript of {client} session {session} is on this machine.")
     try:
-        entries, more = _entries(messages_of(files, session), start, limit)
+        entries, more = entries_of(messages_of(files, session), start, limit)
     except OSError as error:
         raise NotFound(f"The transcript of {client} session {session} cannot be read: {error}") from error
     return TranscriptPage(client=client, session=session, project=one.project, start=start, entries=entries, more=more)
@@ -196,29 +196,31 @@ def _first_prompt(parts: WebServices, one: "SessionUsage") -> str:
     return ""
 
 
-def _entries(said: "Iterable[Message]", start: int, limit: int) -> tuple[list[TranscriptEntry], bool]:
-    """Those from number `start` on, and whether there are more. A result belongs to its call, wherever that stands."""
+def entries_of(said: "Iterable[Message]", start: int, limit: int) -> tuple[list[TranscriptEntry], bool]:
+    """Those from number `start` on, and whether there are more. A result belongs to its call, wherever that stands:
+    past the last entry only results of its calls are looked for."""
     shown: list[TranscriptEntry] = []
     calls: dict[str, TranscriptEntry | None] = {}
-    number = 0
+    without_result: set[str] = set()
+    number, more = 0, False
     for one in said:
         if one.role == "tool_result" and one.call in calls:
             call = calls[one.call]
             if call is not None:
                 call.result, call.failed = _cut(one.text), one.failed
-            continue
-        entry = _entry(one)
-        if entry is None:
-            continue
-        on_page = number >= start
-        number += 1
-        if len(shown) == limit:
-            return shown, True
-        if one.role == "tool_call":
-            calls[one.call] = entry if on_page else None
-        if on_page:
-            shown.append(entry)
-    return shown, False
+                without_result.discard(one.call)
+        elif not more and (entry := _entry(one)) is not None:
+            more = len(shown) == limit
+            if one.role == "tool_call" and not more:
+                calls[one.call] = entry if number >= start else None
+            if number >= start and not more:
+                shown.append(entry)
+                if one.role == "tool_call":
+                    without_result.add(one.call)
+            number += 1
+        if more and not without_result:
+            break
+    return shown, more
 
 
 def _entry(one: "Message") -> TranscriptEntry | None:
