@@ -218,12 +218,14 @@ class UsageLine(TypedDict):
 
 
 class UsageAnswer(TypedDict):
-    """`unknown_models` maps models without known prices to their requests, or edits."""
+    """`unknown_models` maps models without known prices to their requests, or edits. `total` is of all rows; `more`:
+    there are older edits that are not among them."""
 
     by: str
     rows: list[UsageLine]
     total: UsageLine
     unknown_models: dict[str, int]
+    more: bool
     lines_not_read: Annotated[int, Meta(description="Lines of transcripts that could not be read, in all")]
     not_read: Annotated[list[str], Meta(description="Files and folders that could not be read, each with the reason")]
 

@@ -13,9 +13,6 @@ from serena_central.web.web_services import WebServices
 if TYPE_CHECKING:
     from serena_central.transcripts.edit_usage import EditUsage
 
-MOST_EDITS = 1000
-"""In one answer, the newest."""
-
 
 class UsedEdits(NamedTuple):
     """Edits, and what may be missing from their cost: lines, and whole files and folders with the reason."""
@@ -26,14 +23,12 @@ class UsedEdits(NamedTuple):
 
 
 async def edits_used(parts: WebServices, since: datetime | None) -> UsedEdits:
-    """The newest first, and what of transcripts could not be read.
+    """All of them, the newest first, and what of transcripts could not be read.
 
     Raises:
         StoreError
     """
-    await parts.store.writer.flush()
-    wanted = EditFilter(since=since.timestamp() if since else 0.0, limit=MOST_EDITS)
-    rows = await parts.store.ask(lambda queries: queries.edits(wanted))
+    rows = await parts.history.all_edits(EditFilter(since=since.timestamp() if since else 0.0))
     return await anyio.to_thread.run_sync(_joined, parts, rows)
 
 

@@ -35,6 +35,9 @@ GROUPS = (
 MOST_ENTRIES = 500
 """Of a transcript, in one answer."""
 
+MOST_EDITS = 1000
+"""With their cost, in one answer: the newest. The total is of all."""
+
 MOST_CHARS = 20_000
 """Of one text of a transcript."""
 
@@ -287,7 +290,7 @@ class Transcripts:
             with read_usage(self.parts) as (store, done):
                 found = report(store, by, since=since, zone=UTC, now=datetime.now(UTC))
                 found.lines_not_read, found.not_read = store.dropped(), done.unreadable
-                return msgspec.to_builtins(found)
+                return {**msgspec.to_builtins(found), "more": False}
 
         return await anyio.to_thread.run_sync(read)
 
@@ -298,7 +301,8 @@ class Transcripts:
         edits, lines_not_read, not_read = await edits_used(self.parts, since)
         answer: dict[str, Any] = {
             "by": by,
-            "rows": edits if by == "edit" else by_symbol(edits),
+            "rows": edits[:MOST_EDITS] if by == "edit" else by_symbol(edits),
+            "more": by == "edit" and len(edits) > MOST_EDITS,
             "total": total_of(edits),
             "unknown_models": unknown_models(edits),
             "lines_not_read": lines_not_read,

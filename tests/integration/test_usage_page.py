@@ -1,5 +1,6 @@
 """The usage page of a real server, over transcripts of a user."""
 
+import json
 import os
 import re
 from datetime import UTC, datetime, timedelta
@@ -7,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from serena_central.store.rows import EditRow
+from serena_central.web.transcripts import MOST_EDITS
 from tests.support.browser import visiting
 from tests.support.central import running_central, session_of
 from tests.support.transcripts import claude, written
@@ -127,3 +130,30 @@ async def test_the_page_and_the_api_show_edits_with_the_conversations_that_asked
         assert (await http.get("/api/v1/usage", params={"by": "edit"})).json()["unknown_models"] == {}
         [row] = (await http.get("/api/v1/usage", params={"by": "symbol"})).json()["rows"]
         assert (row["key"], row["calls"], row["failed"]) == ("(no symbol)  shop/notes.txt", 1, 0)
+
+
+async def test_the_cost_of_edits_is_that_of_all_of_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(tmp_path / "claude"))
+    now = datetime.now(UTC)
+    count = MOST_EDITS + 2
+    ids = [f"e-{number:012x}" for number in range(count)]  # the first is the oldest
+    async with running_central(tmp_path) as running, visiting(running) as visitor, running.http() as http:
+        for number, one in enumerate(ids):
+            row = EditRow(
+                id=one, at=now.timestamp() - count + number, call=one, tool="t", session="s", project_root="/p",
+                files=[{"path": "a"}], undoes=ids[0] if number == 1 else None,
+            )  # fmt: skip
+            running.central.store.writer.put(row)
+        result = {"type": "tool_result", "tool_use_id": "toolu_1", "content": json.dumps({"edit": ids[0]})}
+        written(
+            tmp_path / "claude" / "projects" / "p" / "s-1.jsonl",
+            claude("m", at=now.isoformat(), output=100_000, input=0, tools={"toolu_1": "mcp__serena__t"}),
+            {"type": "user", "timestamp": now.isoformat(), "sessionId": "s-1", "message": {"content": [result]}},
+        )
+        by_edit = (await http.get("/api/v1/usage", params={"by": "edit"})).json()
+        assert (by_edit["total"]["calls"], by_edit["total"]["failed"], by_edit["total"]["cost"]) == (count, 1, 1.5)
+        assert ([row["key"] for row in by_edit["rows"]], by_edit["more"]) == (ids[:1:-1], True)
+        by_symbol = (await http.get("/api/v1/usage", params={"by": "symbol"})).json()
+        assert ([row["calls"] for row in by_symbol["rows"]], by_symbol["more"]) == ([count], False)
+        assert f"$1.50+</b> for {count:,} edits, 1 undone" in await visitor.see("/usage?by=edit&window=all")
+        assert (await http.get("/api/v1/usage")).json()["more"] is False
