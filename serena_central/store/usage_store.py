@@ -75,10 +75,15 @@ INSERT INTO tool_total_due SELECT id FROM origin;
 """From schemas 1 and 2, whose keys were 16 bytes: they become the number in the first eight, as `transcripts.requests`
 makes them."""
 
+_WRITTEN = "(write_5m + write_1h, write_1h) >= (excluded.write_5m + excluded.write_1h, excluded.write_1h)"
+_COUNTED = f"""input >= excluded.input AND output >= excluded.output AND {_WRITTEN} AND read >= excluded.read
+        AND searches >= excluded.searches"""
+
 # What counts when rows of one request meet: they grow while an answer is streamed, so the largest count of each kind is
-# the final one. The time is that of the row with more tokens, else the earlier; the owner is not a replay. Neither
-# depends on the order in which files are read.
-_MERGE = """
+# the final one. Both counts of cache writes are of one row: one that does not tell for how long has all as 5 minutes.
+# The time is that of the row with more tokens, else the earlier; the owner is not a replay. None of it depends on the
+# order in which files are read.
+_MERGE = f"""
 INSERT INTO request VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 ON CONFLICT (key) DO UPDATE SET
     at = CASE
@@ -90,19 +95,14 @@ ON CONFLICT (key) DO UPDATE SET
     origin = CASE WHEN sidechain > excluded.sidechain THEN excluded.origin ELSE origin END,
     sidechain = min(sidechain, excluded.sidechain),
     input = max(input, excluded.input), output = max(output, excluded.output),
-    write_5m = max(write_5m, excluded.write_5m), write_1h = max(write_1h, excluded.write_1h),
+    write_5m = CASE WHEN {_WRITTEN} THEN write_5m ELSE excluded.write_5m END,
+    write_1h = CASE WHEN {_WRITTEN} THEN write_1h ELSE excluded.write_1h END,
     read = max(read, excluded.read), searches = max(searches, excluded.searches), fast = max(fast, excluded.fast),
     stated_cost = max(ifnull(stated_cost, excluded.stated_cost), ifnull(excluded.stated_cost, stated_cost)),
-    cost = CASE WHEN input >= excluded.input AND output >= excluded.output AND write_5m >= excluded.write_5m
-        AND write_1h >= excluded.write_1h AND read >= excluded.read AND searches >= excluded.searches THEN cost
-        ELSE NULL END,
-    unpriced = CASE WHEN input >= excluded.input AND output >= excluded.output AND write_5m >= excluded.write_5m
-        AND write_1h >= excluded.write_1h AND read >= excluded.read AND searches >= excluded.searches THEN unpriced
-        ELSE 0 END
-WHERE excluded.sidechain < sidechain OR excluded.at < at OR excluded.input > input OR excluded.output > output
-    OR excluded.write_5m > write_5m OR excluded.write_1h > write_1h OR excluded.read > read
-    OR excluded.searches > searches OR excluded.stated_cost IS NOT stated_cost
-"""
+    cost = CASE WHEN {_COUNTED} THEN cost ELSE NULL END,
+    unpriced = CASE WHEN {_COUNTED} THEN unpriced ELSE 0 END
+WHERE excluded.sidechain < sidechain OR excluded.at < at OR NOT ({_COUNTED}) OR excluded.stated_cost IS NOT stated_cost
+"""  # noqa: S608 - a constant
 
 _TOTALS = f"""
 INSERT INTO total SELECT origin, at / {BUCKET_MS}, count(*), sum(input), sum(output), sum(write_5m), sum(write_1h),

@@ -77,12 +77,13 @@ def add(requests: dict[int, Request], request: Request) -> None:
 
 
 def merged(first: Request, second: Request) -> Request:
-    """One request of two rows: the largest counts, the tools of both; the time of the row with more tokens, else the
-    earlier one; the origin of the one that is no replay."""
+    """One request of two rows: the largest counts, but both cache writes of one row, and the tools of both; the time of
+    the row with more tokens, else the earlier one; the origin of the one that is no replay."""
     if (second.tokens, -second.at) > (first.tokens, -first.at):
         first, second = second, first
     if _holds(first, second):
         return first
+    writer = max(first, second, key=lambda one: one.written)
     owner = second if first.sidechain and not second.sidechain else first
     costs = [cost for cost in (first.stated_cost, second.stated_cost) if cost is not None]
     return Request(
@@ -91,8 +92,8 @@ def merged(first: Request, second: Request) -> Request:
         origin=owner.origin,
         input=max(first.input, second.input),
         output=max(first.output, second.output),
-        write_5m=max(first.write_5m, second.write_5m),
-        write_1h=max(first.write_1h, second.write_1h),
+        write_5m=writer.write_5m,
+        write_1h=writer.write_1h,
         read=max(first.read, second.read),
         searches=max(first.searches, second.searches),
         fast=first.fast or second.fast,
@@ -109,8 +110,7 @@ def _holds(more: Request, less: Request) -> bool:
         and more.input >= less.input
         and more.output >= less.output
         and more.read >= less.read
-        and more.write_5m >= less.write_5m
-        and more.write_1h >= less.write_1h
+        and more.written >= less.written
         and more.searches >= less.searches
         and more.fast >= less.fast
         and less.stated_cost is None

@@ -55,6 +55,12 @@ class Request(msgspec.Struct, kw_only=True, gc=False, array_like=True):
     def tokens(self) -> int:
         return self.input + self.output + self.write_5m + self.write_1h + self.read
 
+    @property
+    def written(self) -> tuple[int, int]:
+        """What of two rows of a request has the true counts of cache writes: the most in all, then the most for an
+        hour, since a row that tells no times counts as five minutes."""
+        return self.write_5m + self.write_1h, self.write_1h
+
 
 class Failure(msgspec.Struct, frozen=True):
     """A tool call that failed; `tool` is its id as in `Request.tools`."""

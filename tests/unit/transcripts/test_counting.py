@@ -82,6 +82,23 @@ def test_a_row_that_lacks_counts_does_not_take_them_away(user: User) -> None:
     assert (total.output, total.cache_read) == (200, 500)
 
 
+@pytest.mark.parametrize("apart", [False, True], ids=["in one reading", "in two"])
+@pytest.mark.parametrize("order", [1, -1])
+@pytest.mark.parametrize(("whole", "hour"), [(100_000, 100_000), (100_000, 60_000), (120_000, 0)])
+def test_a_row_that_does_not_tell_how_long_the_cache_keeps_what_it_wrote_adds_nothing(
+    user: User, apart: bool, order: int, whole: int, hour: int
+) -> None:
+    rough, exact = claude("m", input=0, output=1, write=100_000), claude("m", input=0, output=1, write=whole, hour=hour)
+    del rough["message"]["usage"]["cache_creation"]
+    for row in [rough, exact][::order]:
+        written(user.claude / "s-1.jsonl", row)
+        if apart:
+            user.read()
+    total = user.total()
+    assert total.cache_write == whole
+    assert round(total.cost, 4) == round((whole - hour) / 1e6 * 3.75 + hour / 1e6 * 6 + 15 / 1e6, 4)
+
+
 def test_the_same_message_of_two_requests_counts_twice(user: User) -> None:
     written(user.claude / "s-1.jsonl", claude("msg_1", request="req_1"), claude("msg_1", request="req_2"))
     assert user.total().requests == 2
