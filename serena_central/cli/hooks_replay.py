@@ -6,7 +6,7 @@ is listed as one that may match.
 
 import json
 from collections.abc import Iterator
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import quote
@@ -53,7 +53,7 @@ class Replayed(NamedTuple):
 def replay(*, rule: str, since: str | None, folder: Path | None, as_json: bool) -> None:
     """Show which recorded calls a gate with the matcher RULE would have stopped. No hook and no tool runs."""
     root = project_root(folder).resolve()
-    matches, start = _matcher(rule, root), start_of(since)
+    matches, start = _matcher(rule, root), start_of(since, datetime.now(UTC))
     looked, found, more = _replayed(Remote(), root, rule.strip(), matches, start)
     if as_json:
         print_json(

@@ -23,7 +23,7 @@ from serena_central.core.quoting import escaped
 from serena_central.core.words import counted
 from serena_central.store.usage_store import UsageStore
 from serena_central.transcripts.audit import Audit
-from serena_central.transcripts.budgets import overruns
+from serena_central.transcripts.budgets import midnight, overruns
 from serena_central.transcripts.counting import Update, omissions, update
 from serena_central.transcripts.pricing import Prices
 from serena_central.transcripts.reports import GROUPS, Block, Report, UsageRow, report
@@ -62,7 +62,7 @@ def command(context: click.Context, *, by: Any, since: str | None, audit: bool, 
     if audit and (given := [one for one in given if one in ("--by", "--since")]):
         raise click.UsageError(f"--audit reads all that there is: it does not take {', '.join(given)}.")
     now = datetime.now(UTC)
-    start = start_of(since)
+    start = start_of(since, now)
     if audit:
         _audit(as_json=as_json)
         return
@@ -156,7 +156,7 @@ def _store() -> UsageStore:
     return UsageStore(places.usage_file)
 
 
-def start_of(since: str | None) -> datetime | None:
+def start_of(since: str | None, now: datetime) -> datetime | None:
     """The beginning of a day that an option names, in the machine's time zone.
 
     Raises:
@@ -164,11 +164,10 @@ def start_of(since: str | None) -> datetime | None:
     """
     if since is None:
         return None
-    today = datetime.now().astimezone().replace(hour=0, minute=0, second=0, microsecond=0)
     if since.endswith("d") and since[:-1].isdecimal():
         days = int(since[:-1])
         if 1 <= days <= 36_500:
-            return today - timedelta(days=days - 1)
+            return midnight(now, days_ago=days - 1)
     try:
         return datetime.strptime(since, "%Y-%m-%d").astimezone()
     except ValueError:
@@ -176,16 +175,14 @@ def start_of(since: str | None) -> datetime | None:
 
 
 def _today(store: UsageStore, now: datetime) -> UsageRow:
-    midnight = now.astimezone().replace(hour=0, minute=0, second=0, microsecond=0)
-    return report(store, "day", since=midnight, now=now).total
+    return report(store, "day", since=midnight(now), now=now).total
 
 
 def _warnings(store: UsageStore, settings: ServerSettings, now: datetime) -> list[str]:
     """Budgets that are used up."""
     if not settings.usage_budgets:
         return []
-    midnight = now.astimezone().replace(hour=0, minute=0, second=0, microsecond=0)
-    today = report(store, "project", since=midnight, now=now)
+    today = report(store, "project", since=midnight(now), now=now)
     return [str(one) for one in overruns(settings.usage_budgets, today.total, list(today.rows))]
 
 

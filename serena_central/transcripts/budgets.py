@@ -5,7 +5,7 @@ Clients are warned of and never stopped; tasks of our own ask `check` before the
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from datetime import UTC, datetime, tzinfo
+from datetime import UTC, datetime, time, timedelta, tzinfo
 from pathlib import Path
 from typing import Literal
 
@@ -136,9 +136,12 @@ class BudgetCheck:
         return Verdict(state="warn" if found.state == "allowed" else found.state, reasons=reasons)
 
 
-def midnight(now: datetime, zone: tzinfo | None = None) -> datetime:
-    """When the day began, in a time zone, None for the machine's own."""
-    return now.astimezone(zone).replace(hour=0, minute=0, second=0, microsecond=0)
+def midnight(now: datetime, zone: tzinfo | None = None, *, days_ago: int = 0) -> datetime:
+    """When the day began, or one before it, in a time zone, None for the machine's own."""
+    day = now.astimezone(zone).date() - timedelta(days=days_ago)
+    # Not from `now`: since then the clocks may have changed, and the machine's zone knows but an offset there.
+    start = datetime.combine(day, time(), zone)
+    return start if zone is not None else start.astimezone()
 
 
 def _spent(name: str, today: UsageRow, projects: Sequence[UsageRow]) -> UsageRow:
