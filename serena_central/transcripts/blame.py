@@ -13,9 +13,7 @@ import msgspec
 
 from serena_central.store.usage_store import KnownFile
 from serena_central.transcripts.edit_calls import transcript_of
-from serena_central.transcripts.lines import Lines
-from serena_central.transcripts.messages import Message, of_line, prompt_before
-from serena_central.transcripts.requests import Dropped
+from serena_central.transcripts.messages import Message, messages_with, prompt_before
 from serena_central.transcripts.roots import FoundFile, Root, transcripts_in
 
 OLD = ("old_string", "old_text", "old_str", "needle", "old_content")
@@ -74,13 +72,11 @@ def _writing(found: FoundFile, path: Path, wanted: str, markers: tuple[bytes, ..
     """The calls of a transcript that wrote the line, without those that failed."""
     calls: list[Message] = []
     failed: set[str] = set()
-    with Path(found.path).open("rb", buffering=0) as file:
-        for _, line in Lines(file, 0, _ignore).with_any((*markers, *FAILED)):
-            for message in of_line(found.root.form.client, line):
-                if message.role == "tool_call" and _writes(message.given, path, wanted):
-                    calls.append(message)
-                elif message.failed:
-                    failed.add(message.call)
+    for message in messages_with(found, (*markers, *FAILED)):
+        if message.role == "tool_call" and _writes(message.given, path, wanted):
+            calls.append(message)
+        elif message.failed:
+            failed.add(message.call)
     yield from (one for one in calls if one.call not in failed)
 
 
@@ -107,7 +103,3 @@ def _texts(given: Any, depth: int = 0) -> Iterator[str]:
     elif isinstance(given, list) and depth < 6:
         for value in cast("list[Any]", given):
             yield from _texts(value, depth + 1)
-
-
-def _ignore(_: Dropped) -> None:
-    pass

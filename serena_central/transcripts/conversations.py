@@ -4,7 +4,7 @@ transcripts hold its calls.
 A window may have several: Claude Code begins another one on /clear, and its MCP servers live on.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 
@@ -12,10 +12,8 @@ import msgspec
 
 from serena_central.store.usage_store import UsageStore
 from serena_central.transcripts.edit_calls import transcript_of
-from serena_central.transcripts.lines import Lines
-from serena_central.transcripts.messages import Message, messages, of_line
+from serena_central.transcripts.messages import messages_with
 from serena_central.transcripts.reports import SessionUsage, session_usage
-from serena_central.transcripts.requests import Dropped
 from serena_central.transcripts.roots import FoundFile, Root, transcripts_in
 
 APART_S = 5.0
@@ -94,13 +92,13 @@ def _calls_in(found: FoundFile, calls: Sequence[KnownCall]) -> dict[str, set[Kno
     """Session that lines state → calls that stand in them."""
     held: dict[str, set[KnownCall]] = {}
 
-    def take(message: Message) -> None:
+    for message in messages_with(found, sorted({one.tool.encode() for one in calls})):
         if message.role != "tool_call":
-            return
+            continue
         try:
             at = datetime.fromisoformat(message.at).timestamp()
         except ValueError:
-            return
+            continue
         near = [
             one
             for one in calls
@@ -111,27 +109,9 @@ def _calls_in(found: FoundFile, calls: Sequence[KnownCall]) -> dict[str, set[Kno
         if near:
             nearest = min(near, key=lambda one: abs(one.began_at - at))
             held.setdefault(message.session, set()).add(nearest)
-
-    _each(found, sorted({one.tool for one in calls}), take)
     return held
-
-
-def _each(found: FoundFile, tools: Sequence[str], take: Callable[[Message], None]) -> None:
-    path = Path(found.path)
-    if path.suffix == ".json":
-        for message in messages(found):
-            take(message)
-        return
-    with path.open("rb", buffering=0) as file:
-        for _, line in Lines(file, 0, _ignore).with_any([tool.encode() for tool in tools]):
-            for message in of_line(found.root.form.client, line):
-                take(message)
 
 
 def _touches(project: str, folders: Sequence[str]) -> bool:
     """Whether one lies in the other."""
     return any(Path(project).is_relative_to(one) or Path(one).is_relative_to(project) for one in folders)
-
-
-def _ignore(_: Dropped) -> None:
-    pass

@@ -13,9 +13,7 @@ import msgspec
 
 from serena_central.core.decoding import from_json
 from serena_central.store.usage_store import KnownFile, ToolUse, UsageStore
-from serena_central.transcripts.lines import Lines
-from serena_central.transcripts.messages import Message, of_line
-from serena_central.transcripts.requests import Dropped
+from serena_central.transcripts.messages import Message, messages_with
 from serena_central.transcripts.roots import FoundFile, Root, transcripts_in
 from serena_central.transcripts.source import Transcript
 
@@ -83,11 +81,9 @@ def calls_of_edits(store: UsageStore, roots: Sequence[Root], tools: Mapping[str,
 
 def _mentions(found: FoundFile, edits: Iterable[str]) -> Iterable[tuple[str, Message]]:
     wanted = set(edits)
-    with Path(found.path).open("rb", buffering=0) as file:
-        for _, line in Lines(file, 0, _ignore).with_any((MARKER,)):
-            for message in of_line(found.root.form.client, line):
-                if message.role == "tool_result":
-                    yield from ((edit, message) for edit in set(_EDIT.findall(message.text)) & wanted)
+    for message in messages_with(found, (MARKER,)):
+        if message.role == "tool_result":
+            yield from ((edit, message) for edit in set(_EDIT.findall(message.text)) & wanted)
 
 
 def _makers(
@@ -105,7 +101,3 @@ def _makers(
             if known is None or one.at < known.at:
                 first[one.edit] = msgspec.structs.replace(one, use=use)
     return list(first.values())
-
-
-def _ignore(_: Dropped) -> None:
-    pass

@@ -41,6 +41,9 @@ Data = dict[str, Any]
 
 PROMPT_CHARS = 200
 
+DOCUMENT = ".json"
+"""The suffix of a transcript that is one JSON document, with its messages in a list."""
+
 _COMMAND = re.compile(r"<command-(?:name|args)>(.*?)</command-(?:name|args)>", re.DOTALL)
 _COMMAND_OUTPUT = ("<local-command-stdout>", "<local-command-stderr>")
 
@@ -96,7 +99,7 @@ def messages_in(client: str, path: Path) -> Iterator[Message]:
     """
     reading = _READERS[client]
     with path.open("rb", buffering=0) as file:
-        if path.suffix == ".json":
+        if path.suffix == DOCUMENT:
             for one in _list(_data(file.read(LONGEST)).get("messages")):
                 yield from reading(one)
             return
@@ -104,9 +107,21 @@ def messages_in(client: str, path: Path) -> Iterator[Message]:
             yield from reading(_data(line))
 
 
-def of_line(client: str, line: bytes) -> Iterator[Message]:
-    """What one line of a transcript holds."""
-    return _READERS[client](_data(line))
+def messages_with(found: FoundFile, texts: Sequence[bytes], *, any_case: bool = False) -> Iterator[Message]:
+    """What those lines of a transcript hold that have one of these texts, in any case of ASCII's letters if they are
+    lower case and it is wanted. The rest costs a search only; of a transcript that is one document, all is given.
+
+    Raises:
+        OSError
+    """
+    path, reading = Path(found.path), _READERS[found.root.form.client]
+    if path.suffix == DOCUMENT:
+        yield from messages(found)
+        return
+    with path.open("rb", buffering=0) as file:
+        lines = Lines(file, 0, _ignore)
+        for _, line in lines.with_text(texts) if any_case else lines.with_any(texts):
+            yield from reading(_data(line))
 
 
 def _data(line: bytes) -> Data:

@@ -7,15 +7,12 @@ says how many files were left.
 import json
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
 
 import msgspec
 
 from serena_central.store.usage_store import KnownFile
 from serena_central.transcripts.edit_calls import transcript_of
-from serena_central.transcripts.lines import Lines
-from serena_central.transcripts.messages import Message, messages, of_line
-from serena_central.transcripts.requests import Dropped
+from serena_central.transcripts.messages import Message, messages_with
 from serena_central.transcripts.roots import FoundFile, Root, transcripts_in
 
 AROUND = 80
@@ -89,21 +86,11 @@ def _matches(found: FoundFile, text: str) -> Iterator[tuple[Message, str]]:
 
 
 def _candidates(found: FoundFile, wanted: str) -> Iterator[Message]:
-    path, client = Path(found.path), found.root.form.client
-    if path.suffix == ".json":
-        yield from messages(found)
-        return
     # As JSON has it: non-ASCII letters as they are or as escapes.
     texts = (json.dumps(wanted, ensure_ascii=escapes)[1:-1] for escapes in (True, False))
     needles = {text.encode("utf-8", "surrogatepass") for text in texts}
-    with path.open("rb", buffering=0) as file:
-        for _, line in Lines(file, 0, _ignore).with_text(tuple(needles)):
-            yield from of_line(client, line)
+    return messages_with(found, tuple(needles), any_case=True)
 
 
 def _plain(given: object) -> str:
     return given if isinstance(given, str) else json.dumps(given, ensure_ascii=False)
-
-
-def _ignore(_: Dropped) -> None:
-    pass

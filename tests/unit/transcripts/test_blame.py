@@ -1,12 +1,19 @@
 """Who wrote a line, in transcripts of each client's form; and what was said in them."""
 
+import json
 from pathlib import Path
 from typing import Any
 
+import pytest
+
+from serena_central.store.usage_store import UsageStore
 from serena_central.transcripts.blame import author_of
+from serena_central.transcripts.counting import update
+from serena_central.transcripts.edit_calls import calls_of_edits
 from serena_central.transcripts.messages import messages
+from serena_central.transcripts.pricing import Prices
 from serena_central.transcripts.roots import roots_of, transcripts_in
-from tests.support.transcripts import claude, codex_meta, failed, written
+from tests.support.transcripts import claude, codex_meta, failed, gemini, written
 
 LINE = '    return sum(price for "ä" in prices)'
 
@@ -77,3 +84,26 @@ def test_what_was_said_is_read_in_order(tmp_path: Path) -> None:
         ("tool_call", "", "t1", False),
         ("tool_result", "no", "t1", True),
     ]
+
+
+@pytest.mark.parametrize("suffix", ["json", "jsonl"])
+def test_chats_of_gemini_are_read_in_both_forms(tmp_path: Path, suffix: str) -> None:
+    call = {"id": "g1", "name": "write_file", "args": {"file_path": "/home/u/shop/cart.py", "content": LINE}}
+    call |= {"status": "success", "resultDisplay": '{"edit": "e-0123456789ab"}'}
+    broken = call | {"id": "g2", "status": "error"}
+    prompt = {"id": "1", "type": "user", "timestamp": "2026-11-01T09:00:00Z", "content": "Sum it."}
+    answers = [gemini(f"m-{one['id']}", input=10, output=5) | {"toolCalls": [one]} for one in (call, broken)]
+    chat = tmp_path / ".gemini" / "tmp" / "shop" / "chats" / f"session-1.{suffix}"
+    if suffix == "json":  # indented, as Gemini CLI wrote it
+        document = {"sessionId": "gs-1", "messages": [prompt, *answers]}
+        written(chat, json.dumps(document, indent=2, ensure_ascii=False).encode())
+    else:
+        written(chat, {"sessionId": "gs-1"}, prompt, *answers)
+    roots = roots_of(tmp_path, {})
+    with UsageStore(tmp_path / "usage.db") as store:
+        update(store, roots, Prices())
+        found = author_of(roots, Path("/home/u/shop/cart.py"), LINE, store.files())
+        assert found is not None
+        assert (found.session, found.call, found.prompt) == ("gs-1", "g1", "Sum it.")
+        [made] = calls_of_edits(store, roots, {"e-0123456789ab": "write_file"}, 0.0)
+        assert (made.session, made.call, made.use is not None) == ("gs-1", "g1", True)
