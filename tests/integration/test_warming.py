@@ -8,10 +8,13 @@ from typing import Any
 import anyio
 import pytest
 
+from serena_central.projects.project import Project
+from serena_central.projects.warming.project_warm_up import Warmed
 from serena_central.projects.warming.warm_up_jobs import modules_at_once
 from tests.support.central import RunningCentral, running_central
 from tests.support.child import run_command, serving_child
 from tests.support.scripted import scripted_project, scripted_ty
+from tests.support.tasks import announce
 
 pytestmark = pytest.mark.anyio
 
@@ -142,6 +145,45 @@ async def test_no_more_modules_load_at_once_than_that(tmp_path: Path, monkeypatc
         assert [one["project"] for one in outcome["modules"]] == names
         assert all(one["success"] for one in outcome["modules"]), outcome
         assert most <= 3
+
+
+async def test_an_internal_failure_of_a_module_is_its_outcome_and_leaves_those_of_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    warm = Project.warm
+
+    async def failing(self: Project) -> list[Warmed]:
+        if Path(self.root).name == "broken":
+            raise RuntimeError("boom")
+        return await warm(self)
+
+    monkeypatch.setattr(Project, "warm", failing)
+    root = platform(tmp_path)
+    async with running_central(tmp_path) as running:
+        announce(running, tmp_path, monkeypatch)
+        one = await run_command(tmp_path, "warm", "--project", str(root), "--modules", "shop", "--json")
+        assert (one.code, [module["success"] for module in one.json["modules"]]) == (0, [True])
+        ended = await run_command(tmp_path, "warm", "--project", str(root), "--json")
+        alone = await run_command(tmp_path, "warm", "--project", str(root), "--modules", "broken")
+    modules = [(module["project"], module["success"]) for module in ended.json["modules"]]
+    assert (ended.code, modules) == (1, [("shop", True), ("broken", False)])
+    assert ended.json["modules"][1]["error"] == "Internal error (RuntimeError). See the server's log."
+    assert alone.code == 1
+    assert "Internal error" in alone.out
+    assert [one["success"] for one in (await outcome(tmp_path))["modules"]] == [False]
+
+
+async def test_an_outcome_that_cannot_be_written_for_scripts_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = platform(tmp_path)
+    async with running_central(tmp_path) as running:
+        announce(running, tmp_path, monkeypatch)
+        (tmp_path / "home/warmup-status.json").mkdir()
+        ended = await run_command(tmp_path, "warm", "--project", str(root), "--modules", "shop", "--json")
+    assert [one["success"] for one in ended.json["modules"]] == [True]
+    assert "warmup-status.json" in ended.err
+    assert "could not be written" in ended.err
 
 
 def servers(central: RunningCentral) -> list[str]:

@@ -164,9 +164,9 @@ class WarmUp:
             job.modules = [warmed for root in roots for warmed in outcome[root]]
             default = outcome.get(default_root, []) if default_root else []
             await anyio.to_thread.run_sync(_write, self._places, job.modules, default)
-        except Exception:
-            logger.exception("a warm-up failed")
-            job.say("Internal error. See the server's log.")
+        except Exception as error:  # the tasks beside this one are of other warm-ups
+            logger.exception("the outcome of a warm-up could not be written")
+            job.say(f"The outcome could not be written for scripts: {error}")
         finally:
             job.finish()
 
@@ -176,20 +176,23 @@ class WarmUp:
             await self._running[root].wait()
         mine = self._running[root] = anyio.Event()
         began = time.monotonic()
-        failure: SerenaCentralError = DeadlineExceeded(f"Warming {name} up", MODULE_S)
+        failure = str(DeadlineExceeded(f"Warming {name} up", MODULE_S))
         try:
             with anyio.move_on_after(MODULE_S):
                 warmed = await self.by.warm(root)
                 took = round(time.monotonic() - began, 3)
                 return warmed or [Warmed(name, "", took, success=True, error=NOTHING)]
         except SerenaCentralError as error:
-            failure = error
+            failure = str(error)
+        except Exception as error:  # the tasks beside this one are of other roots
+            logger.exception("warming %s up failed", name)
+            failure = f"Internal error ({type(error).__name__}). See the server's log."
         finally:
             del self._running[root]
             mine.set()
         report(f"{name}: {failure}")
         took = round(time.monotonic() - began, 3)
-        return [Warmed(name, "", took, success=False, error=str(failure))]
+        return [Warmed(name, "", took, success=False, error=failure)]
 
 
 def modules_at_once(memory_budget_bytes: int, cores: int) -> int:
