@@ -17,7 +17,8 @@ from serena_central.claude_config.problems import KeyPath, Problem, dotted
 from serena_central.claude_config.rules import KNOWN, SERVER, BadRule, Rule, parse_rule
 from serena_central.claude_config.sources import servers_of
 from serena_central.claude_config.tiers import Tier
-from serena_central.cli.claude_edits import edit, import_servers, set_value
+from serena_central.cli.claude_edits import edit, set_value
+from serena_central.cli.claude_import import import_servers
 from serena_central.cli.exits import WrongSettings
 from serena_central.cli.output import json_option, json_text, print_json, print_table, say
 from serena_central.cli.trust import project_root

@@ -1,4 +1,4 @@
-"""The commands of `serena-central claude` that change files: set a value, open the right file, import servers.
+"""The commands of `serena-central claude` that change files: set a value, open the right file.
 
 Comments, order and layout of a file stay as they are. What a file was before its last change is kept, to go back to.
 """
@@ -8,7 +8,6 @@ import json
 import os
 import shlex
 import subprocess
-import sys
 from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -21,7 +20,6 @@ from serena_central.claude_config.document import Document, as_list
 from serena_central.claude_config.locations import (
     FOLDER,
     LOCAL_SETTINGS,
-    PROJECT_SERVERS,
     SETTINGS,
     Locations,
 )
@@ -32,10 +30,8 @@ from serena_central.claude_config.tiers import Tier, TierFile
 from serena_central.cli.connecting import Here
 from serena_central.cli.output import json_option, print_json, say
 from serena_central.cli.trust import project_root, trust_kept
-from serena_central.clients.client import Client, Machine, is_ours
-from serena_central.clients.forms import Malformed, found, members_of
+from serena_central.clients.forms import Malformed
 from serena_central.clients.json_form import JsonForm
-from serena_central.clients.table import CLIENTS
 from serena_central.core.decoding import from_json
 from serena_central.core.errors import ConfigError, InvalidArguments
 from serena_central.core.places import Places
@@ -165,9 +161,10 @@ def text_of(file: Path) -> str | None:
         raise ConfigError("file", "must be UTF-8 text", file=str(file)) from error
 
 
-def change(file: Path, edit: Callable[[str], str | None]) -> None:
+def change(file: Path, edit: Callable[[str], str | None], *, private: bool = False) -> None:
     """Changes a settings file, and keeps what it was, for `claude set --undo`. `edit` makes its new text of the present
-    one ("" where there is no file), or None to leave it; it is called again where another program was faster.
+    one ("" where there is no file), or None to leave it; it is called again where another program was faster. A
+    `private` file is the user's alone from now on.
 
     Raises:
         ConfigError
@@ -181,7 +178,7 @@ def change(file: Path, edit: Callable[[str], str | None]) -> None:
                 return
             try:
                 with _kept_if_made(kept, _Before(str(file), before, after)):
-                    _replace(file, before, after)
+                    _replace(file, before, after, private=private)
             except _Overtaken:
                 if not tries_left:
                     raise
@@ -215,7 +212,7 @@ def _alone(file: Path) -> Generator[Path]:
         yield folder / f"{name}.json"
 
 
-def _replace(file: Path, before: str | None, after: str | None) -> None:
+def _replace(file: Path, before: str | None, after: str | None, *, private: bool = False) -> None:
     """Makes one text of a file another; None stands for no file. A link of the user's own, into a repository of
     dotfiles for example, stays one; in a project it could lead anywhere.
 
@@ -233,7 +230,7 @@ def _replace(file: Path, before: str | None, after: str | None) -> None:
             check()
             target.unlink()
         else:
-            write_whole(target, after.encode(), shared=True, check=check)
+            write_whole(target, after.encode(), shared=not private, check=check)
 
 
 def _undo(file: Path) -> None:
@@ -272,88 +269,3 @@ def edit(*, tier: str, print_only: bool, folder: Path | None, as_json: bool) -> 
     read = read_text(TierFile(Tier(tier), file, file.parent), text_of(file) or "", os.environ)
     for one in read.problems:
         say(str(one), err=True)
-
-
-@click.command(
-    "import",
-    epilog="""\b
-Examples:
-  serena-central claude import --from cursor --dry-run
-  serena-central mcp import --tier user
-""",
-)
-@click.option("--from", "client", type=click.Choice([*CLIENTS]), help="One client; default: all of them.")
-@click.option(
-    "--tier", type=click.Choice(["project", "user"]), default="project", help="Into .mcp.json, or your settings."
-)
-@click.option("--dry-run", is_flag=True, help="Only show what would be added.")
-@folder_option
-@json_option
-def import_servers(*, client: str | None, tier: str, dry_run: bool, folder: Path | None, as_json: bool) -> None:
-    """Add the MCP servers that other clients are configured with. Names that are there already stay as they are."""
-    file = project_root(folder) / PROJECT_SERVERS if tier == "project" else file_of(tier, folder)
-    machine = Machine(Path.home(), sys.platform, os.environ)
-    wanted = {name: _servers_of(one, machine) for name, one in CLIENTS.items() if client in (None, name)}
-    rows: list[dict[str, Any]] = []
-
-    def edit(text: str) -> str | None:
-        rows.clear()
-        there = members_of(members_of(Document(str(file), text).value).get("mcpServers"))
-        for name, servers in wanted.items():
-            for server, entry in servers:
-                if server in there:
-                    continue
-                there[server] = entry
-                text = FORM.put(text, ("mcpServers", server), entry)
-                rows.append({"server": server, "from": name, "entry": entry})
-        return text if rows else None
-
-    if dry_run:
-        edit(text_of(file) or "")
-    else:
-        change(file, edit)
-    if as_json:
-        print_json({"file": str(file), "added": [] if dry_run else rows, "found": rows})
-        return
-    for row in rows:
-        say(f"{row['server']} (from {row['from']})")
-    say(f"{file}: {len(rows)} servers {'would be ' if dry_run else ''}added.")
-
-
-def _servers_of(client: Client, machine: Machine) -> list[tuple[str, dict[str, Any]]]:
-    """Entries of a client's file in the format of .mcp.json; none of this server's own."""
-    result: list[tuple[str, dict[str, Any]]] = []
-    file = next((path for path in client.user_files(machine) if path.is_file()), None)
-    if file is None:
-        return result
-    try:
-        held = members_of(found(client.form.read(file.read_text(encoding="utf-8-sig")), client.servers))
-    except (Malformed, OSError, UnicodeDecodeError, ValueError) as error:
-        say(f"serena-central: {file} can't be read: {error}", err=True)
-        return result
-    for name, value in held.items():
-        entry = _entry_of(members_of(value))
-        if entry and not is_ours(value):
-            result.append((name, entry))
-    return result
-
-
-def _entry_of(value: dict[str, Any]) -> dict[str, Any]:
-    """One entry, whatever its client calls its parts; empty where it can't be understood."""
-    command, arguments = value.get("command"), as_list(value.get("args"))
-    if words := as_list(command):
-        command, arguments = words[0], words[1:]
-    environment = value.get("env") or value.get("environment")
-    if isinstance(command, str):
-        entry: dict[str, Any] = {"command": command}
-        if arguments:
-            entry["args"] = [*map(str, arguments)]
-        if isinstance(environment, dict) and environment:
-            entry["env"] = {str(name): str(one) for name, one in members_of(environment).items()}
-        return entry
-    url = next((one for key in ("url", "httpUrl", "serverUrl") if isinstance(one := value.get(key), str)), None)
-    if url is None:
-        return {}
-    headers = value.get("headers") or value.get("http_headers")
-    entry = {"type": "sse" if value.get("type") == "sse" else "http", "url": url}
-    return entry | ({"headers": headers} if isinstance(headers, dict) and headers else {})

@@ -16,7 +16,7 @@ import click
 from serena_central.claude_config.effective import load
 from serena_central.claude_config.sources import servers_of
 from serena_central.cli import mcp_edits as edits
-from serena_central.cli.claude_edits import import_servers
+from serena_central.cli.claude_import import import_servers
 from serena_central.cli.output import age, json_option, json_text, megabytes, print_json, print_table, say
 from serena_central.cli.remote import NoServer, Refused, Remote
 from serena_central.cli.trust import project_root

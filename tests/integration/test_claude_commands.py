@@ -190,14 +190,82 @@ def test_import_adds_the_servers_of_other_clients(root: Path, run: Commands) -> 
     write(home / ".codex" / "config.toml", '[mcp_servers.docs]\nurl = "https://docs.example.com/mcp"\n')
     write(home / ".cursor" / "unrelated.json", "{")
     file = write(root / ".mcp.json", '{\n  "mcpServers": {\n    "there": {"command": "mine"}\n  }\n}\n')
-    assert "2 servers would be added" in run("claude", "import", "--dry-run").out
+    assert "2 servers would be added" in run("claude", "import", "--tier", "project", "--dry-run").out
     assert json.loads(file.read_text())["mcpServers"].keys() == {"there"}
-    assert run("claude", "import").code == 0
+    assert run("claude", "import", "--tier", "project").code == 0
     assert json.loads(file.read_text())["mcpServers"] == {
         "there": {"command": "mine"},
         "docs": {"type": "http", "url": "https://docs.example.com/mcp"},
         "db": {"command": "dbhub"},
     }
+
+
+WITH_SECRETS = {
+    "github": {
+        "command": "gh-mcp",
+        "args": [
+            "--token",
+            SECRET,
+            f"--api-key={SECRET}",
+            "--header",
+            f"Authorization: Bearer {SECRET}",
+            "--root=/srv",
+        ],
+        "env": {"GITHUB_TOKEN": SECRET, "HOST": "${HOST}"},
+    },
+    "gitlab": {
+        "url": f"https://ada:{SECRET}@example.com/mcp?access_token={SECRET}&page=1",
+        "headers": {"Authorization": f"Bearer {SECRET}", "X-Key": "Bearer ${GITLAB_KEY}"},
+    },
+    "mirror": {"command": "gh-mcp", "env": {"GITHUB_TOKEN": f"{SECRET}-2"}},
+}
+
+
+def test_imported_servers_go_into_the_users_own_settings_which_nobody_else_reads(root: Path, run: Commands) -> None:
+    write(root.parent / ".cursor" / "mcp.json", {"mcpServers": WITH_SECRETS})
+    user = write(root.parent / ".claude" / "settings.json", "{}")
+    user.chmod(0o644)
+    told = run("mcp", "import", "--json")
+    assert (told.code, told.json["file"], told.json["variables"]) == (0, str(user), {})
+    assert SECRET not in told.out
+    assert not (root / ".mcp.json").exists()
+    servers = json.loads(user.read_text())["mcpServers"]
+    assert servers["github"]["env"]["GITHUB_TOKEN"] == SECRET
+    assert servers["gitlab"]["headers"]["Authorization"] == f"Bearer {SECRET}"
+    assert user.stat().st_mode & 0o777 == 0o600
+
+
+def test_imported_secrets_are_variables_in_a_projects_file(root: Path, run: Commands) -> None:
+    write(root.parent / ".cursor" / "mcp.json", {"mcpServers": WITH_SECRETS})
+    would = run("mcp", "import", "--tier", "project", "--dry-run")
+    assert (would.code, "GITHUB_TOKEN" in would.out, SECRET in would.out) == (0, True, False)
+    assert not (root / ".mcp.json").exists()
+    told = run("mcp", "import", "--tier", "project")
+    assert (told.code, SECRET in told.out) == (0, False)
+    text = (root / ".mcp.json").read_text()
+    assert SECRET not in text
+    servers = json.loads(text)["mcpServers"]
+    assert servers["github"] == {
+        "command": "gh-mcp",
+        "args": [
+            "--token",
+            "${GITHUB_SECRET}",
+            "--api-key=${GITHUB_SECRET}",
+            "--header",
+            "Authorization: ${GITHUB_SECRET_2}",
+            "--root=/srv",
+        ],
+        "env": {"GITHUB_TOKEN": "${GITHUB_TOKEN}", "HOST": "${HOST}"},
+    }
+    assert servers["gitlab"] == {
+        "type": "http",
+        "url": "https://${GITLAB_SECRET_2}@example.com/mcp?access_token=${GITLAB_SECRET}&page=1",
+        "headers": {"Authorization": "${GITLAB_AUTHORIZATION}", "X-Key": "Bearer ${GITLAB_KEY}"},
+    }
+    assert servers["mirror"]["env"] == {"GITHUB_TOKEN": "${MIRROR_GITHUB_TOKEN}"}
+    for name in ("GITHUB_TOKEN", "GITHUB_SECRET_2", "GITLAB_AUTHORIZATION", "GITLAB_SECRET_2", "MIRROR_GITHUB_TOKEN"):
+        assert name in told.out
+    assert "before you commit" in told.out
 
 
 def test_edit_opens_the_right_file(root: Path, run: Commands, tmp_path: Path) -> None:
