@@ -43,6 +43,9 @@ FORM = JsonForm(relaxed=True)
 TIERS = [Tier.USER, Tier.PROJECT, Tier.LOCAL]
 """Those that a user changes; managed settings belong to the machine's administrator."""
 
+SERVERS = "mcpServers"
+"""The key of MCP servers."""
+
 TRIES = 5
 """How often a change is tried where another program keeps changing the file."""
 
@@ -124,14 +127,11 @@ def _put(file: Path, tier: str, key: tuple[str, ...], value: Any, *, add: bool) 
                 raise InvalidArguments(f"{'.'.join(key)} is not a list in {file}.")
             items = as_list(held) or []
             wanted = items if value in items else [*items, value]
-        try:
-            after = FORM.put(text, key, wanted)
-        except Malformed as error:
-            raise ConfigError(".".join(key), str(error), file=str(file), line=error.line) from error
+        after = FORM.put(text, key, wanted)
         _check(file, tier, key, after, text)
         return after
 
-    change(file, edit)
+    change(file, ".".join(key), edit)
 
 
 def _check(file: Path, tier: str, key: KeyPath, after: str, before: str) -> None:
@@ -161,10 +161,14 @@ def text_of(file: Path) -> str | None:
         raise ConfigError("file", "must be UTF-8 text", file=str(file)) from error
 
 
-def change(file: Path, edit: Callable[[str], str | None], *, private: bool = False) -> None:
-    """Changes a settings file, and keeps what it was, for `claude set --undo`. `edit` makes its new text of the present
-    one ("" where there is no file), or None to leave it; it is called again where another program was faster. A
-    `private` file is the user's alone from now on.
+Edit = Callable[[str], str | None]
+"""Makes the new text of a settings file of the present one ("" where there is no file), or None to leave it. May raise
+Malformed, and is called again where another program was faster."""
+
+
+def change(file: Path, key: str, edit: Edit, *, private: bool = False) -> None:
+    """Changes what a settings file says of a key, and keeps what it was, for `claude set --undo`. A `private` file is
+    the user's alone from now on.
 
     Raises:
         ConfigError
@@ -173,7 +177,7 @@ def change(file: Path, edit: Callable[[str], str | None], *, private: bool = Fal
     with _alone(file) as kept:
         for tries_left in reversed(range(TRIES)):
             before = text_of(file)
-            after = edit(before or "")
+            after = planned(file, key, edit, before)
             if after is None:
                 return
             try:
@@ -184,6 +188,18 @@ def change(file: Path, edit: Callable[[str], str | None], *, private: bool = Fal
                     raise
             else:
                 return
+
+
+def planned(file: Path, key: str, edit: Edit, before: str | None) -> str | None:
+    """What `change` makes of a file with this text, if there is one.
+
+    Raises:
+        ConfigError: the text can't be read, or has something else in the key's place.
+    """
+    try:
+        return edit(before or "")
+    except Malformed as error:
+        raise ConfigError(key, str(error), file=str(file), line=error.line) from error
 
 
 @contextmanager

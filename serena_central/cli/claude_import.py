@@ -16,7 +16,7 @@ import click
 
 from serena_central.claude_config.document import Document, as_list
 from serena_central.claude_config.locations import PROJECT_SERVERS
-from serena_central.cli.claude_edits import FORM, change, file_of, folder_option, text_of
+from serena_central.cli.claude_edits import FORM, SERVERS, change, file_of, folder_option, planned, text_of
 from serena_central.cli.output import json_option, print_json, say
 from serena_central.cli.trust import project_root
 from serena_central.clients.client import Client, Machine, is_ours
@@ -67,9 +67,9 @@ def import_servers(*, client: str | None, tier: str, dry_run: bool, folder: Path
         return merged.text if merged.rows else None
 
     if dry_run:
-        edit(text_of(file) or "")
+        planned(file, SERVERS, edit, text_of(file))
     else:
-        change(file, edit, private=not shared)
+        change(file, SERVERS, edit, private=not shared)
     rows, places = merged.rows, merged.places if shared else {}
     if as_json:
         print_json({"file": str(file), "added": [] if dry_run else rows, "found": rows, "variables": places})
@@ -95,14 +95,14 @@ class _Merged(NamedTuple):
 
 def _merged(file: Path, text: str, wanted: dict[str, list[tuple[str, dict[str, Any]]]], *, shared: bool) -> _Merged:
     variables, rows = _Variables(), list[dict[str, Any]]()
-    there = set(members_of(members_of(Document(str(file), text).value).get("mcpServers")))
+    there = set(members_of(members_of(Document(str(file), text).value).get(SERVERS)))
     for client, servers in wanted.items():
         for server, entry in servers:
             if server in there:
                 continue
             there.add(server)
             shown = variables.in_place_of_secrets(server, entry)
-            text = FORM.put(text, ("mcpServers", server), shown if shared else entry)
+            text = FORM.put(text, (SERVERS, server), shown if shared else entry)
             rows.append({"server": server, "from": client, "entry": shown})
     return _Merged(text, rows, variables.places)
 

@@ -5,7 +5,7 @@ Comments, order and layout of a file stay as they are. A running server goes by 
 
 import json
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, cast
 from urllib.parse import urlsplit
@@ -19,18 +19,16 @@ from serena_central.claude_config.locations import FOLDER, LOCAL_SETTINGS, PROJE
 from serena_central.claude_config.sources import Server, Servers, State, servers_of
 from serena_central.claude_config.substitution import revealed
 from serena_central.claude_config.tiers import Tier
-from serena_central.cli.claude_edits import FORM, change, file_of
+from serena_central.cli.claude_edits import FORM, SERVERS, change, file_of
 from serena_central.cli.output import json_option, print_json, say
 from serena_central.cli.trust import project_root
-from serena_central.clients.forms import Malformed, members_of
+from serena_central.clients.forms import members_of
 from serena_central.config.load import load_server_config
 from serena_central.core.decoding import converted
-from serena_central.core.errors import ConfigError, InvalidArguments
+from serena_central.core.errors import InvalidArguments
 from serena_central.core.places import Places
 from serena_central.hub.own_server import starts_ourselves
 from serena_central.projects.root_settings import RootSettings
-
-SERVERS = "mcpServers"
 
 APPROVED, FORBIDDEN = "enabledMcpjsonServers", "disabledMcpjsonServers"
 """Lists of names in settings: what counts of .mcp.json."""
@@ -148,7 +146,7 @@ def remove(name: str, *, scope: str, folder: Path | None, as_json: bool) -> None
             raise InvalidArguments(f"{file} has no server {name!r}. {known}")
         return FORM.take(text, (SERVERS, name))
 
-    _change(file, edit)
+    change(file, SERVERS, edit)
     _report(name, file, "removed", folder, as_json=as_json)
 
 
@@ -187,7 +185,7 @@ def _add(name: str, entry: dict[str, Any], scope: str, folder: Path | None, *, f
             raise InvalidArguments(f"{file} has a server {name!r} already. Replace it with --force.")
         return FORM.put(text, (SERVERS, name), entry)
 
-    _change(file, edit)
+    change(file, SERVERS, edit)
     _report(name, file, "added", folder, as_json=as_json)
 
 
@@ -198,7 +196,7 @@ def _allow(name: str, folder: Path | None, *, allowed: bool, as_json: bool) -> N
     entry_file = Path(server.place.file)
     if entry_file.name == PROJECT_SERVERS:
         file = project_root(folder) / FOLDER / LOCAL_SETTINGS
-        _change(file, lambda text: _listed(file, text, name, allowed=allowed))
+        change(file, SERVERS, lambda text: _listed(file, text, name, allowed=allowed))
     elif entry_file.name == ".claude.json":
         raise InvalidArguments(f"Claude Code keeps {name} in {entry_file}: change it with `claude mcp`.")
     else:
@@ -209,7 +207,7 @@ def _allow(name: str, folder: Path | None, *, allowed: bool, as_json: bool) -> N
                 return FORM.put(text, keys, True)
             return FORM.take(text, keys) if "disabled" in members_of(_entries(file, text).get(name)) else None
 
-        _change(file, edit)
+        change(file, SERVERS, edit)
     _report(name, file, "enabled" if allowed else "disabled", folder, as_json=as_json)
 
 
@@ -231,14 +229,6 @@ def _file_of(scope: str, folder: Path | None) -> Path:
 
 def _entries(file: Path, text: str) -> dict[str, Any]:
     return members_of(members_of(Document(str(file), text).value).get(SERVERS))
-
-
-def _change(file: Path, edit: Callable[[str], str | None]) -> None:
-    """As `change`, with errors of the file's form named."""
-    try:
-        change(file, edit)
-    except Malformed as error:
-        raise ConfigError(SERVERS, str(error), file=str(file), line=error.line) from error
 
 
 def remote_server(name: str, folder: Path | None) -> tuple[str, str]:

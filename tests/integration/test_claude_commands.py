@@ -268,6 +268,18 @@ def test_imported_secrets_are_variables_in_a_projects_file(root: Path, run: Comm
     assert "before you commit" in told.out
 
 
+@pytest.mark.parametrize("text", ['{"mcpServers": {', '{"mcpServers": []}', '{"mcpServers": {"a": 1,,}}'])
+@pytest.mark.parametrize("more", [[], ["--dry-run"]])
+def test_import_leaves_a_file_that_can_not_be_read_and_says_where(
+    root: Path, run: Commands, text: str, more: list[str]
+) -> None:
+    write(root.parent / ".cursor" / "mcp.json", {"mcpServers": {"db": {"command": "dbhub"}}})
+    file = write(root / ".mcp.json", text)
+    ended = run("mcp", "import", "--tier", "project", *more)
+    assert (ended.code, f"{file}:1" in ended.err) == (2, True), ended.err
+    assert file.read_text() == text
+
+
 def test_edit_opens_the_right_file(root: Path, run: Commands, tmp_path: Path) -> None:
     editor = write(tmp_path / "editor", '#!/bin/sh\necho \'{"model": 7}\' > "$1"\n')
     editor.chmod(0o755)
