@@ -18,7 +18,7 @@ from typing import TypeVar
 from serena_central.clients.forms import Entry, Form, Keys, Malformed, Value, found, members_of, with_entry
 from serena_central.clients.reverting import reverted
 from serena_central.standalone.lock import locked
-from serena_central.standalone.private import as_user
+from serena_central.standalone.private import as_user, user_umask
 
 LARGEST_BYTES = 64 * 1024 * 1024
 """Some clients keep their history in the same file; more than this is no configuration."""
@@ -206,11 +206,12 @@ def make(change: Change, backups: Backups) -> Path | None:
 
 
 def _replace(file: Path, change: Change, data: bytes) -> None:
-    """Puts a complete file in place in one step, with the mode and owner of the one before."""
+    """Puts a complete file in place in one step, with the mode and owner of the one before; a new one as its user makes
+    files."""
     with as_user():
         file.parent.mkdir(parents=True, exist_ok=True)
     old = file.stat() if change.before is not None else None
-    mode = stat.S_IMODE(old.st_mode) if old else 0o644
+    mode = stat.S_IMODE(old.st_mode) if old else 0o666 & ~user_umask()
     draft = file.with_name(f".{file.name}.{os.getpid()}.{secrets.token_hex(4)}")
     descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     try:

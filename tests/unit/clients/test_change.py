@@ -10,6 +10,7 @@ from serena_central.clients.change import Backups, Change, Unusable, entry_in, m
 from serena_central.clients.client import JSON, JSON_WITH_COMMENTS, is_ours
 from serena_central.clients.forms import Entry, Form
 from serena_central.clients.toml_form import TomlForm
+from serena_central.standalone import private as private_files
 
 KEYS = ("mcpServers", "serena")
 ENTRY = {"command": "/opt/bin/serena-proxy", "args": []}
@@ -115,6 +116,17 @@ def test_a_file_with_a_secret_is_for_its_user_alone(file: Path, backups: Backups
     (backup,) = (file.parents[2] / "backups").iterdir()
     assert stat.S_IMODE(backup.stat().st_mode) == 0o600
     assert backup.read_text() == "{}"
+
+
+@pytest.mark.parametrize(("umask", "mode"), [(0o022, 0o644), (0o077, 0o600), (0o027, 0o640)])
+def test_a_new_file_has_the_mode_of_the_users_umask(
+    tmp_path: Path, backups: Backups, monkeypatch: pytest.MonkeyPatch, umask: int, mode: int
+) -> None:
+    monkeypatch.setattr(private_files, "_user_umask", umask)
+    for private, expected in ((False, mode), (True, 0o600)):
+        file = tmp_path / f"{private}.json"
+        connected(file, backups, private=private)
+        assert stat.S_IMODE(file.stat().st_mode) == expected
 
 
 def test_planning_and_showing_change_nothing(file: Path, backups: Backups) -> None:
