@@ -1,11 +1,10 @@
 """`serena-central kill`: ends a session, its running calls and its later ones."""
 
-import getpass
 from urllib.parse import quote
 
 import click
 
-from serena_central.cli.output import json_option, print_json
+from serena_central.cli.output import json_option, print_json, user_label
 from serena_central.cli.remote import Remote
 
 
@@ -14,7 +13,7 @@ from serena_central.cli.remote import Remote
 @json_option
 def command(*, session: str, as_json: bool) -> None:
     """Terminate SESSION: running calls are cancelled, later ones refused."""
-    ended = Remote().delete(f"/api/v1/sessions/{quote(session, safe='')}?by={quote(getpass.getuser())}")
+    ended = Remote().delete(f"/api/v1/sessions/{quote(session, safe='')}?by={quote(user_label())}")
     if as_json:
         print_json(ended)
     else:

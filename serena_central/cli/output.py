@@ -1,6 +1,8 @@
-"""How the command line prints: tables for people, JSON for programs; ages and sizes in words."""
+"""How the command line prints: tables for people, JSON for programs; ages, sizes and users in words."""
 
+import getpass
 import json
+import os
 import time
 from collections.abc import Sequence
 from typing import Any
@@ -13,6 +15,14 @@ from serena_central.core.quoting import escaped, escaped_lines, visible_json
 def json_option(function: Any) -> Any:
     """Adds `--json` as `as_json`."""
     return click.option("--json", "as_json", is_flag=True, help="Print JSON.")(function)
+
+
+def user_label() -> str:
+    """This user, as records name who did something: the account, or the uid where it has no name, as in a container."""
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError, ImportError):
+        return f"uid {os.getuid()}" if os.name == "posix" else "a user without a name"
 
 
 def say(text: str, *, err: bool = False, nl: bool = True) -> None:

@@ -1,11 +1,10 @@
 """`serena-central resume`: lifts the halt that a hook has put on a session."""
 
-import getpass
 from urllib.parse import quote
 
 import click
 
-from serena_central.cli.output import json_option, print_json
+from serena_central.cli.output import json_option, print_json, user_label
 from serena_central.cli.remote import Remote
 
 
@@ -14,7 +13,7 @@ from serena_central.cli.remote import Remote
 @json_option
 def command(*, session: str, as_json: bool) -> None:
     """Resume SESSION, which a hook has halted."""
-    done = Remote().post(f"/api/v1/sessions/{quote(session, safe='')}/resume?by={quote(getpass.getuser())}")
+    done = Remote().post(f"/api/v1/sessions/{quote(session, safe='')}/resume?by={quote(user_label())}")
     if as_json:
         print_json(done)
     else:

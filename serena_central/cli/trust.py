@@ -3,7 +3,6 @@
 It writes the approvals itself: no server has to run, and one that runs goes by them from the next call on.
 """
 
-import getpass
 import sys
 from collections.abc import Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
@@ -13,7 +12,7 @@ from typing import Any
 import click
 
 from serena_central.claude_config.locations import FOLDER
-from serena_central.cli.output import age, json_option, print_json, print_table, printable
+from serena_central.cli.output import age, json_option, print_json, print_table, printable, user_label
 from serena_central.config.load import load_server_config
 from serena_central.core.errors import TrustRefused
 from serena_central.core.owners import put_above
@@ -103,7 +102,7 @@ def trust_kept(file: Path, before: str | None, after: str | None) -> Generator[N
         and having(was, before) == {str(file): "", **_texts(was)}
         and having(was, after) == {str(file): "", **_texts(now)}
     ):
-        trust.approve(root, now.digest, by=f"{getpass.getuser()}, who changed {file.name} at the command line")
+        trust.approve(root, now.digest, by=f"{user_label()}, who changed {file.name} at the command line")
 
 
 def _texts(standing: Standing) -> dict[str, str]:
@@ -131,7 +130,7 @@ def _trust(trust: Trust, found: Sequence[Standing], *, yes: bool, as_json: bool)
         return
     if wanted[0].state is State.NEVER:
         trust.keep(wanted[0], "")  # raises, with who says so
-    root, by = found[0].root, f"{getpass.getuser()}, at the command line"
+    root, by = found[0].root, f"{user_label()}, at the command line"
     if yes:
         by += " with --yes"
     elif as_json or not (sys.stdin.isatty() and sys.stdout.isatty()):

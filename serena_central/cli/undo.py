@@ -1,11 +1,10 @@
 """`serena-central undo`: undoes an edit, unless its lines have changed since."""
 
-import getpass
 from urllib.parse import quote
 
 import click
 
-from serena_central.cli.output import json_option, print_json, say
+from serena_central.cli.output import json_option, print_json, say, user_label
 from serena_central.cli.remote import Remote
 
 
@@ -14,7 +13,7 @@ from serena_central.cli.remote import Remote
 @json_option
 def command(*, edit: str, as_json: bool) -> None:
     """Undo EDIT; `serena-central history` lists edits. Refused if its lines have changed since."""
-    undone = Remote().post(f"/api/v1/edits/{quote(edit, safe='')}/undo?by={quote(getpass.getuser())}")
+    undone = Remote().post(f"/api/v1/edits/{quote(edit, safe='')}/undo?by={quote(user_label())}")
     if as_json:
         print_json(undone)
     else:

@@ -1,17 +1,19 @@
 """The command line against a server that runs as a child; and against servers that fail, by scripted HTTP."""
 
 import json
+import os
 import sys
 from pathlib import Path
 from typing import Any
 
+import anyio
 import httpx
 import pytest
 
 from serena_central.cli.dashboard import page_address
 from serena_central.cli.main import main
 from serena_central.cli.remote import Remote
-from tests.support.child import Child, Ended, run_command, until_gone
+from tests.support.child import Child, Ended, environment, run_command, until_gone
 from tests.support.mcp import RawClient, text_of
 from tests.support.scripted_http import answer, scripted_http
 
@@ -312,3 +314,41 @@ async def test_the_dashboard_is_entered_by_a_link_that_works_once(serving: Child
 )
 def test_a_page_is_found_on_this_machine_whatever_the_server_listens_on(url: str, address: str) -> None:
     assert page_address(url, "/dashboard") == address
+
+
+NAMELESS = """
+import os, pwd, sys
+
+def unknown(uid):
+    raise KeyError(f"getpwuid(): uid not found: {uid}")
+
+pwd.getpwuid = unknown
+for name in ("LOGNAME", "USER", "LNAME", "USERNAME"):
+    os.environ.pop(name, None)
+
+from serena_central.cli.main import main
+
+sys.argv[0] = "serena-central"
+main()
+"""
+"""The program for a uid that has no account, as containers run it."""
+
+
+async def test_a_user_without_an_account_is_named_by_the_uid(serving: Child, project: Path) -> None:
+    async def run(*arguments: str) -> Ended:
+        ended = await anyio.run_process(
+            [sys.executable, "-c", NAMELESS, *arguments], check=False, cwd=project, env=environment(serving.folder)
+        )
+        return Ended(ended.returncode, ended.stdout.decode(), ended.stderr.decode())
+
+    async with serving.http() as http:
+        session = (await http.post("/api/v1/sessions", json={"working_folder": str(project)})).json()["session_id"]
+        resumed = await run("resume", session)
+        assert (resumed.code, "not halted" in resumed.out) == (0, True), resumed.err
+        undone = await run("undo", "e-nowhere")
+        assert (undone.code, "Traceback" in undone.err) == (1, False), undone.err
+        assert (await run("kill", session)).code == 0
+        assert f"uid {os.getuid()}" in (await http.get(f"/api/v1/sessions/{session}")).json()["terminated_by"]
+    trusted = await run("trust", "--yes")
+    assert (trusted.code, trusted.err) == (0, "")
+    assert f"uid {os.getuid()}" in (await run("trust", "--list")).out
