@@ -36,6 +36,7 @@ from serena_central.core.decoding import from_json
 from serena_central.core.errors import ConfigError, InvalidArguments
 from serena_central.core.places import Places
 from serena_central.files.atomic import write_whole
+from serena_central.standalone.edited_text import edited, exact_text
 from serena_central.standalone.private import as_user
 
 FORM = JsonForm(relaxed=True)
@@ -148,13 +149,13 @@ def _errors(file: Path, tier: str, text: str) -> list[Problem]:
 
 
 def text_of(file: Path) -> str | None:
-    """The text of a settings file; None if there is none.
+    """The `exact_text` of a settings file; None if there is none.
 
     Raises:
         ConfigError
     """
     try:
-        return file.read_text(encoding="utf-8")
+        return exact_text(file.read_bytes())
     except FileNotFoundError:
         return None
     except UnicodeDecodeError as error:
@@ -197,7 +198,7 @@ def planned(file: Path, key: str, edit: Edit, before: str | None) -> str | None:
         ConfigError: the text can't be read, or has something else in the key's place.
     """
     try:
-        return edit(before or "")
+        return edited(before or "", edit)
     except Malformed as error:
         raise ConfigError(key, str(error), file=str(file), line=error.line) from error
 

@@ -19,6 +19,7 @@ from serena_central.config.trust import named_in_settings
 from serena_central.core.errors import SerenaCentralError
 from serena_central.core.places import Places
 from serena_central.files.atomic import write_whole
+from serena_central.standalone.edited_text import edited, exact_text
 from serena_central.standalone.lock import locked
 
 ANSWER_S = 120.0
@@ -92,8 +93,9 @@ def _write(patterns: list[str]) -> None:
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
         with locked(lock_of(file)):
-            before = file.read_text(encoding="utf-8") if file.exists() else ""
-            write_whole(file, with_added(before, "trusted_roots", patterns, file=file).encode())
+            before = exact_text(file.read_bytes()) if file.exists() else ""
+            after = edited(before, lambda text: with_added(text, "trusted_roots", patterns, file=file))
+            write_whole(file, after.encode())
     except (OSError, UnicodeDecodeError, SerenaCentralError) as error:
         click.echo(f"serena-central: {file} was not changed: {error}", err=True)
         return

@@ -17,6 +17,7 @@ from typing import TypeVar
 
 from serena_central.clients.forms import Entry, Form, Keys, Malformed, Value, found, members_of, with_entry
 from serena_central.clients.reverting import reverted
+from serena_central.standalone.edited_text import exact_text, split_mark
 from serena_central.standalone.lock import locked
 from serena_central.standalone.private import as_user, user_umask
 
@@ -30,8 +31,6 @@ TRIES = 5
 """How often a change is planned where another program keeps changing the file."""
 
 Result = TypeVar("Result")
-
-_MARK = b"\xef\xbb\xbf"
 
 
 class Unusable(Exception):
@@ -129,7 +128,7 @@ def putting(file: Path, form: Form, keys: Keys, entry: Entry, *, private: bool) 
     new = _edited(file, lambda: form.put(text, keys, entry))
     if _read_back(form, new) != with_entry(said, keys, entry):
         raise Unusable(_by_hand(file, keys))
-    return Change(file, before, mark + _encoded(file, new), private, old)
+    return Change(file, before, _encoded(file, mark + new), private, old)
 
 
 def taking(file: Path, form: Form, keys: Keys, backups: Backups, ours: Callable[[Value], bool]) -> Change:
@@ -158,7 +157,7 @@ def taking(file: Path, form: Form, keys: Keys, backups: Backups, ours: Callable[
         return Change(file, before, None)
     if edited is not None and _said_by(form, edited, keys) == wanted:
         return Change(file, before, edited)
-    new = mark + _encoded(file, _edited(file, lambda: form.take(text, keys)))
+    new = _encoded(file, mark + _edited(file, lambda: form.take(text, keys)))
     if _said_by(form, new, keys) != wanted:
         raise Unusable(_by_hand(file, keys))
     return Change(file, before, new)
@@ -258,11 +257,10 @@ def _target(file: Path) -> Path:
         raise Unusable(f"{file} is a dangling symlink. Fix or remove it and try again.") from error
 
 
-def _text(file: Path, data: bytes) -> tuple[bytes, str]:
+def _text(file: Path, data: bytes) -> tuple[str, str]:
     """The byte order mark, if there is one, and the text after it."""
-    mark = _MARK if data.startswith(_MARK) else b""
     try:
-        return mark, data[len(mark) :].decode("utf-8")
+        return split_mark(exact_text(data))
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         raise Unusable(f"{file}:{line}: not UTF-8. Save it as UTF-8 and try again.") from error
@@ -288,7 +286,7 @@ def _connected(file: Path, form: Form, keys: Keys, entry: Entry, data: bytes) ->
     """What stands in `data` in the entry's place, and what a connect makes of it; None where it would refuse."""
     try:
         mark, text = _text(file, data)
-        return found(form.read(text), keys), mark + form.put(text, keys, entry).encode("utf-8")
+        return found(form.read(text), keys), (mark + form.put(text, keys, entry)).encode("utf-8")
     except (Unusable, Malformed):
         return None, None
 
@@ -304,7 +302,7 @@ def _pruned(value: Value, keys: Keys) -> Value:
 
 def _said_by(form: Form, data: bytes, keys: Keys) -> Value:
     """All that a file would say, `_pruned`; None where it could not be read."""
-    said = _read_back(form, data.removeprefix(_MARK).decode("utf-8"))
+    said = _read_back(form, split_mark(exact_text(data))[1])
     return None if said is None else _pruned(said, keys)
 
 

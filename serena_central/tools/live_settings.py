@@ -18,6 +18,7 @@ from serena_central.config.settings import LIVE_SETTINGS, ServerSettings
 from serena_central.core.errors import ConfigError, InvalidArguments
 from serena_central.core.event_kinds import SettingChanged
 from serena_central.files.atomic import write_whole
+from serena_central.standalone.edited_text import edited, exact_text
 from serena_central.standalone.lock import locked
 from serena_central.tools.context import Services
 
@@ -131,7 +132,7 @@ def _changed(
         file.parent.mkdir(parents=True, exist_ok=True)
         with locked(lock_of(file)):
             text = _read(file)
-            fresh = edit(text)
+            fresh = edited(text, edit)
             if fresh == text:
                 return None
             _replace(file, text, fresh)
@@ -155,7 +156,7 @@ def _said(text: str, key: str, file: Path) -> str | None:
 
 def _read(file: Path) -> str:
     try:
-        return file.read_text("utf-8")
+        return exact_text(file.read_bytes())
     except FileNotFoundError:
         return ""
     except (OSError, UnicodeDecodeError) as error:

@@ -140,6 +140,32 @@ def test_set_keeps_comments_and_can_be_undone(root: Path, run: Commands) -> None
     assert run("claude", "set", "--undo").code == 2
 
 
+@pytest.mark.parametrize("mark", ["", "\ufeff"])
+def test_a_change_keeps_line_ends_and_byte_order_mark_and_is_undone_to_the_byte(
+    root: Path, run: Commands, mark: str
+) -> None:
+    settings, servers = root / ".claude" / "settings.json", root / ".mcp.json"
+    text = f'{mark}{{\r\n  // ours\r\n  "env": {{\r\n    "A": "a"\r\n  }}\r\n}}\r\n'.encode()
+    settings.write_bytes(text)
+    assert run("claude", "set", "env.B", "b", "--tier", "project").code == 0
+    assert settings.read_bytes() == text.replace(b'"a"', b'"a",\r\n    "B": "b"')
+    assert run("claude", "set", "--undo", "--tier", "project").code == 0
+    assert settings.read_bytes() == text
+
+    text = f'{mark}{{\r\n  "mcpServers": {{\r\n    "old": {{"command": "old"}}\r\n  }}\r\n}}\r\n'.encode()
+    servers.write_bytes(text)
+    assert run("trust", "--yes").code == 0
+    assert run("mcp", "add", "files", "--scope", "project", "--", "true").code == 0
+    changed = servers.read_bytes()
+    assert changed.decode().replace(mark or "\0", "").count("\n") == changed.count(b"\r\n") > text.count(b"\r\n")
+    assert changed.startswith(text[: text.index(b"}")])
+    assert run("trust", "--show", "--json").json[0]["state"] == "approved"
+    write(root.parent / ".cursor" / "mcp.json", {"mcpServers": {"db": {"command": "dbhub"}}})
+    assert "1 server would be added" in run("mcp", "import", "--tier", "project", "--dry-run").out
+    assert run("mcp", "remove", "files", "--scope", "project").code == 0
+    assert servers.read_bytes() == text
+
+
 def test_mcp_list_says_state_and_why(root: Path, run: Commands) -> None:
     write(root / ".mcp.json", {"mcpServers": {"web": {"command": "x", "args": ["${TOKEN}"]}}})
     write(root.parent / ".claude" / "settings.json", {"mcpServers": {"mine": {"url": "https://x"}}})

@@ -199,6 +199,19 @@ async def test_alerts_begin_and_end_when_the_settings_say_so(
     assert len(lines) == 8  # neither the early nor the late one
 
 
+@pytest.mark.parametrize("mark", [b"", b"\xef\xbb\xbf"])
+async def test_line_ends_and_a_byte_order_mark_stay(central: RunningCentral, file: Path, mark: bytes) -> None:
+    text = mark + FILE.encode().replace(b"\n", b"\r\n")
+    file.write_bytes(text)
+    live = central.central.live_settings
+    await live.change("max_answer_chars", 1000)
+    await live.change("read_only", True)
+    assert file.read_bytes() == text.replace(b"4321", b"1000") + b"read_only: true\r\n"
+    await live.change("read_only", None, was="true", undo=True)
+    await live.change("max_answer_chars", 4321, was="1000", undo=True)
+    assert file.read_bytes() == text
+
+
 async def test_servers_with_one_file_lose_no_setting_of_each_other(central: RunningCentral, file: Path) -> None:
     values = {"max_answer_chars": 1000, "edit_diagnostics_s": 7, "pool.idle_ttl_s": 70, "pool.read_retries": 1}
     values |= {"default_context": "codex", "sessions.idle_after_s": 90, "edit_conflicts": "warn", "read_only": True}

@@ -157,13 +157,15 @@ def settings_file(folder: Path) -> Path:
 )
 async def test_connect_asks_once_which_folders_are_trusted(tmp_path: Path, keys: bytes, written: str | None) -> None:
     settings_file(tmp_path).parent.mkdir(parents=True)
-    settings_file(tmp_path).write_text("# mine\nlog_level: debug # loud\n")
+    mine = b"\xef\xbb\xbf# mine\r\nlog_level: debug # loud\r\n"
+    settings_file(tmp_path).write_bytes(mine)
     async with in_terminal(tmp_path, "connect", "cursor") as terminal:
         await terminal.until(r"Trust all repositories in ~/src/\*\? \[y / other patterns, separated by commas / N\]")
         terminal.press(keys)
         assert await terminal.end() == 0
-    text = settings_file(tmp_path).read_text()
-    assert text.startswith("# mine\nlog_level: debug # loud\n")
+    text = settings_file(tmp_path).read_bytes()
+    assert text.startswith(mine)
+    assert text.count(b"\n") == text.count(b"\r\n")
     trusted = (await run_command(tmp_path, "trust", "--list", "--json")).json["trusted_roots"]
     assert trusted == (written.split(",") if written else [])
     for command in (["connect", "cursor"], ["connect", "gemini"]):
