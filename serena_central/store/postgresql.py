@@ -189,7 +189,7 @@ def _opener(url: URL, lock_timeout_s: float) -> Callable[[], tuple[Any, socket.s
     port = _port(given.get("port"))
     connect: Callable[..., Any] = partial(
         driver.connect,
-        given.get("user") or getpass.getuser(),
+        given.get("user") or _own_name(),
         host=host,
         port=port,
         database=given.get("dbname") or None,
@@ -239,6 +239,14 @@ def _parameters(url: URL) -> dict[str, str]:
     named = {"host": url.host, "user": url.username, "password": url.password, "dbname": url.database}
     port = {"port": str(url.port)} if url.port else {}
     return {**{name: value for name, value in named.items() if value}, **port, **query}
+
+
+def _own_name() -> str:
+    """Who connects where the URL does not say, as libpq has it."""
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError) as error:  # OSError since Python 3.13
+        raise StoreError("database_url names no user, and this process's own has no login name.") from error
 
 
 def _port(given: str | None) -> int:

@@ -1,6 +1,7 @@
 """What is PostgreSQL's own: URLs, values, loss of the server. All else is shown by the store's tests, run on it."""
 
 import os
+import pwd
 import signal
 import socket
 import subprocess
@@ -71,6 +72,25 @@ def test_a_url_that_leads_nowhere_is_an_error_without_its_password(url: str, say
     with closing(Database(NOWHERE, url)) as database, pytest.raises(StoreError, match=says) as caught:
         database.open()
     assert "hunter2" not in f"{caught.value}{caught.value.__context__}{caught.value.__cause__}"
+
+
+def test_a_url_needs_a_user_where_the_process_has_none_with_a_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    def unknown(uid: int) -> None:
+        raise KeyError(f"getpwuid(): uid not found: {uid}")
+
+    for name in ("LOGNAME", "USER", "LNAME", "USERNAME"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(pwd, "getpwuid", unknown)
+    with (
+        closing(Database(NOWHERE, "postgresql://127.0.0.1:1/db")) as database,
+        pytest.raises(StoreError, match="names no user"),
+    ):
+        database.open()
+    with (
+        closing(Database(NOWHERE, "postgresql://me@127.0.0.1:1/db")) as database,
+        pytest.raises(StoreError, match="refused"),
+    ):
+        database.open()
 
 
 def test_what_a_server_said_is_told_though_it_hung_up_before_we_did(tmp_path: Path) -> None:
