@@ -18,7 +18,11 @@ from typing import cast
 from serena_central.clients.forms import Entry, Keys, Malformed, Value, found, members_of
 from serena_central.clients.toml_inline import Pair, pairs_in, with_value, without_value
 
-_HEADER = re.compile(r"^[ \t]*\[{1,2}[^\[\]\r\n]+\]{1,2}[ \t]*(?:#[^\r\n]*)?\r?$", re.M)
+_HEADER = re.compile(
+    r"""^[ \t]*\[{1,2}(?:[^\[\]"'#\r\n]|"(?:\\.|[^"\\\r\n])*"|'[^'\r\n]*')+\]{1,2}[ \t]*(?:\#[^\r\n]*)?\r?$""", re.M
+)
+"""Its keys may be in quotes, with any character inside."""
+
 _BARE = re.compile(r"[A-Za-z0-9_-]+")
 _PLACE = re.compile(r" \(at (?:line (\d+), column \d+|end of document)\)$")
 

@@ -61,6 +61,33 @@ def test_taking_out_what_was_put_in_gives_the_text_back(text: str) -> None:
     assert FORM.take(text, KEYS) == text
 
 
+BEHIND = [
+    '[projects."/home/me/app/[slug]"]',
+    "[projects.'a]b'] # ]",
+    '[ projects . "x # ]" . "\\"]" ]',
+    '[["[[".a]]',
+    '[projects."[a]".b]#[c]',
+    "\t[z]",
+]
+
+
+@pytest.mark.parametrize("header", BEHIND)
+def test_tables_whose_names_have_brackets_in_quotes_are_tables(header: str) -> None:
+    behind = f'{header}\ntrust_level = "trusted"\n'
+    connected = f'[mcp_servers.serena]\ncommand = "old"\n{behind}'
+    assert FORM.put(connected, KEYS, ENTRY) == TABLE + behind
+    assert FORM.take(connected, KEYS) == behind
+    assert FORM.take(FORM.put(behind, KEYS, ENTRY), KEYS) == behind
+    assert FORM.put(behind + connected.removesuffix(behind), KEYS, ENTRY) == behind + TABLE
+
+
+def test_our_own_table_may_have_such_a_name() -> None:
+    keys = ("projects", "/app/[slug]")
+    text = FORM.put("[a]\nb = 1\n", keys, {"trust_level": "trusted"})
+    assert FORM.put(text, keys, {"trust_level": "trusted"}) == text
+    assert FORM.take(text, keys) == "[a]\nb = 1\n"
+
+
 def test_tables_inside_of_ours_go_with_it_and_stay_when_it_is_renewed() -> None:
     text = '[mcp_servers.serena]\nurl = "u"\n\n[mcp_servers.serena.tools.x]\nenabled = true\n\n[z]\na = 1\n'
     renewed = FORM.put(text, KEYS, {"url": "v", "tools": {"x": {"enabled": True}}})
@@ -134,6 +161,8 @@ FRAGMENTS = (
     "[b]\n'[c]' = '''\n[d]\n'''\n",
     "[lists]\nlists = [ # one\n  1,\n]\n",
     "[mcp_servers]\nserena = { a = 1 }\nother-2 = { x = '}', y = [1, 2] }\n",
+    '[projects."/app/[slug]"] # ]\ntrust_level = "trusted"\n',
+    "[[projects.'#['.\"]\\\"[\"]]\nnames = ['[x]']\n",
     "[dates]\ndate = 2026-01-31\nfloat = inf\n",
 )
 
