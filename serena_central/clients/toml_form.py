@@ -23,6 +23,7 @@ _HEADER = re.compile(
 )
 """Its keys may be in quotes, with any character inside."""
 
+_LINE = re.compile(r"[^\n]*\n|[^\n]+")
 _BARE = re.compile(r"[A-Za-z0-9_-]+")
 _PLACE = re.compile(r" \(at (?:line (\d+), column \d+|end of document)\)$")
 
@@ -112,7 +113,7 @@ def _tables(text: str) -> Iterator[tuple[Keys, int, int]]:
 
 def _end_of_content(text: str, start: int, end: int) -> int:
     """Comments and gaps after a table's last line may belong to what follows: they are no part of it."""
-    lines = text[start:end].splitlines(keepends=True)
+    lines = _LINE.findall(text, start, end)  # str.splitlines knows ends of lines that are characters in TOML
     while not lines[-1].strip() or lines[-1].lstrip().startswith("#"):
         end -= len(lines.pop())
     return end

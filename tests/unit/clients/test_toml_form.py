@@ -81,6 +81,13 @@ def test_tables_whose_names_have_brackets_in_quotes_are_tables(header: str) -> N
     assert FORM.put(behind + connected.removesuffix(behind), KEYS, ENTRY) == behind + TABLE
 
 
+def test_a_line_ends_where_toml_says_so() -> None:
+    behind = "[z]\na = 1\n"
+    text = f'[mcp_servers.serena]\ncommand = "a\u2028# b"\n{behind}'
+    assert FORM.put(text, KEYS, ENTRY) == TABLE + behind
+    assert FORM.take(text, KEYS) == behind
+
+
 def test_our_own_table_may_have_such_a_name() -> None:
     keys = ("projects", "/app/[slug]")
     text = FORM.put("[a]\nb = 1\n", keys, {"trust_level": "trusted"})
