@@ -14,13 +14,14 @@ from typing import Any, NamedTuple
 
 import click
 
-from serena_central.claude_config.document import Document, as_list
+from serena_central.claude_config.document import Document
 from serena_central.claude_config.locations import PROJECT_SERVERS
 from serena_central.cli.claude_edits import FORM, SERVERS, change, file_of, folder_option, planned, text_of
 from serena_central.cli.output import json_option, print_json, say
 from serena_central.cli.trust import project_root
-from serena_central.clients.client import Client, Machine, is_ours
-from serena_central.clients.forms import Malformed, found, members_of
+from serena_central.clients.client import Client, Machine
+from serena_central.clients.configured import Configured, configured
+from serena_central.clients.forms import Malformed, members_of
 from serena_central.clients.table import CLIENTS
 from serena_central.core.masking import MASK, is_secret_name, masked
 from serena_central.core.words import counted
@@ -59,7 +60,7 @@ def import_servers(*, client: str | None, tier: str, dry_run: bool, folder: Path
     file = project_root(folder) / PROJECT_SERVERS if shared else file_of(tier, folder)
     machine = Machine(Path.home(), sys.platform, os.environ)
     wanted = {name: _servers_of(one, machine) for name, one in CLIENTS.items() if client in (None, name)}
-    merged = _Merged("", [], {})
+    merged = _Merged("", [], {}, [])
 
     def edit(text: str) -> str | None:
         nonlocal merged
@@ -72,10 +73,23 @@ def import_servers(*, client: str | None, tier: str, dry_run: bool, folder: Path
         change(file, SERVERS, edit, private=not shared)
     rows, places = merged.rows, merged.places if shared else {}
     if as_json:
-        print_json({"file": str(file), "added": [] if dry_run else rows, "found": rows, "variables": places})
+        print_json(
+            {
+                "file": str(file),
+                "added": [] if dry_run else rows,
+                "found": rows,
+                "variables": places,
+                "switched_off": merged.left_out,
+            }
+        )
         return
     for row in rows:
         say(f"{row['server']} (from {row['from']})")
+        if row["unresolved"]:
+            title = CLIENTS[row["from"]].title
+            say(f"  {', '.join(row['unresolved'])}: only {title} knows what it stands for. Edit it.")
+    for row in merged.left_out:
+        say(f"{row['server']} is switched off in {CLIENTS[row['from']].title}, and is not added.")
     say(f"{file}: {counted(len(rows), 'server')} {'would be ' if dry_run else ''}added.")
     if places:
         say("This file is shared, so variables stand for what may be secret. Set them where the server is started:")
@@ -86,25 +100,30 @@ def import_servers(*, client: str | None, tier: str, dry_run: bool, folder: Path
 
 
 class _Merged(NamedTuple):
-    """A file's new text, what was added to it, shown without secrets, and the variables that stand for them."""
+    """A file's new text, what was added to it, shown without secrets, and the variables that stand for them; servers
+    that are switched off in a client are `left_out`."""
 
     text: str
     rows: list[dict[str, Any]]
     places: dict[str, str]
+    left_out: list[dict[str, str]]
 
 
-def _merged(file: Path, text: str, wanted: dict[str, list[tuple[str, dict[str, Any]]]], *, shared: bool) -> _Merged:
-    variables, rows = _Variables(), list[dict[str, Any]]()
+def _merged(file: Path, text: str, wanted: dict[str, list[Configured]], *, shared: bool) -> _Merged:
+    variables, rows, left_out = _Variables(), list[dict[str, Any]](), list[dict[str, str]]()
     there = set(members_of(members_of(Document(str(file), text).value).get(SERVERS)))
     for client, servers in wanted.items():
-        for server, entry in servers:
+        for server, entry, untold, is_off in servers:
             if server in there:
+                continue
+            if is_off:
+                left_out.append({"server": server, "from": client})
                 continue
             there.add(server)
             shown = variables.in_place_of_secrets(server, entry)
             text = FORM.put(text, (SERVERS, server), shown if shared else entry)
-            rows.append({"server": server, "from": client, "entry": shown})
-    return _Merged(text, rows, variables.places)
+            rows.append({"server": server, "from": client, "entry": shown, "unresolved": list(untold)})
+    return _Merged(text, rows, variables.places, left_out)
 
 
 class _Variables:
@@ -172,40 +191,13 @@ def _name(text: str) -> str:
     return f"_{name}" if name[:1].isdigit() else name
 
 
-def _servers_of(client: Client, machine: Machine) -> list[tuple[str, dict[str, Any]]]:
-    """Entries of a client's file in the format of .mcp.json; none of this server's own."""
-    result: list[tuple[str, dict[str, Any]]] = []
+def _servers_of(client: Client, machine: Machine) -> list[Configured]:
+    """What a client's file says; with a message where it can't be read."""
     file = next((path for path in client.user_files(machine) if path.is_file()), None)
     if file is None:
-        return result
+        return []
     try:
-        held = members_of(found(client.form.read(file.read_text(encoding="utf-8-sig")), client.servers))
+        return list(configured(client, client.form.read(file.read_text(encoding="utf-8-sig"))))
     except (Malformed, OSError, UnicodeDecodeError, ValueError) as error:
         say(f"serena-central: {file} can't be read: {error}", err=True)
-        return result
-    for name, value in held.items():
-        entry = _entry_of(members_of(value))
-        if entry and not is_ours(value):
-            result.append((name, entry))
-    return result
-
-
-def _entry_of(value: dict[str, Any]) -> dict[str, Any]:
-    """One entry, whatever its client calls its parts; empty where it can't be understood."""
-    command, arguments = value.get("command"), as_list(value.get("args"))
-    if words := as_list(command):
-        command, arguments = words[0], words[1:]
-    environment = value.get("env") or value.get("environment")
-    if isinstance(command, str):
-        entry: dict[str, Any] = {"command": command}
-        if arguments:
-            entry["args"] = [*map(str, arguments)]
-        if isinstance(environment, dict) and environment:
-            entry["env"] = {str(name): str(one) for name, one in members_of(environment).items()}
-        return entry
-    url = next((one for key in ("url", "httpUrl", "serverUrl") if isinstance(one := value.get(key), str)), None)
-    if url is None:
-        return {}
-    headers = value.get("headers") or value.get("http_headers")
-    entry = {"type": "sse" if value.get("type") == "sse" else "http", "url": url}
-    return entry | ({"headers": headers} if isinstance(headers, dict) and headers else {})
+        return []

@@ -45,6 +45,11 @@ def members_of(value: Value) -> dict[str, Value]:
     return cast("dict[str, Value]", value) if isinstance(value, dict) else {}
 
 
+def items_of(value: Value) -> list[Value]:
+    """The items of a list; none, where the value is something else."""
+    return cast("list[Value]", value) if isinstance(value, list) else []
+
+
 def found(value: Value, keys: Keys) -> Value:
     """What stands at `keys`; None where nothing does."""
     for key in keys:

@@ -294,6 +294,60 @@ def test_imported_secrets_are_variables_in_a_projects_file(root: Path, run: Comm
     assert "before you commit" in told.out
 
 
+def test_imported_servers_take_variables_and_headers_as_their_client_means_them(root: Path, run: Commands) -> None:
+    home = root.parent
+    write(
+        home / ".codex" / "config.toml",
+        '[mcp_servers.docs]\nurl = "https://docs.example.com/mcp"\nbearer_token_env_var = "DOCS_TOKEN"\n'
+        'env_http_headers = { X-Team = "TEAM" }\n'
+        '[mcp_servers.local]\ncommand = "local"\nenv_vars = ["LOCAL_KEY"]\nenv = { A = "1" }\n'
+        '[mcp_servers.off]\ncommand = "off"\nenabled = false\n',
+    )
+    write(
+        home / ".cursor" / "mcp.json",
+        {
+            "mcpServers": {
+                "db": {
+                    "command": "dbhub",
+                    "args": ["${workspaceFolder}/db", "$HOME"],
+                    "env": {"DSN": "${env:DSN}", "KEY": "${input:key}", "D": "${D:-x}"},
+                }
+            }
+        },
+    )
+    write(home / ".gemini" / "settings.json", {"mcpServers": {"g": {"command": "g", "args": ["$HOME/x", "${Y}"]}}})
+    told = run("mcp", "import")
+    assert told.code == 0
+    assert json.loads((home / ".claude" / "settings.json").read_text())["mcpServers"] == {
+        "docs": {
+            "type": "http",
+            "url": "https://docs.example.com/mcp",
+            "headers": {"X-Team": "${TEAM}", "Authorization": "Bearer ${DOCS_TOKEN}"},
+        },
+        "local": {"command": "local", "env": {"LOCAL_KEY": "${LOCAL_KEY}", "A": "1"}},
+        "db": {
+            "command": "dbhub",
+            "args": ["${workspaceFolder}/db", "$HOME"],
+            "env": {"DSN": "${DSN}", "KEY": "${input:key}", "D": "${D:-x}"},
+        },
+        "g": {"command": "g", "args": ["${HOME}/x", "${Y}"]},
+    }
+    assert "${workspaceFolder}, ${input:key}: only Cursor knows" in told.out
+    assert "off is switched off in Codex" in told.out
+
+
+@pytest.mark.parametrize(
+    "command", [("claude", "set", "model", r'"\ud800"'), ("mcp", "add-json", "x", r'{"command": "\ud800"}')]
+)
+def test_a_value_that_is_no_text_is_refused(root: Path, run: Commands, command: tuple[str, ...]) -> None:
+    file = root / ".claude" / "settings.local.json"
+    ended = run(*command)
+    assert (ended.code, ended.out) == (2, "")
+    assert f"{file}: " in ended.err
+    assert "can't be written as UTF-8" in ended.err
+    assert not file.exists()
+
+
 @pytest.mark.parametrize("text", ['{"mcpServers": {', '{"mcpServers": []}', '{"mcpServers": {"a": 1,,}}'])
 @pytest.mark.parametrize("more", [[], ["--dry-run"]])
 def test_import_leaves_a_file_that_can_not_be_read_and_says_where(
