@@ -195,12 +195,17 @@ def planned(file: Path, key: str, edit: Edit, before: str | None) -> str | None:
     """What `change` makes of a file with this text, if there is one.
 
     Raises:
-        ConfigError: the text can't be read, or has something else in the key's place.
+        ConfigError: the text can't be read, or has something else in the key's place; or a new value is not a text.
     """
     try:
-        return edited(before or "", edit)
+        after = edited(before or "", edit)
+        if after is not None:
+            after.encode()
     except Malformed as error:
         raise ConfigError(key, str(error), file=str(file), line=error.line) from error
+    except UnicodeEncodeError as error:  # half of a surrogate pair, or a byte of the command line that is not a text
+        raise ConfigError(key, "the value can't be written as UTF-8", file=str(file)) from error
+    return after
 
 
 @contextmanager
