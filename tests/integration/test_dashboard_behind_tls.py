@@ -16,9 +16,9 @@ PUBLIC = "https://serena.example"
 PUBLIC_HOST = "serena.example"
 
 
-@pytest.fixture
-async def central(tmp_path: Path) -> AsyncGenerator[RunningCentral]:
-    async with running_central(tmp_path, {"central_server_url": f"{PUBLIC}/mcp"}) as central:
+@pytest.fixture(params=[PUBLIC, f"{PUBLIC}:443"])
+async def central(tmp_path: Path, request: pytest.FixtureRequest) -> AsyncGenerator[RunningCentral]:
+    async with running_central(tmp_path, {"central_server_url": f"{request.param}/mcp"}) as central:
         yield central
 
 
