@@ -5,10 +5,9 @@ giant, asks before its index is complete, lets it be filled, checks out another 
 """
 
 import os
-import threading
 import time
-from collections.abc import Generator, Iterable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from statistics import median
 
 import psutil
@@ -16,17 +15,13 @@ import psutil
 from benchmarks.bench import Bench, Server
 from benchmarks.client import Client
 from benchmarks.django import BUILD
+from benchmarks.others import Others, others_calls
 from benchmarks.repository import OTHER, changed_by_other, checkout, generate, is_gone
-from benchmarks.scaling import generated
-from benchmarks.table import Row, percentile, row, timed
+from benchmarks.table import Row, row
 
 FILES = 100_000
 BYTES_PER_FILE = 10_000
-SMALL = 100
-"""Files of the other project."""
-
 INDEX_S = 3600.0
-EVERY_S = 0.02
 
 
 def growing_giant(bench: Bench) -> Iterator[Row]:
@@ -47,47 +42,6 @@ def growing_giant(bench: Bench) -> Iterator[Row]:
         yield from giant.restarted(server)
     finally:
         server.stop()
-
-
-class Others:
-    """How long the calls of somebody took who has nothing to do with the giant: milliseconds, since last asked."""
-
-    def __init__(self) -> None:
-        self.waits: list[float] = []
-
-    def take(self) -> list[float]:
-        waits, self.waits = self.waits, []
-        return waits
-
-    def row(self, meanwhile: str) -> Row:
-        waits = self.take()
-        note = f"median {median(waits):.2f} ms, 99 % within {percentile(waits, 0.99):.0f} ms, of {len(waits):,} calls"
-        return Row(f"longest wait of another session, {meanwhile}", "≤ 100 ms", max(waits), note=note)
-
-
-@contextmanager
-def others_calls(server: Server) -> Generator[Others]:
-    """Finds a symbol of a small project every 20 ms."""
-    others = Others()
-    stop = threading.Event()
-    client = server.client()
-    client.call("activate_project", project=str(generated(SMALL)))
-    request = client.prepare("find_symbol", name_path_pattern="Part7/work")
-    client.send(request)
-    server.await_index()
-
-    def ask() -> None:
-        while not stop.wait(EVERY_S):
-            others.waits.extend(timed(lambda: client.send(request), 1))
-
-    asking = threading.Thread(target=ask)
-    asking.start()
-    try:
-        yield others
-    finally:
-        stop.set()
-        asking.join()
-        client.close()
 
 
 def _quiet(others: Others) -> Iterator[Row]:

@@ -24,9 +24,10 @@ from typing import Any, NamedTuple
 import psutil
 
 from benchmarks.bench import Bench, Server
+from benchmarks.client import Connection
 from benchmarks.django import BUILD
-from benchmarks.giant import others_calls
 from benchmarks.giant_sources import GIANTS, Giant, material
+from benchmarks.others import asked_all_the_time, others_calls
 from benchmarks.table import Row, as_markdown, row
 
 SEED = 16
@@ -133,7 +134,12 @@ class Measured:
         server = Server(home, program=[sys.executable, "-m", "benchmarks.watched", str(blocked)])
         memory = Memory(server)
         try:
-            with others_calls(server) as others, _health(server) as healths, memory.sampling():
+            health = Connection(server.port, server.token).request("GET", "/health")
+            with (
+                others_calls(server) as others,
+                asked_all_the_time(server, health, b"{") as healths,
+                memory.sampling(),
+            ):
                 yield from self._cold(server)
                 yield others.row(f"{self._name} is opened, asked and indexed")
                 yield from self._warm(server)
@@ -361,35 +367,6 @@ class Memory:
     def row(self, name: str) -> Row:
         note = f"the most, workers included; {self._last:.0f} at the end; language servers {self._peak_servers:.0f}"
         return Row(f"{name}: PSS of the server", "≤ 400 MB", self._peak, unit="MB", note=note)
-
-
-class _Healths:
-    def __init__(self) -> None:
-        self.waits: list[float] = []
-
-    def take(self) -> list[float]:
-        waits, self.waits = self.waits, []
-        return waits
-
-
-@contextmanager
-def _health(server: Server) -> Generator[_Healths]:
-    """Asks for /health all the time."""
-    healths, stop = _Healths(), threading.Event()
-
-    def ask() -> None:
-        while not stop.wait(0.02):
-            began = time.perf_counter()
-            server.get("/health")
-            healths.waits.append(_s(began) * 1000)
-
-    asking = threading.Thread(target=ask)
-    asking.start()
-    try:
-        yield healths
-    finally:
-        stop.set()
-        asking.join()
 
 
 def _tags(giant: Giant, root: Path) -> Iterator[Tag]:

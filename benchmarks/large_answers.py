@@ -9,8 +9,8 @@ from typing import Any
 
 from benchmarks.bench import Bench, Server
 from benchmarks.django import BUILD
-from benchmarks.giant import others_calls
 from benchmarks.latency import QUERY
+from benchmarks.others import others_calls
 from benchmarks.table import Row, row, timed
 
 FILES = 500
@@ -82,8 +82,7 @@ def answering_at_length(bench: Bench) -> Iterator[Row]:
                 others.take()
                 taken = timed(lambda client=client, tool=tool, asked=asked: client.call(tool, **asked), TIMES)
                 yield row(what, budget, taken)
-                if others.waits:
-                    yield others.row(what)
+                yield others.row(what)
     finally:
         for client in clients.values():
             client.close()
