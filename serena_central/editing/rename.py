@@ -129,7 +129,8 @@ def without_repetition(rename: Rename, texts: Mapping[str, Text], new: str) -> R
 def _kept(edits: Sequence[TextEdit], text: Text, old: str, new: str) -> Iterator[Position]:
     """Where the old name stays beside the new one: written by the edit itself, or left before or behind it."""
     old_word, new_word = whole_word(old), whole_word(new)
-    for start, end, written in ((*edit.range, edit.new_text) for edit in edits):
+    for edit in edits:
+        start, end, written = edit.range.start, edit.range.end, edit.new_text
         if not new_word.search(written):
             continue
         if start != end:

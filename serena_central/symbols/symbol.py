@@ -197,8 +197,8 @@ class FileSymbols(msgspec.Struct, frozen=True, gc=False):
             if (
                 symbol.start_line <= last.line0
                 and first.line0 <= symbol.end_line
-                and (symbol.start_line, symbol.start_column) <= last
-                and first <= (symbol.end_line, symbol.end_column)
+                and (symbol.start_line, symbol.start_column) <= (last.line0, last.column)
+                and (first.line0, first.column) <= (symbol.end_line, symbol.end_column)
             ):
                 yield place
 
@@ -223,9 +223,10 @@ class FileSymbols(msgspec.Struct, frozen=True, gc=False):
         coming.sort(reverse=True)
         open_ones: list[tuple[int, int, int]] = []  # in ascending order: the innermost is the last
         for position in positions:
-            while coming and coming[-1][:2] <= position:
+            here = position.line0, position.column
+            while coming and coming[-1][:2] <= here:
                 open_ones.append(coming.pop())
-            open_ones = [one for one in open_ones if (symbols[one[2]].end_line, symbols[one[2]].end_column) >= position]
+            open_ones = [one for one in open_ones if (symbols[one[2]].end_line, symbols[one[2]].end_column) >= here]
             yield open_ones[-1][2] if open_ones else None
 
 
@@ -256,15 +257,19 @@ def _flatten(siblings: Sequence[DocumentSymbol], container: int, symbols: list[S
             overload = seen.get(key, 0)
             seen[key] = overload + 1
         place = len(symbols)
+        start, end, name = sibling.range.start, sibling.range.end, sibling.selection.start
         symbols.append(
             Symbol(
                 sibling.name,
                 sibling.kind,
                 container,
                 overload,
-                *sibling.range.start,
-                *sibling.range.end,
-                *sibling.selection.start,
+                start.line0,
+                start.column,
+                end.line0,
+                end.column,
+                name.line0,
+                name.column,
                 sibling.detail,
                 "/".join(sibling.scope),
                 sibling.flat,

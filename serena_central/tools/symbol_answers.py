@@ -404,7 +404,7 @@ def grouped(found: Mapping[str, Sequence[DiagnosticView]]) -> Grouped:
 
 def _diagnostic(view: DiagnosticView) -> dict[str, Any]:
     found = view.diagnostic
-    start, end = found.range
+    start, end = found.range.start, found.range.end
     answer: dict[str, Any] = {
         "message": found.message,
         "range": {

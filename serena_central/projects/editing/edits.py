@@ -119,7 +119,8 @@ class Site(NamedTuple):
         Raises:
             EditRefused
         """
-        symbol, (start, end) = self.hit.symbol, self.hit.symbol.range
+        symbol = self.hit.symbol
+        start, end = symbol.range.start, symbol.range.end
         before = self.text.line(start.line0)[: start.column]
         is_name_alone = self.text.slice(Range(start, end)) == symbol.name
         # fortls ends a definition where its last line begins, which others mean to be the one behind it.

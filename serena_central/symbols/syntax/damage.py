@@ -10,14 +10,14 @@ from tree_sitter import Node
 
 from serena_central.core.text import Text
 from serena_central.symbols.syntax.messages import SyntaxEdit
-from serena_central.symbols.syntax.statements import Span
+from serena_central.symbols.syntax.statements import Span, span_of
 from serena_central.symbols.syntax.trees import errors_in, tree_after, tree_of
 
 
 def damage(identifier: str, source: bytes, edit: SyntaxEdit) -> str:
     """A sentence without its end; empty if nothing is broken."""
     text = Text(source.decode())
-    removed = Span(*(len(text.content[: text.offset(at)].encode()) for at in edit.range))
+    removed = span_of(text, edit.range)
     new = edit.new_text.encode("utf-8", "replace")
     before = tree_of(identifier, source).root_node
     after = tree_after(identifier, source, removed.start, removed.end, new).root_node

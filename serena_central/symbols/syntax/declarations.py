@@ -22,6 +22,7 @@ from serena_central.symbols.syntax.statements import (
     kept_because,
     removal_of,
     shifted_by,
+    span_of,
     statement_of,
 )
 from serena_central.symbols.syntax.trees import tree_of
@@ -66,7 +67,7 @@ def declared(identifier: str, source: bytes, claimed: Claimed) -> Declared:
         statement=_range(text, source, extent_of(statement, span, source)),
         removal=_range(text, source, removal),
         is_alone=identifier == "python" and is_alone(statement),
-        kept=kept_because(statement, _span(text, Range(claimed.name_at, claimed.name_at)).start),
+        kept=kept_because(statement, span_of(text, Range(claimed.name_at, claimed.name_at)).start),
         shifts=shifted_by(statement),
     )
 
@@ -74,10 +75,10 @@ def declared(identifier: str, source: bytes, claimed: Claimed) -> Declared:
 def _parts(identifier: str, source: bytes, text: Text, claimed: Claimed) -> list[Node]:
     """The parts of the syntax that hold the name and are what lies in the range, smallest first."""
     root = tree_of(identifier, source).root_node
-    name_at = _span(text, Range(claimed.name_at, claimed.name_at)).start
+    name_at = span_of(text, Range(claimed.name_at, claimed.name_at)).start
     return [
         node
-        for node in _holding(root, name_at, _span(text, claimed.range))
+        for node in _holding(root, name_at, span_of(text, claimed.range))
         # The name alone declares nothing.
         if (node.start_byte != name_at or node.named_child_count) and node.text != claimed.name.encode()
     ]
@@ -92,15 +93,15 @@ def _exactly(identifier: str, source: bytes, span: Span) -> Iterator[Node]:
 
 
 def _is_declaration(identifier: str, source: bytes, text: Text, claimed: Claimed, parts: Sequence[Node]) -> bool:
-    at = _span(text, Range(claimed.name_at, claimed.name_at)).start
-    start, end = _span(text, claimed.range)
+    at = span_of(text, Range(claimed.name_at, claimed.name_at)).start
+    start, end = span_of(text, claimed.range)
     definitions = list(_all(outline_around(identifier, source, min(start, at), max(end, at + 1))))
     named = [one for one in definitions if one.selection.start == claimed.name_at and one.name == claimed.name]
     if any(_extent(text, one.range) == _extent(text, claimed.range) for one in named):
         return True
     if named:
         is_shared = sum(one.range == named[0].range for one in definitions) > 1
-        return any(_is_whole(node, _span(text, named[0].range), is_shared=is_shared) for node in parts)
+        return any(_is_whole(node, span_of(text, named[0].range), is_shared=is_shared) for node in parts)
     if _is_named(text, claimed):
         return bool(parts)
     return claimed.name_at == claimed.range.start and any(map(_is_nameless, parts))
@@ -111,10 +112,10 @@ def _with_macros(identifier: str, source: bytes, text: Text, claimed: Claimed) -
     what follows them: where they stand for nothing, they are no part of it."""
     if identifier not in LANGUAGES:
         return None
-    start, end = _span(text, claimed.range)
-    at = _span(text, Range(claimed.name_at, claimed.name_at)).start
+    start, end = span_of(text, claimed.range)
+    at = span_of(text, Range(claimed.name_at, claimed.name_at)).start
     for one in _all(outline_around(identifier, source, min(start, at), max(end, at + 1))):
-        whole = _span(text, one.range)
+        whole = span_of(text, one.range)
         is_named = one.selection.start == claimed.name_at and one.name == claimed.name
         behind = source[end : whole.end].strip(_SEPARATORS)
         if is_named and not behind and _MACROS.fullmatch(source[whole.start : start]):
@@ -153,10 +154,6 @@ def _all(symbols: Sequence[DocumentSymbol]) -> Iterator[DocumentSymbol]:
     for symbol in symbols:
         yield symbol
         yield from _all(symbol.children)
-
-
-def _span(text: Text, span: Range) -> Span:
-    return Span(*(len(text.content[: text.offset(position)].encode()) for position in span))
 
 
 def _extent(text: Text, span: Range) -> tuple[int, int]:

@@ -10,6 +10,8 @@ from typing import NamedTuple
 
 from tree_sitter import Node
 
+from serena_central.core.text import Range, Text
+
 _STATEMENTS = frozenset(
     {"ambient_declaration", "const_declaration", "constant_declaration", "declaration", "declaration_command"}
     | {"decorated_definition", "event_field_declaration", "export_statement", "expression_statement"}
@@ -43,6 +45,12 @@ class Span(NamedTuple):
 
     start: int
     end: int
+
+
+def span_of(text: Text, stretch: Range) -> Span:
+    """Where a stretch of a text lies in its UTF-8."""
+    start, end = (len(text.content[: text.offset(at)].encode()) for at in (stretch.start, stretch.end))
+    return Span(start, end)
 
 
 def statement_of(node: Node) -> Node:

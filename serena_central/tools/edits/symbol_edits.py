@@ -156,7 +156,7 @@ def _insertion(
     holder = site.container
     if holder is None or not holder.range.encloses(statement):
         return edit
-    (start, end), (first, last) = holder.range, statement
+    start, end, first, last = holder.range.start, holder.range.end, statement.start, statement.end
     head = site.text.line(first.line0)[: first.column].lstrip()
     closes = site.text.slice(Range(last, end)).strip(" \t;,") if end.line0 == last.line0 else ""
     is_one_line = start < first and start.line0 == first.line0 == end.line0

@@ -34,7 +34,7 @@ def moved(position: Position, shift: tuple[int, int]) -> Position:
 
 def shifted(symbol: DocumentSymbol) -> Iterator[Claimed]:
     """The claim for a symbol with its range's start, its end, both, or all of it moved."""
-    (start, end), name = symbol.range, symbol.selection.start
+    start, end, name = symbol.range.start, symbol.range.end, symbol.selection.start
     for shift in SHIFTS:
         yield Claimed(symbol.name, Range(moved(start, shift), end), name)
         yield Claimed(symbol.name, Range(start, moved(end, shift)), name)

@@ -16,8 +16,10 @@ SAMPLES = sorted((Path(__file__).parent / "samples").glob("*.txt"))
 def told(symbols: Sequence[DocumentSymbol], depth: int = 0) -> Iterator[str]:
     """A line for each symbol: kind, name, where its range and its name lie, as line:column, 0-based."""
     for symbol in symbols:
-        (first, start), (last, end), (line, column) = *symbol.range, symbol.selection.start
-        where = f"{first}:{start}-{last}:{end} at {line}:{column}"
+        start, end, name = (
+            f"{at.line0}:{at.column}" for at in (symbol.range.start, symbol.range.end, symbol.selection.start)
+        )
+        where = f"{start}-{end} at {name}"
         yield f"{'  ' * depth}{kind_name(symbol.kind)} {'/'.join((*symbol.scope, symbol.name))} {where}"
         yield from told(symbol.children, depth + 1)
 

@@ -8,6 +8,7 @@ import psutil
 import pytest
 
 from serena_central.core.errors import LanguageServerError
+from serena_central.core.text import Position
 from serena_central.processes.child import ChildProcess
 from serena_central.processes.usage import Usage
 from serena_central.symbols.columns import decompressed
@@ -243,7 +244,7 @@ async def test_a_word_for_a_field_and_a_value_is_known(identifier: str, text: st
 async def test_places_are_counted_in_code_points() -> None:
     async with running() as reader:
         (one,) = await reader.occurrences("python", "'𝔘𝔫𝔦' ; name", "name")
-        assert one.range.start == (0, 8)
+        assert one.range.start == Position(0, 8)
 
 
 async def test_who_waits_when_the_server_stops_is_told_so() -> None:

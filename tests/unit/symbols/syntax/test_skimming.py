@@ -2,6 +2,7 @@
 
 import pytest
 
+from serena_central.core.text import Position
 from serena_central.symbols.symbol import flatten
 from serena_central.symbols.syntax.outline import outline, outline_around
 from serena_central.symbols.syntax.skimming import blanked, skimmed
@@ -108,7 +109,7 @@ def test_other_languages_are_read_whole() -> None:
 def test_columns_after_other_letters_than_asciis_are_counted_in_code_points() -> None:
     source = '/* äö */ int f(void)\n{\n\tputs("𝔘");\n}\n/* ß */ int g;\n'.encode()
     (f, g), _ = outline("c", source)
-    assert (f.range.start, f.range.end, g.selection.start) == ((0, 9), (3, 1), (4, 12))
+    assert (f.range.start, f.range.end, g.selection.start) == (Position(0, 9), Position(3, 1), Position(4, 12))
 
 
 def test_lines_that_define_macros_are_left_out_and_those_that_go_on_are_not() -> None:
