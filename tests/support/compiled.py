@@ -14,11 +14,13 @@ from pathlib import Path
 from random import Random
 from typing import NamedTuple
 
+from tests.support.servers import SERVERS_HOME
+
 SYMBOLS = 8
 
 SYMBOL = re.compile(r"\bSym\d+(?:v\d+)?\b")
 
-_SERVERS = Path(__file__).parents[2] / "build/servers-home/servers"
+_SERVERS = SERVERS_HOME / "servers"
 
 
 class Kit(NamedTuple):
