@@ -30,6 +30,9 @@ _LOOKED_BACK = 4_000
 _AS_TAKES = 50
 """Characters, with the white space around it."""
 
+_VALUE = r"\s*(?:\|\||&&|\?\?)?[=:]\s*(?:async\s+)?(?:function\b\s*\*?|class\b)\s*"
+"""Between a name and the one that its value, a function or class of JavaScript, has for itself."""
+
 MAX_NAME = 500
 
 
@@ -102,6 +105,14 @@ def completed(
                 edits.setdefault(path, []).append(TextEdit(span, new))
                 added.append((path, span))
     return Rename(edits, added, kept)
+
+
+def own_name(text: Text, name: Range) -> Position | None:
+    """Where a function or class has the same name for itself as what it is assigned to, which stands in `name`:
+    `exports.run = function run() {}`. No code sees it but the function's own."""
+    word = re.escape(text.slice(name))
+    found = re.compile(rf"{_VALUE}(?P<own>{word})(?![\w$])").match(text.content, text.offset(name.end))
+    return text.position(found.start("own")) if found else None
 
 
 def without_repetition(rename: Rename, texts: Mapping[str, Text], new: str) -> Rename:

@@ -199,17 +199,20 @@ class Converter:
         """Without recursion: sources nest deeper than Python calls."""
         found: list[DocumentSymbol] = []
         levels = [found]
-        pending = deque([(found, symbols)])
+        pending: deque[tuple[DocumentSymbol | None, list[DocumentSymbol], Iterable[LspSymbol]]]
+        pending = deque([(None, found, symbols)])
         while pending:
-            level, nested = pending.popleft()
+            around, level, nested = pending.popleft()
             for symbol in nested:
                 if symbol.range is not None:
                     made = self._symbol(text, symbol, symbol.range)
+                    if around is not None and (made.name, made.selection) == (around.name, around.selection):
+                        around.kind, made.name = made.kind, ANONYMOUS  # it is the value of what is around it
                     level.append(made)
                     if symbol.children:
                         inside = self._inside(text, made)
                         levels.append(inside)
-                        pending.append((inside, symbol.children))
+                        pending.append((made, inside, symbol.children))
         for level in reversed(levels):  # the innermost first
             if any(map(_is_of_tables, level)):
                 level[:] = [one for made in level for one in (_tables(text, made) if _is_of_tables(made) else [made])]
@@ -220,10 +223,10 @@ class Converter:
         whole = self.range(text, span)
         bare, scope = scoped_name(symbol.name, self._names)
         name = self.range(text, symbol.selection_range) if symbol.selection_range else whole
-        if name == whole:  # servers that know one range send it twice
+        if name == whole or name.start == name.end:  # servers that know one range send it twice
             name = _name_in(text, whole, bare)
-        if name.start == name.end:
-            whole, name = assigned(text, whole, bare)
+        if name == whole or name.start != whole.start:
+            whole, name = assigned(text, whole, bare) or (whole, name)
         # What could be the name of a function is none where it is told of a block.
         may_be_none = symbol.kind == SymbolKind.MODULE or not bare.isidentifier()
         if may_be_none and self._names.anonymous and self._names.anonymous.fullmatch(bare):
@@ -310,23 +313,25 @@ def _tables(text: Text, array: DocumentSymbol) -> list[DocumentSymbol]:
     ]
 
 
-def assigned(text: Text, whole: Range, name: str) -> tuple[Range, Range]:
+def assigned(text: Text, whole: Range, name: str) -> tuple[Range, Range] | None:
     """The definition and its name where a server draws only the function that is assigned to it: `a.name = `,
-    `name ||= `."""
+    `name ||= `. The name is the one before the `=` where the function has the same for its own: that one is seen
+    nowhere else."""
     first = text.offset(whole.start)
     begin = max(0, first - HEAD)
     head = text.content[begin:first].rstrip()
-    if head.endswith("="):
-        target = head[:-1]
-        if len(target) > 1 and target[-1] in _DOUBLED and target[-2] in _DOUBLED:
-            target = target[:-2]
-        target = target.rstrip()
-        if target.endswith(name):
-            end = len(target)
-            start = end - len(name)
-            span = Range(text.position(begin + _owners_at(target, start)), whole.end)
-            return span, Range(text.position(begin + start), text.position(begin + end))
-    return whole, _name_in(text, whole, name)
+    if not head.endswith("="):
+        return None
+    target = head[:-1]
+    if len(target) > 1 and target[-1] in _DOUBLED and target[-2] in _DOUBLED:
+        target = target[:-2]
+    target = target.rstrip()
+    if not target.endswith(name):
+        return None
+    end = len(target)
+    start = end - len(name)
+    span = Range(text.position(begin + _owners_at(target, start)), whole.end)
+    return span, Range(text.position(begin + start), text.position(begin + end))
 
 
 def _owners_at(content: str, at: int) -> int:

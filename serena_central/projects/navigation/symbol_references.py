@@ -141,7 +141,7 @@ class SymbolReferences:
 
         async def propose() -> None:
             nonlocal proposal
-            proposal = await self._proposed(hit.path, hit.symbol.name_position, new_name, shown)
+            proposal = await self.proposed(hit.path, hit.symbol.name_position, new_name, shown)
 
         async def look_elsewhere() -> None:
             nonlocal elsewhere
@@ -164,12 +164,17 @@ class SymbolReferences:
         Raises:
             LanguageServerError
         """
-        proposal = await self._proposed(path, position, new_name, ())
+        proposal = await self.proposed(path, position, new_name)
         return {edit.range.start for edit in proposal.replacements.get(self._root / path, ())}
 
-    async def _proposed(
-        self, path: str, position: Position, new_name: str, candidates: Sequence[Path]
+    async def proposed(
+        self, path: str, position: Position, new_name: str, candidates: Sequence[Path] = ()
     ) -> WorkspaceEdit:
+        """What the server would change to rename what stands at a position; nothing if it can't rename.
+
+        Raises:
+            LanguageServerError
+        """
         absolute = self._root / path
         try:
             edit, _ = await self._questions.when_ready(

@@ -19,7 +19,7 @@ from serena_central.core.quoting import quoted
 from serena_central.core.text import Position, Range, Text
 from serena_central.editing.change import Author, FileChange
 from serena_central.editing.plan import TextEdit, apply_edits
-from serena_central.editing.rename import Rename, check_new_name, completed, without_repetition
+from serena_central.editing.rename import Rename, check_new_name, completed, own_name, without_repetition
 from serena_central.files.stamp import Stamp
 from serena_central.files.text import FileText
 from serena_central.files.tree import FileTree
@@ -143,6 +143,7 @@ class Refactoring:
             known, proposal = ground.uses, ground.proposal
             if every:
                 known, proposal = await self._with_others(site.hit, new_name, known, proposal)
+            proposal = await self._with_own_name(site, new_name, proposal)
             _check_complete(site.hit, known)
             _check_usable(site.hit, proposal)
             stays = has_path(site.hit, site.text, self._languages.language_of(site.hit.path))
@@ -339,9 +340,15 @@ class Refactoring:
             named = {path: [*known.places.get(path, ()), *spans] for path, spans in uses.places.items()}
             named[hit.path] = [*named.get(hit.path, known.places.get(hit.path, ())), _name_range(other)]
             known = msgspec.structs.replace(known, places={**known.places, **named})
-            edits = {one: [*proposal.replacements.get(one, ()), *some] for one, some in more.replacements.items()}
-            proposal = msgspec.structs.replace(proposal, replacements={**proposal.replacements, **edits})
+            proposal = _united(proposal, more)
         return known, proposal
+
+    async def _with_own_name(self, site: Site, new_name: str, proposal: WorkspaceEdit) -> WorkspaceEdit:
+        """What is proposed, and what renames the function or class itself that a symbol has for its value."""
+        own = own_name(site.text, _name_range(site.hit))
+        if own is None:
+            return proposal
+        return _united(proposal, await self._navigation.references.proposed(site.hit.path, own, new_name))
 
     async def _ground(self, hit: Hit, new_name: str) -> RenameGround:
         try:
@@ -481,6 +488,12 @@ def _not_ours(path: Path) -> EditRefused:
     return EditRefused(
         f"Nothing was changed: the rename would also change {path}, which is ignored or outside this project."
     )
+
+
+def _united(proposal: WorkspaceEdit, more: WorkspaceEdit) -> WorkspaceEdit:
+    """The replacements of both."""
+    edits = {path: [*proposal.replacements.get(path, ()), *some] for path, some in more.replacements.items()}
+    return msgspec.structs.replace(proposal, replacements={**proposal.replacements, **edits})
 
 
 def _check_usable(hit: Hit, proposal: WorkspaceEdit) -> None:

@@ -167,6 +167,8 @@ function two() {
 async def test_a_class_that_is_taken_out_of_a_commonjs_module_is_renamed_there(tmp_path: Path) -> None:
     boxes = {
         "named": "exports.Box = class Box {};\n",
+        "function": "exports.Box = function Box() {};\n",
+        "recursive": "module.exports.Box = function Box(deep) {\n  return deep && new Box();\n};\n",
         "assigned": "class Box {}\nmodule.exports.Box = Box;\n",
         "literal": "module.exports = {\n  Box: class {},\n};\n",
     }

@@ -199,6 +199,17 @@ def test_an_assigned_function_has_its_name_where_it_is_written(
     )
 
 
+def test_a_function_that_is_assigned_is_known_by_that_name_and_not_by_its_own() -> None:
+    code = "app.use = function use() {};\n"
+    own = LspSymbol("use", 12, range=lsp_span(0, 10, 27), selection_range=lsp_span(0, 19, 22))
+    around = LspSymbol("use", 13, range=lsp_span(0, 0, 27), selection_range=lsp_span(0, 4, 7), children=[own])
+    for drawn in (own, around):
+        (found,) = converter().symbols(Text(code), [drawn])
+        assert (found.kind, found.children) == (12, [])
+        assert found.range == Range(Position(0, 0), Position(0, 27))
+        assert found.selection == Range(Position(0, 4), Position(0, 7))
+
+
 SOURCES = st.text(st.sampled_from("ab_é1$ .=|?&({\n"), max_size=30)
 NAMES = st.sampled_from(["a", "ab", "a.b", "é", "_1", "$a", "a(b)", "{", ""])
 
@@ -216,12 +227,8 @@ def test_an_assignment_is_seen_where_an_expression_sees_it(content: str, name: s
     text = Text(head + "function () {}")
     start, end = text.position(len(head)), text.position(len(text.content))
     found = re.search(rf"(?:[\w$]+\.)*(?P<name>{re.escape(name)})\s*(?:[|?&]{{2}})?=\s*\Z", head)
-    whole, shown = assigned(text, Range(start, end), name)
-    if found is None:
-        assert whole == Range(start, end)
-    else:
-        assert whole == Range(text.position(found.start()), end)
-        assert shown == Range(*map(text.position, found.span("name")))
+    expected = found and (Range(text.position(found.start()), end), Range(*map(text.position, found.span("name"))))
+    assert assigned(text, Range(start, end), name) == expected
 
 
 def test_what_an_import_names_is_no_definition() -> None:
