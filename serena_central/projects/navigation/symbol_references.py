@@ -38,11 +38,12 @@ many seconds, if it has to start first."""
 
 
 class RenameGround(NamedTuple):
-    """The bare places of a symbol's uses; what its server would change to rename it: nothing, if it can't, and maybe
-    too little; every place of its name in files of that server, and the other files that hold it."""
+    """The bare places of a symbol's uses; what its server would change to rename it, which may be too little, and is
+    None of one that renames nothing at all; every place of its name in files of that server, and the other files that
+    hold it."""
 
     uses: Uses
-    proposal: WorkspaceEdit
+    proposal: WorkspaceEdit | None
     candidates: Places
     elsewhere: list[str]
 
@@ -134,7 +135,8 @@ class SymbolReferences:
             LanguageServerError
         """
         shown, unopened = await self._questions.files_to_show(hit.path, hit.symbol.name)
-        uses, proposal = Uses(failed=True), WorkspaceEdit(unusable=True)
+        uses = Uses(failed=True)
+        proposal: WorkspaceEdit | None = WorkspaceEdit(unusable=True)
         candidates: Places = {}
         elsewhere: list[str] = []
         asked = _Asked()
@@ -165,12 +167,13 @@ class SymbolReferences:
             LanguageServerError
         """
         proposal = await self.proposed(path, position, new_name)
-        return {edit.range.start for edit in proposal.replacements.get(self._root / path, ())}
+        edits = proposal.replacements.get(self._root / path, ()) if proposal else ()
+        return {edit.range.start for edit in edits}
 
     async def proposed(
         self, path: str, position: Position, new_name: str, candidates: Sequence[Path] = ()
-    ) -> WorkspaceEdit:
-        """What the server would change to rename what stands at a position; nothing if it can't rename.
+    ) -> WorkspaceEdit | None:
+        """What the server would change to rename what stands at a position; None from one that renames nothing at all.
 
         Raises:
             LanguageServerError
@@ -181,7 +184,7 @@ class SymbolReferences:
                 path, lambda server: server.rename(absolute, position, new_name, candidates=candidates)
             )
         except Unsupported:
-            return WorkspaceEdit()
+            return None
         return edit
 
     async def _named(

@@ -140,7 +140,7 @@ class Refactoring:
             _check_free(site.hit, objections, force=force)
             conflicts[:] = await self._edits.conflicts(site, seen, author)
             ground = await self._ground(site.hit, new_name)
-            known, proposal = ground.uses, ground.proposal
+            known, proposal = ground.uses, ground.proposal or WorkspaceEdit()
             if every:
                 known, proposal = await self._with_others(site.hit, new_name, known, proposal)
             proposal = await self._with_own_name(site, new_name, proposal)
@@ -163,6 +163,7 @@ class Refactoring:
                 ignore_case=ignores_case(self._languages.language_of(site.hit.path), site.hit.symbol.kind),
             )
             rename = await anyio.to_thread.run_sync(complete)  # of names with thousands of places it takes long
+            _check_renamable(site.hit, ground.proposal, rename)
             rename, left_out = await self._without_kept(site.hit, rename)
             contents = {path: read.text for path, read in texts.items()}
             rename = await both_written(self._languages, rename, contents, site.hit, new_name)
@@ -336,6 +337,7 @@ class Refactoring:
                 continue
             uses, more, *_ = await self._navigation.references.renaming(other, new_name)
             _check_complete(other, uses)
+            more = more or WorkspaceEdit()
             _check_usable(other, more)
             named = {path: [*known.places.get(path, ()), *spans] for path, spans in uses.places.items()}
             named[hit.path] = [*named.get(hit.path, known.places.get(hit.path, ())), _name_range(other)]
@@ -348,7 +350,8 @@ class Refactoring:
         own = own_name(site.text, _name_range(site.hit))
         if own is None:
             return proposal
-        return _united(proposal, await self._navigation.references.proposed(site.hit.path, own, new_name))
+        more = await self._navigation.references.proposed(site.hit.path, own, new_name)
+        return _united(proposal, more or WorkspaceEdit())
 
     async def _ground(self, hit: Hit, new_name: str) -> RenameGround:
         try:
@@ -488,6 +491,17 @@ def _not_ours(path: Path) -> EditRefused:
     return EditRefused(
         f"Nothing was changed: the rename would also change {path}, which is ignored or outside this project."
     )
+
+
+def _check_renamable(hit: Hit, proposal: WorkspaceEdit | None, rename: Rename) -> None:
+    """Raises EditRefused where a server that renames proposes nothing, and nothing names the symbol but its definition:
+    that may be a word of the language (`constructor`), or something whose references the server does not see."""
+    if proposal is not None and not proposal.replacements and rename.added == [(hit.path, _name_range(hit))]:
+        raise EditRefused(
+            f"Nothing was changed: the language server does not rename {hit.name_path} in {hit.path}:"
+            f"{hit.symbol.name_line}. It is a word of the language, or the server does not see what refers to it: "
+            "find_referencing_symbols lists where its name stands, replace_in_files changes it as text."
+        )
 
 
 def _united(proposal: WorkspaceEdit, more: WorkspaceEdit) -> WorkspaceEdit:

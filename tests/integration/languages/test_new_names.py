@@ -127,6 +127,26 @@ async def test_a_name_that_members_of_other_types_have_is_given(tmp_path: Path) 
     assert not made["isError"], text_of(made)
 
 
+async def test_what_the_server_does_not_rename_and_nothing_else_names_keeps_its_name(tmp_path: Path) -> None:
+    files = {
+        "tsconfig.json": "{}",
+        "box.ts": (
+            "export class Box { constructor(public size: number) {} }\nexport const box = new Box(1);\n"
+            "declare global { interface Window { box: Box } }\n"
+        ),
+        "lost.js": "const api = exports = module.exports = {};\napi.run = (deep) => deep && api.run();\n",
+    }
+    root = _project(tmp_path, files)
+    places = [("box.ts", "Box/constructor"), ("box.ts", "global"), ("lost.js", "run")]
+    with anyio.fail_after(120):
+        async with asker(tmp_path, root) as asked:
+            for path, name_path in places:
+                refused = await asked.result("rename_symbol", name_path=name_path, relative_path=path, new_name="other")
+                assert refused["isError"], name_path
+                assert f"does not rename {name_path}" in text_of(refused)
+    assert {path: (root / path).read_text() for path in files} == files
+
+
 async def test_where_the_new_name_stands_in_code_of_a_changed_file_is_told(tmp_path: Path) -> None:
     root = _project(tmp_path, PYTHON | TYPESCRIPT)
     with anyio.fail_after(240):
