@@ -4,7 +4,7 @@ A rule that fits keeps a symbol out of the findings. Better one finding too few:
 """
 
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from fnmatch import fnmatchcase
 from pathlib import PurePosixPath
 from typing import NamedTuple
@@ -15,7 +15,7 @@ from serena_central.core.text import Text
 from serena_central.lsp.answers import SymbolKind
 from serena_central.projects.navigation.common_names import is_common
 from serena_central.symbols.index import Hit
-from serena_central.symbols.symbol import CALLABLE
+from serena_central.symbols.symbol import CALLABLE, GROUPS, Symbol
 
 _ENTRY_POINTS: Mapping[str, Collection[str]] = {
     "python": {"main", "setUp", "tearDown", "setUpClass", "tearDownClass", "setup", "teardown"},
@@ -62,6 +62,9 @@ _REGISTERING = re.compile(
     r"|\[\[\s*gnu\s*::\s*(constructor|destructor|used|section|alias|ifunc|visibility)\b|__declspec\s*\(\s*dllexport\b"
 )
 """Attributes of C and C++ by which something that nobody names is called or found."""
+
+_READ_BY_COMPILER: Mapping[str, Collection[str]] = {"typescript": {"JSX"}}
+"""Namespaces in which the compiler itself looks up types and members by their names."""
 
 _STRING = re.compile(r'"[^"]*"')
 
@@ -163,6 +166,9 @@ def _by_name(hit: Hit, text: Text, language: LanguageFacts, policy: ValidationPo
     name = hit.symbol.name
     if name.startswith("__") and name.endswith("__"):
         return "the language calls it by its name"
+    looked_into = _READ_BY_COMPILER.get(language.name, ())
+    if looked_into and any(one.kind in GROUPS and one.name in looked_into for one in _outwards(hit)):
+        return "the compiler looks it up by its name"
     if hit.symbol.container >= 0 or hit.symbol.kind == SymbolKind.METHOD:
         called = _CALLED_BY_LIBRARIES.get(language.name, ())
         is_called = name in called and hit.symbol.kind not in _NOT_CALLED.get(language.name, ())
@@ -329,3 +335,11 @@ def outermost(hit: Hit) -> int:
     while hit.file.symbols[place].container >= 0:
         place = hit.file.symbols[place].container
     return place
+
+
+def _outwards(hit: Hit) -> Iterator[Symbol]:
+    """A symbol and what holds it, up to the top of its file."""
+    place = hit.place
+    while place >= 0:
+        yield hit.file.symbols[place]
+        place = hit.file.symbols[place].container

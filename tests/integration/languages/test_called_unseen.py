@@ -160,6 +160,12 @@ class Taken { onDone() {} }
 take(new Taken());
 console.log(`${new Fault()}`, [...new Many()], JSON.stringify(new Plain()));
 """,
+    "src/markup.d.ts": """declare namespace JSX {
+  interface Element {}
+  interface ElementAttributesProperty { given: {} }
+  interface IntrinsicElements { div: {} }
+}
+""",
 }
 
 
@@ -204,7 +210,10 @@ async def refusal(client: Asker, name_path: str, **arguments: Any) -> str:
         pytest.param(
             TYPESCRIPT,
             "Plain/neverCalled",
-            ["Fault/toString", "Plain/toJSON", "Plain/valueOf", "Plain/then", "Many/[Symbol.iterator]", "Taken/onDone"],
+            [
+                *("Fault/toString", "Plain/toJSON", "Plain/valueOf", "Plain/then", "Many/[Symbol.iterator]"),
+                *("Taken/onDone", "JSX", "JSX/Element", "JSX/ElementAttributesProperty/given", "JSX/IntrinsicElements"),
+            ],
             "",
             id="typescript",
         ),
