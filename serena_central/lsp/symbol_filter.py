@@ -35,7 +35,8 @@ def named(symbols: Sequence[DocumentSymbol]) -> list[DocumentSymbol]:
         if symbol is None:
             around.pop()
         elif symbol.name == ANONYMOUS or (in_code and symbol.kind in _LOCAL):
-            around.append((iter(symbol.children), siblings, True))
+            # What `module.exports = {}` holds is in no code.
+            around.append((iter(symbol.children), siblings, in_code or symbol.kind not in _LOCAL))
         elif not symbol.children:
             siblings.append(symbol)
         else:

@@ -13,7 +13,7 @@ import msgspec
 
 from serena_central.core.decoding import converted
 from serena_central.core.errors import ConfigError
-from serena_central.lsp.catalogue.registry import Catalogue, watching
+from serena_central.lsp.catalogue.registry import Catalogue, completed
 from serena_central.lsp.catalogue.spec import ServerSpec
 from serena_central.lsp.patterns import check
 
@@ -154,7 +154,7 @@ class Choices:
             self._settings[base.name] = converted(settings, dict[str, Any])
         if changes:
             whole = _over(msgspec.to_builtins(base), changes)
-            spec = watching(converted(whole, ServerSpec), self._base.languages)
+            spec = completed(converted(whole, ServerSpec), self._base.languages)
             check(spec)
             self._specs[base.name] = spec
         if idle := sorted(options.keys() - _FULL - {"command", "args", "env"}):

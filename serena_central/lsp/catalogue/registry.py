@@ -15,7 +15,7 @@ import msgspec
 
 from serena_central.core.decoding import converted
 from serena_central.core.errors import ConfigError
-from serena_central.lsp.catalogue.spec import Language, ServerSpec, Watching
+from serena_central.lsp.catalogue.spec import Language, Naming, ServerSpec, Watching
 
 _FOLDER = Path(__file__).parent
 T = TypeVar("T")
@@ -238,12 +238,16 @@ def load(folder: Path) -> Catalogue:
         unknown = [name for name in spec.languages if name not in languages]
         if unknown:
             raise ConfigError("languages", f"{', '.join(unknown)} not in languages.toml", file=str(file))
-        servers[spec.name] = watching(spec, languages)
+        servers[spec.name] = completed(spec, languages)
     return Catalogue(languages, servers)
 
 
-def watching(spec: ServerSpec, languages: Mapping[str, Language]) -> ServerSpec:
-    """The entry with globs for what it watches: its own, else those of its languages' files and its root markers."""
+def completed(spec: ServerSpec, languages: Mapping[str, Language]) -> ServerSpec:
+    """The entry with what it leaves to its languages: how they name symbols, and globs for what it watches, which are
+    those of their files and its root markers."""
+    if spec.naming == Naming():
+        named = (languages[name].naming for name in spec.languages)
+        spec = msgspec.structs.replace(spec, naming=next((one for one in named if one != Naming()), spec.naming))
     if spec.watch.globs or spec.watch.by_itself:
         return spec
     patterns = [pattern for name in spec.languages for pattern in languages[name].patterns]

@@ -72,6 +72,27 @@ class Near(CatalogueStruct, frozen=True):
     files: dict[str, tuple[str, ...]]
 
 
+class Naming(CatalogueStruct, frozen=True):
+    """Where what the server lists as symbols differs from what people call the definitions of a file."""
+
+    scoped: str = ""
+    """A regex that fits names of symbols which stand outside of their container and name it: its groups `scope` and
+    `name` are the two parts (`Square::area`, `(*Square).Area`)."""
+    separator: str = ""
+    """Between the names of a scope of several."""
+    decorated: str = ""
+    """A regex that fits names which are written with parameters or type arguments: its group `name` is the plain name
+    (`total(int)`, `Cart<T>`)."""
+    imports: str = ""
+    """A regex that fits the statements in which a server takes imported names for definitions."""
+    anonymous: str = ""
+    """A regex that fits what it calls functions, signatures, classes and blocks that have no name; an identifier is
+    fitted only where it is given to a block, as a module."""
+    values: str = ""
+    """A regex that fits what stands behind the name of a variable or property (group `pair`: one of an object) whose
+    value is a function, or by its group `class` a class."""
+
+
 class Language(CatalogueStruct, frozen=True):
     """A language as people name it in settings; `files` maps LSP language identifier → file name patterns."""
 
@@ -88,6 +109,8 @@ class Language(CatalogueStruct, frozen=True):
     """A regex that fits the beginning of files that are none of the language's, although their names say so."""
     configuration: tuple[str, ...] = ()
     """Identifiers of files that say how the code is built, and hold no symbols."""
+    naming: Naming = Naming()
+    """Of all its servers whose entries say nothing about that."""
     above: tuple[str, ...] = ()
     """Entries of folders above a project that its servers and tools look for by themselves, and that may say what is
     executed."""
@@ -198,27 +221,6 @@ class Documents(CatalogueStruct, frozen=True):
     symbols_lag_s: float = 0.0
     """How long after a change it may tell the symbols of the text before, at places of the new one: it is asked again
     until every name stands where it says, and after that time taken at its word."""
-
-
-class Naming(CatalogueStruct, frozen=True):
-    """Where what the server lists as symbols differs from what people call the definitions of a file."""
-
-    scoped: str = ""
-    """A regex that fits names of symbols which stand outside of their container and name it: its groups `scope` and
-    `name` are the two parts (`Square::area`, `(*Square).Area`)."""
-    separator: str = ""
-    """Between the names of a scope of several."""
-    decorated: str = ""
-    """A regex that fits names which are written with parameters or type arguments: its group `name` is the plain name
-    (`total(int)`, `Cart<T>`)."""
-    imports: str = ""
-    """A regex that fits the statements in which a server takes imported names for definitions."""
-    anonymous: str = ""
-    """A regex that fits what it calls functions, signatures, classes and blocks that have no name; an identifier is
-    fitted only where it is given to a block, as a module."""
-    values: str = ""
-    """A regex that fits what stands behind the name of a variable or property (group `pair`: one of an object) whose
-    value is a function, or by its group `class` a class."""
 
 
 class Watching(CatalogueStruct, frozen=True):

@@ -262,6 +262,25 @@ export const eleventh = { twelfth: 1 };
     ]
 
 
+@pytest.mark.parametrize("server", ["deno", "typescript", "typescript-language-server", "vtsls"])
+def test_functions_without_a_name_are_no_symbols_of_typescript_whatever_server_lists_them(server: str) -> None:
+    code = "const run = () => {};\nuse(() => run(1));\n"
+
+    def symbol(name: str, kind: int, at: str, *children: LspSymbol) -> LspSymbol:
+        line, character = Text(code).to_lsp(Text(code).position(code.index(at)), "utf-16")
+        span = lsp_span(line, character, character + len(at))
+        return LspSymbol(name, kind, range=span, selection_range=span, children=list(children))
+
+    found = [
+        symbol("run", 14, "run", symbol("<function>", 12, "() =>")),
+        symbol("use() callback", 12, "use", symbol("inner", 12, "run(1)")),
+        symbol("<unknown>", 12, "use", symbol("local", 7, "use")),
+        symbol("<unknown>", 14, "use", symbol("exported", 7, "use")),
+    ]
+    converter = Converter("utf-16", lambda path: Text(code), NamePatterns(catalogue().server(server).naming))
+    assert names(converter.symbols(Text(code), found)) == [("run", []), ("inner", []), ("exported", [])]
+
+
 def test_blocks_that_a_server_lists_as_modules_are_no_symbols_and_what_they_hold_is_kept() -> None:
     text = Text("\n" * 20)
 
