@@ -183,6 +183,12 @@ class Possible:
             found.unexamined += [PlaceInCode(path, one.range) for one in spans]
         return found
 
+    async def leads(self, places: Sequence[PlaceInCode]) -> Mapping[PlaceInCode, Sequence[Location] | None]:
+        """Place → where it leads; None if the server does not say."""
+        answers: dict[PlaceInCode, Sequence[Location] | None] = {}
+        await self._ask(places, answers)
+        return answers
+
     async def may_override(self, hit: Hit) -> bool | None:
         """Whether a base of a member's type has a member of its name, or is not in this project; None if its bases
         could not be read in time."""

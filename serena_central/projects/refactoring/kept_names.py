@@ -1,5 +1,6 @@
 """Names that a rename leaves unchanged although the language server lists them among the symbol's references.
 
+For a method of an interface, gopls also lists calls of methods by which types implement it: they name other symbols.
 Where `{ load }` becomes `{ fetch: load }`, a variable or a field keeps the old name; where `export { load }` becomes
 `export { fetch as load }`, its importers do. Language servers list those places, too, since they lead to both. A server
 that writes both names knows which place means which: nothing is added to its rename but what can only mean the symbol.
@@ -16,6 +17,17 @@ from serena_central.projects.navigation.possible_references import PlaceInCode
 
 Named = tuple[str, Position]
 """A root-relative path, and where a name begins in it."""
+
+
+async def of_others(navigation: Navigation, rename: Rename) -> list[PlaceInCode]:
+    """Places that a rename was to add and that are known to lead to what it does not change."""
+    edited = {(path, edit.range.start) for path, edits in rename.edits.items() for edit in edits}
+    leads = await navigation.possible.leads([PlaceInCode(*added) for added in rename.added])
+    return [
+        place
+        for place, locations in leads.items()
+        if locations and edited.isdisjoint(_named(navigation, location) for location in locations)
+    ]
 
 
 class LeftOut(NamedTuple):
@@ -52,7 +64,7 @@ class KeptNames:
                 locations, _ = await self._navigation.targets(*named)
                 if self._is_own(named, locations):
                     found.declaring.append(place)
-                elif locations and all(self._named(location) in self._renamed for location in locations):
+                elif locations and all(_named(self._navigation, location) in self._renamed for location in locations):
                     found.meant.append(place)
                 else:
                     found.unknown.append(place)
@@ -64,15 +76,16 @@ class KeptNames:
             self._known[place] = False  # a cycle leads nowhere
             locations, _ = await self._navigation.targets(*place)
             for location in locations:
-                target = self._named(location)
+                target = _named(self._navigation, location)
                 if target[0] and target not in self._renamed and await self._is_kept(target):
                     self._known[place] = True
                     break
         return self._known[place]
 
     def _is_own(self, place: Named, locations: Sequence[Location]) -> bool:
-        return bool(locations) and all(self._named(location) == place for location in locations)
+        return bool(locations) and all(_named(self._navigation, location) == place for location in locations)
 
-    def _named(self, location: Location) -> Named:
-        """Without a path if it lies outside."""
-        return self._navigation.places.inside(location.path) or "", location.range.start
+
+def _named(navigation: Navigation, location: Location) -> Named:
+    """Without a path if it lies outside."""
+    return navigation.places.inside(location.path) or "", location.range.start

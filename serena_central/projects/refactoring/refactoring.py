@@ -33,7 +33,7 @@ from serena_central.projects.navigation.possible_references import THOROUGH, Exa
 from serena_central.projects.navigation.symbol_references import RenameGround
 from serena_central.projects.navigation.symbol_views import Uses
 from serena_central.projects.refactoring.deletion import deletion
-from serena_central.projects.refactoring.kept_names import KeptNames
+from serena_central.projects.refactoring.kept_names import KeptNames, of_others
 from serena_central.projects.refactoring.module_files import (
     files_below,
     files_brought_in,
@@ -369,7 +369,8 @@ class Refactoring:
     async def _without_kept(self, hit: Hit, rename: Rename) -> tuple[Rename, Examined]:
         """A rename without what goes on under the old name; and what else it leaves out for that."""
         if not rename.kept:
-            return rename, Examined()
+            named = await of_others(self._navigation, rename)
+            return rename.without(named), Examined(definitions=named)
         await check_meant(self._languages, hit, rename)
         found = await KeptNames(self._navigation, rename, (hit.path, hit.symbol.name_position)).left_out()
         meant = found.meant if await are_patterns(self._languages, rename, hit.symbol.name) else []
