@@ -95,6 +95,10 @@ _BASES: Mapping[str, str] = {
 
 OVERRIDING_UNKNOWN = "whether it implements or overrides a member of another type could not be determined in time"
 
+_EMBEDDED_BEFORE = re.compile(r"(?:^|[{;])\s*\*?\s*(?:\w+\.)?$")
+_EMBEDDED_BEHIND = re.compile(r"(?:\[.*\])?\s*(?:[\"`;}]|//|/\*|$)")
+"""Around the name of a type that a struct or an interface of Go embeds: no other name, and no type."""
+
 _LEADING = 12
 """Lines above a name in which its decorators stand."""
 
@@ -142,8 +146,25 @@ def _kept(hit: Hit, text: Text, language: LanguageFacts, policy: ValidationPolic
         reason = rule(hit, text, language, policy)
         if reason:
             return KeepReason(reason)
-    reason = java_rules.given_without_name(hit, text) if language.name == "java" else None
+    reason = _used_unnamed(hit, text, language)
     return KeepReason(reason, by_name=False) if reason else None
+
+
+def _used_unnamed(hit: Hit, text: Text, language: LanguageFacts) -> str | None:
+    """What is in use whatever it is called."""
+    match language.name:
+        case "java":
+            return java_rules.given_without_name(hit, text)
+        case "go" if _is_embedded_in_go(hit, text):
+            return "it is embedded, and its fields and methods are used as those of what holds it"
+        case _:
+            return None
+
+
+def _is_embedded_in_go(hit: Hit, text: Text) -> bool:
+    line, name = text.line(hit.symbol.name_line), hit.symbol.name_position
+    before, behind = line[: name.column], line[name.column + len(hit.symbol.name) :]
+    return hit.symbol.container >= 0 and bool(_EMBEDDED_BEFORE.search(before) and _EMBEDDED_BEHIND.match(behind))
 
 
 def is_test(path: str) -> bool:

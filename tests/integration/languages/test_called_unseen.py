@@ -102,7 +102,17 @@ func (page) ServeHTTP(w http.ResponseWriter, r *http.Request) {}
 func (page) neverCalled()                                     {}
 func (page) MarshalJSON() ([]byte, error)                     { return nil, nil }
 
+type label struct{ text string }
+
+type box struct {
+	label
+}
+
+func (b box) upper() string { return b.text }
+
 func main() {
+	var b box
+	fmt.Println(b.upper())
 	heap.Init(&queue{})
 	fmt.Println(temp(3), errors.Is(fault{}, nil))
 	io.ReadAll(zero{})
@@ -202,7 +212,7 @@ async def refusal(client: Asker, name_path: str, **arguments: Any) -> str:
         pytest.param(
             GO,
             "page/neverCalled",
-            ["String", "Less", "Push", "Pop", "Error", "Unwrap", "Read", "ServeHTTP", "MarshalJSON"],
+            ["String", "Less", "Push", "Pop", "Error", "Unwrap", "Read", "ServeHTTP", "MarshalJSON", "box/label"],
             "",
             id="go",
         ),

@@ -32,6 +32,7 @@ def hit_in(text: str, name: str, path: str, holder: str = "") -> Hit:
 
 
 CALLED_AS_OPERATOR = "operators are called without their name"
+EMBEDDED = "it is embedded, and its fields and methods are used as those of what holds it"
 CALLED_AS_LIFETIME = "constructors and destructors are called without their name"
 
 
@@ -53,6 +54,17 @@ CALLED_AS_LIFETIME = "constructors and destructors are called without their name
         ("go", "internal/a/b.go", "package a\nfunc Open() {}", "Open", "", None),
         ("go", "cmd/main.go", "package main\nfunc Open() {}", "Open", "", None),
         ("go", "a/b.go", "package a\nfunc close() {}", "close", "", "an interface has a member of the same name"),
+        *(
+            ("go", "a/b.go", f"package a\ntype box struct {field}", "label", "box", reason)
+            for reason, fields in (
+                (
+                    EMBEDDED,
+                    ("{\n\tlabel\n}", '{\n\t*x.label[int] `json:"-"`\n}', "{ a int; label }", "{\n\tlabel // it\n}"),
+                ),
+                (None, ("{\n\tlabel string\n}", "{\n\ta, label int\n}", "{\n\tlabel []int\n}", "{\n\tlabel, a int\n}")),
+            )
+            for field in fields
+        ),
         ("rust", "src/lib.rs", "pub fn open() {}", "open", "", "it is exported"),
         ("rust", "src/lib.rs", "pub(crate) fn open() {}", "open", "", None),
         ("rust", "src/lib.rs", "#[no_mangle]\nfn open() {}", "open", "", "it is decorated"),
