@@ -1,6 +1,6 @@
 """What a name alone may mean. Where the receiver's type is unknown, most places with the name of a built-in type's
-member mean that; in strings and files of other languages an everyday word means a symbol behind its module or type, or
-as all that a call is given."""
+member mean that; in strings and files of other languages an everyday word means a symbol behind its module or type, in
+the braces of a template, or as all that a call is given."""
 
 import re
 from collections.abc import Mapping
@@ -37,13 +37,17 @@ def is_unusual(name: str) -> bool:
 
 
 def behind_holder(hit: Hit) -> re.Pattern[str]:
-    """The name of a symbol behind that of its module (a package's is its folder's) or type."""
+    """The name of a symbol behind that of its module (a package's is its folder's) or type; of a member also behind any
+    value in the braces of a template: `{{ page.title }}`, `{{if .Title}}`, `{% if page.title %}`."""
     file = PurePosixPath(hit.path)
     holders = {file.name.partition(".")[0], file.parent.name}
     if hit.symbol.container >= 0:
         holders.add(hit.file.symbols[hit.symbol.container].name)
     either = "|".join(re.escape(holder) for holder in holders if holder)
-    return re.compile(rf"(?<!\w)(?:{either})\s*(?:[.:#/$]|::)\s*{re.escape(hit.symbol.name)}(?!\w)")
+    before = rf"(?<!\w)(?:{either})\s*(?:[.:#/$]|::)\s*"
+    if "/" in hit.name_path:
+        before = rf"(?:{before}|\{{[{{%][^{{}}]*\.)"
+    return re.compile(rf"{before}{re.escape(hit.symbol.name)}(?!\w)")
 
 
 def as_argument(name: str) -> re.Pattern[str]:

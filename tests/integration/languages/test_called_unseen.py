@@ -246,10 +246,19 @@ async def test_what_others_call_through_a_trait_or_an_interface_is_kept(
 ENTRIES = {
     "pyproject.toml": '[project]\nname = "seen"\nversion = "0.1"\n[project.scripts]\nseen = "entry:_start"\n',
     "serverless.yml": "functions:\n  a:\n    handler: entry.handler\n",
-    "templates/page.html": "<h1>{{ page.full_title }} and a draft</h1>\n",
+    "templates/page.html": "<h1>{{ page.full_title }} and a draft</h1>\n{% if page.summary %}x{% endif %}\n",
     "entry.py": """\
+HEADING = "<h2>{{ page.heading }}</h2>"
+
+
 class Page:
     def full_title(self):
+        return "x"
+
+    def summary(self):
+        return "x"
+
+    def heading(self):
         return "x"
 
 
@@ -274,14 +283,18 @@ def never_called():
 async def test_what_manifests_and_templates_name_is_no_sure_finding_and_not_deleted(tmp_path: Path) -> None:
     root = written(tmp_path / "seen", ENTRIES)
     async with asker(tmp_path, root) as client:
-        assert await unused_in(client) == {"Page/full_title": "medium", "draft": "medium", "never_called": "high"}
+        assert await unused_in(client) == {"Page/heading": "medium", "draft": "medium", "never_called": "high"}
         assert "It may be referenced from elsewhere: it is named in 'pyproject.toml'." in await refusal(
             client, "_start"
         )
         assert "It may be referenced from elsewhere: it is named in 'serverless.yml'." in await refusal(
             client, "handler"
         )
-        assert "Its name occurs in 'templates/page.html'" in await refusal(client, "Page/full_title")
+        for name in ("Page/full_title", "Page/summary"):
+            assert "It may be referenced from elsewhere: it is named in 'templates/page.html'." in await refusal(
+                client, name
+            )
+        assert "Its name occurs in a string in entry.py:0" in await refusal(client, "Page/heading")
         assert (root / "entry.py").read_text() == ENTRIES["entry.py"]
         for name in ("draft", "never_called"):
             deleted = await client.result("safe_delete_symbol", name_path=name)
