@@ -32,6 +32,7 @@ from serena_central.lsp.go_platforms import other_platform_of_text
 from serena_central.projects.navigation.symbol_views import Uses
 from serena_central.projects.project import Project
 from serena_central.symbols.index import Hit
+from serena_central.symbols.mangling import mangled_names
 
 KINDS = frozenset(
     {
@@ -157,8 +158,12 @@ class _Judge:
                 return
             if any(_within(hit, other) for other in unused) or (definition.asked and await self._is_elsewhere(hit)):
                 continue
-            if not (definition.asked and await self.may_be_used(hit)):
+            if not (self.stands_elsewhere(hit, definition) and await self.may_be_used(hit)):
                 unused.append(hit)
+
+    def stands_elsewhere(self, hit: Hit, definition: Definition) -> bool:
+        """Whether other places in the project's code may name a symbol."""
+        return definition.asked or bool(mangled_names(hit, self._project.languages.language_of(hit.path)))
 
     async def _is_elsewhere(self, hit: Hit) -> bool:
         """Whether the name of a symbol stands in files that are not built on this platform."""
@@ -214,7 +219,7 @@ async def unused_symbols(
         if definition.name in told.unresolved_names:
             open_names.add(definition.name)
             continue
-        may_be_used = await judge.may_be_used(hit) if definition.asked else False
+        may_be_used = await judge.may_be_used(hit) if judge.stands_elsewhere(hit, definition) else False
         if may_be_used is None:
             unjudged += 1
             continue

@@ -201,11 +201,12 @@ def _units(char: str, encoding: Encoding) -> int:
     return 3 if code <= 0xFFFF else 4
 
 
-def whole_word(name: str, *, ignore_case: bool = False) -> re.Pattern[str]:
-    """Matches a name that no letter, digit, `_` or `$` continues on either side.
+def whole_word(*names: str, ignore_case: bool = False) -> re.Pattern[str]:
+    """Matches one of some names that no letter, digit, `_` or `$` continues on either side.
 
     What stands before it is looked at behind the match: an expression that begins with a literal is thirty times as
     quick as one that looks behind at every character.
     """
-    literal = re.escape(name)
-    return re.compile(rf"{literal}(?<![\w$]{literal})(?![\w$])", re.IGNORECASE if ignore_case else 0)
+    literals = map(re.escape, names)
+    words = "|".join(rf"{literal}(?<![\w$]{literal})(?![\w$])" for literal in literals)
+    return re.compile(words, re.IGNORECASE if ignore_case else 0)

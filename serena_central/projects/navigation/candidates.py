@@ -23,6 +23,7 @@ from serena_central.files.tree import FileTree
 from serena_central.files.vocabulary import Vocabulary
 from serena_central.projects.languages.project_languages import ProjectLanguages
 from serena_central.symbols.index import Hit
+from serena_central.symbols.mangling import mangled_names
 from serena_central.symbols.name_case import ignores_case
 from serena_central.symbols.symbol import TYPES
 from serena_central.symbols.syntax.lexical import Tokens, kinds, tokens
@@ -84,20 +85,21 @@ class CandidateSearch:
 
     async def places_of(self, hit: Hit) -> Places:
         """Every place of the name of `hit` as a whole word, its definition included; none for an operator's."""
-        name = hit.symbol.name
-        if not re.search(r"\w", name):
+        names = self._names(hit)
+        if not re.search(r"\w", hit.symbol.name):
             return {}
         ignore_case = self._ignores_case(hit)
         served = await self._files_by_server(hit.path)
-        holders = list(served.same if ignore_case else await self._holding(served, name))
+        by_name = {name: await self._holding(served, name) for name in names if not ignore_case}
+        holders = list(served.same if ignore_case else {path for some in by_name.values() for path in some})
         folder = hit.path.rpartition("/")[0]
         holders.sort(key=lambda path: (path != hit.path, path.rpartition("/")[0] != folder, path))
         if self._languages.are_at_hand([self._root / path for path in holders[: FEW_FILES + 1]]):
-            return self._read(holders, name, ignore_case).places
-        read = await anyio.to_thread.run_sync(self._read, holders, name, ignore_case, abandon_on_cancel=True)
-        if not ignore_case:
-            lacking = self._certain(read.lacking)
-            served.holders[name] = [path for path in holders if path not in lacking]
+            return self._read(holders, names, ignore_case).places
+        read = await anyio.to_thread.run_sync(self._read, holders, names, ignore_case, abandon_on_cancel=True)
+        lacking = self._certain(read.lacking)
+        for name, some in by_name.items():
+            served.holders[name] = [path for path in some if path not in lacking]
         return read.places
 
     def _certain(self, lacking: Iterable[str]) -> Collection[str]:
@@ -108,7 +110,7 @@ class CandidateSearch:
     async def told(self, hit: Hit, paths: Collection[str]) -> Candidates:
         """The same of some of the files, with what each place stands in: to tell that of all takes longer than to find
         them, and hardly any file has a place that a server does not list."""
-        word = whole_word(hit.symbol.name, ignore_case=self._ignores_case(hit))
+        word = whole_word(*self._names(hit), ignore_case=self._ignores_case(hit))
         if self._languages.are_at_hand([self._root / path for path in paths]):
             readings = dict(self._readings(paths))
             if all(self._tokens.are_known(self._identifier(path), read) for path, read in readings.items()):
@@ -123,6 +125,9 @@ class CandidateSearch:
 
     def _identifier(self, path: str) -> str:
         return self._languages.selection.identifier(path)
+
+    def _names(self, hit: Hit) -> list[str]:
+        return [hit.symbol.name, *mangled_names(hit, self._languages.language_of(hit.path))]
 
     def _ignores_case(self, hit: Hit) -> bool:
         return ignores_case(self._languages.language_of(hit.path), hit.symbol.kind)
@@ -155,7 +160,7 @@ class CandidateSearch:
         there = [path for path in paths if path in self._tree.files]
         if any(map(self._ignores_case, hits)):
             return there
-        words = {*names, *(hit.symbol.name for hit in hits)} if there else ()
+        words = {*names, *(name for hit in hits for name in self._names(hit))} if there else ()
         return {path for word in words for path in await self.holding(there, word)}
 
     async def _files_by_server(self, path: str) -> "_Served":
@@ -172,14 +177,15 @@ class CandidateSearch:
             served[key] = known  # nobody's any more, if files have changed meanwhile
         return known
 
-    def _read(self, holders: Iterable[str], name: str, ignore_case: bool) -> _Read:
-        """Runs in a thread, unless all texts are at hand. Files that may hold the name and don't are not worth finding
+    def _read(self, holders: Iterable[str], names: Sequence[str], ignore_case: bool) -> _Read:
+        """Runs in a thread, unless all texts are at hand. Files that may hold the names and don't are not worth finding
         their lines; those whose text is at hand are searched as they are."""
         found: dict[str, Sequence[Range]] = {}
-        word, encoding = whole_word(name, ignore_case=ignore_case), self._languages.encoding
+        word, encoding = whole_word(*names, ignore_case=ignore_case), self._languages.encoding
         files = {path: self._root / path for path in holders}
-        others = [path for path, file in files.items() if not self._languages.holds_text(file)]
-        lacking = set(files_lacking(self._root, others, name, encoding=encoding, ignore_case=ignore_case))
+        lacking = {path for path, file in files.items() if not self._languages.holds_text(file)}
+        for name in names:
+            lacking &= {*files_lacking(self._root, lacking, name, encoding=encoding, ignore_case=ignore_case)}
         for path, read in self._readings(path for path in files if path not in lacking):
             if places := self._places.of(read, word):
                 found[path] = places

@@ -14,6 +14,8 @@ from serena_central.editing.rename import Rename
 from serena_central.lsp.answers import Location
 from serena_central.projects.navigation.navigation import Navigation
 from serena_central.projects.navigation.possible_references import PlaceInCode
+from serena_central.symbols.index import Hit
+from serena_central.symbols.mangling import mangled_names
 
 Named = tuple[str, Position]
 """A root-relative path, and where a name begins in it."""
@@ -28,6 +30,17 @@ async def of_others(navigation: Navigation, rename: Rename) -> list[PlaceInCode]
         for place, locations in leads.items()
         if locations and edited.isdisjoint(_named(navigation, location) for location in locations)
     ]
+
+
+async def of_private_members(navigation: Navigation, hit: Hit) -> list[PlaceInCode]:
+    """Where code names private members of a Python class by the name of the class, too: `_Vault__open`."""
+    found: list[PlaceInCode] = []
+    for member in (Hit(hit.path, hit.file, place) for place in hit.file.children(hit.place)):
+        for word in mangled_names(member, navigation.questions.identifier(hit.path)):
+            places = await navigation.possible.candidates(member)
+            spans = (PlaceInCode(path, span) for path, some in places.items() for span in some)
+            found += (one for one in spans if one.range.end.column - one.range.start.column == len(word))
+    return found
 
 
 class LeftOut(NamedTuple):

@@ -33,7 +33,7 @@ from serena_central.projects.navigation.possible_references import THOROUGH, Exa
 from serena_central.projects.navigation.symbol_references import RenameGround
 from serena_central.projects.navigation.symbol_views import Uses
 from serena_central.projects.refactoring.deletion import deletion
-from serena_central.projects.refactoring.kept_names import KeptNames, of_others
+from serena_central.projects.refactoring.kept_names import KeptNames, of_others, of_private_members
 from serena_central.projects.refactoring.module_files import (
     files_below,
     files_brought_in,
@@ -187,6 +187,7 @@ class Refactoring:
             ]
             if site.hit.symbol.kind in GROUPS:
                 left_out.unexamined += brought_in(rename, examined.elsewhere, self._navigation, contents)
+            left_out.unexamined += await of_private_members(self._navigation, site.hit)
             left[:] = [_left(examined, rename, left_out, ground.elsewhere)]
             changed = {path: texts[path].text for path in rename.edits}
             standing[:] = await self._naming.standing(site.hit, new_name, changed)

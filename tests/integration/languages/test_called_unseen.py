@@ -354,3 +354,50 @@ async def test_a_field_that_is_filled_by_position_is_not_deleted(language: str, 
             assert "may receive its value as a positional argument" in await refusal(client, name)
         deleted = await client.result("safe_delete_symbol", name_path=unused)
         assert not deleted["isError"], deleted
+
+
+MANGLED = {
+    "vault.py": """\
+class _Vault:
+    __limit = 3
+
+    def __open(self):
+        return 1
+
+    def __never_called(self):
+        return 2
+
+
+print(_Vault())
+""",
+    "thief.py": """\
+from vault import _Vault
+
+
+def peek(vault: _Vault, other):
+    return vault._Vault__open() + other._Vault__limit
+
+
+print(peek(_Vault(), _Vault()))
+""",
+}
+
+
+async def test_a_private_member_is_known_by_the_name_that_python_gives_it_outside_of_its_class(tmp_path: Path) -> None:
+    root = written(tmp_path / "seen", MANGLED)
+    async with asker(tmp_path, root) as client:
+        assert await unused_in(client) == {"_Vault/__never_called": "high"}
+        found = await client.result("find_referencing_symbols", name_path="_Vault/__open")
+        assert "thief.py:4" in str(found["content"])
+        for name in ("_Vault/__open", "_Vault/__limit"):
+            assert "thief.py:4" in await refusal(client, name)
+        renamed = await client.result("rename_symbol", name_path="_Vault/__open", new_name="__enter", dry_run=True)
+        assert "__open still occurs in code that the language server cannot resolve (check each): thief.py:4" in str(
+            renamed["content"]
+        )
+        renamed = await client.result("rename_symbol", name_path="_Vault", new_name="Vault", dry_run=True)
+        assert "_Vault still occurs in code that the language server cannot resolve (check each): thief.py:4" in str(
+            renamed["content"]
+        )
+        deleted = await client.result("safe_delete_symbol", name_path="_Vault/__never_called")
+        assert not deleted["isError"], deleted
