@@ -1,5 +1,6 @@
 """What a new name meets where it would stand: keywords, other declarations in the same container, and code that says
-it already. What it means there is not asked: a declaration objects to a rename, code is listed for whoever reads it."""
+it already. What it means there is not asked: a declaration objects to a rename, code is listed for whoever reads it. So
+are Go's examples that keep the old name."""
 
 import re
 from collections.abc import Collection, Iterator, Mapping
@@ -128,6 +129,25 @@ class Naming:
                 if span.start not in apart and self._may_mean(hit, path, span.start, texts[path])
             ]
         return list(dict.fromkeys(lines))
+
+    async def examples(self, hit: Hit) -> list[str]:
+        """Where examples of Go are named after a symbol, as `path:line`: `ExampleStack_Push_twice` after Stack/Push. Go
+        rejects an example that is named after nothing."""
+        if self._languages.selection.identifier(hit.path) != "go" or hit.symbol.kind == SymbolKind.FIELD:
+            return []
+        name, folder = hit.name_path.replace("/", "_"), PurePosixPath(hit.path).parent
+        is_named = re.compile(rf"Example{re.escape(name)}(?:_.*)?").fullmatch
+        tests = sorted(
+            one for one in self._tree.files if PurePosixPath(one).parent == folder and one.endswith("_test.go")
+        )
+        await self._indexer.ensure(tests)
+        return [
+            f"{path}:{symbol.name_line}"
+            for path in tests
+            if path in self._index
+            for symbol in self._index.file(path).symbols
+            if symbol.kind == SymbolKind.FUNCTION and is_named(symbol.name)
+        ]
 
     async def _apart(self, path: str, name: str) -> Collection[Position]:
         """Where a name stands in strings and comments, if a grammar can tell."""

@@ -56,13 +56,15 @@ PLACES_LISTED = 20
 
 class LeftOver(msgspec.Struct, frozen=True):
     """Where an old name still stands after a rename, in all files: `path:line`, in short order; `files` of other
-    languages by their paths alone. `code` are places that may have meant the symbol, `definitions` other symbols."""
+    languages by their paths alone. `code` are places that may have meant the symbol, `definitions` other symbols,
+    `examples` those of Go that are named after it."""
 
     code: list[str] = []
     definitions: list[str] = []
     strings: list[str] = []
     comments: list[str] = []
     files: list[str] = []
+    examples: list[str] = []
 
 
 class Renamed(msgspec.Struct, frozen=True, kw_only=True):
@@ -188,7 +190,8 @@ class Refactoring:
             if site.hit.symbol.kind in GROUPS:
                 left_out.unexamined += brought_in(rename, examined.elsewhere, self._navigation, contents)
             left_out.unexamined += await of_private_members(self._navigation, site.hit)
-            left[:] = [_left(examined, rename, left_out, ground.elsewhere)]
+            examples = await self._naming.examples(site.hit)
+            left[:] = [msgspec.structs.replace(_left(examined, rename, left_out, ground.elsewhere), examples=examples)]
             changed = {path: texts[path].text for path in rename.edits}
             standing[:] = await self._naming.standing(site.hit, new_name, changed)
             return changes

@@ -23,6 +23,27 @@ type Puppy struct{ Dog }
 
 func (p Puppy) Twice() string { return p.Speak() + p.Dog.Speak() + Dog.Speak(p.Dog) }
 """,
+    "zoo_test.go": """\
+package zoo_test
+
+import (
+	"fmt"
+
+	"example.com/zoo"
+)
+
+func ExamplePuppy() {
+	fmt.Println(zoo.Puppy{})
+	// Output: {{}}
+}
+
+func ExamplePuppy_Twice_loud() {
+	fmt.Println(zoo.Puppy{}.Twice())
+	// Output: wuffwuffwuff
+}
+
+func ExamplePuppyZoo() {}
+""",
     "ask/ask.go": """\
 package ask
 
@@ -60,3 +81,13 @@ async def test_calls_of_what_implements_a_renamed_method_of_an_interface_keep_it
     assert (root / "ask/ask.go").read_text() == FILES["ask/ask.go"].replace("Speak()", "Talk()")
     assert (root / "zoo.go").read_text() == FILES["zoo.go"]
     assert "Speak still occurs as the name of other symbols, such as overrides: zoo.go:4, zoo.go:8" in text_of(renamed)
+
+
+async def test_examples_that_are_named_after_a_renamed_symbol_are_listed(tmp_path: Path) -> None:
+    root = written(tmp_path / "zoo", FILES)
+    async with asker(tmp_path, root) as client:
+        for name_path, places in (("Puppy", "zoo_test.go:8, zoo_test.go:13"), ("Puppy/Twice", "zoo_test.go:13")):
+            renamed = await client.result("rename_symbol", name_path=name_path, new_name="Other", dry_run=True)
+            assert f"in names of examples, which go vet and go test reject until they are renamed: {places}" in (
+                text_of(renamed)
+            )
