@@ -21,6 +21,11 @@ _HERE = {"win32": "windows"}.get(sys.platform, sys.platform)
 _SYSTEMS = """
     aix android darwin dragonfly freebsd illumos ios js linux netbsd openbsd plan9 solaris wasip1 windows
 """
+_PROCESSORS = """
+    386 amd64 arm arm64 loong64 mips mips64 mips64le mipsle ppc64 ppc64le riscv64 s390x wasm
+"""
+_IN_NAMES = frozenset({*_SYSTEMS.split(), *_PROCESSORS.split()})
+
 _OTHERS = frozenset(_SYSTEMS.split()) - {_HERE}
 """Other operating systems, as Go names them: at the ends of file names, and in build constraints."""
 
@@ -31,6 +36,15 @@ _FOR_OTHERS = frozenset({f"!{_HERE}", *_OTHERS})
 def other_platform_of_text(path: str, text: str) -> str | None:
     """As `other_platform`, of a file with this text."""
     return other_platform(path, BUILD_LINES.findall(text.encode("utf-8", "replace")))
+
+
+def build_condition(path: str, text: str) -> tuple[str, ...]:
+    """What decides whether a file of Go is built: the endings of its name, and its build constraints."""
+    endings = PurePosixPath(path).stem.removesuffix("_test").split("_")[1:][-2:]
+    constraints = BUILD_LINES.findall(text.encode("utf-8", "replace"))
+    return *(one for one in endings if one in _IN_NAMES), *(
+        one.decode("utf-8", "replace").strip() for one in constraints
+    )
 
 
 def other_platform(path: str, constraints: Iterable[bytes]) -> str | None:

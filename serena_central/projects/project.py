@@ -42,6 +42,7 @@ from serena_central.projects.languages.project_languages import ProjectLanguages
 from serena_central.projects.memories import Memories
 from serena_central.projects.navigation.navigation import Navigation
 from serena_central.projects.navigation.symbol_views import SymbolView, view_of
+from serena_central.projects.refactoring.counterparts import Counterparts
 from serena_central.projects.refactoring.name_conflicts import Naming
 from serena_central.projects.refactoring.refactoring import Refactoring
 from serena_central.projects.warming.project_warm_up import Warmed, warm
@@ -153,8 +154,10 @@ class Project:
             encoding=settings.encoding,
             access=access,
         )
-        naming = Naming(self.tree, self.index, self.indexer, languages, self.navigation.possible)
-        self.refactoring = Refactoring(root, self.tree, self.edits, self.navigation, naming, self.languages)
+        parts = self.tree, self.index, self.indexer, languages, self.navigation.possible
+        self.refactoring = Refactoring(
+            root, self.tree, self.edits, self.navigation, Naming(*parts), Counterparts(*parts), self.languages
+        )
         self.restrictions: list[str] = []
         """What is held back because the root is not trusted: clauses for notes."""
         self.strangers_above: Path | None = None

@@ -32,6 +32,7 @@ from serena_central.projects.navigation.navigation import Navigation
 from serena_central.projects.navigation.possible_references import THOROUGH, Examined, PlaceInCode
 from serena_central.projects.navigation.symbol_references import RenameGround
 from serena_central.projects.navigation.symbol_views import Uses
+from serena_central.projects.refactoring.counterparts import Counterparts
 from serena_central.projects.refactoring.deletion import deletion
 from serena_central.projects.refactoring.kept_names import KeptNames, of_others, of_private_members
 from serena_central.projects.refactoring.module_files import (
@@ -93,6 +94,7 @@ class Refactoring:
         edits: Edits,
         navigation: Navigation,
         naming: Naming,
+        counterparts: Counterparts,
         languages: ProjectLanguages,
     ) -> None:
         self._root = root
@@ -100,6 +102,7 @@ class Refactoring:
         self._edits = edits
         self._navigation = navigation
         self._naming = naming
+        self._counterparts = counterparts
         self._languages = languages
 
     async def rename(
@@ -143,8 +146,9 @@ class Refactoring:
             conflicts[:] = await self._edits.conflicts(site, seen, author)
             ground = await self._ground(site.hit, new_name)
             known, proposal = ground.uses, ground.proposal or WorkspaceEdit()
+            unknown: list[PlaceInCode] = []
             if every:
-                known, proposal = await self._with_others(site.hit, new_name, known, proposal)
+                known, proposal, unknown = await self._with_others(site.hit, new_name, known, proposal)
             proposal = await self._with_own_name(site, new_name, proposal)
             _check_complete(site.hit, known)
             _check_usable(site.hit, proposal)
@@ -189,7 +193,7 @@ class Refactoring:
             ]
             if site.hit.symbol.kind in GROUPS:
                 left_out.unexamined += brought_in(rename, examined.elsewhere, self._navigation, contents)
-            left_out.unexamined += await of_private_members(self._navigation, site.hit)
+            left_out.unexamined += [*unknown, *await of_private_members(self._navigation, site.hit)]
             examples = await self._naming.examples(site.hit)
             left[:] = [msgspec.structs.replace(_left(examined, rename, left_out, ground.elsewhere), examples=examples)]
             changed = {path: texts[path].text for path in rename.edits}
@@ -331,23 +335,30 @@ class Refactoring:
 
     async def _with_others(
         self, hit: Hit, new_name: str, known: Uses, proposal: WorkspaceEdit
-    ) -> tuple[Uses, WorkspaceEdit]:
+    ) -> tuple[Uses, WorkspaceEdit, list[PlaceInCode]]:
         """What is known and proposed, and that of the symbol's other definitions where a server takes each for a
-        symbol of its own."""
-        for place in hit.file.others(hit.place):
-            other = Hit(hit.path, hit.file, place)
-            path, at = self._root / hit.path, other.symbol.name_position
+        symbol of its own; and those in other files of which it knows nothing."""
+        unknown: list[PlaceInCode] = []
+        beside = [Hit(hit.path, hit.file, place) for place in hit.file.others(hit.place)]
+        for other in [*beside, *await self._counterparts.of(hit)]:
+            path, at = self._root / other.path, other.symbol.name_position
             if any(edit.range.contains(at) for edit in proposal.replacements.get(path, ())):
                 continue
-            uses, more, *_ = await self._navigation.references.renaming(other, new_name)
+            try:
+                uses, more, *_ = await self._navigation.references.renaming(other, new_name)
+            except RequestFailed:
+                if other.path == hit.path:
+                    raise
+                unknown.append(PlaceInCode(other.path, _name_range(other)))
+                continue
             _check_complete(other, uses)
             more = more or WorkspaceEdit()
             _check_usable(other, more)
             named = {path: [*known.places.get(path, ()), *spans] for path, spans in uses.places.items()}
-            named[hit.path] = [*named.get(hit.path, known.places.get(hit.path, ())), _name_range(other)]
+            named[other.path] = [*named.get(other.path, known.places.get(other.path, ())), _name_range(other)]
             known = msgspec.structs.replace(known, places={**known.places, **named})
             proposal = _united(proposal, more)
-        return known, proposal
+        return known, proposal, unknown
 
     async def _with_own_name(self, site: Site, new_name: str, proposal: WorkspaceEdit) -> WorkspaceEdit:
         """What is proposed, and what renames the function or class itself that a symbol has for its value."""

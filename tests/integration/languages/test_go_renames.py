@@ -91,3 +91,40 @@ async def test_examples_that_are_named_after_a_renamed_symbol_are_listed(tmp_pat
             assert f"in names of examples, which go vet and go test reject until they are renamed: {places}" in (
                 text_of(renamed)
             )
+
+
+PLATFORMS = {
+    "go.mod": FILES["go.mod"],
+    "run.go": "package zoo\n\ntype Cat struct{}\n\nfunc Run() int { return speed() + pace() + Cat{}.hide() }\n",
+    "speed_linux.go": "package zoo\n\nfunc speed() int { return 1 }\n\nfunc (Cat) hide() int { return speed() }\n",
+    "speed_windows.go": "package zoo\n\nfunc speed() int { return 2 }\n\nfunc (Cat) hide() int { return speed() }\n",
+    "speed_others.go": "//go:build !linux && !windows\n\npackage zoo\n\nfunc speed() int { return 3 }\n\n"
+    "func (Cat) hide() int { return speed() }\n",
+    "speed_test.go": "package zoo_test\n\nfunc speed() int { return 4 }\n",
+    "generate.go": "//go:build ignore\n\npackage zoo\n\nfunc speed() int { return 5 }\n",
+    "pace.go": "//go:build !special\n\npackage zoo\n\nfunc pace() int { return 1 }\n",
+    "pace_special.go": "//go:build special\n\npackage zoo\n\nfunc pace() int { return 2 }\n",
+}
+
+
+async def test_what_each_platform_declares_is_renamed_for_all_of_them(tmp_path: Path) -> None:
+    root = written(tmp_path / "zoo", PLATFORMS)
+    async with asker(tmp_path, root) as client:
+        for name_path, path, new_name in (
+            ("speed", "speed_linux.go", "tempo"),
+            ("Cat/hide", "speed_windows.go", "vanish"),
+            ("pace", "pace.go", "gait"),
+        ):
+            renamed = await client.result("rename_symbol", name_path=name_path, relative_path=path, new_name=new_name)
+            assert not renamed["isError"], text_of(renamed)
+    platforms = ("run.go", "speed_linux.go", "speed_windows.go", "speed_others.go")
+    for path in platforms:
+        expected = (
+            PLATFORMS[path].replace("speed()", "tempo()").replace("hide()", "vanish()").replace("pace()", "gait()")
+        )
+        assert (root / path).read_text() == expected
+    for path in PLATFORMS.keys() - {*platforms, "pace.go"}:
+        assert (root / path).read_text() == PLATFORMS[path]
+    assert "pace still occurs in code that the language server cannot resolve (check each): pace_special.go:4" in (
+        text_of(renamed)
+    )

@@ -98,6 +98,27 @@ async def test_a_variable_that_gives_a_renamed_field_its_value_keeps_its_name(tm
     assert (root / "src/lib.rs").read_text() == expected.replace("{ ref val }", "{ value: ref val }")
 
 
+STUBBED = {
+    "native.pyi": "def add(a: int, b: int) -> int: ...\n\nclass Fast:\n    def go(self) -> int: ...\n",
+    "native.py": "def add(a, b):\n    return a + b\n\n\nclass Fast:\n    def go(self):\n        return add(1, 2)\n",
+    "use.py": "from native import Fast, add\n\nprint(add(1, 2), Fast().go())\n",
+}
+
+
+@pytest.mark.parametrize("declared", ["native.py", "native.pyi"])
+async def test_a_stub_and_its_module_are_renamed_together(tmp_path: Path, declared: str) -> None:
+    root = written(tmp_path / "stubbed", STUBBED)
+    async with asker(tmp_path, root) as client:
+        for name_path, new_name in (("add", "total"), ("Fast/go", "start"), ("Fast", "Quick")):
+            renamed = await client.result(
+                "rename_symbol", name_path=name_path, relative_path=declared, new_name=new_name
+            )
+            assert not renamed["isError"], text_of(renamed)
+    for path, text in STUBBED.items():
+        expected = text.replace("add", "total").replace("go(", "start(").replace("Fast", "Quick")
+        assert (root / path).read_text() == expected
+
+
 CONFIGURATION = """\
 name: platform
 type: super-repo
