@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from serena_central.core.text import Position
 from serena_central.editing.rename import Rename
-from serena_central.lsp.answers import Location
+from serena_central.lsp.answers import Location, SymbolKind
 from serena_central.projects.navigation.navigation import Navigation
 from serena_central.projects.navigation.possible_references import PlaceInCode
 from serena_central.symbols.index import Hit
@@ -30,6 +30,22 @@ async def of_others(navigation: Navigation, rename: Rename) -> list[PlaceInCode]
         for place, locations in leads.items()
         if locations and edited.isdisjoint(_named(navigation, location) for location in locations)
     ]
+
+
+async def of_implementations(navigation: Navigation, hit: Hit, rename: Rename) -> list[Hit]:
+    """Methods by which types of Go implement a renamed method of an interface. gopls renames those alone whose types it
+    sees converted to the interface, and not in all packages: by its assertions (`x.(speaker)`), any type may be one."""
+    if navigation.questions.identifier(hit.path) != "go" or not _is_of_interface(hit):
+        return []
+    edited = {(path, edit.range.start) for path, edits in rename.edits.items() for edit in edits}
+    found, *_ = await navigation.implementations(hit)
+    kept = [one for one in found if (one.path, one.symbol.name_position) not in edited]
+    return [one for one in kept if not _is_of_interface(one)]
+
+
+def _is_of_interface(hit: Hit) -> bool:
+    container = hit.symbol.container
+    return container >= 0 and hit.file.symbols[container].kind == SymbolKind.INTERFACE
 
 
 async def of_private_members(navigation: Navigation, hit: Hit) -> list[PlaceInCode]:

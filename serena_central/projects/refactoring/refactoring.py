@@ -13,7 +13,7 @@ import anyio
 import anyio.to_thread
 import msgspec
 
-from serena_central.core.errors import EditConflict, EditRefused, FileChanged, RequestFailed
+from serena_central.core.errors import EditConflict, EditRefused, FileChanged, RequestFailed, listed
 from serena_central.core.pacing import paced
 from serena_central.core.quoting import quoted
 from serena_central.core.text import Position, Range, Text
@@ -34,7 +34,7 @@ from serena_central.projects.navigation.symbol_references import RenameGround
 from serena_central.projects.navigation.symbol_views import Uses
 from serena_central.projects.refactoring.counterparts import Counterparts
 from serena_central.projects.refactoring.deletion import deletion
-from serena_central.projects.refactoring.kept_names import KeptNames, of_others, of_private_members
+from serena_central.projects.refactoring.kept_names import KeptNames, of_implementations, of_others, of_private_members
 from serena_central.projects.refactoring.module_files import (
     files_below,
     files_brought_in,
@@ -181,6 +181,8 @@ class Refactoring:
                 )
             patterns = Patterns(self._navigation, contents, site.hit.symbol.name, new_name)
             rename = without_repetition(await patterns.without_variables(rename), contents, new_name)
+            if not force:
+                _check_implemented(site.hit, await of_implementations(self._navigation, site.hit, rename))
             plans[:] = [rename]
             changes = [
                 FileChange(
@@ -501,6 +503,17 @@ def _check_complete(hit: Hit, known: Uses) -> None:
     problem = _incomplete(hit, known)
     if problem:
         raise EditRefused(f"Nothing was changed: {problem}")
+
+
+def _check_implemented(hit: Hit, others: Collection[Hit]) -> None:
+    """Raises EditRefused for a member of an interface that others implement, which keep the old name."""
+    if others:
+        named = listed(f"{one.name_path} in {one.path}:{one.symbol.name_line}" for one in others)
+        raise EditRefused(
+            f"Nothing was changed: {hit.name_path} must have the same name as what implements it: {named}. The "
+            f"language server does not rename them with it: pass force=true to rename {hit.name_path} without them, "
+            "and rename each of them, too."
+        )
 
 
 def _not_ours(path: Path) -> EditRefused:

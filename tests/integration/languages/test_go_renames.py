@@ -70,13 +70,15 @@ def written(root: Path, files: Mapping[str, str]) -> Path:
     return root
 
 
-async def test_calls_of_what_implements_a_renamed_method_of_an_interface_keep_its_name(tmp_path: Path) -> None:
-    """gopls lists them among the references of the interface's method, and its rename leaves them out."""
+async def test_a_method_of_an_interface_is_not_renamed_without_what_implements_it(tmp_path: Path) -> None:
+    """gopls lists calls of what implements it among its references, and leaves them out of its rename."""
     root = written(tmp_path / "zoo", FILES)
+    rename = {"name_path": "speaker/Speak", "relative_path": "ask/ask.go", "new_name": "Talk"}
     async with asker(tmp_path, root) as client:
-        renamed = await client.result(
-            "rename_symbol", name_path="speaker/Speak", relative_path="ask/ask.go", new_name="Talk"
-        )
+        refused = await client.result("rename_symbol", **rename)
+        assert refused["isError"], text_of(refused)
+        assert "must have the same name as what implements it: 'Dog/Speak in zoo.go:4'" in text_of(refused)
+        renamed = await client.result("rename_symbol", **rename, force=True)
     assert not renamed["isError"], text_of(renamed)
     assert (root / "ask/ask.go").read_text() == FILES["ask/ask.go"].replace("Speak()", "Talk()")
     assert (root / "zoo.go").read_text() == FILES["zoo.go"]
