@@ -276,7 +276,10 @@ class Refactoring:
 
     async def _against_losing(self, hit: Hit, whole: Hit) -> list[str]:
         """The same about one symbol that goes with the `whole`."""
-        known = await self._navigation.references.uses(hit)
+        try:
+            known = await self._navigation.references.uses(hit)
+        except RequestFailed as error:
+            known = Uses(note=str(error).rstrip("."), failed=True)
         examined = await self._navigation.possible.examine(hit, known, THOROUGH)
         listed = [PlaceInCode(path, span) for path, spans in known.places.items() for span in spans]
         found = {

@@ -130,3 +130,18 @@ async def test_what_each_platform_declares_is_renamed_for_all_of_them(tmp_path: 
     assert "pace still occurs in code that the language server cannot resolve (check each): pace_special.go:4" in (
         text_of(renamed)
     )
+
+
+async def test_what_gopls_does_not_know_is_deleted_by_force_alone(tmp_path: Path) -> None:
+    root = written(tmp_path / "zoo", PLATFORMS)
+    special = {"name_path": "pace", "relative_path": "pace_special.go"}
+    async with asker(tmp_path, root) as client:
+        refused = await client.result("safe_delete_symbol", **special)
+        assert refused["isError"], text_of(refused)
+        assert "pace was not deleted. The references to pace may be incomplete: The language server gopls refused" in (
+            text_of(refused)
+        )
+        assert "Pass force=true to delete it anyway." in text_of(refused)
+        deleted = await client.result("safe_delete_symbol", **special, force=True)
+        assert not deleted["isError"], text_of(deleted)
+    assert "pace" not in (root / "pace_special.go").read_text()
