@@ -9,7 +9,7 @@ import msgspec
 from anyio.lowlevel import checkpoint
 
 from serena_central.core.errors import Unsupported
-from serena_central.core.groups import only_cause
+from serena_central.core.groups import only_cause, reported_failure
 from serena_central.core.text import Position, Range
 from serena_central.lsp.answers import Location, WorkspaceEdit
 from serena_central.lsp.client import LanguageServer
@@ -157,7 +157,7 @@ class SymbolReferences:
                     tasks.start_soon(look_elsewhere)
                     uses, candidates = await self._named_and_candidates(hit, shown, unopened, asked)
         except BaseExceptionGroup as group:
-            raise only_cause(group) from group
+            raise reported_failure(group) from group  # both questions may fail, of a file that no build has
         return RenameGround(uses, proposal, candidates, elsewhere)
 
     async def renamed_with(self, path: str, position: Position, new_name: str) -> set[Position]:

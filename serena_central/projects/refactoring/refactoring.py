@@ -84,6 +84,10 @@ class Renamed(msgspec.Struct, frozen=True, kw_only=True):
 async def _allowed(_hit: Hit) -> None: ...
 
 
+_OF_RENAMES = frozenset({"textDocument/rename", "textDocument/references"})
+"""Requests by which a rename finds out what to change."""
+
+
 class Refactoring:
     """Refactorings of one project. Belongs to the event loop's thread."""
 
@@ -377,7 +381,7 @@ class Refactoring:
         try:
             return await self._navigation.references.renaming(hit, new_name)
         except RequestFailed as error:
-            if error.method != "textDocument/rename":
+            if error.method not in _OF_RENAMES:
                 raise
             raise EditRefused(
                 f"Nothing was changed: the language server {error.server} does not rename {hit.name_path} "
