@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 
 from serena_central.claude_config.command_lines import DEEPEST, Spoken, commands_of, program_of
-from serena_central.claude_config.proven_commands import own_command, proven_commands
+from serena_central.claude_config.proven_commands import only_tells, own_command, proven_commands
 from serena_central.hook.shell import Unclear, pipelines
 
 _TESTS = re.compile(
@@ -36,7 +36,7 @@ def runs_tests(line: str) -> bool:
 
 def ends_as_its_tests(line: str) -> bool:
     """Whether the exit code of a line says how its tests ended: it is 0 only if they ran and passed."""
-    return any(_is_test(one) for one in proven_commands(line))
+    return any(_is_test(one) and not only_tells(one) for one in proven_commands(line))
 
 
 def _commands(line: str, depth: int = 0) -> Iterator[Spoken]:

@@ -5,7 +5,7 @@ not run, or whose failure the line might hide, is no proof, and neither is what 
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
 
 from serena_central.claude_config.command_lines import Spoken, forms, program_of
@@ -15,6 +15,12 @@ _CHANGE_THE_REST = frozenset(
     ("alias", "break", "builtin", "continue", "enable", "eval", "exec", "exit", "hash", "logout", "return", "set")
 ) | {"shopt", "suspend", "trap"}
 """Builtins that may end the line with 0, or change what its commands are or how it ends."""
+
+
+_TELLING = frozenset(
+    ("--co", "--collect-only", "--dry-run", "--fixtures", "--help", "--just-print", "--list", "--list-tests")
+) | {"--listTests", "--markers", "--no-run", "--recon", "--setup-plan", "--version"}
+"""Options by which a program tells something in place of what it does otherwise, and ends with 0."""
 
 
 class Runner(NamedTuple):
@@ -57,6 +63,12 @@ def proven_commands(line: str) -> list[Spoken]:
     if any(_changes_the_rest(words) for words in commands):
         return []
     return [own_command(pipeline[0].words) for pipeline, _ in parts if len(pipeline) == 1]
+
+
+def only_tells(command: Spoken, wanted: Collection[str] = ()) -> bool:
+    """Whether a command tells about itself, or what it would do, and does nothing; `wanted` are options that don't
+    count."""
+    return any(word in _TELLING and word not in wanted for word in command.words)
 
 
 def own_command(words: Sequence[str]) -> Spoken:

@@ -18,7 +18,7 @@ from serena_central.analysis.error_changes import CodeError, ErrorBaseline
 from serena_central.analysis.unused_symbols import Unused, UnusedFound
 from serena_central.analysis.validation import Validation
 from serena_central.claude_config.permissions import command_is
-from serena_central.claude_config.proven_commands import proven_commands
+from serena_central.claude_config.proven_commands import only_tells, proven_commands
 from serena_central.claude_config.rules import BadRule, parse_rule
 from serena_central.core.clock import utc
 from serena_central.core.quoting import quoted
@@ -201,7 +201,9 @@ class Checks:
         now = self._project.tree.files
         newest: Run | None = None
         for line, run in self._baseline.succeeded.items():
-            proven = any(command_is(rule, one) for one in proven_commands(line))
+            proven = any(
+                command_is(rule, one) and not only_tells(one, pattern.split()) for one in proven_commands(line)
+            )
             if proven and (newest is None or run.began > newest.began):
                 newest = run
         if newest is None:

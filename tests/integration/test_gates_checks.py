@@ -103,6 +103,7 @@ async def test_a_commit_waits_for_tests_after_the_last_change(central: Applicati
         "! python3 -c 'exit(1)'",
         "trap 'python3 -c 1' EXIT",
         "alias python=python3 && env --help python3 -c",
+        "python3 -c 'exit(0)' --version",
     ):
         await call(central, root, "execute_shell_command", command=line)
         with pytest.raises(HookBlocked, match="no run of"):

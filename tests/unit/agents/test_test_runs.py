@@ -51,6 +51,9 @@ def test_other_commands_are_not(line: str) -> None:
         ("pytest; true", False),
         ("bash -c 'pytest -q'", False),
         ("exit 0 && pytest", False),
+        ("pytest --collect-only", False),
+        ("cargo test --no-run", False),
+        ("make --dry-run test", False),
     ],
 )
 def test_a_lines_exit_code_is_that_of_its_tests_or_not(line: str, expected: bool) -> None:
