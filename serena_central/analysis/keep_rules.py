@@ -66,6 +66,9 @@ _REGISTERING = re.compile(
 _READ_BY_COMPILER: Mapping[str, Collection[str]] = {"typescript": {"JSX"}}
 """Namespaces in which the compiler itself looks up types and members by their names."""
 
+_GIVING_IN_GO = ("//export ", "//go:linkname ", "//go:wasmexport ")
+"""Directives of Go by which code calls what it does not name in Go."""
+
 _STRING = re.compile(r'"[^"]*"')
 
 _BRACKETS = re.compile(r"\([^()]*\)")
@@ -231,6 +234,9 @@ def _decorated(hit: Hit, text: Text, language: LanguageFacts, policy: Validation
         case "rust":
             lines[-1] = text.line(hit.symbol.name_line)[: hit.symbol.name_position.column]
             decorated = _hands_on("\n".join(line for line in lines if not line.startswith("//")))
+        case "go":
+            given = any(line.startswith(_GIVING_IN_GO) for line in lines)
+            return "a directive gives it to C or to other packages by its name" if given else None
         case _:
             decorated = any(line.startswith(("@", "#[")) for line in lines)
     return "it is decorated" if decorated else None

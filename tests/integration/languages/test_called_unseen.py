@@ -102,6 +102,9 @@ func (page) ServeHTTP(w http.ResponseWriter, r *http.Request) {}
 func (page) neverCalled()                                     {}
 func (page) MarshalJSON() ([]byte, error)                     { return nil, nil }
 
+//export called
+func called() {}
+
 type label struct{ text string }
 
 type box struct {
@@ -212,7 +215,19 @@ async def refusal(client: Asker, name_path: str, **arguments: Any) -> str:
         pytest.param(
             GO,
             "page/neverCalled",
-            ["String", "Less", "Push", "Pop", "Error", "Unwrap", "Read", "ServeHTTP", "MarshalJSON", "box/label"],
+            [
+                "String",
+                "Less",
+                "Push",
+                "Pop",
+                "Error",
+                "Unwrap",
+                "Read",
+                "ServeHTTP",
+                "MarshalJSON",
+                "box/label",
+                "called",
+            ],
             "",
             id="go",
         ),

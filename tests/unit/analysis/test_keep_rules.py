@@ -32,6 +32,7 @@ def hit_in(text: str, name: str, path: str, holder: str = "") -> Hit:
 
 
 CALLED_AS_OPERATOR = "operators are called without their name"
+GIVEN_TO_OTHERS = "a directive gives it to C or to other packages by its name"
 EMBEDDED = "it is embedded, and its fields and methods are used as those of what holds it"
 CALLED_AS_LIFETIME = "constructors and destructors are called without their name"
 
@@ -65,6 +66,16 @@ CALLED_AS_LIFETIME = "constructors and destructors are called without their name
             )
             for field in fields
         ),
+        (
+            "go",
+            "a/b.go",
+            "package a\n\n// It is called by C.\n//\n//export open\nfunc open() {}",
+            "open",
+            "",
+            GIVEN_TO_OTHERS,
+        ),
+        ("go", "a/b.go", "package a\n\n//go:linkname open b.open\nfunc open() {}", "open", "", GIVEN_TO_OTHERS),
+        ("go", "a/b.go", "package a\n\n//go:noinline\nfunc open() {}", "open", "", None),
         ("rust", "src/lib.rs", "pub fn open() {}", "open", "", "it is exported"),
         ("rust", "src/lib.rs", "pub(crate) fn open() {}", "open", "", None),
         ("rust", "src/lib.rs", "#[no_mangle]\nfn open() {}", "open", "", "it is decorated"),
