@@ -37,17 +37,18 @@ def is_unusual(name: str) -> bool:
 
 
 def behind_holder(hit: Hit) -> re.Pattern[str]:
-    """The name of a symbol behind that of its module (a package's is its folder's) or type; of a member also behind any
-    value in the braces of a template: `{{ page.title }}`, `{{if .Title}}`, `{% if page.title %}`."""
+    """The name of a symbol behind that of its module (a package's is its folder's) or type, or behind the dot of Go's
+    assembly (`CALL ·start(SB)`); of a member also behind any value in the braces of a template: `{{ page.title }}`,
+    `{{if .Title}}`, `{% if page.title %}`."""
     file = PurePosixPath(hit.path)
     holders = {file.name.partition(".")[0], file.parent.name}
     if hit.symbol.container >= 0:
         holders.add(hit.file.symbols[hit.symbol.container].name)
     either = "|".join(re.escape(holder) for holder in holders if holder)
-    before = rf"(?<!\w)(?:{either})\s*(?:[.:#/$]|::)\s*"
+    before = [rf"(?<!\w)(?:{either})\s*(?:[.:#/$]|::)\s*", "·"]
     if "/" in hit.name_path:
-        before = rf"(?:{before}|\{{[{{%][^{{}}]*\.)"
-    return re.compile(rf"{before}{re.escape(hit.symbol.name)}(?!\w)")
+        before.append(r"\{[{%][^{}]*\.")
+    return re.compile(rf"(?:{'|'.join(before)}){re.escape(hit.symbol.name)}(?!\w)")
 
 
 def as_argument(name: str) -> re.Pattern[str]:

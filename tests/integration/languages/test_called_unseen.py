@@ -64,6 +64,7 @@ fn main() {
 
 GO = {
     "go.mod": "module example.com/seen\n\ngo 1.21\n",
+    "start_amd64.s": "TEXT ·start(SB), 0, $0\n\tCALL ·helper(SB)\n\tRET\n",
     "main.go": """\
 package main
 
@@ -104,6 +105,8 @@ func (page) MarshalJSON() ([]byte, error)                     { return nil, nil 
 
 //export called
 func called() {}
+
+func helper() {}
 
 type label struct{ text string }
 
@@ -227,6 +230,7 @@ async def refusal(client: Asker, name_path: str, **arguments: Any) -> str:
                 "MarshalJSON",
                 "box/label",
                 "called",
+                "helper",
             ],
             "",
             id="go",
