@@ -27,7 +27,6 @@ from serena_central.lsp.answers import WorkspaceEdit
 from serena_central.projects.editing.edits import NOTHING_SEEN, Edited, Edits, Meant, Site
 from serena_central.projects.editing.joint_edits import Check
 from serena_central.projects.languages.project_languages import ProjectLanguages
-from serena_central.projects.navigation.common_names import as_argument, behind_holder, is_unusual
 from serena_central.projects.navigation.navigation import Navigation
 from serena_central.projects.navigation.possible_references import THOROUGH, Examined, PlaceInCode
 from serena_central.projects.navigation.symbol_references import RenameGround
@@ -42,6 +41,7 @@ from serena_central.projects.refactoring.module_files import (
     has_path,
 )
 from serena_central.projects.refactoring.name_conflicts import Naming
+from serena_central.projects.refactoring.named_in_strings import named_in_strings
 from serena_central.projects.refactoring.re_exports import Patterns, brought_in, handed_on
 from serena_central.projects.refactoring.shorthands import are_patterns, both_written, check_meant
 from serena_central.symbols.index import Hit
@@ -239,12 +239,14 @@ class Refactoring:
         """
         language = self._languages.language_of(hit.path)
         against: list[str] = []
+        strings: list[PlaceInCode] = []
         parts: list[Hit] = []
 
         async def find() -> Meant:
             found = (await self._edits.site(hit.path, hit.name_path)).hit
             parts[:] = parts_of(found)[:MOST_PARTS]
-            against[:] = [*await self._against_deleting(found), *await objections(found)]
+            strings.clear()
+            against[:] = [*await self._against_deleting(found, strings), *await objections(found)]
             if against and not force:
                 raise EditRefused(
                     f"{hit.name_path} was not deleted. {' '.join(against)} Pass force=true to delete it anyway."
@@ -261,16 +263,20 @@ class Refactoring:
             ground=partial(_relied_on, [self._navigation, *around], parts, ()),
         )
         notes = [f"Deleted despite: {' '.join(against)}"] if against else []
+        if strings:
+            named = _listed(await self._navigation.places.named(strings[:PLACES_LISTED]), len(strings))
+            notes.append(f"{hit.symbol.name} is all of a string, which may mean it, in {named}.")
         return _with_notes(self._with_caveat(edited, hit), notes)
 
-    async def _against_deleting(self, hit: Hit) -> list[str]:
-        """Sentences about the places that would break, or might: in this project, outside of the symbol itself."""
+    async def _against_deleting(self, hit: Hit, strings: list[PlaceInCode]) -> list[str]:
+        """Sentences about the places that would break, or might: in this project, outside of the symbol itself.
+        `strings` gets those that are its name alone, and are no reason to keep it."""
         parts = parts_of(hit)
         if len(parts) > MOST_PARTS:
             return [f"It contains {len(parts) - 1} symbols; only {MOST_PARTS} are examined."]
         against: list[str] = []
         for part in parts:
-            found = await self._against_losing(part, hit)
+            found = await self._against_losing(part, hit, strings)
             against += (
                 found
                 if part is hit
@@ -278,7 +284,7 @@ class Refactoring:
             )
         return against
 
-    async def _against_losing(self, hit: Hit, whole: Hit) -> list[str]:
+    async def _against_losing(self, hit: Hit, whole: Hit, strings: list[PlaceInCode]) -> list[str]:
         """The same about one symbol that goes with the `whole`."""
         try:
             known = await self._navigation.references.uses(hit)
@@ -286,11 +292,13 @@ class Refactoring:
             known = Uses(note=str(error).rstrip("."), failed=True)
         examined = await self._navigation.possible.examine(hit, known, THOROUGH)
         listed = [PlaceInCode(path, span) for path, spans in known.places.items() for span in spans]
+        meant, alone = await named_in_strings(self._navigation.places, hit, examined.strings)
+        strings += [place for place in alone if hit is whole and not _is_within(place, whole)]
         found = {
             "It is referenced in": [*listed, *examined.references],
             "The language server cannot rule out references in": list(examined.possible),
             "Not examined for lack of time: occurrences of its name in": examined.unexamined,
-            "Its name occurs in a string in": await self._meant_in_strings(hit, examined.strings),
+            "Its name occurs in a string in": meant,
         }
         texts = await self._navigation.places.readings([hit.path])
         against = [known_sentence] if (known_sentence := _incomplete(hit, known)) else []
@@ -321,21 +329,6 @@ class Refactoring:
             elif await anyio.Path(self._root / path).exists():
                 against.append("It brings in a file that is ignored or closed.")
         return against
-
-    async def _meant_in_strings(self, hit: Hit, strings: Sequence[PlaceInCode]) -> Sequence[PlaceInCode]:
-        """Those of the places in strings that mean a symbol: an everyday word does behind its module or type, and where
-        it is all that a call is given, which may be reflection."""
-        if is_unusual(hit.symbol.name) or not strings:
-            return strings
-        texts = await self._navigation.places.readings({place.path for place in strings})
-        qualified, alone = behind_holder(hit), as_argument(hit.symbol.name)
-
-        def is_meant(place: PlaceInCode) -> bool:
-            line, end = texts[place.path].text.line(place.range.end.line0), place.range.end.column
-            behind = any(found.end() == end for found in qualified.finditer(line))
-            return behind or any(found.end("name") == end for found in alone.finditer(line))
-
-        return [place for place in strings if place.path in texts and is_meant(place)]
 
     def _with_caveat(self, edited: Edited, hit: Hit) -> Edited:
         """Adds to an edit's answer what the references that it relied on may lack."""

@@ -103,6 +103,9 @@ PLUGINS = ["query.Reader", "Writer of books"]
 
 def by_reflection(doer):
     return getattr(doer, "refresh")()
+
+
+BY_NAME = {"Writer": 1}
 """
 
 
@@ -250,8 +253,9 @@ async def test_a_name_in_a_string_keeps_a_symbol(python: Asker) -> None:
 async def test_an_everyday_word_in_a_string_keeps_a_symbol_where_it_follows_its_module(python: Asker) -> None:
     refused = await python.result("safe_delete_symbol", name_path="Reader")
     assert "Its name occurs in a string in uses.py:17" in refused["content"][0]["text"]
-    await texts(python, "safe_delete_symbol", name_path="Writer")
+    _, note = await texts(python, "safe_delete_symbol", name_path="Writer")
     assert "class Writer" not in (python.root / "query.py").read_text()
+    assert note == "Writer is all of a string, which may mean it, in uses.py:24 in BY_NAME."
 
 
 async def test_an_everyday_word_that_a_call_is_given_keeps_a_symbol(python: Asker) -> None:
