@@ -13,10 +13,10 @@ import anyio
 import anyio.to_thread
 import msgspec
 
-from serena_central.core.errors import EditConflict, EditRefused, FileChanged, RequestFailed, listed
+from serena_central.core.errors import EditConflict, EditRefused, FileChanged, RequestFailed
 from serena_central.core.pacing import paced
 from serena_central.core.quoting import quoted
-from serena_central.core.text import Position, Range, Text
+from serena_central.core.text import Range, Text
 from serena_central.editing.change import Author, FileChange
 from serena_central.editing.plan import TextEdit, apply_edits
 from serena_central.editing.rename import Rename, check_new_name, completed, own_name, without_repetition
@@ -43,6 +43,17 @@ from serena_central.projects.refactoring.module_files import (
 from serena_central.projects.refactoring.name_conflicts import Naming
 from serena_central.projects.refactoring.named_in_strings import named_in_strings
 from serena_central.projects.refactoring.re_exports import Patterns, brought_in, handed_on
+from serena_central.projects.refactoring.refusals import (
+    check_complete,
+    check_free,
+    check_implemented,
+    check_named,
+    check_renamable,
+    check_usable,
+    incomplete,
+    name_range,
+    not_ours,
+)
 from serena_central.projects.refactoring.shorthands import are_patterns, both_written, check_meant
 from serena_central.symbols.index import Hit
 from serena_central.symbols.name_case import ignores_case
@@ -143,10 +154,10 @@ class Refactoring:
         async def plan() -> list[FileChange]:
             stamps = dict(self._tree.files)
             site = await self._edits.site(hit.path, hit.name_path)
-            _check_named(site)
+            check_named(site)
             await check(site.hit)
             objections[:] = await self._naming.objections(site.hit, new_name)
-            _check_free(site.hit, objections, force=force)
+            check_free(site.hit, objections, force=force)
             conflicts[:] = await self._edits.conflicts(site, seen, author)
             ground = await self._ground(site.hit, new_name)
             known, proposal = ground.uses, ground.proposal or WorkspaceEdit()
@@ -154,8 +165,8 @@ class Refactoring:
             if every:
                 known, proposal, unknown = await self._with_others(site.hit, new_name, known, proposal)
             proposal = await self._with_own_name(site, new_name, proposal)
-            _check_complete(site.hit, known)
-            _check_usable(site.hit, proposal)
+            check_complete(site.hit, known)
+            check_usable(site.hit, proposal)
             stays = has_path(site.hit, site.text, self._languages.language_of(site.hit.path))
             moving = [] if stays else proposal.moves  # rust-analyzer would move the file and leave the attribute
             moves = await self._moves(moving)
@@ -173,7 +184,7 @@ class Refactoring:
                 ignore_case=ignores_case(self._languages.language_of(site.hit.path), site.hit.symbol.kind),
             )
             rename = await anyio.to_thread.run_sync(complete)  # of names with thousands of places it takes long
-            _check_renamable(site.hit, ground.proposal, rename)
+            check_renamable(site.hit, ground.proposal, rename)
             rename, left_out = await self._without_kept(site.hit, rename)
             contents = {path: read.text for path, read in texts.items()}
             rename = await both_written(self._languages, rename, contents, site.hit, new_name)
@@ -186,7 +197,7 @@ class Refactoring:
             patterns = Patterns(self._navigation, contents, site.hit.symbol.name, new_name)
             rename = without_repetition(await patterns.without_variables(rename), contents, new_name)
             if not force:
-                _check_implemented(site.hit, await of_implementations(self._navigation, site.hit, rename))
+                check_implemented(site.hit, await of_implementations(self._navigation, site.hit, rename))
             plans[:] = [rename]
             changes = [
                 FileChange(
@@ -301,8 +312,8 @@ class Refactoring:
             "Its name occurs in a string in": meant,
         }
         texts = await self._navigation.places.readings([hit.path])
-        against = [known_sentence] if (known_sentence := _incomplete(hit, known)) else []
-        if hit.path in texts and texts[hit.path].text.slice(_name_range(hit)) != hit.symbol.name:
+        against = [known_sentence] if (known_sentence := incomplete(hit, known)) else []
+        if hit.path in texts and texts[hit.path].text.slice(name_range(hit)) != hit.symbol.name:
             against.append(
                 "References cannot be determined: its name is not where the language server reports it, in "
                 f"{hit.path}:{hit.symbol.name_line}."
@@ -351,20 +362,20 @@ class Refactoring:
             except RequestFailed:
                 if other.path == hit.path:
                     raise
-                unknown.append(PlaceInCode(other.path, _name_range(other)))
+                unknown.append(PlaceInCode(other.path, name_range(other)))
                 continue
-            _check_complete(other, uses)
+            check_complete(other, uses)
             more = more or WorkspaceEdit()
-            _check_usable(other, more)
+            check_usable(other, more)
             named = {path: [*known.places.get(path, ()), *spans] for path, spans in uses.places.items()}
-            named[other.path] = [*named.get(other.path, known.places.get(other.path, ())), _name_range(other)]
+            named[other.path] = [*named.get(other.path, known.places.get(other.path, ())), name_range(other)]
             known = msgspec.structs.replace(known, places={**known.places, **named})
             proposal = _united(proposal, more)
         return known, proposal, unknown
 
     async def _with_own_name(self, site: Site, new_name: str, proposal: WorkspaceEdit) -> WorkspaceEdit:
         """What is proposed, and what renames the function or class itself that a symbol has for its value."""
-        own = own_name(site.text, _name_range(site.hit))
+        own = own_name(site.text, name_range(site.hit))
         if own is None:
             return proposal
         more = await self._navigation.references.proposed(site.hit.path, own, new_name)
@@ -379,7 +390,7 @@ class Refactoring:
             raise EditRefused(
                 f"Nothing was changed: the language server {error.server} does not rename {hit.name_path} "
                 f"({quoted(error.message)}). If a build condition (cfg, #if, a build tag) leaves this code out, the "
-                "server does not see it: find_referencing_symbols lists where its name stands, replace_in_files "
+                "server does not see it: find_referencing_symbols lists where its name stands, replace_content "
                 "changes it as text."
             ) from error
 
@@ -407,7 +418,7 @@ class Refactoring:
                 moves[self._inside(old)] = new
                 continue
             if not old.is_relative_to(self._root):
-                raise _not_ours(old)
+                raise not_ours(old)
             for file in await anyio.to_thread.run_sync(files_below, old):
                 moves[self._inside(file)] = new / file.relative_to(old)
         return moves
@@ -417,7 +428,7 @@ class Refactoring:
         if inside is None and self._navigation.places.is_closed(path):
             raise EditRefused("Nothing was changed: the rename would also change a file that a permission rule closes.")
         if inside is None:
-            raise _not_ours(path)
+            raise not_ours(path)
         return inside
 
     async def _texts(self, paths: Iterable[str], stamps: Mapping[str, Stamp]) -> dict[str, FileText]:
@@ -480,96 +491,19 @@ def _is_within(place: PlaceInCode, hit: Hit) -> bool:
     return place.path == hit.path and hit.symbol.range.encloses(place.range)
 
 
-def _incomplete(hit: Hit, known: Uses) -> str | None:
-    """Why the uses are not known completely, or lie where nothing can be changed."""
-    if known.note:
-        return f"The references to {hit.name_path} may be incomplete: {known.note}."
-    if known.outside:
-        return f"{hit.name_path} is referenced in {known.outside} places outside this project."
-    return None
-
-
-def _check_free(hit: Hit, objections: Sequence[str], *, force: bool) -> None:
-    """Raises EditRefused for a name that something objects to, unless it is forced."""
-    if objections and not force:
-        raise EditRefused(
-            f"Nothing was changed: {hit.name_path} can't have that name. {' '.join(objections)} Choose another name, "
-            "or pass force=true to rename it anyway."
-        )
-
-
-def _check_complete(hit: Hit, known: Uses) -> None:
-    """Raises EditRefused for uses that are not known completely, or lie where nothing can be changed."""
-    problem = _incomplete(hit, known)
-    if problem:
-        raise EditRefused(f"Nothing was changed: {problem}")
-
-
-def _check_implemented(hit: Hit, others: Collection[Hit]) -> None:
-    """Raises EditRefused for a member of an interface that others implement, which keep the old name."""
-    if others:
-        named = listed(f"{one.name_path} in {one.path}:{one.symbol.name_line}" for one in others)
-        raise EditRefused(
-            f"Nothing was changed: {hit.name_path} must have the same name as what implements it: {named}. The "
-            f"language server does not rename them with it: pass force=true to rename {hit.name_path} without them, "
-            "and rename each of them, too."
-        )
-
-
-def _not_ours(path: Path) -> EditRefused:
-    return EditRefused(
-        f"Nothing was changed: the rename would also change {path}, which is ignored or outside this project."
-    )
-
-
-def _check_renamable(hit: Hit, proposal: WorkspaceEdit | None, rename: Rename) -> None:
-    """Raises EditRefused where a server that renames proposes nothing, and nothing names the symbol but its definition:
-    that may be a word of the language (`constructor`), or something whose references the server does not see."""
-    if proposal is not None and not proposal.replacements and rename.added == [(hit.path, _name_range(hit))]:
-        raise EditRefused(
-            f"Nothing was changed: the language server does not rename {hit.name_path} in {hit.path}:"
-            f"{hit.symbol.name_line}. It is a word of the language, or the server does not see what refers to it: "
-            "find_referencing_symbols lists where its name stands, replace_in_files changes it as text."
-        )
-
-
 def _united(proposal: WorkspaceEdit, more: WorkspaceEdit) -> WorkspaceEdit:
     """The replacements of both."""
     edits = {path: [*proposal.replacements.get(path, ()), *some] for path, some in more.replacements.items()}
     return msgspec.structs.replace(proposal, replacements={**proposal.replacements, **edits})
 
 
-def _check_usable(hit: Hit, proposal: WorkspaceEdit) -> None:
-    if proposal.unusable:
-        raise EditRefused(
-            f"Nothing was changed: to rename {hit.name_path}, the language server would create or delete files, or "
-            "change files that can't be read."
-        )
-
-
 def _places(hit: Hit, known: Uses, found: Iterable[PlaceInCode]) -> dict[str, list[Range]]:
     """Where a symbol is named, its definition included, by file; `found`: references that the server did not list."""
     places = {path: list(spans) for path, spans in known.places.items()}
-    places.setdefault(hit.path, []).insert(0, _name_range(hit))
+    places.setdefault(hit.path, []).insert(0, name_range(hit))
     for path, span in found:
         places.setdefault(path, []).append(span)
     return places
-
-
-def _name_range(hit: Hit) -> Range:
-    start = hit.symbol.name_position
-    return Range(start, Position(start.line0, start.column + len(hit.symbol.name)))
-
-
-def _check_named(site: Site) -> None:
-    """Raises EditRefused where the name does not stand where the language server says."""
-    name, found = site.hit.symbol.name, site.text.slice(_name_range(site.hit))
-    if found != name:
-        raise EditRefused(
-            f"Nothing was changed: the language server reports the name of {site.hit.name_path} in "
-            f"{site.hit.path}:{site.hit.symbol.name_line}, where the text is {found!r}. Edit it as text "
-            "(replace_content)."
-        )
 
 
 def _listed(places: Sequence[str], total: int) -> str:

@@ -1,0 +1,89 @@
+"""Why a symbol is not renamed: its new name, what is known of its references, or what its server proposes. Pure."""
+
+from collections.abc import Collection, Sequence
+from pathlib import Path
+
+from serena_central.core.errors import EditRefused, listed
+from serena_central.core.text import Position, Range
+from serena_central.editing.rename import Rename
+from serena_central.lsp.answers import WorkspaceEdit
+from serena_central.projects.editing.edits import Site
+from serena_central.projects.navigation.symbol_views import Uses
+from serena_central.symbols.index import Hit
+
+
+def incomplete(hit: Hit, known: Uses) -> str | None:
+    """Why the uses are not known completely, or lie where nothing can be changed."""
+    if known.note:
+        return f"The references to {hit.name_path} may be incomplete: {known.note}."
+    if known.outside:
+        return f"{hit.name_path} is referenced in {known.outside} places outside this project."
+    return None
+
+
+def check_free(hit: Hit, objections: Sequence[str], *, force: bool) -> None:
+    """Raises EditRefused for a name that something objects to, unless it is forced."""
+    if objections and not force:
+        raise EditRefused(
+            f"Nothing was changed: {hit.name_path} can't have that name. {' '.join(objections)} Choose another name, "
+            "or pass force=true to rename it anyway."
+        )
+
+
+def check_complete(hit: Hit, known: Uses) -> None:
+    """Raises EditRefused for uses that are not known completely, or lie where nothing can be changed."""
+    problem = incomplete(hit, known)
+    if problem:
+        raise EditRefused(f"Nothing was changed: {problem}")
+
+
+def check_implemented(hit: Hit, others: Collection[Hit]) -> None:
+    """Raises EditRefused for a member of an interface that others implement, which keep the old name."""
+    if others:
+        named = listed(f"{one.name_path} in {one.path}:{one.symbol.name_line}" for one in others)
+        raise EditRefused(
+            f"Nothing was changed: {hit.name_path} must have the same name as what implements it: {named}. The "
+            f"language server does not rename them with it: pass force=true to rename {hit.name_path} without them, "
+            "and rename each of them, too."
+        )
+
+
+def not_ours(path: Path) -> EditRefused:
+    return EditRefused(
+        f"Nothing was changed: the rename would also change {path}, which is ignored or outside this project."
+    )
+
+
+def check_renamable(hit: Hit, proposal: WorkspaceEdit | None, rename: Rename) -> None:
+    """Raises EditRefused where a server that renames proposes nothing, and nothing names the symbol but its definition:
+    that may be a word of the language (`constructor`), or something whose references the server does not see."""
+    if proposal is not None and not proposal.replacements and rename.added == [(hit.path, name_range(hit))]:
+        raise EditRefused(
+            f"Nothing was changed: the language server does not rename {hit.name_path} in {hit.path}:"
+            f"{hit.symbol.name_line}. It is a word of the language, or the server does not see what refers to it: "
+            "find_referencing_symbols lists where its name stands, replace_content changes it as text."
+        )
+
+
+def check_usable(hit: Hit, proposal: WorkspaceEdit) -> None:
+    if proposal.unusable:
+        raise EditRefused(
+            f"Nothing was changed: to rename {hit.name_path}, the language server would create or delete files, or "
+            "change files that can't be read."
+        )
+
+
+def name_range(hit: Hit) -> Range:
+    start = hit.symbol.name_position
+    return Range(start, Position(start.line0, start.column + len(hit.symbol.name)))
+
+
+def check_named(site: Site) -> None:
+    """Raises EditRefused where the name does not stand where the language server says."""
+    name, found = site.hit.symbol.name, site.text.slice(name_range(site.hit))
+    if found != name:
+        raise EditRefused(
+            f"Nothing was changed: the language server reports the name of {site.hit.name_path} in "
+            f"{site.hit.path}:{site.hit.symbol.name_line}, where the text is {found!r}. Edit it as text "
+            "(replace_content)."
+        )
