@@ -88,7 +88,7 @@ async def shorthands(languages: ProjectLanguages, path: str, name: str) -> Mappi
 
 
 def _may_be_one(text: Text, edit: TextEdit, old: str, new: str) -> bool:
-    if edit.new_text not in (new, f"{old}: {new}") or text.slice(edit.range) != old:
+    if edit.new_text not in (new, f"{old}: {new}", f"{new}: {old}") or text.slice(edit.range) != old:
         return False
     at = text.offset(edit.range.start)
     return _BEFORE.search(text.content, max(at - _LOOKED_BACK, 0), at) is not None
@@ -97,9 +97,12 @@ def _may_be_one(text: Text, edit: TextEdit, old: str, new: str) -> bool:
 def _written(text: Text, edit: TextEdit, place: Shorthand, hit: Hit, new: str) -> TextEdit | None:
     """The edit that writes both names; None where the server's has them right."""
     old = hit.symbol.name
+    whole = Range(place.start, edit.range.end)
+    if edit.new_text == f"{new}: {old}":
+        # TypeScript's servers take a class for the field that an object has of its name.
+        return None if place.binds or is_member(hit) else TextEdit(whole, f"{old}: {new}")
     # A pattern declares a variable: to what is none it refers as the field that the variable takes its value from.
     if edit.new_text != new and not (place.binds and hit.symbol.kind not in VALUES):
         return None
-    whole = Range(place.start, edit.range.end)
     is_field = is_member(hit) or place.binds
     return TextEdit(whole, f"{new}: {text.slice(whole)}" if is_field else f"{old}: {new}")

@@ -135,12 +135,23 @@ export async function other() {
 """
 
 
-async def test_a_class_that_is_taken_out_of_a_dynamic_import_is_renamed_there(tmp_path: Path) -> None:
+COLLECTING = """\
+import { Box } from "./box.js";
+export const all = { Box };
+export const one = new all.Box();
+export { Box as Case } from "./box.js";
+"""
+
+
+async def test_a_class_that_is_taken_out_of_a_dynamic_import_or_put_into_an_object_is_renamed_there(
+    tmp_path: Path,
+) -> None:
     files = {
         "package.json": '{"type": "module"}',
         "tsconfig.json": TSCONFIG,
         "src/box.ts": "export class Box {\n  size = 1;\n}\n",
         "src/use.ts": IMPORTING,
+        "src/all.ts": COLLECTING,
     }
     root = written(tmp_path / "pages", files)
     async with asker(tmp_path, root) as ask:
@@ -150,6 +161,10 @@ async def test_a_class_that_is_taken_out_of_a_dynamic_import_is_renamed_there(tm
         IMPORTING.replace("{ Box }", "{ Crate: Box }").replace("{ Box:", "{ Crate:").replace("box.Box", "box.Crate")
     )
     assert (root / "src/use.ts").read_text() == expected
+    assert (root / "src/box.ts").read_text() == files["src/box.ts"].replace("Box", "Crate")
+    assert (root / "src/all.ts").read_text() == (
+        COLLECTING.replace("{ Box };", "{ Box: Crate };").replace("{ Box }", "{ Crate }").replace("Box as", "Crate as")
+    )
 
 
 REQUIRING = """\
