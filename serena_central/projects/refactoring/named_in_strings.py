@@ -25,7 +25,8 @@ async def named_in_strings(
     for place in strings:
         if place.path not in texts:
             continue
-        line, (start, end) = texts[place.path].text.line(place.range.end.line0), place.range
+        start, end = place.range.start, place.range.end
+        line = texts[place.path].text.line(end.line0)
         behind = any(found.end() == end.column for found in qualified.finditer(line))
         if behind or any(found.end("name") == end.column for found in argument.finditer(line)):
             meant.append(place)

@@ -135,5 +135,5 @@ async def test_code_that_a_condition_leaves_out_is_not_renamed_and_the_way_is_to
         refused = await client.result("rename_symbol", name_path="extra", relative_path="src/lib.rs", new_name="more")
     assert refused["isError"]
     assert "does not rename extra" in text_of(refused)
-    assert "replace_in_files" in text_of(refused)
+    assert "replace_content" in text_of(refused)
     assert (root / "src/lib.rs").read_text() == FILES["src/lib.rs"]
