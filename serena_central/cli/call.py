@@ -8,6 +8,7 @@ from typing import Any, cast
 import click
 from click.shell_completion import CompletionItem
 
+from serena_central.cli.exits import Unsuccessful
 from serena_central.cli.output import json_text, print_json, say
 from serena_central.cli.remote import Remote
 from serena_central.core.errors import SerenaCentralError
@@ -81,7 +82,8 @@ def command(context: click.Context, tool: str | None, arguments: tuple[str, ...]
         raise click.UsageError(f"There is no tool named {tool!r}.{meant} `serena-central call` lists the tools.")
     if found["refused"]:
         raise click.UsageError(found["refused"])
-    _command_of(found).main(list(arguments), prog_name=f"serena-central call {tool}", standalone_mode=False)
+    if _command_of(found).main(list(arguments), prog_name=f"serena-central call {tool}", standalone_mode=False):
+        raise Unsuccessful
 
 
 def _print_tools(tools: list[dict[str, Any]], *, as_json: bool) -> None:
@@ -107,12 +109,12 @@ def _command_of(tool: dict[str, Any]) -> click.Command:
         click.Option(["--arguments", "arguments_json"], metavar="JSON", help="Arguments as one JSON object.")
     )
 
-    def run(*, as_json: bool, arguments_json: str | None, **given: Any) -> None:
+    def run(*, as_json: bool, arguments_json: str | None, **given: Any) -> bool:
         arguments = _from_json(arguments_json)
         for name, value in given.items():
             if value not in (None, ()):
                 arguments[name] = [*value] if isinstance(value, tuple) else value
-        _call(tool["name"], arguments, as_json=as_json)
+        return _call(tool["name"], arguments, as_json=as_json)
 
     options.append(click.Option(["--json", "as_json"], is_flag=True, help="Print the answer and its notes as JSON."))
     return click.Command(tool["name"], callback=run, params=options, help=tool["description"])
@@ -141,7 +143,8 @@ def _from_json(text: str | None) -> dict[str, Any]:
     return cast("dict[str, Any]", arguments)
 
 
-def _call(name: str, arguments: dict[str, Any], *, as_json: bool) -> None:
+def _call(name: str, arguments: dict[str, Any], *, as_json: bool) -> bool:
+    """Prints the answer; whether it reports a failure."""
     project: str | list[str] | None = arguments.get("project")
     if project is not None:
         given = [project] if isinstance(project, str) else project
@@ -151,11 +154,12 @@ def _call(name: str, arguments: dict[str, Any], *, as_json: bool) -> None:
     blocks: list[str] = answer["blocks"]
     if as_json:
         print_json({"answer": _parsed(blocks[0]), "notes": blocks[1].splitlines() if len(blocks) > 1 else []})
-        return
-    parsed = _parsed(blocks[0])
-    say(parsed if isinstance(parsed, str) else json_text(parsed, indent=2))
-    for note in blocks[1:]:
-        say(note, err=True)
+    else:
+        parsed = _parsed(blocks[0])
+        say(parsed if isinstance(parsed, str) else json_text(parsed, indent=2))
+        for note in blocks[1:]:
+            say(note, err=True)
+    return answer.get("failed", False)  # a server older than this command does not say it
 
 
 def _absolute(project: str) -> str:

@@ -17,6 +17,7 @@ from serena_central.claude_config.effective import load
 from serena_central.claude_config.sources import servers_of
 from serena_central.cli import mcp_edits as edits
 from serena_central.cli.claude_import import import_servers
+from serena_central.cli.exits import Unsuccessful
 from serena_central.cli.output import age, json_option, json_text, megabytes, print_json, print_table, say
 from serena_central.cli.remote import NoServer, Refused, Remote
 from serena_central.cli.trust import project_root
@@ -302,6 +303,8 @@ def call(server: str, tool: str, *, given: Sequence[str], arguments: str, folder
     else:
         for block in answer["blocks"]:
             say(block)
+    if answer.get("failed"):  # a server older than this command does not say it
+        raise Unsuccessful
 
 
 def _arguments(whole: str, given: Sequence[str]) -> dict[str, Any]:

@@ -203,7 +203,12 @@ class Api:
                 answer = await self.parts.caller.call(
                     session, request.path_params["tool"], asked.arguments, on_progress=say, person=person
                 )
-            return {"blocks": answer.blocks, "shortened": answer.shortened, "token_estimate": answer.token_estimate}
+            return {
+                "blocks": answer.blocks,
+                "shortened": answer.shortened,
+                "failed": answer.failed,
+                "token_estimate": answer.token_estimate,
+            }
 
         return Lines(work) if asked.progress else await until_hung_up(request, work)
 

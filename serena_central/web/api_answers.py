@@ -121,6 +121,8 @@ class CallAnswer(TypedDict):
 
     blocks: list[str]
     shortened: bool
+    failed: bool
+    """The tool of another MCP server says that it failed."""
     token_estimate: int
 
 

@@ -10,7 +10,7 @@ import pytest
 from serena_central.hub.snapshots import UpstreamState
 from serena_central.tools import offer
 from tests.support.central import running_central
-from tests.support.child import PATIENCE_S, PROGRAM, environment, run_command, serving_child
+from tests.support.child import PATIENCE_S, PROGRAM, Ended, environment, run_command, serving_child
 from tests.support.mcp import Era, text_of
 from tests.support.upstreams import QUICK, events_in, scripted, settings_of_user
 
@@ -115,6 +115,26 @@ async def test_the_command_line_says_why(tmp_path: Path, user: Path) -> None:
         assert "Nothing was sent to it" in said
         assert f"paused: it ended with {ENDS}" in await output("list")
         assert ENDS in await output("list", "--tools")
+
+
+async def test_the_command_line_and_the_api_say_that_a_tool_reported_a_failure(tmp_path: Path, user: Path) -> None:
+    """Its text goes to stdout as any answer does: without the code a script takes it for one."""
+    settings_of_user(user, {"one": scripted()})
+    root = tmp_path / "shop"
+    (root / ".git").mkdir(parents=True)
+    through_us = ("call_upstream_tool", "--name", "one__error", "--arguments", '{"arguments": {"text": "why"}}')
+    async with serving_child(tmp_path, CLAUDE_CONFIG_DIR=str(user)):
+
+        async def run(*arguments: str) -> Ended:
+            return await run_command(tmp_path, *arguments, cwd=root, CLAUDE_CONFIG_DIR=str(user))
+
+        assert (await run("mcp", "call", "one", "echo", "--arg", "text=why")).code == 0
+        for arguments in (("mcp", "call", "one", "error", "--arg", "text=why"), ("call", *through_us)):
+            failed = await run(*arguments)
+            assert (failed.out, failed.code) == ("failed: why\n", 1), failed
+        shown = await run("mcp", "call", "one", "error", "--arg", "text=why", "--json")
+        assert json.loads(shown.out)["failed"] is True
+        assert shown.code == 1
 
 
 async def test_the_command_line_waits_for_the_tools_of_a_server_that_starts(tmp_path: Path, user: Path) -> None:
