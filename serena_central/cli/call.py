@@ -153,7 +153,8 @@ def _call(name: str, arguments: dict[str, Any], *, as_json: bool) -> bool:
     answer = Remote().post(f"/api/v1/tools/{name}", {"arguments": arguments})
     blocks: list[str] = answer["blocks"]
     if as_json:
-        print_json({"answer": _parsed(blocks[0]), "notes": blocks[1].splitlines() if len(blocks) > 1 else []})
+        notes = [line for block in blocks[1:] for line in block.splitlines()]
+        print_json({"answer": _parsed(blocks[0]), "notes": notes})
     else:
         parsed = _parsed(blocks[0])
         say(parsed if isinstance(parsed, str) else json_text(parsed, indent=2))

@@ -137,6 +137,24 @@ async def test_the_command_line_and_the_api_say_that_a_tool_reported_a_failure(t
         assert shown.code == 1
 
 
+async def test_call_prints_the_whole_answer_of_another_servers_tool_as_json(tmp_path: Path, user: Path) -> None:
+    settings_of_user(user, {"one": scripted()})
+    root = tmp_path / "shop"
+    (root / ".git").mkdir(parents=True)
+    async with serving_child(tmp_path, CLAUDE_CONFIG_DIR=str(user)):
+        shown = await run_command(
+            tmp_path,
+            "call",
+            "call_upstream_tool",
+            "--name",
+            "one__all",
+            "--json",
+            cwd=root,
+            CLAUDE_CONFIG_DIR=str(user),
+        )
+    assert "embedded" in json.loads(shown.out)["notes"], shown
+
+
 async def test_the_command_line_waits_for_the_tools_of_a_server_that_starts(tmp_path: Path, user: Path) -> None:
     go = tmp_path / "go"
     entry = scripted()
