@@ -103,7 +103,9 @@ def _print_tools(tools: list[dict[str, Any]], *, as_json: bool) -> None:
 def _command_of(tool: dict[str, Any]) -> click.Command:
     schema: dict[str, Any] = tool["input_schema"]
     options: list[click.Parameter] = [
-        _option(name, part, required=name in schema.get("required", ())) for name, part in schema["properties"].items()
+        _option(name, part, required=name in schema.get("required", ()))
+        for name, part in schema["properties"].items()
+        if name != "arguments"  # a parameter of this name is given within --arguments
     ]
     options.append(
         click.Option(["--arguments", "arguments_json"], metavar="JSON", help="Arguments as one JSON object.")

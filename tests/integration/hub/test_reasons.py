@@ -153,6 +153,7 @@ async def test_call_prints_the_whole_answer_of_another_servers_tool_as_json(tmp_
             CLAUDE_CONFIG_DIR=str(user),
         )
     assert "embedded" in json.loads(shown.out)["notes"], shown
+    assert shown.err == ""
 
 
 async def test_the_command_line_waits_for_the_tools_of_a_server_that_starts(tmp_path: Path, user: Path) -> None:
