@@ -371,7 +371,10 @@ class Connection:
                 said = self._masked(error.error.message)
                 raise UpstreamCallFailed(self._server, said, code=error.error.code) from error
             except ValidationError as error:
-                raise UpstreamCallFailed(self._server, f"its list of {what} does not follow the protocol") from error
+                where = self._masked(_first_problem(error))
+                raise UpstreamCallFailed(
+                    self._server, f"its list of {what} does not follow the protocol: {where}"
+                ) from error
             items = cast("list[Any]", getattr(page, what))
             for item in items:
                 one = item.model_dump(by_alias=True, mode="json", exclude_unset=True)
@@ -464,6 +467,12 @@ class Connection:
         if ongoing is not None and ongoing.caller.log is not None:
             name = f"{self._server}.{message.logger}" if message.logger else self._server
             await ongoing.caller.log(message.level, message.data, name)
+
+
+def _first_problem(error: ValidationError) -> str:
+    """Where a message differs from the protocol first, and how; not what stands there."""
+    problem = error.errors(include_url=False, include_context=False, include_input=False)[0]
+    return f"{'.'.join(map(str, problem['loc']))}: {problem['msg']}"[:MAX_TEXT]
 
 
 def _unsendable(error: ValueError) -> str | None:

@@ -1,6 +1,7 @@
 """Why an upstream's tools are missing: whoever asks for them is answered with the reason, and with what to do."""
 
 import json
+import re
 import sys
 from pathlib import Path
 
@@ -98,6 +99,13 @@ async def test_who_waits_for_a_hub_that_can_not_be_loaded_is_told(
         refused = await client.call("good__echo", text="x")
         assert refused["isError"] is True
         assert "the hub has not started within 0.1 s" in text_of(refused)
+
+
+async def test_the_entry_by_which_a_list_is_unusable_is_named(tmp_path: Path, user: Path) -> None:
+    settings_of_user(user, {"bad": scripted(tools=[{"name": "odd", "description": "it takes nothing"}])})
+    async with running_central(tmp_path, QUICK) as running, running.raw("modern") as client:
+        said = text_of(await client.call("bad__odd"))
+        assert re.search(r"list of tools does not follow the protocol: tools\.\d+\.inputSchema: Field required", said)
 
 
 async def test_the_command_line_says_why(tmp_path: Path, user: Path) -> None:
