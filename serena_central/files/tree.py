@@ -150,6 +150,11 @@ class FileTree:
             return ordered
         return ordered[bisect_left(ordered, f"{folder}/") : bisect_left(ordered, f"{folder}{_BEHIND_SLASH}")]
 
+    def beside(self, path: str) -> list[str]:
+        """`files` in the folder of a root-relative path, sorted: those below other folders are not looked at."""
+        folder, slash, _ = path.rpartition("/")
+        return [one for one in self.below(folder) if "/" not in one[len(folder + slash) :] and one != path]
+
     def outputs(self) -> list[str]:
         """Folders that are left out because a tool marked them as its output, root-relative."""
         return self._scan.outputs() if self._scan is not None else []

@@ -38,20 +38,16 @@ def other_platform_of_text(path: str, text: str) -> str | None:
     return other_platform(path, BUILD_LINES.findall(text.encode("utf-8", "replace")))
 
 
-def build_condition(path: str, text: str) -> tuple[str, ...]:
+def build_condition(path: str, source: bytes) -> tuple[str, ...]:
     """What decides whether a file of Go is built: the endings of its name, and its build constraints."""
-    endings = PurePosixPath(path).stem.removesuffix("_test").split("_")[1:][-2:]
-    constraints = BUILD_LINES.findall(text.encode("utf-8", "replace"))
-    return *(one for one in endings if one in _IN_NAMES), *(
-        one.decode("utf-8", "replace").strip() for one in constraints
-    )
+    endings = (one for one in _endings(path) if one in _IN_NAMES)
+    return *endings, *(one.decode("utf-8", "replace").strip() for one in BUILD_LINES.findall(source))
 
 
 def other_platform(path: str, constraints: Iterable[bytes]) -> str | None:
     """What a file of Go is built for, if that is other operating systems alone, as far as it is plain: a system, or a
     build constraint. `constraints`: what `BUILD_LINES` finds in it."""
-    endings = PurePosixPath(path).stem.removesuffix("_test").split("_")[1:][-2:]  # system, or system and processor
-    for ending in endings:
+    for ending in _endings(path):
         if ending in _OTHERS:
             return ending
     for one in constraints:
@@ -59,3 +55,8 @@ def other_platform(path: str, constraints: Iterable[bytes]) -> str | None:
         if any(part.strip() in _FOR_OTHERS for part in constraint.split("&&")):
             return constraint
     return None
+
+
+def _endings(path: str) -> list[str]:
+    """Of a file's name: a system, or a system and a CPU, in those that are not for all."""
+    return PurePosixPath(path).stem.removesuffix("_test").split("_")[1:][-2:]

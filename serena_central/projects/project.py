@@ -154,9 +154,11 @@ class Project:
             encoding=settings.encoding,
             access=access,
         )
-        parts = self.tree, self.index, self.indexer, languages, self.navigation.possible
+        possible = self.navigation.possible
+        naming = Naming(self.tree, self.index, self.indexer, languages, possible)
+        counterparts = Counterparts(self.tree, self.index, self.indexer, possible)
         self.refactoring = Refactoring(
-            root, self.tree, self.edits, self.navigation, Naming(*parts), Counterparts(*parts), self.languages
+            root, self.tree, self.edits, self.navigation, naming, counterparts, self.languages
         )
         self.restrictions: list[str] = []
         """What is held back because the root is not trusted: clauses for notes."""

@@ -15,12 +15,13 @@ _CLAUSE_WITHIN = 100_000
 """Bytes: licences and documentation stand before it."""
 
 
+def package_name(source: bytes) -> str | None:
+    """What the package clause of a Go file says; None without one."""
+    clause = _CLAUSE.search(source, 0, _CLAUSE_WITHIN)
+    return clause[1].decode("utf-8", "replace") if clause else None
+
+
 def of_package(root: Path, paths: Iterable[str], name: str) -> Collection[str]:
     """Those of some Go files (root-relative) whose package clause has this name; reads some, in the calling thread."""
     asked = sorted(path for path in paths if path.endswith(".go"))[:FILES_READ]
-    found: set[str] = set()
-    for path, data in read_each(root, asked):
-        clause = _CLAUSE.search(data, 0, _CLAUSE_WITHIN)
-        if clause is not None and clause[1].decode("utf-8", "replace") == name:
-            found.add(path)
-    return found
+    return {path for path, data in read_each(root, asked) if package_name(data) == name}

@@ -3,19 +3,18 @@
 Language servers take each for a symbol of its own, and code that uses one uses all of them.
 """
 
-import re
-from collections.abc import Iterable
-from pathlib import PurePosixPath
+from collections.abc import Sequence
+from pathlib import Path, PurePosixPath
 
-from serena_central.core.errors import PathError
+import anyio.to_thread
+
+from serena_central.files.text import read_each
 from serena_central.files.tree import FileTree
 from serena_central.lsp.go_platforms import build_condition
-from serena_central.projects.languages.project_languages import ProjectLanguages
 from serena_central.projects.navigation.possible_references import Possible
+from serena_central.symbols.go_packages import package_name
 from serena_central.symbols.index import Hit, SymbolIndex
 from serena_central.symbols.indexing.indexer import Indexer
-
-_PACKAGE = re.compile(r"^package\s+(\w+)", re.MULTILINE)
 
 _DECLARED_OFTEN = frozenset({"_", "init", "main"})
 """Names that files of Go declare independently of each other."""
@@ -24,13 +23,10 @@ _DECLARED_OFTEN = frozenset({"_", "init", "main"})
 class Counterparts:
     """Of one project. Belongs to the event loop's thread."""
 
-    def __init__(
-        self, tree: FileTree, index: SymbolIndex, indexer: Indexer, languages: ProjectLanguages, possible: Possible
-    ) -> None:
+    def __init__(self, tree: FileTree, index: SymbolIndex, indexer: Indexer, possible: Possible) -> None:
         self._tree = tree
         self._index = index
         self._indexer = indexer
-        self._languages = languages
         self._possible = possible
 
     async def of(self, hit: Hit) -> list[Hit]:
@@ -52,30 +48,23 @@ class Counterparts:
                 other = f"{hit.path}i" if hit.path.endswith(".py") else hit.path.removesuffix("i")
                 return [other] if other in self._tree.files else []
             case ".go" if hit.symbol.name not in _DECLARED_OFTEN:
-                folder = PurePosixPath(hit.path).parent
-                beside = [path for path in self._tree.files if _is_go_in(path, folder) and path != hit.path]
-                return self._built_instead(hit.path, sorted(await self._possible.holding(beside, hit.symbol.name)))
+                beside = [path for path in self._tree.beside(hit.path) if path.endswith(".go")]
+                holding = sorted(await self._possible.holding(beside, hit.symbol.name))
+                return await anyio.to_thread.run_sync(_built_instead, self._tree.root, hit.path, holding)
             case _:
                 return []
 
-    def _built_instead(self, path: str, others: Iterable[str]) -> list[str]:
-        """Those files of a folder of Go that are in the package of a file, and built under another condition."""
-        own = self._package_and_condition(path)
-        conditions = ((other, self._package_and_condition(other)) for other in others)
-        return [
-            other
-            for other, (package, condition) in conditions
-            if package == own[0] and condition != own[1] and not {"ignore"} & {*condition, *own[1]}
-        ]
 
-    def _package_and_condition(self, path: str) -> tuple[str, tuple[str, ...]]:
-        try:
-            text = self._languages.read_text(self._tree.root / path).content
-        except PathError:
-            return "", ()
-        found = _PACKAGE.search(text)
-        return found[1] if found else "", build_condition(path, text)
-
-
-def _is_go_in(path: str, folder: PurePosixPath) -> bool:
-    return path.endswith(".go") and PurePosixPath(path).parent == folder
+def _built_instead(root: Path, path: str, others: Sequence[str]) -> list[str]:
+    """Those files of Go that are in the package of one, and built under another condition. In a thread."""
+    built = {
+        one: (package_name(source), build_condition(one, source)) for one, source in read_each(root, [path, *others])
+    }
+    if path not in built:
+        return []
+    package, condition = built.pop(path)
+    return [
+        other
+        for other, (its_package, its_condition) in built.items()
+        if its_package == package and its_condition != condition and "ignore" not in (*its_condition, *condition)
+    ]

@@ -4,7 +4,6 @@ are Go's examples that keep the old name."""
 
 import re
 from collections.abc import Collection, Iterator, Mapping
-from pathlib import PurePosixPath
 
 import anyio.to_thread
 
@@ -135,11 +134,9 @@ class Naming:
         rejects an example that is named after nothing."""
         if self._languages.selection.identifier(hit.path) != "go" or hit.symbol.kind == SymbolKind.FIELD:
             return []
-        name, folder = hit.name_path.replace("/", "_"), PurePosixPath(hit.path).parent
+        name = hit.name_path.replace("/", "_")
         is_named = re.compile(rf"Example{re.escape(name)}(?:_.*)?").fullmatch
-        tests = sorted(
-            one for one in self._tree.files if PurePosixPath(one).parent == folder and one.endswith("_test.go")
-        )
+        tests = [one for one in sorted([hit.path, *self._tree.beside(hit.path)]) if one.endswith("_test.go")]
         await self._indexer.ensure(tests)
         return [
             f"{path}:{symbol.name_line}"
@@ -172,15 +169,11 @@ class Naming:
 
     async def _sharing(self, hit: Hit, new_name: str) -> list[str]:
         """Other files that may declare something in the container of a symbol."""
-        identifier, folder = self._languages.selection.identifier(hit.path), PurePosixPath(hit.path).parent
+        identifier = self._languages.selection.identifier(hit.path)
         if identifier not in _FOLDER_IS_PACKAGE:
             return []
         beside = [
-            path
-            for path in self._tree.files
-            if path != hit.path
-            and PurePosixPath(path).parent == folder
-            and self._languages.selection.identifier(path) == identifier
+            path for path in self._tree.beside(hit.path) if self._languages.selection.identifier(path) == identifier
         ]
         return sorted(await self._possible.holding(beside, new_name))
 

@@ -167,6 +167,9 @@ async def test_hundreds_of_random_changes_are_never_missed(root: Path, other: Ot
             assert list(tree.below("")) == sorted(shown)
             for folder in {path.rpartition("/")[0] for path in shown} - {""}:
                 assert list(tree.below(folder)) == sorted(path for path in shown if path.startswith(f"{folder}/"))
+            for path in shown:
+                others = [one for one in shown if one.rpartition("/")[0] == path.rpartition("/")[0] and one != path]
+                assert tree.beside(path) == sorted(others)
 
 
 def apply(shown: dict[str, Any], heard: list[Change], tree: FileTree) -> None:
