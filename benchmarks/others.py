@@ -7,7 +7,7 @@ other is no wait for the server.
 import multiprocessing
 import time
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from multiprocessing.connection import Connection as Pipe
 from statistics import median
 
@@ -30,9 +30,12 @@ class Others:
         self._pipe = pipe
 
     def take(self) -> list[float]:
-        """At least one. Raises Refused if they were refused."""
-        self._pipe.send(True)
-        waits = self._pipe.recv()
+        """At least one. Raises Refused if they were refused, or their process has ended."""
+        try:
+            self._pipe.send(True)
+            waits = self._pipe.recv()
+        except (EOFError, OSError) as error:
+            raise Refused("who asked all the time has ended") from error
         if isinstance(waits, str):
             raise Refused(waits)
         return waits
@@ -63,12 +66,14 @@ def asked_all_the_time(server: Server, request: bytes, expected: bytes) -> Gener
     pipe, theirs = spawning.Pipe()
     asking = spawning.Process(target=_ask, args=(theirs, server.port, server.token, request, expected), daemon=True)
     asking.start()
+    theirs.close()  # else its end would not be heard of
     others = Others(pipe)
     try:
         others.take()  # it has begun
         yield others
     finally:
-        pipe.send(False)
+        with suppress(OSError):
+            pipe.send(False)
         asking.join(END_S)
 
 
