@@ -98,7 +98,7 @@ _BASES: Mapping[str, str] = {
 
 OVERRIDING_UNKNOWN = "whether it implements or overrides a member of another type could not be determined in time"
 
-_EMBEDDED_BEFORE = re.compile(r"(?:^|[{;])\s*\*?\s*(?:\w+\.)?$")
+_EMBEDDED_BEFORE = re.compile(r"(?:^|[{;])\s*+(?:\*\s*+)?(?:\w++\.)?$")
 _EMBEDDED_BEHIND = re.compile(r"(?:\[.*\])?\s*(?:[\"`;}]|//|/\*|$)")
 """Around the name of a type that a struct or an interface of Go embeds: no other name, and no type."""
 

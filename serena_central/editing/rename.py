@@ -30,7 +30,7 @@ _LOOKED_BACK = 4_000
 _AS_TAKES = 50
 """Characters, with the white space around it."""
 
-_VALUE = r"\s*(?:\|\||&&|\?\?)?[=:]\s*(?:async\s+)?(?:function\b\s*\*?|class\b)\s*"
+_VALUE = r"\s*(?:\|\||&&|\?\?)?[=:]\s*(?:async\b\s*+)?(?:function\b\s*+(?:\*\s*+)?|class\b\s*+)"
 """Between a name and the one that its value, a function or class of JavaScript, has for itself."""
 
 MAX_NAME = 500

@@ -129,6 +129,13 @@ def test_settings_name_what_is_in_use_and_what_exports_are_worth() -> None:
     assert kept(hit_in(text, "Open", "a.go"), Text(text), go, ValidationPolicy(exported="report")) is None
 
 
+def test_a_long_line_of_blanks_holds_nobody_up() -> None:
+    text = f"type T struct {{\n{' ' * 300_000}a, b int\n}}"
+    go = LanguageFacts("go", library=False, in_interface=False)
+    found = kept(hit_in(text, "b int", "internal/a.go", "type T"), Text(text), go, ValidationPolicy())
+    assert found is None or found.reason != EMBEDDED
+
+
 def test_tests_are_known_by_file_and_folder() -> None:
     paths = ["test_a.py", "a_test.go", "src/a.spec.ts", "tests/deep/a.rs", "conftest.py", "latest.py"]
     assert [is_test(path) for path in paths] == [True, True, True, True, True, False]

@@ -5,7 +5,7 @@ import pytest
 from serena_central.core.errors import InvalidArguments
 from serena_central.core.text import Position, Range, Text
 from serena_central.editing.plan import TextEdit
-from serena_central.editing.rename import check_new_name, completed
+from serena_central.editing.rename import check_new_name, completed, own_name
 
 TEXT = Text("old(old, alias)\n{old}\nref mut old\n")
 
@@ -80,3 +80,18 @@ def test_a_name_that_begins_like_an_operators_is_one(old: str) -> None:
 @pytest.mark.parametrize("name", ["new", "_x", "größe", "#private", "$el", "empty?", "save!", "x'", "名前"])
 def test_names_of_many_languages_pass(name: str) -> None:
     check_new_name("old", name)
+
+
+def test_a_function_s_own_name_is_found_behind_what_it_is_assigned_to() -> None:
+    for text, column in (
+        ("run = function run() {}", 15),
+        ("run = async function* run() {}", 22),
+        ("run: class run {}", 11),
+        ("run ||= function run() {}", 17),
+        ("run = function ran() {}", None),
+        ("run = run", None),
+        ("run = function" + " " * 300_000 + "ran() {}", None),
+    ):
+        assert own_name(Text(text), Range(Position(0, 0), Position(0, 3))) == (
+            None if column is None else Position(0, column)
+        )
