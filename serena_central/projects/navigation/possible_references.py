@@ -29,6 +29,7 @@ from serena_central.lsp.client import LanguageServer
 from serena_central.lsp.readiness import noting_gaps
 from serena_central.projects.languages.project_languages import ProjectLanguages
 from serena_central.projects.navigation.candidates import Candidate, Candidates, CandidateSearch, Places
+from serena_central.projects.navigation.fixtures import Filled, Fixtures
 from serena_central.projects.navigation.same_hierarchy import SameHierarchy, type_of
 from serena_central.projects.navigation.symbol_views import Uses
 from serena_central.symbols.index import Hit, SymbolIndex
@@ -130,6 +131,7 @@ class Possible:
         self._tree = tree
         self._languages = languages
         self._search = CandidateSearch(root, tree, languages)
+        self._fixtures = Fixtures(root, index, languages, self.are_holders_read)
         self._leads: Lru[PlaceInCode, tuple[int, Sequence[Location]]] = Lru(KEPT_PLACES)
         """Place → of how many changes that was true, and where it leads."""
 
@@ -168,9 +170,10 @@ class Possible:
         led_to = {self._relative(one.path) for locations in answers.values() for one in locations or ()}
         await self._are_read({path for path in led_to if path is not None})
         same_hierarchy = self._hierarchy()
+        filled = await self._fixtures.filled_with(hit, known.places.keys(), (place.path for place in answers))
         async for place in paced(todo):  # in their order, not in that of the server's answers: the nearest are named
             if place in answers:
-                await self._judge(hit, place, answers[place], same_hierarchy, found)
+                await self._judge(hit, place, answers[place], same_hierarchy, filled, found)
         return found
 
     async def in_code(self, hit: Hit) -> Examined:
@@ -420,15 +423,16 @@ class Possible:
         place: PlaceInCode,
         locations: Sequence[Location] | None,
         same_hierarchy: SameHierarchy,
+        filled: Filled,
         found: Examined,
     ) -> None:
         if locations is None:
             found.possible[place] = "not asked"
         elif not locations or self._is_made_up(place, locations, found):
             found.possible[place] = "unresolved"
-        elif any(self._is_name_of(hit, location) for location in locations):
+        elif filled.certainly(locations) or any(self._is_name_of(hit, location) for location in locations):
             found.references.append(place)
-        elif any(self._is_unread(location) for location in locations):
+        elif filled.perhaps(locations) or any(self._is_unread(location) for location in locations):
             found.possible[place] = "unresolved"
         elif await self._among_kin(hit, place, locations, same_hierarchy):
             found.possible[place] = "same hierarchy"

@@ -85,12 +85,22 @@ class Shorthand(msgspec.Struct, frozen=True, array_like=True):
     binds: bool | None
 
 
+class Function(msgspec.Struct, frozen=True, array_like=True):
+    """A function of Python that a word names, or of which it is a parameter that has no value of its own."""
+
+    name: str
+    decorators: str
+    """Their text."""
+    has_parameter: bool
+
+
 class Occurrence(msgspec.Struct, frozen=True, array_like=True):
     """A place of a name, in code points, and what it stands in."""
 
     range: Range
     kind: Kind
     shorthand: Shorthand | None = None
+    function: Function | None = None
 
 
 class Answer(msgspec.Struct, array_like=True):

@@ -7,7 +7,7 @@ from tree_sitter import Node
 
 from serena_central.core.text import Position, Range, Text, whole_word
 from serena_central.symbols.name_case import may_ignore_case
-from serena_central.symbols.syntax.messages import Kind, Occurrence, Shorthand
+from serena_central.symbols.syntax.messages import Function, Kind, Occurrence, Shorthand
 from serena_central.symbols.syntax.trees import tree_of
 
 MOST = 5_000
@@ -40,7 +40,8 @@ def occurrences(identifier: str, source: bytes, name: str) -> list[Occurrence]:
         before = match.start()
         node = root.descendant_for_byte_range(byte, byte + len(match[0].encode()))
         span = Range(text.position(match.start()), text.position(match.end()))
-        found.append(Occurrence(span, _kind_of(node), _shorthand(node, span.start, source)))
+        function = _function(node) if identifier == "python" else None
+        found.append(Occurrence(span, _kind_of(node), _shorthand(node, span.start, source), function))
         if len(found) == MOST:
             break
     return found
@@ -75,6 +76,28 @@ def _shorthand(node: Node | None, start: Position, source: bytes) -> Shorthand |
     if node.type in _INITIALIZERS or node.parent.type in _INITIALIZERS:
         return Shorthand(start, binds=False)
     return None
+
+
+def _function(node: Node | None) -> Function | None:
+    """The function of Python that a word names, or takes as a parameter. `node` is the smallest one around it."""
+    if node is None or node.type != "identifier" or node.parent is None:
+        return None
+    holder = node.parent.parent if node.parent.type == "typed_parameter" else node.parent
+    has_parameter = holder is not None and holder.type == "parameters"
+    function = holder.parent if holder is not None and has_parameter else holder
+    if function is None or function.type != "function_definition":
+        return None
+    name = function.child_by_field_name("name")
+    if name is None or not (has_parameter or name == node):
+        return None
+    around = function.parent
+    parts = around.children if around is not None and around.type == "decorated_definition" else []
+    decorators = "\n".join(_text(part) for part in parts if part.type == "decorator")
+    return Function(_text(name), decorators, has_parameter)
+
+
+def _text(node: Node) -> str:
+    return (node.text or b"").decode()
 
 
 def _field_tokens(node: Node) -> list[Node]:

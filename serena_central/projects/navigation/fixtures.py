@@ -1,0 +1,143 @@
+"""What pytest gives to tests: each parameter of a test, or of a fixture, is filled with the fixture of its name.
+
+Language servers know nothing of it: for them a parameter leads to itself.
+"""
+
+import re
+from collections.abc import Awaitable, Callable, Collection, Iterable
+from pathlib import Path, PurePosixPath
+from typing import NamedTuple
+
+from serena_central.core.errors import LanguageServerError, PathError
+from serena_central.core.text import Position
+from serena_central.lsp.answers import Location
+from serena_central.projects.languages.project_languages import ProjectLanguages
+from serena_central.symbols.index import Hit, SymbolIndex
+from serena_central.symbols.namepath import parse_pattern
+from serena_central.symbols.syntax.messages import Function, Occurrence
+
+_FIXTURE = re.compile(r"@\s*(?:[\w.]+\.)?(?:yield_)?fixture\b")
+_RENAMED = re.compile(r"\bname\s*=")
+"""The fixture has another name than its function."""
+
+_WORD, _PARAMETRIZED = "fixture", "parametrize"
+"""Of a text without them nothing need be parsed."""
+
+_CONFTEST = "conftest.py"
+_TEST_MODULE = re.compile(r"test_.*\.py|.*_test\.py")
+
+
+class Parameter(NamedTuple):
+    path: Path
+    at: Position
+
+
+class Filled(NamedTuple):
+    """Parameters that a fixture fills: for certain, or perhaps."""
+
+    certain: Collection[Parameter] = ()
+    possible: Collection[Parameter] = ()
+
+    def certainly(self, locations: Iterable[Location]) -> bool:
+        """Whether one of the places is a parameter that is filled for certain."""
+        return bool(self.certain) and any(_parameter(one) in self.certain for one in locations)
+
+    def perhaps(self, locations: Iterable[Location]) -> bool:
+        return bool(self.possible) and any(_parameter(one) in self.possible for one in locations)
+
+
+def _parameter(location: Location) -> Parameter:
+    return Parameter(location.path, location.range.start)
+
+
+class Fixtures:
+    """Of one project. Belongs to the event loop's thread."""
+
+    def __init__(
+        self,
+        root: Path,
+        index: SymbolIndex,
+        languages: ProjectLanguages,
+        are_holders_read: Callable[[str], Awaitable[bool]],
+    ) -> None:
+        self._root = root
+        self._index = index
+        self._languages = languages
+        self._are_holders_read = are_holders_read
+
+    async def filled_with(self, hit: Hit, imported: Collection[str], paths: Iterable[str]) -> Filled:
+        """The parameters in these files that a symbol fills; none if it is no fixture. `imported`: files that name it
+        where the language server knows it."""
+        if self._languages.language_of(hit.path) != "python" or not await self._is_fixture(hit):
+            return Filled()
+        is_only = await self._is_only(hit)
+        certain, possible = set[Parameter](), set[Parameter]()
+        for path in sorted(set(paths)):
+            is_seen = path == hit.path or path in imported or _is_above(hit.path, path)
+            if not is_seen and _is_for_itself(hit.path):
+                continue
+            found = await self._occurrences(path, hit.symbol.name)
+            is_parametrized = any(one.kind == "string" for one in found) and await self._holds(path, _PARAMETRIZED)
+            for one in found:
+                if one.function is not None and one.function.has_parameter and _is_collected(one.function):
+                    is_certain = is_seen and is_only and not is_parametrized and _is_in_reach(hit, path, one)
+                    (certain if is_certain else possible).add(Parameter(self._root / path, one.range.start))
+        return Filled(certain, possible)
+
+    async def _is_only(self, hit: Hit) -> bool:
+        """Whether no other fixture of the project may have its name."""
+        if not await self._are_holders_read(hit.symbol.name):
+            return False
+        for other in self._index.find(parse_pattern(hit.symbol.name)):
+            if (other.path, other.place) != (hit.path, hit.place) and await self._is_fixture(other):
+                return False
+        return True
+
+    async def _is_fixture(self, hit: Hit) -> bool:
+        if not await self._holds(hit.path, _WORD):
+            return False
+        for one in await self._occurrences(hit.path, hit.symbol.name):
+            function = one.function
+            if one.range.start == hit.symbol.name_position and function is not None and not function.has_parameter:
+                return _makes_fixture(function) and not _RENAMED.search(function.decorators)
+        return False
+
+    async def _holds(self, path: str, word: str) -> bool:
+        try:
+            return word in (await self._languages.fetch(self._root / path)).text.content
+        except PathError:
+            return False
+
+    async def _occurrences(self, path: str, name: str) -> list[Occurrence]:
+        try:
+            return await self._languages.syntax.occurrences(path, name)
+        except (LanguageServerError, PathError):
+            return []
+
+
+def _makes_fixture(function: Function) -> bool:
+    return _FIXTURE.search(function.decorators) is not None
+
+
+def _is_collected(function: Function) -> bool:
+    """Whether pytest fills the parameters of a function."""
+    return function.name.startswith("test") or _makes_fixture(function)
+
+
+def _is_above(fixture: str, path: str) -> bool:
+    """Whether a fixture's file is a conftest that a test's file has."""
+    file = PurePosixPath(fixture)
+    return file.name == _CONFTEST and PurePosixPath(path).is_relative_to(file.parent)
+
+
+def _is_for_itself(path: str) -> bool:
+    """Whether no other tests have a file's fixtures than those that import them, or lie below it; those of others may
+    be a plugin's, which all have."""
+    name = PurePosixPath(path).name
+    return name == _CONFTEST or _TEST_MODULE.fullmatch(name) is not None
+
+
+def _is_in_reach(hit: Hit, path: str, taken: Occurrence) -> bool:
+    """A class's fixture is for its own tests, and for those of classes that derive from it."""
+    holder = hit.symbol.container
+    return holder < 0 or (path == hit.path and hit.file.symbols[holder].range.encloses(taken.range))
