@@ -90,10 +90,14 @@ def watch(*, interval: float, count: int | None) -> None:
     settings = load_server_config({}).value
     prices = Prices(settings.prices)
     printed = 0
+    said: list[str] = []
     with _store() as store:
         while True:
             now = datetime.now(UTC)
-            update(store, _roots(), prices)
+            lacking = omissions(store, update(store, _roots(), prices))
+            for line in lacking if lacking != said else ():
+                say(line, err=True)
+            said = lacking
             blocks = report(store, "block", since=now - timedelta(hours=12), now=now).rows
             say(f"{now.astimezone():%H:%M:%S}  {_state(blocks, _today(store, now))}")
             for line in _warnings(store, settings, now):
@@ -115,7 +119,7 @@ def status_line() -> None:
     settings = load_server_config({}).value
     now = datetime.now(UTC)
     with _store() as store:
-        update(store, _roots(), Prices(settings.prices))
+        done = update(store, _roots(), Prices(settings.prices))
         parts = [given.model.display_name] if given.model and given.model.display_name else []
         if given.session_id:
             session = UsageRow(key="session")
@@ -125,6 +129,9 @@ def status_line() -> None:
         blocks = report(store, "block", since=now - timedelta(hours=12), now=now).rows
         parts.append(_state(blocks, _today(store, now)))
         parts += _warnings(store, settings, now)
+        if done.unreadable:
+            what = counted(len(done.unreadable), "file or folder", "files or folders")
+            parts.append(f"{what} not read: serena-central usage")
     say(escaped(" | ".join(parts)))
 
 

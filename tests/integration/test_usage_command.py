@@ -1,6 +1,7 @@
 """`serena-central usage` as it is run, without a server."""
 
 import json
+import os
 import subprocess
 from datetime import UTC, datetime
 from pathlib import Path
@@ -120,3 +121,19 @@ def test_the_status_line_names_model_session_and_block(tmp_path: Path) -> None:
         )
         assert ended.stdout.startswith(beginning)
         assert ended.stdout.count(b"\n") == 1
+
+
+def test_costs_of_which_transcripts_were_not_read_say_so(tmp_path: Path) -> None:
+    """Once while it stays as it is, where lines follow each other."""
+    recorded(tmp_path)
+    folder = tmp_path / "user" / ".claude" / "projects" / "p"
+    written(folder / os.fsdecode(b"s-\xff.jsonl"), claude("n"))
+
+    def run(*given: str) -> subprocess.CompletedProcess[bytes]:
+        command = [PROGRAM, "usage", *given]
+        return subprocess.run(command, input=b"", env=environment(tmp_path), capture_output=True, check=True)
+
+    assert b" | 1 file or folder not read: serena-central usage" in run("status-line").stdout
+    watched = run("watch", "-n", "2", "--interval", "1")
+    assert watched.stdout.count(b"today $3.00") == 2
+    assert watched.stderr.count(b"its name is not UTF-8") == 1
