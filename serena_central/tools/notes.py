@@ -93,6 +93,10 @@ def note_possible(call: ToolCall, possible: PossibleReferences) -> None:
         )
     if possible.unexamined:
         call.note(f"{name} occurs in {counted(possible.unexamined, 'further place')}, not examined.")
+    if possible.strings:
+        left = possible.in_strings - len(possible.strings)
+        more = f" and {left} more" if left > 0 else ""
+        call.note(f"Strings that may mean {name}: {', '.join(possible.strings)}{more}.")
 
 
 def note_restrictions(call: ToolCall, project: Project) -> None:

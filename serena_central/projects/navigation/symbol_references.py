@@ -1,6 +1,7 @@
 """The references of a symbol: what its language server lists, what else may refer to it, and what a rename changes."""
 
 from collections.abc import Callable, Collection, Iterable, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
@@ -18,6 +19,7 @@ from serena_central.projects.languages.project_languages import ProjectLanguages
 from serena_central.projects.navigation.candidates import Places
 from serena_central.projects.navigation.common_names import is_common
 from serena_central.projects.navigation.consistency import Steady
+from serena_central.projects.navigation.named_in_strings import named_in_strings
 from serena_central.projects.navigation.possible_references import Examined, PlaceInCode, Possible
 from serena_central.projects.navigation.project_places import ProjectPlaces, is_below, is_definition
 from serena_central.projects.navigation.server_questions import ServerQuestions, joined
@@ -27,6 +29,9 @@ from serena_central.symbols.indexing.indexer import Indexer
 
 POSSIBLE_LISTED = 20
 """Possible references that one answer names; the others are counted."""
+
+STRINGS_LISTED = 5
+"""Strings that may mean the symbol, likewise."""
 
 
 MANY = 1000
@@ -245,6 +250,7 @@ class SymbolReferences:
         possible = inside(examined.possible)
         first = [(place, examined.possible[place]) for place in possible[:POSSIBLE_LISTED]]
         await self._indexer.ensure({place.path for place, _ in first})
+        strings = sorted(chain(*await named_in_strings(self._places, hit, inside(examined.strings))))
         shown: list[PossibleReference] = []
         for (path, span), why in first:
             holder = self._places.holder(path, span.start)
@@ -255,8 +261,8 @@ class SymbolReferences:
             len(possible),
             len(inside(examined.unexamined)),
             is_common(self._languages.language_of(hit.path), hit.symbol.name),
-            len(inside(examined.strings)),
-            len(inside(examined.comments)),
+            await self._places.named(strings[:STRINGS_LISTED]),
+            len(strings),
         )
 
 

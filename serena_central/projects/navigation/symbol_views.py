@@ -59,7 +59,8 @@ class PossibleReferences(msgspec.Struct, frozen=True):
     """Places of a symbol's name in code of which the language server can't tell what they mean.
 
     `first` are the nearest ones of `total`. `unexamined`: places that nobody looked at. `common`: built-in types have
-    a member of that name, so that most places will mean that. `strings`, `comments`: places of the name in such.
+    a member of that name, so that most places will mean that. `strings`: the first of those `in_strings` that may mean
+    the symbol, as `path:line in name path`.
     """
 
     name: str
@@ -67,8 +68,8 @@ class PossibleReferences(msgspec.Struct, frozen=True):
     total: int = 0
     unexamined: int = 0
     common: bool = False
-    strings: int = 0
-    comments: int = 0
+    strings: list[str] = []
+    in_strings: int = 0
 
 
 class References(msgspec.Struct, frozen=True):

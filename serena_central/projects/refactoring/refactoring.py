@@ -27,6 +27,7 @@ from serena_central.lsp.answers import WorkspaceEdit
 from serena_central.projects.editing.edits import NOTHING_SEEN, Edited, Edits, Meant, Site
 from serena_central.projects.editing.joint_edits import Check
 from serena_central.projects.languages.project_languages import ProjectLanguages
+from serena_central.projects.navigation.named_in_strings import named_in_strings
 from serena_central.projects.navigation.navigation import Navigation
 from serena_central.projects.navigation.possible_references import THOROUGH, Examined, PlaceInCode
 from serena_central.projects.navigation.symbol_references import RenameGround
@@ -41,7 +42,6 @@ from serena_central.projects.refactoring.module_files import (
     has_path,
 )
 from serena_central.projects.refactoring.name_conflicts import Naming
-from serena_central.projects.refactoring.named_in_strings import named_in_strings
 from serena_central.projects.refactoring.re_exports import Patterns, brought_in, handed_on
 from serena_central.projects.refactoring.refusals import (
     check_complete,

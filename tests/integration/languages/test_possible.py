@@ -250,6 +250,19 @@ async def test_a_name_in_a_string_keeps_a_symbol(python: Asker) -> None:
     assert "Its name occurs in a string in uses.py:9 in by_string." in refused["content"][0]["text"]
 
 
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("Query/called_by_name", "Strings that may mean called_by_name: uses.py:9 in by_string."),
+        ("Doer/refresh", "Strings that may mean refresh: uses.py:21 in by_reflection."),
+        ("Writer", "Strings that may mean Writer: uses.py:24 in BY_NAME."),
+    ],
+)
+async def test_references_name_the_strings_that_may_mean_a_symbol(python: Asker, name: str, said: str) -> None:
+    """Keys of typed dictionaries, members of enumerations and what is taken by reflection are used so."""
+    assert said in await texts(python, "find_referencing_symbols", name_path=name)
+
+
 async def test_an_everyday_word_in_a_string_keeps_a_symbol_where_it_follows_its_module(python: Asker) -> None:
     refused = await python.result("safe_delete_symbol", name_path="Reader")
     assert "Its name occurs in a string in uses.py:17" in refused["content"][0]["text"]
