@@ -14,6 +14,7 @@ from serena_central.claude_config.locations import FOLDER, Locations
 from serena_central.claude_config.problems import Place, Problem, Severity
 from serena_central.config.document import DocumentError, read_whole
 from serena_central.core.owners import is_strangers
+from serena_central.core.paths import expanded
 
 NAME, LOCAL_NAME = "CLAUDE.md", "CLAUDE.local.md"
 
@@ -196,7 +197,7 @@ def _target(named: str, folder: Path) -> Path | None:
     """The file that an import means: as it is written, else without the sentence's punctuation after it."""
     for text in dict.fromkeys((named, named.rstrip(_PUNCTUATION))):
         try:
-            path = Path(text.replace("\\ ", " ")).expanduser()
+            path = expanded(text.replace("\\ ", " "))
             found = folder / path
             if text and found.is_file():
                 return found

@@ -2,7 +2,6 @@
 
 import json
 from difflib import get_close_matches
-from pathlib import Path
 from typing import Any, cast
 
 import click
@@ -12,6 +11,7 @@ from serena_central.cli.exits import Unsuccessful
 from serena_central.cli.output import json_text, print_json, say
 from serena_central.cli.remote import Remote
 from serena_central.core.errors import SerenaCentralError
+from serena_central.core.paths import expanded
 from serena_central.core.project_names import listed_names
 
 EPILOG = """\b
@@ -168,7 +168,7 @@ def _call(name: str, arguments: dict[str, Any], *, as_json: bool) -> bool:
 def _absolute(project: str) -> str:
     """A folder that exists here is meant as a path; anything else is a name."""
     project = project.strip()
-    folder = Path(project).expanduser()
+    folder = expanded(project)
     return str(folder.absolute()) if folder.is_dir() and project != "*" else project
 
 

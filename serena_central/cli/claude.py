@@ -24,6 +24,7 @@ from serena_central.cli.output import json_option, json_text, print_json, print_
 from serena_central.cli.trust import project_root
 from serena_central.config.load import load_server_config
 from serena_central.core.errors import InvalidArguments
+from serena_central.core.paths import expanded
 from serena_central.core.places import Places
 from serena_central.core.words import counted
 from serena_central.projects.root_settings import RootSettings
@@ -208,7 +209,7 @@ def _decision(found: Effective, rule: Rule) -> Decision | None:
 
 def _relative(root: Path, path: str) -> str:
     """As rules see it: relative to the root, or out of it with `..`."""
-    absolute = root / Path(path[1:] if path.startswith("//") else path).expanduser()
+    absolute = root / expanded(path[1:] if path.startswith("//") else path)
     return Path(os.path.relpath(absolute, root)).as_posix()
 
 

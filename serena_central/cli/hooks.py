@@ -21,6 +21,7 @@ from serena_central.cli.hooks_replay import replay
 from serena_central.cli.output import json_option, print_json, print_table, printable
 from serena_central.cli.trust import project_root
 from serena_central.config.load import load_server_config
+from serena_central.core.paths import expanded
 from serena_central.core.places import Places
 from serena_central.core.words import counted
 from serena_central.gates import log
@@ -202,7 +203,7 @@ def _problems(hook: Hook, root: Path) -> list[str]:
             said.append(f"{hook.name}: the condition {one!r} is not known, and is taken as true")
     program = hook.action.split(maxsplit=1)[0] if hook.kind == "command" and hook.action.strip() else ""
     if program.startswith(("./", "/", "~/", "../")):
-        path = root / Path(program).expanduser()
+        path = root / expanded(program)
         if not path.exists():
             said.append(f"{hook.name}: there is no file {path}")
         elif not os.access(path, os.X_OK):

@@ -16,6 +16,7 @@ from serena_central.cli.output import age, json_option, print_json, print_table,
 from serena_central.config.load import load_server_config
 from serena_central.core.errors import TrustRefused
 from serena_central.core.owners import put_above
+from serena_central.core.paths import expanded
 from serena_central.core.places import Places
 from serena_central.projects.root_policy import has_marker
 from serena_central.projects.root_settings import RootSettings
@@ -68,7 +69,7 @@ def command(*, folder: Path | None, show: bool, revoke: bool, listing: bool, yes
 
 def project_root(named: Path | None) -> Path:
     """The folder named, else the project around the current one, else that itself."""
-    here = (named or Path.cwd()).expanduser().resolve()
+    here = expanded(named or Path.cwd()).resolve()
     if not here.is_dir():
         raise click.BadParameter(f"There is no folder {here}.")
     home = Path.home().resolve()

@@ -20,6 +20,7 @@ from serena_central.cluster.directory import Node
 from serena_central.cluster.ray_cluster import DirectoryClient, resource_of
 from serena_central.cluster.ray_processes import RayNode, connected
 from serena_central.core.errors import ClusterError, InvalidArguments
+from serena_central.core.paths import expanded
 from serena_central.core.places import Places
 from serena_central.projects.root_policy import has_marker
 
@@ -133,13 +134,13 @@ def offered(patterns: Sequence[str]) -> list[str]:
     """
     found: set[str] = set()
     for pattern in patterns:
-        expanded = str(Path(pattern).expanduser())
-        if not expanded.startswith("/"):
+        whole = str(expanded(pattern))
+        if not whole.startswith("/"):
             raise InvalidArguments(f"--root {pattern!r} must be an absolute path, or a glob of such.")
-        named = not any(sign in expanded for sign in "*?[")
+        named = not any(sign in whole for sign in "*?[")
         found |= {
             str(Path(folder).resolve())
-            for folder in glob(expanded)  # noqa: PTH207 - an absolute pattern
+            for folder in glob(whole)  # noqa: PTH207 - an absolute pattern
             if Path(folder).is_dir() and (named or has_marker(Path(folder)))
         }
     return sorted(found)

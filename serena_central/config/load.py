@@ -20,6 +20,7 @@ from serena_central.config.project_config import PROJECT_DIALECT, SERVER_DIALECT
 from serena_central.config.reading import add_value, read_file, read_text, unknown_key
 from serena_central.config.settings import ProjectSettings, ServerSettings
 from serena_central.config.trust import Trusts, executable_part, named_in_settings, restrict
+from serena_central.core.paths import expanded
 from serena_central.core.places import HOME_VARIABLE
 
 PREFIX = "SERENA_CENTRAL_"
@@ -54,7 +55,7 @@ def repository_of(folder: Path) -> Path | None:
 
 def _named_home(environment: Mapping[str, str]) -> Path | None:
     named = environment.get("SERENA_HOME")
-    return Path(named).expanduser().absolute() if named else None
+    return expanded(named).absolute() if named else None
 
 
 @dataclass(frozen=True, slots=True)

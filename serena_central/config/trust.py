@@ -15,6 +15,7 @@ from typing import Any, cast
 import yaml
 
 from serena_central.config.layers import Given, Layer, Problem
+from serena_central.core.paths import expanded
 
 _ALLOWED = frozenset({"server", "settings", "initialization_options"})
 """Keys of an entry that an untrusted project may set; all others say what runs, or how the server is taken."""
@@ -58,9 +59,8 @@ def named_in_settings(root: Path, trusted_roots: Iterable[str]) -> bool:
 
 
 def _covers(trusted: str, root: Path) -> bool:
-    try:
-        parts = Path(trusted).expanduser().parts
-    except RuntimeError:  # the home folder of a user that there is not
+    parts = expanded(trusted).parts
+    if trusted.startswith("~") and parts[0] != "/":  # the home folder of a user that there is not
         return False
     fixed = next((place for place, part in enumerate(parts) if "*" in part), len(parts))
     base, pattern = Path(*parts[:fixed]).resolve(), parts[fixed:]

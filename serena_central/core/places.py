@@ -12,6 +12,7 @@ from pathlib import Path
 import platformdirs
 
 from serena_central.core.errors import ConfigError
+from serena_central.core.paths import expanded
 from serena_central.standalone.private import NotPrivate, secure
 
 HOME_VARIABLE = "SERENA_CENTRAL_HOME"
@@ -31,7 +32,7 @@ class Places:
     def of_user(cls) -> "Places":
         """`SERENA_CENTRAL_HOME`, else the platform's user data folder."""
         named = os.environ.get(HOME_VARIABLE)
-        return cls(Path(named).expanduser().absolute() if named else platformdirs.user_data_path("serena-central"))
+        return cls(expanded(named).absolute() if named else platformdirs.user_data_path("serena-central"))
 
     def create(self) -> str | None:
         """Creates the folders and makes them private; returns a sentence on what was fixed, None if nothing was.

@@ -6,6 +6,7 @@ from pathlib import Path
 import msgspec
 
 from serena_central.core.decoding import from_json
+from serena_central.core.paths import expanded
 
 
 def listed_names(asked: str | list[str]) -> str | list[str]:
@@ -22,7 +23,7 @@ def _parts(asked: str) -> list[str]:
         # What models send for a list, where a parameter is told as a string.
         with suppress(msgspec.DecodeError):
             return from_json(asked, list[str])
-    if "," not in asked or (asked.startswith(("/", "~")) and _exists(Path(asked).expanduser())):
+    if "," not in asked or (asked.startswith(("/", "~")) and _exists(expanded(asked))):
         return [asked]
     return [name for part in asked.split(",") if (name := part.strip())] or [asked]
 

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from serena_central.core.errors import PathError
 from serena_central.core.nofollow import open_following
+from serena_central.core.paths import expanded
 from serena_central.files.ignore import OF_TOOLS, USUAL, Patterns, Rules, ignores, read_patterns
 from serena_central.files.stamp import Stamp
 from serena_central.files.text import read_bytes
@@ -138,7 +139,7 @@ def _user_excludes(configurations: Sequence[Path]) -> Path:
             if opened := _SECTION.match(line):
                 section = opened[1].lower() if not opened[2] else ""
             elif section == "core" and (found := _EXCLUDES_FILE.match(line)):
-                return Path(found[1].strip()).expanduser()
+                return expanded(found[1].strip())
     return _user_folder() / "ignore"
 
 

@@ -15,6 +15,7 @@ from serena_central.claude_config.effective import Effective
 from serena_central.claude_config.sources import Server, Source
 from serena_central.claude_config.substitution import Resolved, revealed
 from serena_central.config.policies import HubPolicy
+from serena_central.core.paths import expanded
 from serena_central.hub.sharing import Sharing, sharing_of
 
 Kind = Literal["stdio", "http", "sse"]
@@ -107,7 +108,7 @@ def _folder(server: Server, root: Path, sharing: Sharing) -> Path:
     the project's; else the home folder, since the process serves all projects."""
     named = server.entry.get("cwd")
     if named:
-        return (root / Path(revealed(named)).expanduser()).absolute()
+        return (root / expanded(revealed(named))).absolute()
     if server.of_repository:
         folder = Path(server.place.file).parent
         return folder.parent if folder.name == ".claude" else folder

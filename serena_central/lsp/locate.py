@@ -22,6 +22,7 @@ import msgspec
 
 from serena_central.core.decoding import from_json
 from serena_central.core.errors import ServerNotDriven, ServerNotInstalled
+from serena_central.core.paths import expanded
 from serena_central.core.places import Places
 from serena_central.lsp.catalogue import ServerSpec, Untrusted
 from serena_central.lsp.go_binary import module_version
@@ -115,7 +116,7 @@ def locate(
     env |= {name: value for one in found.values() for name, value in one.env.items()}
     words = [*without(spec.launch.command, how.without_args), *how.args]
     command = [_fill(part, programs, values) for part in words]
-    command[0] = str(Path(command[0]).expanduser())
+    command[0] = str(expanded(command[0]))
     if not os.access(command[0], os.X_OK):
         raise ServerNotInstalled(
             spec.name, ", ".join(spec.languages), f"{command[0]} is not a program; see the settings"
@@ -143,7 +144,7 @@ def _confining(
     users = Path.home() / ".config" / spec.name  # what its user says of it
     reads = [untrusted, root, places.servers, users, Path(sys.prefix), Path(sys.base_prefix), _PACKAGE, *own]
     confinement = {
-        "writes": [str(Path(_fill(one, programs, values)).expanduser()) for one in how.writes],
+        "writes": [str(expanded(_fill(one, programs, values))) for one in how.writes],
         "reads": list(dict.fromkeys(map(str, reads))),
         "home": str(Path.home()),
         "offline": not how.online,
@@ -208,7 +209,7 @@ def _is_empty_proxy(program: Path) -> bool:
     """rustup puts a proxy of each tool on PATH, also of those that none of its toolchains has."""
     if program.name == "rustup" or program.resolve().name != "rustup":
         return False
-    toolchains = Path(os.environ.get("RUSTUP_HOME", "~/.rustup")).expanduser() / "toolchains"
+    toolchains = expanded(os.environ.get("RUSTUP_HOME", "~/.rustup")) / "toolchains"
     return not any(toolchains.glob(f"*/bin/{program.name}"))
 
 

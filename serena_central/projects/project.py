@@ -22,6 +22,7 @@ from serena_central.config.settings import ProjectSettings
 from serena_central.core.allocator import give_back
 from serena_central.core.errors import PathIgnored, PathNotFound, PathRefused, SymbolNotFound
 from serena_central.core.pacing import paced
+from serena_central.core.paths import expanded
 from serena_central.core.quoting import as_name
 from serena_central.editing.transaction import Applier
 from serena_central.files.boundary import OPEN, Access, from_shown, relative, relative_or_none, resolve_inside, shown
@@ -317,7 +318,7 @@ class Project:
 
     def _resolved(self, path: str, *, must_exist: bool = True) -> str:
         """Raises PathError; for what is closed also by the name that was asked for, whatever it leads to."""
-        asked = str(Path(path).expanduser()) if path.startswith("~/") else from_shown(self.root, path)
+        asked = str(expanded(path)) if path.startswith("~/") else from_shown(self.root, path)
         if self.access.reading is None:
             return relative(self.root, resolve_inside(self.root, asked, must_exist=must_exist))
         named = relative_or_none(str(self.root), os.path.normpath(self.root / asked)) if "\0" not in asked else None

@@ -33,7 +33,7 @@ from serena_central.core.event_kinds import (
 from serena_central.core.events import Event, EventBus, Severity
 from serena_central.core.groups import only_cause
 from serena_central.core.locks import KeyedLocks
-from serena_central.core.paths import kept_path
+from serena_central.core.paths import expanded, kept_path
 from serena_central.core.periodic import contained, follow, repeat
 from serena_central.core.quoting import as_name, quoted
 from serena_central.core.running_time import Steps, running_time
@@ -135,8 +135,8 @@ class ProjectRegistry:
         self._stamp = stamp
         self._policy = RootPolicy(
             home=(home or Path.home()).resolve(),
-            own=[folder.expanduser().resolve() for folder in own_folders],
-            allowed=[root.expanduser().resolve() for root in allowed_roots],
+            own=[expanded(folder).resolve() for folder in own_folders],
+            allowed=[expanded(root).resolve() for root in allowed_roots],
         )
         self._known: dict[Path, str] = {real_path(Path(project.root)): as_name(project.name) for project in known}
         self._openings: dict[Path, _Opening] = {}
@@ -457,7 +457,10 @@ def real_path(path: Path) -> Path:
         ProjectRefused: for what can't be a path.
     """
     try:
-        return path.expanduser().resolve()
+        whole = expanded(path)
+        if str(whole).startswith("~"):
+            raise ValueError("there is no such user")
+        return whole.resolve()
     except (ValueError, RuntimeError, OSError) as error:
         raise ProjectRefused(f"{str(path)!r} is not a valid project path: {error}.") from error
 

@@ -18,7 +18,7 @@ import anyio
 import msgspec
 
 from serena_central.core.errors import DeadlineExceeded, SerenaCentralError, ToolRefused, UnknownProject, listed
-from serena_central.core.paths import kept_path
+from serena_central.core.paths import expanded, kept_path
 from serena_central.core.project_names import listed_names
 from serena_central.core.quoting import quoted
 from serena_central.projects.project import Project
@@ -376,7 +376,7 @@ class _Rules:
 
 def _from(root: Path, path: str) -> Path:
     """Resolves a path of a call that is relative to a root."""
-    return real_path(root / Path(path).expanduser())
+    return real_path(root / expanded(path))
 
 
 def _left_out(repo: SuperRepo) -> str | None:

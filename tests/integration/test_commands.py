@@ -245,6 +245,17 @@ def test_wrong_usage_ends_with_2(
     assert (shown.out, bool(shown.err)) == ("", True)
 
 
+@pytest.mark.parametrize(
+    "line",
+    ["trust {}", "hooks list --project {}", "mcp list --project {}", "claude memory {}", "claude explain Read({})"],
+)
+def test_the_home_folder_of_no_user_is_a_name_like_any_other(
+    line: str, home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code = run(monkeypatch, *line.format("~no-such-user-anywhere/x").split(" "))
+    assert (code, "~no-such-user-anywhere/x" in "".join(capsys.readouterr())) == (0 if "explain" in line else 2, True)
+
+
 @pytest.mark.parametrize("path", ["serve", "trust --list", "config show", "route x"])
 def test_wrong_settings_end_with_2(
     path: str, home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

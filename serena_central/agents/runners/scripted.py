@@ -18,6 +18,7 @@ from msgspec.structs import replace
 from serena_central.agents.tasks import Emission, Emit, Ending, TaskResult, TaskSpec, Usage, ends
 from serena_central.core.decoding import from_json
 from serena_central.core.errors import SerenaCentralError
+from serena_central.core.paths import expanded
 from serena_central.processes.child import run
 from serena_central.processes.environment import HARMLESS, allowed, inherited
 from serena_central.processes.ladder import Ladder
@@ -58,7 +59,7 @@ class ScriptedRunner:
     name = "scripted"
 
     def __init__(self, file: str | None, call: CallTool) -> None:
-        self._file = Path(file).expanduser() if file else None
+        self._file = expanded(file) if file else None
         self._call = call
 
     def missing(self) -> str | None:

@@ -19,6 +19,7 @@ from serena_central.config.layers import Loaded, Problem
 from serena_central.config.load import load_server_config
 from serena_central.config.settings import ServerSettings
 from serena_central.core.errors import ConfigError, StoreError, TrustRefused
+from serena_central.core.paths import expanded
 from serena_central.core.places import Places
 from serena_central.pool.ledger import Ledger
 from serena_central.projects.root_settings import RootSettings
@@ -84,7 +85,7 @@ def _settings(places: Places) -> tuple[Loaded[ServerSettings] | None, list[Check
         return None, [failed("settings", str(error), "fix it; `serena-central config show --origins` shows all values")]
     problems = [*loaded.problems]
     for root in loaded.value.projects:
-        problems += RootSettings(loaded, places).read(Path(root).expanduser().resolve()).problems
+        problems += RootSettings(loaded, places).read(expanded(root).resolve()).problems
     if not problems:
         return loaded, [ok("settings", "no problems")]
     return loaded, [_of_problem(problem) for problem in problems]
@@ -96,7 +97,7 @@ def _roots(loaded: Loaded[ServerSettings] | None) -> Iterator[Path]:
         yield project_root(None)
     except TrustRefused:  # the home folder itself
         yield Path.home()
-    yield from (Path(root).expanduser().resolve() for root in (loaded.value.projects if loaded else ()))
+    yield from (expanded(root).resolve() for root in (loaded.value.projects if loaded else ()))
 
 
 def _of_problem(problem: Problem) -> Check:

@@ -16,6 +16,7 @@ import msgspec
 
 from serena_central.core.decoding import from_json
 from serena_central.core.nofollow import open_following
+from serena_central.core.paths import expanded
 from serena_central.core.words import counted
 from serena_central.lsp.roots.go import WORK, used_modules
 from serena_central.lsp.roots.place import ancestors
@@ -174,7 +175,7 @@ def _declared(manifest: Path) -> list[str]:
 
 def _cargo(boundary: Path, folder: Path, environ: Mapping[str, str]) -> Found:
     """Crates of registries that the lock file names, else those that the manifests declare without a path."""
-    home = Path(environ.get("CARGO_HOME") or "~/.cargo").expanduser()
+    home = expanded(environ.get("CARGO_HOME") or "~/.cargo")
     sources = home / "registry" / "src"
     top = next((one for one in _within(boundary, folder) if (one / "Cargo.lock").is_file()), None)
     manifests = [one for one in _within(boundary, folder) if (one / "Cargo.toml").is_file()]
@@ -221,7 +222,7 @@ def _go(boundary: Path, folder: Path, environ: Mapping[str, str]) -> Found:
     if module is None:
         return Found(None, ())
     path = (environ.get("GOPATH") or "~/go").partition(os.pathsep)[0]
-    cache = Path(environ.get("GOMODCACHE") or f"{path}/pkg/mod").expanduser()
+    cache = expanded(environ.get("GOMODCACHE") or f"{path}/pkg/mod")
     watched = (str(module / "go.mod"), str(module / "vendor"), str(cache))
     text = _GO_COMMENT.sub("", _text(module / "go.mod").decode("utf-8", "replace"))
     works = [one / WORK for one in _within(boundary, module) if module in used_modules(one / WORK)]

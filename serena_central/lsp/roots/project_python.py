@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from serena_central.core.paths import expanded
 from serena_central.lsp.catalogue import ServerSpec
 from serena_central.lsp.handshake import merged
 from serena_central.lsp.roots.python import (
@@ -117,7 +118,7 @@ class ProjectPython:
 
     def _folders(self) -> Iterator[Path]:
         if self._named:
-            yield folder_of(self._root / Path(self._named).expanduser())
+            yield folder_of(self._root / expanded(self._named))
         yield from (folder for folder, _ in candidates(self._root, self._near))
 
 

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, cast
 
 from serena_central.core.nofollow import open_following
+from serena_central.core.paths import expanded
 
 NONE = Path(__file__).with_name("no_python")
 """An environment without any package, and without an interpreter."""
@@ -95,7 +96,7 @@ def find_python(
     """The environment of the project at `root`. `named` is its setting; `near` are folders whose .venv will do, too."""
     problem = ""
     if named:
-        folder = folder_of(root / Path(named).expanduser())
+        folder = folder_of(root / expanded(named))
         if _is_environment(folder):
             return PythonEnvironment(folder, "the setting `python`")
         problem = f"the setting `python` names {named}, which is not a Python environment"
@@ -146,7 +147,7 @@ def _of_poetry(root: Path, project: dict[str, Any], environ: Mapping[str, str]) 
     prefix = f"{_POETRY_REPLACED.sub('_', name.lower())[:42]}-{short}-py"
     caches = Path("~/Library/Caches" if sys.platform == "darwin" else environ.get("XDG_CACHE_HOME") or "~/.cache")
     cache = environ.get("POETRY_CACHE_DIR") or caches / "pypoetry"
-    folder = Path(environ.get("POETRY_VIRTUALENVS_PATH") or Path(cache) / "virtualenvs").expanduser()
+    folder = expanded(environ.get("POETRY_VIRTUALENVS_PATH") or Path(cache) / "virtualenvs")
     # The folder that they lie in, which is none itself, changes when one is made.
     return [*(folder / one for one in sorted(_names(folder), reverse=True) if one.startswith(prefix)), folder]
 
@@ -168,7 +169,7 @@ def _of_pyenv(root: Path, environ: Mapping[str, str]) -> list[Path]:
     wanted = next(iter(_text(root / ".python-version").split()), "")
     if not _NAME.fullmatch(wanted):
         return []
-    versions = Path(environ.get("PYENV_ROOT") or "~/.pyenv").expanduser() / "versions"
+    versions = expanded(environ.get("PYENV_ROOT") or "~/.pyenv") / "versions"
     series = [name for name in _names(versions) if re.fullmatch(re.escape(wanted) + r"\.\d+", name)]
     series.sort(key=lambda name: int(name.rpartition(".")[2]), reverse=True)
     return [*(versions / name for name in (wanted, *series)), versions]

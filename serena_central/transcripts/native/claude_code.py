@@ -13,6 +13,7 @@ from pathlib import Path, PurePath
 import msgspec
 
 from serena_central.core.decoding import json_decoder
+from serena_central.core.paths import expanded
 from serena_central.transcripts.lines import Lines, decode
 from serena_central.transcripts.requests import (
     NO_TIME,
@@ -107,7 +108,7 @@ _PROGRESS_LINE = json_decoder(_ProgressLine)
 def _roots(home: Path, environment: Mapping[str, str]) -> list[Path]:
     """`projects` of each folder that `CLAUDE_CONFIG_DIR` lists, else of `~/.config/claude` and `~/.claude`."""
     named = [part.strip() for part in environment.get("CLAUDE_CONFIG_DIR", "").split(",")]
-    folders = [Path(part).expanduser() for part in named if part]
+    folders = [expanded(part) for part in named if part]
     if not folders:
         xdg = environment.get("XDG_CONFIG_HOME", "")
         base = Path(xdg) if os.path.isabs(xdg) else home / ".config"  # noqa: PTH117

@@ -12,6 +12,7 @@ from typing import Any, cast
 import msgspec
 
 from serena_central.core.decoding import converted, json_decoder
+from serena_central.core.paths import expanded
 from serena_central.transcripts.lines import Lines
 from serena_central.transcripts.requests import (
     NO_TIME,
@@ -82,7 +83,7 @@ def _counts(tokens: _Tokens) -> tuple[int, int, int, int]:
 
 def _roots(home: Path, environment: Mapping[str, str]) -> list[Path]:
     named = environment.get("CODEX_HOME", "").strip()
-    folder = Path(named).expanduser() if named else home / ".codex"
+    folder = expanded(named) if named else home / ".codex"
     return [folder / "sessions", folder / "archived_sessions"]
 
 

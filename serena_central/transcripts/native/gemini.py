@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from serena_central.core.decoding import json_decoder
+from serena_central.core.paths import expanded
 from serena_central.transcripts.lines import LONGEST, Lines, decode
 from serena_central.transcripts.requests import (
     NO_TIME,
@@ -75,7 +76,7 @@ _DOCUMENT = json_decoder(_Document)
 
 def _roots(home: Path, environment: Mapping[str, str]) -> list[Path]:
     named = environment.get("GEMINI_CLI_HOME", "").strip()
-    return [(Path(named).expanduser() if named else home) / ".gemini" / "tmp"]
+    return [(expanded(named) if named else home) / ".gemini" / "tmp"]
 
 
 def _is_transcript(name: str) -> bool:

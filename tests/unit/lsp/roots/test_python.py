@@ -213,3 +213,8 @@ def test_a_pipe_in_place_of_a_file_holds_nothing_up(root: Path) -> None:
 def test_dependencies_are_declared(root: Path, name: str, text: str, *, declares: bool) -> None:
     (root / name).write_text(text)
     assert declares_dependencies(root) is declares
+
+
+def test_an_environment_in_the_home_of_no_user_is_named_as_the_problem(tmp_path: Path) -> None:
+    found = find_python(tmp_path, named="~no-such-user-anywhere/venv", environ={})
+    assert (found.folder, "which is not a Python environment" in found.problem) == (None, True)
