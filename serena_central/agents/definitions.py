@@ -17,6 +17,7 @@ import msgspec
 from serena_central.claude_config.locations import AGENTS, Locations
 from serena_central.claude_config.problems import Place, Problem, Severity, brief
 from serena_central.config.document import Document, DocumentError, parse_document, read_whole
+from serena_central.core.words import whole_number
 
 MOST_DEFINITIONS = 500
 """Of one folder; the rest is left out, with a problem."""
@@ -250,8 +251,8 @@ class _Head:
         value = self._values.get(key)
         if value is None or (isinstance(value, int) and not isinstance(value, bool) and value > 0):
             return value
-        if isinstance(value, str) and value.isdecimal() and int(value) > 0:
-            return int(value)
+        if isinstance(value, str) and (number := whole_number(value)):
+            return number
         self.report(key, "must be a whole number above 0", f"{key}: 20", Severity.WARNING)
         return None
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import click
 
+from serena_central.cli.given import Finite
 from serena_central.cli.progress import Progress
 from serena_central.cli.remote import Refused, Remote
 
@@ -21,7 +22,7 @@ SO_FAR_S = 1.0
 
 seconds_option = click.option(
     "--seconds",
-    type=click.FloatRange(1, 590),
+    type=Finite(1, 590),
     default=50.0,
     show_default=True,
     help="Show the result so far after this time; the next run resumes there.",

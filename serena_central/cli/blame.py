@@ -14,7 +14,7 @@ from serena_central.cli.output import json_option, print_json, say
 from serena_central.config.load import load_server_config
 from serena_central.core.errors import InvalidArguments
 from serena_central.core.places import Places
-from serena_central.core.words import counted
+from serena_central.core.words import counted, whole_number
 from serena_central.editing.plan import lines_of
 from serena_central.projects.editing.line_blame import edit_of_line
 from serena_central.store.edit_log import LoggedEdit, read_edits
@@ -115,7 +115,8 @@ def _line(place: str) -> tuple[Path, int, list[str]]:
         InvalidArguments
     """
     name, _, number = place.rpartition(":")
-    if not name or not number.isdecimal() or int(number) < 1:
+    wanted = whole_number(number)
+    if not name or not wanted:
         raise InvalidArguments(f"{place} is not FILE:LINE, as src/cart.py:12.")
     path = Path(name).resolve()
     if path.exists() and not path.is_file():
@@ -125,8 +126,8 @@ def _line(place: str) -> tuple[Path, int, list[str]]:
             lines = lines_of(file.read())
     except OSError as error:
         raise InvalidArguments(f"{path}: {error.strerror or error}") from error
-    if int(number) > len(lines):
+    if wanted > len(lines):
         raise InvalidArguments(f"{path} has {counted(len(lines), 'line')}.")
-    if not lines[int(number) - 1].strip():
+    if not lines[wanted - 1].strip():
         raise InvalidArguments("The line is empty: nothing tells who wrote it.")
-    return path, int(number), lines
+    return path, wanted, lines

@@ -8,6 +8,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from serena_central.cli.exits import Unsuccessful
+from serena_central.cli.given import json_given
 from serena_central.cli.output import json_text, print_json, say
 from serena_central.cli.remote import Remote
 from serena_central.core.errors import SerenaCentralError
@@ -137,7 +138,7 @@ def _option(name: str, part: dict[str, Any], *, required: bool) -> click.Option:
 
 def _from_json(text: str | None) -> dict[str, Any]:
     try:
-        arguments: Any = json.loads(text) if text else {}
+        arguments: Any = json_given(text) if text else {}
     except ValueError as error:
         raise click.UsageError(f"--arguments is not JSON: {error}") from error
     if not isinstance(arguments, dict):

@@ -4,7 +4,6 @@ Comments, order and layout of a file stay as they are. What a file was before it
 """
 
 import hashlib
-import json
 import os
 import shlex
 import subprocess
@@ -28,6 +27,7 @@ from serena_central.claude_config.problems import KeyPath, Problem, Severity, do
 from serena_central.claude_config.reading import read_text
 from serena_central.claude_config.tiers import Tier, TierFile
 from serena_central.cli.connecting import Here
+from serena_central.cli.given import json_given
 from serena_central.cli.output import json_option, print_json, say
 from serena_central.cli.trust import project_root, trust_kept
 from serena_central.clients.forms import Malformed
@@ -114,7 +114,7 @@ def _path_of(key: str) -> tuple[str, ...]:
 
 def _value_of(text: str) -> Any:
     try:
-        return json.loads(text)
+        return json_given(text)
     except ValueError:
         return text
 

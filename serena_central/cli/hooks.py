@@ -3,7 +3,6 @@
 `serena-central hook` is another thing: it puts this product's own hooks into clients.
 """
 
-import json
 import os
 from collections.abc import Sequence
 from pathlib import Path
@@ -16,6 +15,7 @@ import msgspec
 from serena_central.claude_config.checks import EVENTS
 from serena_central.claude_config.effective import Effective
 from serena_central.cli.exits import WrongSettings
+from serena_central.cli.given import json_given
 from serena_central.cli.hook_uses import use_of
 from serena_central.cli.hooks_replay import replay
 from serena_central.cli.output import json_option, print_json, print_table, printable
@@ -110,7 +110,7 @@ def test(*, event: str, tool_name: str, given: str, folder: Path | None, as_json
     """Run the hooks of EVENT as a call of --tool would. The tool itself does not run, nor do built-in checks."""
     root, found, rules = _of(folder)
     try:
-        arguments = json.loads(given)
+        arguments = json_given(given)
     except ValueError as error:
         raise click.BadParameter(f"--input is not JSON: {error}.") from error
     if not isinstance(arguments, dict):

@@ -9,14 +9,13 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
-from urllib.parse import quote
 
 import click
 
 from serena_central.claude_config.rules import BadRule, parse_rule
 from serena_central.cli.hook_uses import use_of
 from serena_central.cli.output import json_option, print_json, print_table, printable
-from serena_central.cli.remote import Remote
+from serena_central.cli.remote import Remote, named
 from serena_central.cli.trust import project_root
 from serena_central.cli.usage import start_of
 from serena_central.core.clock import utc
@@ -129,7 +128,7 @@ def _calls(remote: Remote, since: datetime | None) -> Iterator[dict[str, Any]]:
 
 
 def _edited(remote: Remote, call: str) -> list[str]:
-    return list(remote.get(f"/api/v1/calls/{quote(call, safe='')}")["files"])
+    return list(remote.get(named("/api/v1/calls", call))["files"])
 
 
 def _is_partial(arguments: dict[str, Any]) -> bool:

@@ -3,13 +3,11 @@
 What the files say needs no running server; processes, tools and calls do.
 """
 
-import json
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
 
 import click
 
@@ -18,8 +16,9 @@ from serena_central.claude_config.sources import servers_of
 from serena_central.cli import mcp_edits as edits
 from serena_central.cli.claude_import import import_servers
 from serena_central.cli.exits import Unsuccessful
+from serena_central.cli.given import Finite, json_given
 from serena_central.cli.output import age, json_option, json_text, megabytes, print_json, print_table, say
-from serena_central.cli.remote import NoServer, Refused, Remote
+from serena_central.cli.remote import NoServer, Refused, Remote, named
 from serena_central.cli.trust import project_root
 from serena_central.config.load import load_server_config
 from serena_central.core.errors import SerenaCentralError
@@ -139,7 +138,7 @@ def _with_tools(remote: Remote, root: Path) -> list[dict[str, Any]]:
     names = sorted({one["name"] for one in remote.get(UPSTREAMS, project=str(root))["upstreams"]})
     until, told = time.monotonic() + START_S, False
     while True:
-        found = [remote.get(f"{UPSTREAMS}/{quote(name, safe='')}", project=str(root)) for name in names]
+        found = [remote.get(named(UPSTREAMS, name), project=str(root)) for name in names]
         starting = [one["name"] for one in found if not one["tools"] and _starts(one["runs"])]
         if not starting or time.monotonic() >= until:
             return found
@@ -165,7 +164,7 @@ def _states(runs: Sequence[Mapping[str, Any]]) -> str:
 def get(name: str, *, folder: Path | None, as_json: bool) -> None:
     """Show one server: what runs, what it has cost, and its tools."""
     root = project_root(folder)
-    found = Remote(folder=root).get(f"{UPSTREAMS}/{quote(name, safe='')}", project=str(root))
+    found = Remote(folder=root).get(named(UPSTREAMS, name), project=str(root))
     if as_json:
         print_json(found)
         return
@@ -205,7 +204,7 @@ def stop(name: str, *, as_json: bool) -> None:
 
 
 def _end(name: str, what: str, *, as_json: bool) -> None:
-    answer = Remote().post(f"{UPSTREAMS}/{quote(name, safe='')}/{what}")
+    answer = Remote().post(f"{named(UPSTREAMS, name)}/{what}")
     if as_json:
         print_json(answer)
         return
@@ -216,7 +215,9 @@ def _end(name: str, what: str, *, as_json: bool) -> None:
 @command.command(epilog="Example: serena-central mcp login sentry")
 @click.argument("name")
 @click.option("--no-browser", is_flag=True, help="Print the address to open, and start no browser.")
-@click.option("--timeout", "timeout_s", default=LOGIN_S, show_default=True, help="Seconds to wait for the login.")
+@click.option(
+    "--timeout", "timeout_s", type=Finite(0), default=LOGIN_S, show_default=True, help="Seconds to wait for the login."
+)
 @in_folder
 @json_option
 def login(name: str, *, no_browser: bool, timeout_s: float, folder: Path | None, as_json: bool) -> None:
@@ -225,7 +226,7 @@ def login(name: str, *, no_browser: bool, timeout_s: float, folder: Path | None,
 
     log_in(name, *edits.remote_server(name, folder), browser=not no_browser, timeout_s=timeout_s, as_json=as_json)
     with suppress(NoServer, Refused):
-        Remote().post(f"{UPSTREAMS}/{quote(name, safe='')}/restart")
+        Remote().post(f"{named(UPSTREAMS, name)}/restart")
 
 
 @command.command(epilog="Example: serena-central mcp logout sentry")
@@ -238,7 +239,7 @@ def logout(name: str, *, folder: Path | None, as_json: bool) -> None:
 
     log_out(name, edits.remote_server(name, folder)[0], as_json=as_json)
     with suppress(NoServer, Refused):
-        Remote().post(f"{UPSTREAMS}/{quote(name, safe='')}/restart")
+        Remote().post(f"{named(UPSTREAMS, name)}/restart")
 
 
 @command.command(epilog="Examples: serena-central mcp logs github    serena-central mcp logs github -f")
@@ -287,7 +288,7 @@ def call(server: str, tool: str, *, given: Sequence[str], arguments: str, folder
     """Call a tool of a server, as an agent would: permissions and hooks of the configuration count."""
     root = project_root(folder)
     remote = Remote(folder=root)
-    found = remote.get(f"{UPSTREAMS}/{quote(server, safe='')}", project=str(root))
+    found = remote.get(named(UPSTREAMS, server), project=str(root))
     tools = found["tools"]
     chosen = next((one for one in tools if tool in (one["tool"], one["name"])), None)
     if chosen is None:
@@ -297,7 +298,7 @@ def call(server: str, tool: str, *, given: Sequence[str], arguments: str, folder
         name = server_prefix(server) + tool  # the call starts it, or says why it can't be started
     else:
         name = chosen["offered_as"]
-    answer = remote.post(f"/api/v1/tools/{quote(name, safe='')}", {"arguments": _arguments(arguments, given)})
+    answer = remote.post(named("/api/v1/tools", name), {"arguments": _arguments(arguments, given)})
     if as_json:
         print_json(answer)
     else:
@@ -309,7 +310,7 @@ def call(server: str, tool: str, *, given: Sequence[str], arguments: str, folder
 
 def _arguments(whole: str, given: Sequence[str]) -> dict[str, Any]:
     try:
-        found: Any = json.loads(whole)
+        found: Any = json_given(whole)
     except ValueError as error:
         raise click.BadParameter(f"--arguments is not JSON: {error}") from error
     if not isinstance(found, dict):
@@ -320,7 +321,7 @@ def _arguments(whole: str, given: Sequence[str]) -> dict[str, Any]:
         if not separator:
             raise click.BadParameter(f"--arg {one!r} needs the form NAME=VALUE.")
         try:
-            result[name] = json.loads(value)
+            result[name] = json_given(value)
         except ValueError:
             result[name] = value
     return result

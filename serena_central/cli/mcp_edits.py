@@ -3,7 +3,6 @@
 Comments, order and layout of a file stay as they are. A running server goes by the files at the next call.
 """
 
-import json
 import re
 from collections.abc import Sequence
 from pathlib import Path
@@ -20,6 +19,7 @@ from serena_central.claude_config.sources import Server, Servers, State, servers
 from serena_central.claude_config.substitution import revealed
 from serena_central.claude_config.tiers import Tier
 from serena_central.cli.claude_edits import FORM, SERVERS, change, file_of
+from serena_central.cli.given import json_given
 from serena_central.cli.output import json_option, print_json, say
 from serena_central.cli.trust import project_root
 from serena_central.clients.forms import members_of
@@ -81,8 +81,7 @@ def add(
         raise click.UsageError("Give a program behind --, or --url.")
     entry: dict[str, Any]
     if url:
-        if urlsplit(url).scheme not in ("http", "https") or not urlsplit(url).netloc:
-            raise click.BadParameter(f"{url!r} is not an http or https URL.")
+        _check_url(url)
         entry = {"type": "sse" if sse else "http", "url": url}
         if headers:
             entry["headers"] = dict(_pair(one, ":") for one in headers)
@@ -105,7 +104,7 @@ def add(
 def add_json(name: str, entry: str, *, scope: str, force: bool, folder: Path | None, as_json: bool) -> None:
     """Add a server by its entry as .mcp.json has it."""
     try:
-        value: Any = json.loads(entry)
+        value: Any = json_given(entry)
     except ValueError as error:
         raise click.BadParameter(f"The entry is not JSON: {error}") from error
     if not isinstance(value, dict) or not ({"command", "url"} & value.keys()):
@@ -166,6 +165,16 @@ def enable(name: str, *, folder: Path | None, as_json: bool) -> None:
 def disable(name: str, *, folder: Path | None, as_json: bool) -> None:
     """Forbid a server: one of .mcp.json in your settings of this project, any other in its entry."""
     _allow(name, folder, allowed=False, as_json=as_json)
+
+
+def _check_url(url: str) -> None:
+    try:
+        parts = urlsplit(url)
+        right = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:  # brackets without an address in them, or no number as a port
+        right = False
+    if not right:
+        raise click.BadParameter(f"{url!r} is not an http or https URL.")
 
 
 def _pair(text: str, separator: str) -> tuple[str, str]:

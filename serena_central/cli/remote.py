@@ -7,9 +7,9 @@ from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
-from urllib.parse import urlencode, urlsplit
+from urllib.parse import quote, urlencode, urlsplit
 
-from serena_central.core.errors import SerenaCentralError
+from serena_central.core.errors import InvalidArguments, SerenaCentralError
 from serena_central.core.places import Places
 from serena_central.standalone.proof import Unproven, authority_of, prove
 
@@ -20,6 +20,10 @@ CONNECT_TIMEOUT_S = 3.0
 PROOF_TIMEOUT_S = 30.0
 ANSWER_TIMEOUT_S = 300.0
 """Longer than any tool's default deadline: the server's own message about a deadline is the better one."""
+
+
+BYTES = "surrogateescape"
+"""How what is no UTF-8 on the command line goes into a URL: as the bytes that were typed."""
 
 
 class NoServer(SerenaCentralError):
@@ -71,7 +75,7 @@ class Remote:
             Refused, NoServer
         """
         chosen = {key: value for key, value in query.items() if value is not None}
-        return self._json("GET", f"{path}?{urlencode(chosen, doseq=True)}" if chosen else path)
+        return self._json("GET", f"{path}?{urlencode(chosen, doseq=True, errors=BYTES)}" if chosen else path)
 
     def post(self, path: str, body: Any = None) -> Any:
         """JSON of a POST.
@@ -171,6 +175,17 @@ class Remote:
         problem = cast("dict[str, str]", found) if isinstance(found, dict) else {}
         message = problem.get("message") or f"The server answered with status {response.status}."
         raise Refused(response.status, problem.get("kind", ""), message)
+
+
+def named(path: str, name: str) -> str:
+    """The path of what has a name in the list at another path; the name is one part of it, whatever it holds.
+
+    Raises:
+        InvalidArguments: the name is empty, and would mean the list.
+    """
+    if not name:
+        raise InvalidArguments("An empty name is given. Name what is meant.")
+    return f"{path}/{quote(name, safe='', errors=BYTES)}"
 
 
 def process_alive(pid: int) -> bool:

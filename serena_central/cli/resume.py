@@ -5,7 +5,7 @@ from urllib.parse import quote
 import click
 
 from serena_central.cli.output import json_option, print_json, user_label
-from serena_central.cli.remote import Remote
+from serena_central.cli.remote import Remote, named
 
 
 @click.command(epilog="Example: serena-central resume s-0f9c2d7e1a")
@@ -13,7 +13,7 @@ from serena_central.cli.remote import Remote
 @json_option
 def command(*, session: str, as_json: bool) -> None:
     """Resume SESSION, which a hook has halted."""
-    done = Remote().post(f"/api/v1/sessions/{quote(session, safe='')}/resume?by={quote(user_label())}")
+    done = Remote().post(f"{named('/api/v1/sessions', session)}/resume?by={quote(user_label())}")
     if as_json:
         print_json(done)
     else:

@@ -4,13 +4,13 @@ import sys
 import time
 from collections.abc import Iterator
 from typing import Any
-from urllib.parse import quote
 
 import click
 
 from serena_central.cli.exits import Unsuccessful
+from serena_central.cli.given import Finite
 from serena_central.cli.output import age, json_option, json_text, print_json, print_table, say, span
-from serena_central.cli.remote import Remote
+from serena_central.cli.remote import Remote, named
 
 TASKS = "/api/v1/tasks"
 
@@ -38,9 +38,9 @@ def command() -> None:
 @click.option(
     "--isolation", type=click.Choice(["none", "worktree"]), default=None, help="worktree: in a git worktree of its own."
 )
-@click.option("--timeout", "timeout_s", type=float, help="Seconds that it may run.")
+@click.option("--timeout", "timeout_s", type=Finite(), help="Seconds that it may run.")
 @click.option("--max-tokens", type=int, help="Tokens that it may use.")
-@click.option("--max-usd", type=float, help="Dollars that it may cost.")
+@click.option("--max-usd", type=Finite(), help="Dollars that it may cost.")
 @click.option(
     "--resume",
     default="",
@@ -214,7 +214,7 @@ def logs(task: str, *, follow: bool, as_json: bool) -> None:
 
 
 def _path(task: str) -> str:
-    return f"{TASKS}/{quote(task, safe='')}"
+    return named(TASKS, task)
 
 
 def _took(task: dict[str, Any]) -> float | None:

@@ -5,7 +5,7 @@ from urllib.parse import quote
 import click
 
 from serena_central.cli.output import json_option, print_json, say, user_label
-from serena_central.cli.remote import Remote
+from serena_central.cli.remote import Remote, named
 
 
 @click.command(epilog="Example: serena-central undo e-4f2a9c01d3b7")
@@ -13,7 +13,7 @@ from serena_central.cli.remote import Remote
 @json_option
 def command(*, edit: str, as_json: bool) -> None:
     """Undo EDIT; `serena-central history` lists edits. Refused if its lines have changed since."""
-    undone = Remote().post(f"/api/v1/edits/{quote(edit, safe='')}/undo?by={quote(user_label())}")
+    undone = Remote().post(f"{named('/api/v1/edits', edit)}/undo?by={quote(user_label())}")
     if as_json:
         print_json(undone)
     else:

@@ -13,6 +13,7 @@ import click
 import msgspec
 from click.core import ParameterSource
 
+from serena_central.cli.given import Finite
 from serena_central.cli.output import json_option, print_json, print_table, say
 from serena_central.cli.usage_of_edits import EDIT_GROUPS, show_edits
 from serena_central.config.load import load_server_config
@@ -20,7 +21,7 @@ from serena_central.config.settings import ServerSettings
 from serena_central.core.decoding import from_json
 from serena_central.core.places import Places
 from serena_central.core.quoting import escaped
-from serena_central.core.words import counted
+from serena_central.core.words import counted, whole_number
 from serena_central.store.usage_store import UsageStore
 from serena_central.transcripts.audit import Audit
 from serena_central.transcripts.budgets import midnight, overruns
@@ -83,7 +84,7 @@ def command(context: click.Context, *, by: Any, since: str | None, audit: bool, 
 
 
 @command.command(epilog="Example: serena-central usage watch --interval 10")
-@click.option("--interval", type=click.FloatRange(1, 3600), default=5, show_default=True, help="Seconds between lines.")
+@click.option("--interval", type=Finite(1, 3600), default=5, show_default=True, help="Seconds between lines.")
 @click.option("-n", "count", type=click.IntRange(1), help="End after this many lines.")
 def watch(*, interval: float, count: int | None) -> None:
     """Follow the usage of the running 5-hour block until Ctrl-C."""
@@ -171,10 +172,9 @@ def start_of(since: str | None, now: datetime) -> datetime | None:
     """
     if since is None:
         return None
-    if since.endswith("d") and since[:-1].isdecimal():
-        days = int(since[:-1])
-        if 1 <= days <= 36_500:
-            return midnight(now, days_ago=days - 1)
+    days = whole_number(since.removesuffix("d")) if since.endswith("d") else None
+    if days is not None and 1 <= days <= 36_500:
+        return midnight(now, days_ago=days - 1)
     try:
         return datetime.strptime(since, "%Y-%m-%d").astimezone()
     except ValueError:

@@ -7,12 +7,11 @@ import time
 from collections.abc import Callable
 from contextlib import closing
 from typing import TYPE_CHECKING, Any
-from urllib.parse import quote
 
 import click
 
 from serena_central.cli.output import age, json_option, print_json, print_table, say
-from serena_central.cli.remote import NoServer, NotOurs, Remote
+from serena_central.cli.remote import NoServer, NotOurs, Remote, named
 from serena_central.config.load import load_server_config
 from serena_central.core.places import Places
 
@@ -78,7 +77,7 @@ def list_users(*, as_json: bool) -> None:
 @json_option
 def rotate(*, name: str, as_json: bool) -> None:
     """Give a user another token, and show it, once; the one before is refused from now on."""
-    path = f"/api/v1/users/{quote(name, safe='')}/rotate"
+    path = f"{named('/api/v1/users', name)}/rotate"
     _show_token(_asked(lambda remote: remote.post(path), lambda here: here.rotate(name)), as_json)
 
 
@@ -87,7 +86,7 @@ def rotate(*, name: str, as_json: bool) -> None:
 @json_option
 def revoke(*, name: str, as_json: bool) -> None:
     """Refuse a user's token from now on, and end the user's sessions."""
-    path = f"/api/v1/users/{quote(name, safe='')}"
+    path = named("/api/v1/users", name)
     found = _asked(lambda remote: remote.delete(path), lambda here: here.revoke(name))
     if as_json:
         print_json(found)

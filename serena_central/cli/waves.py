@@ -5,7 +5,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote, urlencode
+from urllib.parse import urlencode
 
 import click
 
@@ -13,7 +13,7 @@ from serena_central.agents.plans.plan import BadPlan, Plan, parse_plan
 from serena_central.agents.plans.plan import schema as plan_schema
 from serena_central.cli.exits import Unsuccessful, WrongSettings
 from serena_central.cli.output import age, json_option, print_json, print_table, say
-from serena_central.cli.remote import NoServer, Refused, Remote
+from serena_central.cli.remote import BYTES, NoServer, Refused, Remote, named
 from serena_central.cli.task import seen_lines
 from serena_central.config.document import DocumentError, read_whole
 from serena_central.core.errors import InvalidArguments
@@ -181,7 +181,7 @@ def undo(plan: str, wave: str, task: str, *, as_json: bool) -> None:
     remote = Remote()
     chosen = {name: value for name, value in (("wave", wave), ("task", task)) if value}
     path = f"{_path(_run_of(remote, plan))}/undo"
-    done = remote.post(f"{path}?{urlencode(chosen)}" if chosen else path)
+    done = remote.post(f"{path}?{urlencode(chosen, errors=BYTES)}" if chosen else path)
     if as_json:
         print_json(done)
     else:
@@ -320,4 +320,4 @@ def _lines_of_task(task: dict[str, Any], *, whole: bool) -> Iterator[str]:
 
 
 def _path(plan: str) -> str:
-    return f"{PLANS}/{quote(plan, safe='')}"
+    return named(PLANS, plan)

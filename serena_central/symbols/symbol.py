@@ -13,6 +13,7 @@ import msgspec
 
 from serena_central.core.errors import InvalidArguments
 from serena_central.core.text import Position, Range, Text
+from serena_central.core.words import whole_number
 from serena_central.lsp.answers import MOST_SYMBOLS, DocumentSymbol, SymbolKind
 from serena_central.symbols.namepath import PathPart, bare, split_name
 
@@ -356,11 +357,11 @@ def kind_numbers(kinds: Iterable[int | str]) -> frozenset[int]:
 
 def _number(kind: int | str) -> int:
     number = _NUMBERS.get(kind.casefold()) if isinstance(kind, str) else kind
-    if number is None and isinstance(kind, str) and kind.isdecimal():
-        number = int(kind)
+    if number is None and isinstance(kind, str):
+        number = whole_number(kind)
     if number not in _NAMES:
         known = ", ".join(f"{value} {name}" for value, name in _NAMES.items())
-        raise InvalidArguments(f"{kind!r} is not a symbol kind. Kinds: {known}.")
+        raise InvalidArguments(f"{str(kind)[:40]!r} is not a symbol kind. Kinds: {known}.")
     return number
 
 

@@ -245,6 +245,46 @@ def test_wrong_usage_ends_with_2(
     assert (shown.out, bool(shown.err)) == ("", True)
 
 
+DEEP = "[" * 100_000
+LONG = "9" * 5000
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["hooks", "test", "PreToolUse", "--input", DEEP],
+        ["mcp", "add-json", "files", DEEP],
+        ["mcp", "add", "files", "--url", "http://["],
+        ["mcp", "add", "files", "--url", "http://localhost:x/"],
+        ["blame", f"cart.py:{LONG}"],
+        ["usage", "--since", f"{LONG}d"],
+        ["usage", "watch", "--interval", "nan"],
+        ["graph", "--seconds", "nan"],
+        ["task", "run", "Look around", "--max-usd", "inf"],
+        ["mcp", "login", "files", "--timeout", "nan"],
+    ],
+    ids=lambda arguments: " ".join(arguments)[:40],
+)
+def test_values_that_mean_nothing_end_with_2(
+    arguments: list[str], home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(monkeypatch, *arguments) == 2
+    assert capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", ["", "\udcff", "..", "a?b#c%2F"])
+async def test_a_name_of_any_characters_means_nothing_else(
+    serving: Child, name: str, home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("SERENA_CENTRAL_HOME", str(serving.server_file.parent))
+    for line in ("kill", "resume", "undo", "users rotate", "users revoke", "task show", "task cancel", "mcp get"):
+        code = run(monkeypatch, *line.split(), name)
+        assert code == (1 if name else 2), line
+        assert "Not Found" not in capsys.readouterr().err, line
+    for line in ("history --session", "sessions --state", "task list --state", "waves list --project"):
+        assert run(monkeypatch, *line.split(), name) in (0, 1, 2), line
+
+
 @pytest.mark.parametrize(
     "line",
     ["trust {}", "hooks list --project {}", "mcp list --project {}", "claude memory {}", "claude explain Read({})"],

@@ -15,6 +15,7 @@ from msgspec.structs import fields
 from serena_central.claude_config.problems import Place, Problem, Severity, brief
 from serena_central.config.document import DocumentError, parse_document
 from serena_central.core.decoding import converted
+from serena_central.core.words import whole_number
 
 MOST_WAVES = 50
 MOST_TASKS = 100
@@ -263,7 +264,7 @@ class _Reading:
 
     def _unique(self, names: list[str], at: str) -> None:
         for number, name in enumerate(names):
-            if name in names[:number] or (name.isdecimal() and int(name) != number + 1):
+            if name in names[:number] or whole_number(name) not in (None, number + 1):
                 why = "is given twice" if name in names[:number] else "would be taken for a number"
                 self.report(f"{at}.{number}.name", f"{brief(name)} {why}", "give each its own name")
 

@@ -4,9 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from serena_central.core.errors import InvalidArguments
 from serena_central.core.text import Position, Range
 from serena_central.lsp.answers import DocumentSymbol, SymbolKind
-from serena_central.symbols.symbol import FileSymbols, Symbol, below, flatten
+from serena_central.symbols.symbol import FileSymbols, Symbol, below, flatten, kind_numbers
 
 
 def symbol(name: str, container: int, start: tuple[int, int], end: tuple[int, int]) -> Symbol:
@@ -153,3 +154,10 @@ def test_what_a_symbol_contains_has_it_for_a_container_however_deep(drawn: list[
 
     chosen = data.draw(st.integers(0, len(containers)))
     assert below(file, chosen) == [place for place in range(len(file.symbols)) if lies_in(place, chosen)]
+
+
+def test_kinds_are_names_or_numbers_and_anything_else_is_refused() -> None:
+    assert kind_numbers(["class", "6", 12]) == {5, 6, 12}
+    for odd in ("", "99", "9" * 5000, "\u00b2", -1):
+        with pytest.raises(InvalidArguments, match="is not a symbol kind"):
+            kind_numbers([odd])
