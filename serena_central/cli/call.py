@@ -72,6 +72,8 @@ def command(context: click.Context, tool: str | None, arguments: tuple[str, ...]
     if tool in ("-h", "--help"):
         click.echo(context.get_help())
         return
+    if tool is not None and tool.startswith("-") and (arguments or tool != "--json"):
+        raise click.UsageError(f"{tool} stands before the tool. Write: serena-central call TOOL {tool} …")
     tools: list[dict[str, Any]] = Remote().get(_ALL_TOOLS)["tools"]
     if tool is None or tool == "--json":
         _print_tools(tools, as_json=tool is not None)

@@ -252,6 +252,8 @@ LONG = "9" * 5000
 @pytest.mark.parametrize(
     "arguments",
     [
+        ["call", "--json", "find_symbol", "--name-path-pattern", "Cart"],
+        ["call", "--project", ".", "find_symbol"],
         ["hooks", "test", "PreToolUse", "--input", DEEP],
         ["mcp", "add-json", "files", DEEP],
         ["mcp", "add", "files", "--url", "http://["],
