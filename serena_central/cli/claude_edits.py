@@ -8,7 +8,7 @@ import os
 import shlex
 import subprocess
 from collections.abc import Callable, Generator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import Any
 
@@ -179,10 +179,12 @@ def change(file: Path, key: str, edit: Edit, *, private: bool = False) -> None:
         for tries_left in reversed(range(TRIES)):
             before = text_of(file)
             after = planned(file, key, edit, before)
-            if after is None:
+            if after is None or (after == before and not private):
                 return
+            # What changes no text must not stand in the way of undoing the change before it.
+            keeping = nullcontext() if after == before else _kept_if_made(kept, _Before(str(file), before, after))
             try:
-                with _kept_if_made(kept, _Before(str(file), before, after)):
+                with keeping:
                     _replace(file, before, after, private=private)
             except _Overtaken:
                 if not tries_left:

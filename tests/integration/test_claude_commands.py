@@ -140,6 +140,17 @@ def test_set_keeps_comments_and_can_be_undone(root: Path, run: Commands) -> None
     assert run("claude", "set", "--undo").code == 2
 
 
+def test_what_changes_nothing_does_not_stand_in_the_way_of_undo(root: Path, run: Commands) -> None:
+    file = root / ".claude/settings.json"
+    file.write_text('{"model": "opus"}')
+    for _ in range(2):
+        assert run("claude", "set", "model", "sonnet", "--tier", "project").code == 0
+        assert run("claude", "set", "permissions.deny", "Read(.env)", "--add", "--tier", "project").code == 0
+        assert run("claude", "set", "permissions.deny", "Read(.env)", "--add", "--tier", "project").code == 0
+    assert run("claude", "set", "--undo", "--tier", "project").code == 0
+    assert file.read_text() == '{"model": "sonnet"}'
+
+
 @pytest.mark.parametrize("mark", ["", "\ufeff"])
 def test_a_change_keeps_line_ends_and_byte_order_mark_and_is_undone_to_the_byte(
     root: Path, run: Commands, mark: str
