@@ -48,6 +48,7 @@ class HooksForm:
         del keys
         said = self._base.read(text)
         hooks = members_of(said.get("hooks"))
+        self._check_hidden(text, hooks)
         for key, value in self._always.items():
             if key not in said:
                 text = self._base.put(text, (key,), value)
@@ -70,11 +71,22 @@ class HooksForm:
     def take(self, text: str, keys: Keys) -> str:
         del keys
         hooks = members_of(self._base.read(text).get("hooks"))
+        self._check_hidden(text, hooks)
         for event in hooks:
             text = self._take_from(text, event)
         if hooks and not members_of(self._base.read(text).get("hooks")):
             text = self._base.take(text, ("hooks",))
         return text
+
+    def _check_hidden(self, text: str, hooks: Mapping[str, Value]) -> None:
+        """Hooks that a second list of the same name hides run in no client, and would go with what hides them.
+
+        Raises:
+            Malformed
+        """
+        for keys in (("hooks",), *(("hooks", event) for event in hooks)):
+            if (line := self._base.hidden(text, keys)) is not None:
+                raise Malformed(line, f"{'.'.join(keys)} is there twice, and only the last one counts")
 
     def _take_from(self, text: str, event: str, *, keep_list: bool = False) -> str:
         """Without our hooks in one event's list, and without the list if nothing else was in it."""

@@ -99,6 +99,12 @@ class JsonForm:
         # Once more: what stood there twice must be gone altogether.
         return left if container.is_list else self.take(left, keys)
 
+    def hidden(self, text: str, keys: Path) -> int | None:
+        """The line of what stands at `keys` and another one of the same key, after it, hides from readers."""
+        container = _at(self._scan(text), keys[:-1])
+        alike = [one for one in (container and container.members) or () if one.key == keys[-1]]
+        return _line(text, alike[0].start) if len(alike) > 1 else None
+
     def _says_something(self, text: str) -> bool:
         """Whether there is more than white space, and comments where they are allowed."""
         return bool((_plain(text) if self._relaxed else text).strip())

@@ -121,6 +121,21 @@ COMMENTED = """{
 """
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"hooks": {"PreToolUse": [{"hooks": [{"command": "mine"}]}]},\n"hooks": {"PreToolUse": [{"hooks": [%s]}]}}',
+        '{"hooks": {"PreToolUse": [{"hooks": [{"command": "mine"}]}],\n"PreToolUse": [{"hooks": [%s]}]}}',
+    ],
+)
+def test_hooks_that_are_hidden_by_others_are_not_lost_with_ours(text: str) -> None:
+    form, ours = HOOKS["claude-code"].form, '{"command": "serena-hook enforce"}'
+    with pytest.raises(Malformed, match="is there twice"):
+        form.take(text.replace("%s", ours), OURS)
+    with pytest.raises(Malformed, match="is there twice"):
+        form.put(text.replace("%s", ""), OURS, {"PreToolUse": []})
+
+
 def test_comments_order_and_layout_of_others_hooks_stay() -> None:
     form = HOOKS["gemini"].form
     text = form.put(COMMENTED, OURS, entry_of("gemini"))
