@@ -4,13 +4,12 @@ The sender of a message is described from the request's headers; `sessions/sessi
 count. Ids that the SDK makes per request are never among them: in the modern era they are new each time.
 """
 
-from pathlib import PurePath
-
 import anyio
 import anyio.abc
 from starlette.types import Receive, Scope, Send
 
 from serena_central.access.auth import credential_of
+from serena_central.access.working_folder import FOLDER_HEADER, decoded, folder_in
 from serena_central.mcp_server.conversation import id_in, refuse
 from serena_central.mcp_server.direct_lane import DirectLane
 from serena_central.mcp_server.protocol import HANDSHAKE_VERSIONS, UNSUPPORTED_VERSION, VERSIONS
@@ -23,7 +22,6 @@ from serena_central.sessions.session import shortened
 
 SESSION_HEADER = b"x-serena-session"
 CONVERSATION_HEADER = b"x-serena-conversation"
-FOLDER_HEADER = b"x-serena-project"
 CONTEXT_HEADER = b"x-serena-context"
 CALL_HEADER = b"x-serena-call"
 """A call's own id, the same when a proxy sends it again after a broken connection."""
@@ -60,8 +58,8 @@ def sender_in(scope: Scope) -> Sender:
     trace: dict[str, str] = {}
     for name, value in scope["headers"]:
         if name in _OURS:
-            undecodable = "surrogateescape" if name == FOLDER_HEADER else "backslashreplace"
-            if text := value.decode("utf-8", undecodable).strip():
+            text = decoded(value) if name == FOLDER_HEADER else value.decode("utf-8", "backslashreplace").strip()
+            if text:
                 said[name] = text
         elif name in _TRACE:
             trace[name.decode("latin-1")] = value.decode("latin-1")
@@ -77,13 +75,6 @@ def sender_in(scope: Scope) -> Sender:
         call_id=said.get(CALL_HEADER),
         trace=trace,
     )
-
-
-def folder_in(text: str | None) -> str | None:
-    """The folder that a client named; None if it is not one, such as an unexpanded `${PWD}`."""
-    if text and (text.startswith("~") or PurePath(text).is_absolute()):
-        return text
-    return None
 
 
 def _names_in(text: str) -> tuple[str, ...]:

@@ -17,6 +17,7 @@ from starlette.requests import Request
 from serena_central.access.auth import credential_of
 from serena_central.access.connections import Connections
 from serena_central.access.proof import Prover
+from serena_central.access.working_folder import working_folder
 from serena_central.core import tracing
 from serena_central.core.descriptors import Descriptors, limit
 from serena_central.core.errors import InvalidArguments, SessionNotFound
@@ -57,8 +58,6 @@ from serena_central.web.views import (
     tool_view,
 )
 from serena_central.web.web_services import WebServices
-
-FOLDER_HEADER = "x-serena-project"
 
 PERSON_HEADER = "x-serena-person"
 """Set by the command line: a person typed this. Scripts and hooks, which work for agents, leave it out. It is no proof
@@ -149,7 +148,7 @@ class Api:
                 explicit_id=self.parts.sessions.new_id(),
                 client_name=asked.client_name,
                 client_version=asked.client_version,
-                working_folder=asked.working_folder or request.headers.get(FOLDER_HEADER),
+                working_folder=asked.working_folder or working_folder(request.scope["headers"]),
                 context=asked.context,
             )
         )
@@ -218,7 +217,7 @@ class Api:
                 credential=credential_of(request.scope),
                 explicit_id=session_id,
                 client_name=request.headers.get("user-agent", "").partition("/")[0],
-                working_folder=request.headers.get(FOLDER_HEADER),
+                working_folder=working_folder(request.scope["headers"]),
             )
         )
 

@@ -9,6 +9,7 @@ from typing import Any, TypedDict
 import msgspec
 from starlette.requests import Request
 
+from serena_central.access.working_folder import working_folder
 from serena_central.agents.plans.order import waits
 from serena_central.agents.plans.plan import BadPlan, Plan, PlannedTask, parse_plan, read_plan, schema
 from serena_central.agents.plans.plan_runs import PlanRuns
@@ -194,7 +195,7 @@ class Plans:
             plan = read_plan(asked.plan) if asked.plan is not None else parse_plan(asked.text, asked.file or "plan")
         except BadPlan as error:
             raise InvalidPlan(map(str, error.problems)) from error
-        where = plan.project or asked.project or request.headers.get("x-serena-project") or ""
+        where = plan.project or asked.project or working_folder(request.scope["headers"]) or ""
         if not where:
             raise InvalidArguments("A plan needs a project: its name or its root.")
         projects = self.parts.projects

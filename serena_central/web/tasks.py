@@ -6,6 +6,7 @@ from typing import Any
 
 from starlette.requests import Request
 
+from serena_central.access.working_folder import working_folder
 from serena_central.agents.tasks import TaskView
 from serena_central.core.errors import InvalidArguments
 from serena_central.projects.root_policy import PERSON
@@ -39,7 +40,7 @@ class Tasks:
     async def run_task(self, request: Request) -> TaskView:
         """Accepts a task; it runs when there is a place for it."""
         asked = await body_of(request, RunTask)
-        where = asked.project or request.headers.get("x-serena-project") or ""
+        where = asked.project or working_folder(request.scope["headers"]) or ""
         if not where:
             raise InvalidArguments("A task needs a project: its name or its root.")
         projects = self.parts.projects

@@ -43,6 +43,17 @@ async def test_calls_by_options_by_json_and_by_the_folder_one_stands_in(serving:
     assert [one["name_path"] for one in found(by_kind)] == ["Cart"]
 
 
+@pytest.mark.parametrize("name", ["jürgen's shop", "店"])
+async def test_the_folder_one_stands_in_may_have_any_name(serving: Child, tmp_path: Path, name: str) -> None:
+    folder = tmp_path / name
+    (folder / ".git").mkdir(parents=True)
+    (folder / "cart.py").write_text("class Cart: ...\n")
+    ended = await run_command(serving.folder, "call", "list_dir", "--relative-path", ".", cwd=folder)
+    assert (ended.code, ended.json["files"]) == (0, ["cart.py"]), ended.err
+    ended = await run_command(serving.folder, "task", "run", "Look around", cwd=folder)
+    assert "There is no project" not in ended.err
+
+
 async def test_several_projects_are_named_as_in_any_other_call(serving: Child, project: Path) -> None:
     other = project.parent / "a, b"
     (other / ".git").mkdir(parents=True)

@@ -3,7 +3,8 @@ from msgspec.structs import replace
 from starlette.types import Scope
 
 from serena_central.access.auth import lend_credential
-from serena_central.mcp_server.endpoint import folder_in, sender_in
+from serena_central.access.working_folder import folder_in
+from serena_central.mcp_server.endpoint import sender_in
 from serena_central.mcp_server.sender import ClientConnection, ClientInfo, Sender, identity_of
 
 

@@ -1,0 +1,25 @@
+"""The folder that a client works in, as its requests say it. A path is bytes: its header is UTF-8, where libraries for
+HTTP take it for Latin-1, and bytes that are no UTF-8 stay as they are.
+"""
+
+from collections.abc import Iterable
+from pathlib import PurePath
+
+FOLDER_HEADER = b"x-serena-project"
+
+
+def working_folder(headers: Iterable[tuple[bytes, bytes]]) -> str | None:
+    """What the header names, of a request's headers (ASGI); None without one, or where it names no folder."""
+    return next((folder_in(decoded(value)) for name, value in headers if name == FOLDER_HEADER), None)
+
+
+def decoded(value: bytes) -> str:
+    """The text of the header."""
+    return value.decode("utf-8", "surrogateescape").strip()
+
+
+def folder_in(text: str | None) -> str | None:
+    """The folder that a client named; None if it is not one, such as an unexpanded `${PWD}`."""
+    if text and (text.startswith("~") or PurePath(text).is_absolute()):
+        return text
+    return None
