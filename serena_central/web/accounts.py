@@ -12,7 +12,7 @@ from serena_central.store.rows import AccountRow
 from serena_central.web.responses import body_of
 
 
-class AddUser(msgspec.Struct):
+class AddUser(msgspec.Struct, forbid_unknown_fields=True):
     """Body of POST /api/v1/users. `roots` are absolute folders or patterns of folders; none: all that the settings
     allow."""
 

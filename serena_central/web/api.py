@@ -73,7 +73,7 @@ EDITS = Cursors("edits", tuple[float, str])
 EVENTS = Cursors("events", tuple[Annotated[int, Meta(ge=0, le=2**63 - 1)]])
 
 
-class OpenSession(msgspec.Struct):
+class OpenSession(msgspec.Struct, forbid_unknown_fields=True):
     """Body of POST /api/v1/sessions: a script's own session, that it names in its calls and closes in the end."""
 
     client_name: str = "script"
@@ -82,7 +82,7 @@ class OpenSession(msgspec.Struct):
     context: str | None = None
 
 
-class CallTool(msgspec.Struct):
+class CallTool(msgspec.Struct, forbid_unknown_fields=True):
     """Body of POST /api/v1/tools/NAME. Without `session`, the call belongs to a session shared by all who name none.
 
     With `progress` it is answered by `Lines`.

@@ -30,7 +30,7 @@ PLANS = Cursors("plans", tuple[float, str])
 MAX_FILE_CHARS = 4096
 
 
-class PlanText(msgspec.Struct, kw_only=True):
+class PlanText(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """Body of requests with a plan: the `text` of its file (YAML), or the `plan` as an object. `file` is the file's
     name, for problems. `project` is a name or a root, where the plan names none; without it, the folder that the caller
     works in. `commands`: the digest of the plan's commands that a person has seen and allows."""
@@ -43,20 +43,20 @@ class PlanText(msgspec.Struct, kw_only=True):
     called_by: str = ""
 
 
-class MoreWaves(msgspec.Struct):
+class MoreWaves(msgspec.Struct, forbid_unknown_fields=True):
     """Body of POST /api/v1/plans/{plan}/waves: waves as a plan file has them."""
 
     waves: list[dict[str, Any]]
 
 
-class Resume(msgspec.Struct):
+class Resume(msgspec.Struct, forbid_unknown_fields=True):
     """Body of POST /api/v1/plans/{plan}/resume. `keep_edits`: what an interrupted transaction left and can't be undone
     stays."""
 
     keep_edits: bool = False
 
 
-class Decision(msgspec.Struct):
+class Decision(msgspec.Struct, forbid_unknown_fields=True):
     """Body of POST /api/v1/plans/{plan}/decision."""
 
     approved: bool

@@ -23,6 +23,8 @@ from serena_central.web.query import Query, check_query
 
 logger = logging.getLogger(__name__)
 
+DESCRIBED = "The dashboard is at /dashboard, MCP at /mcp; GET /api/v1/openapi.json describes the API."
+
 T = TypeVar("T")
 
 HUNG_UP = 499
@@ -112,11 +114,14 @@ def problem_of(error: Exception) -> tuple[int, dict[str, Any]]:
     return 500, _error("internal", f"Internal error. See the server's log, {trace}.")
 
 
-async def no_such_route(_request: Request, error: Exception) -> Response:
+async def no_such_route(request: Request, error: Exception) -> Response:
     """Starlette's own refusals (404, 405) in our shape."""
     assert isinstance(error, HTTPException)
-    kind = "method_not_allowed" if error.status_code == 405 else "not_found"
-    response = _json(_error(kind, f"{error.detail}."), error.status_code)
+    if error.status_code == 405:
+        answer = _error("method_not_allowed", f"This path does not take {request.method}. {DESCRIBED}")
+    else:
+        answer = _error("not_found", f"There is nothing at this path. {DESCRIBED}")
+    response = _json(answer, error.status_code)
     response.headers.update(error.headers or {})
     return response
 

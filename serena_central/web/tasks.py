@@ -23,7 +23,7 @@ from serena_central.web.web_services import WebServices
 TASKS = Cursors("tasks", tuple[float, str])
 
 
-class RunTask(TaskRequest, frozen=True, kw_only=True):
+class RunTask(TaskRequest, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Body of POST /api/v1/tasks. `project` is a name or a root; without it, the folder that the caller works in.
     `called_by`: the session on whose behalf it is asked for."""
 

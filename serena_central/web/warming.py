@@ -14,7 +14,7 @@ from serena_central.web.lines import Lines
 from serena_central.web.responses import body_of
 
 
-class AskWarmUp(msgspec.Struct):
+class AskWarmUp(msgspec.Struct, forbid_unknown_fields=True):
     """`folder` is absolute; without `modules`, all of the super-repo at it, or the project around it."""
 
     folder: str

@@ -215,6 +215,34 @@ async def test_errors_have_a_kind_a_message_and_the_right_status(
     assert response.json()["error"]["message"]
 
 
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [
+        ("tasks", {"instruction": "Look around", "max_usdd": 1}),
+        ("warm", {"folder": "/nowhere", "module": ["api"]}),
+        ("tools/find_symbol", {"arguments": {}, "progres": True}),
+        ("sessions", {"workingfolder": "/nowhere"}),
+        ("plans", {"text": "waves: []", "comands": "x"}),
+        ("users", {"name": "ada", "root": ["/srv"]}),
+    ],
+)
+async def test_a_misspelt_key_of_a_body_is_refused_by_name(
+    central: RunningCentral, path: str, body: dict[str, object]
+) -> None:
+    async with central.http() as http:
+        refused = await http.post(f"/api/v1/{path}", json=body)
+    assert refused.status_code == 400
+    assert f"`{list(body)[-1]}`" in refused.json()["error"]["message"]
+
+
+async def test_what_is_not_there_says_where_to_look(central: RunningCentral) -> None:
+    async with central.http() as http:
+        for method, path in (("GET", "/"), ("GET", "/api/v1/nowhere"), ("DELETE", "/api/v1/tools/find_symbol")):
+            refused = await http.request(method, path)
+            assert refused.status_code == (405 if method == "DELETE" else 404)
+            assert "/api/v1/openapi.json" in refused.json()["error"]["message"]
+
+
 async def test_shutdown_stops_the_server(central: RunningCentral) -> None:
     async with central.http() as http:
         assert (await http.post("/api/v1/shutdown")).status_code == 202

@@ -309,7 +309,7 @@ async def test_without_a_runner_a_task_is_refused_with_how_to_get_one(
         ({"instruction": "x", "agent": "nobody"}, 409),
         ({"instruction": "x", "runner": "nobody"}, 409),
         ({"instruction": "x", "timeout_s": -1}, 400),
-        ({"instruction": "x", "unknown": {}}, 202),
+        ({"instruction": "x", "unknown": {}}, 400),
         ({}, 400),
     ],
 )
