@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from serena_central.config.layers import Loaded, Settings
-from serena_central.config.model import Setting, get, groups_of, settings_of
+from serena_central.config.model import Setting, get, groups_of, settings_of, split_key
 from serena_central.config.settings import ServerSettings, SharedSettings
 
 WIDTH = 100
@@ -54,8 +54,8 @@ def describe(loaded: Loaded[Settings]) -> list[Row]:
     order = list(settings)
     rows: list[Row] = []
     values = values_of(loaded)
-    for key in sorted(values, key=lambda key: (order.index(_base(key, settings)), key)):
-        setting = settings[_base(key, settings)]
+    for key in sorted(values, key=lambda key: (order.index(split_key(key, settings)[0]), key)):
+        setting = settings[split_key(key, settings)[0]]
         origin = ", ".join(str(origin) for origin in loaded.origins[key])
         rows.append(Row(key, _shown(setting, values[key]), origin, setting.description))
     return rows
@@ -66,14 +66,10 @@ def values_of(loaded: Loaded[Settings]) -> dict[str, Any]:
     settings = settings_of(type(loaded.value))
     found: dict[str, Any] = {}
     for key in loaded.origins:
-        base = _base(key, settings)
-        value = get(loaded.value, base)
-        found[key] = value if base == key else value[key.partition(".")[2]]
+        name, entry = split_key(key, settings)
+        value = get(loaded.value, name)
+        found[key] = value[entry] if entry else value
     return found
-
-
-def _base(key: str, settings: dict[str, Setting]) -> str:
-    return key if key in settings else key.partition(".")[0]
 
 
 def _shown(setting: Setting, value: Any) -> str:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Generic, Literal, Self, TypeVar
 
-from serena_central.config.model import Setting, build, settings_of
+from serena_central.config.model import Setting, build, settings_of, split_key
 from serena_central.config.settings import SharedSettings
 from serena_central.core.errors import ConfigError
 
@@ -105,18 +105,8 @@ class _Combination:
         self.values: dict[str, Any] = {key: setting.default for key, setting in settings.items()}
         self.origins: dict[str, tuple[Origin, ...]] = dict.fromkeys(settings, (DEFAULT,))
 
-    def _split(self, key: str) -> tuple[str, str]:
-        """A setting, and the entry of it that a key means: entries may have dots in their names, as groups do."""
-        if key in self._settings:
-            return key, ""
-        name, _, entry = key.partition(".")
-        if name not in self._settings:  # a group
-            member, _, entry = entry.partition(".")
-            name = f"{name}.{member}"
-        return name, entry
-
     def take(self, key: str, given: Given, *, of_project: bool) -> None:
-        name, entry = self._split(key)
+        name, entry = split_key(key, self._settings)
         merge = self._settings[name].merge
         if merge == "entries":
             self.values[name] = self.values[name] | {entry: given.value}

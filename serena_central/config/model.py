@@ -5,7 +5,7 @@ Knows the shape of the structs and nothing of files. A key of a group is dotted:
 
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, Literal, TypeVar, cast, get_type_hints
@@ -89,6 +89,17 @@ def groups_of(model: type[SharedSettings]) -> dict[str, str]:
     hints = get_type_hints(model, include_extras=True)
     groups = [field for field in msgspec.structs.fields(model) if isinstance(field.default, msgspec.Struct)]
     return {group.name: _meta(hints[group.name]).description or "" for group in groups}
+
+
+def split_key(key: str, settings: Collection[str]) -> tuple[str, str]:
+    """A setting, and the entry of it that a key means, else "": both may have dots in their names."""
+    if key in settings:
+        return key, ""
+    name, _, entry = key.partition(".")
+    if name not in settings:  # a group
+        member, _, entry = entry.partition(".")
+        name = f"{name}.{member}"
+    return name, entry
 
 
 def get(value: msgspec.Struct, key: str) -> Any:

@@ -1,5 +1,6 @@
 """Layers of settings: which one counts, where each value came from, and what is said about the rest."""
 
+import json
 import re
 from pathlib import Path
 from typing import Any
@@ -159,6 +160,34 @@ def test_a_file_that_is_no_yaml_is_fatal_for_the_server(sources: Sources) -> Non
     with pytest.raises(ConfigError) as caught:
         load_server_config({}, sources)
     assert caught.value.file == str(sources.user)
+
+
+DOCS = Path(__file__).parents[3] / "docs"
+
+EXAMPLES = [
+    (name, example)
+    for name in ("hub", "language-servers", "refactoring", "trust")
+    for example in re.findall(r"```yaml\n(.*?)```", (DOCS / f"{name}.md").read_text("utf-8"), re.DOTALL)
+]
+
+
+@pytest.mark.parametrize(("page", "example"), EXAMPLES)
+def test_the_examples_of_the_docs_are_valid_and_can_be_shown(sources: Sources, page: str, example: str) -> None:
+    sources.user.write_text(example)
+    loaded = load_server_config({}, sources)
+    assert (loaded.problems, any(row.origin != "default" for row in describe(loaded))) == ([], True), page
+
+
+def test_entries_of_mappings_in_groups_are_shown_one_by_one(sources: Sources) -> None:
+    sources.user.write_text(
+        "hub:\n  sharing: {notes: session, a.b: shared}\n  tools: {mcp__git__log: {hidden: true}}\n"
+        "agents: {model_names: {sonnet: model-5}}\nprices: {model-1.5*: {input: 1, output: 2}}\n"
+    )
+    shown = {row.key: row.value for row in describe(load_server_config({}, sources)) if row.origin != "default"}
+    assert (shown["hub.sharing.notes"], shown["hub.sharing.a.b"]) == ('"session"', '"shared"')
+    assert json.loads(shown["hub.tools.mcp__git__log"])["hidden"] is True
+    assert shown["agents.model_names.sonnet"] == '"model-5"'
+    assert json.loads(shown["prices.model-1.5*"])["output"] == 2
 
 
 def test_a_secret_is_neither_shown_nor_repeated_in_an_error(sources: Sources) -> None:
