@@ -52,6 +52,9 @@ ROUNDS = 10
 PLAIN_S = 10.0
 """For an answer that says nothing."""
 
+CLOSED = "Connection closed"
+"""What the SDK says of a connection that has ended. Its code is one that servers use for errors of their own, too."""
+
 LEVELS: tuple[str, ...] = get_args(types.LoggingLevel)
 """From the least to the most severe."""
 
@@ -306,7 +309,7 @@ class Connection:
     def _failure(self, error: MCPError | ValidationError) -> UpstreamUnavailable | UpstreamCallFailed:
         if not isinstance(error, MCPError):
             return UpstreamCallFailed(self._server, "its answer does not follow the protocol")
-        if error.error.code == CONNECTION_CLOSED:
+        if has_closed(error):
             return UpstreamUnavailable(self._server, "its connection ended before it answered")
         said = self._masked(error.error.message)
         return UpstreamCallFailed(self._server, said, code=error.error.code, data=error.error.data)
@@ -366,7 +369,7 @@ class Connection:
             try:
                 page = await ask(params=types.PaginatedRequestParams(cursor=cursor) if cursor else None)
             except MCPError as error:
-                if optional and error.error.code != CONNECTION_CLOSED:
+                if optional and not has_closed(error):
                     return found
                 said = self._masked(error.error.message)
                 raise UpstreamCallFailed(self._server, said, code=error.error.code) from error
@@ -469,6 +472,11 @@ class Connection:
             await ongoing.caller.log(message.level, message.data, name)
 
 
+def has_closed(error: MCPError) -> bool:
+    """Whether a request failed because the connection ended, and not because the server says so."""
+    return error.error.code == CONNECTION_CLOSED and error.error.message == CLOSED
+
+
 def _first_problem(error: ValidationError) -> str:
     """Where a message differs from the protocol first, and how; not what stands there."""
     problem = error.errors(include_url=False, include_context=False, include_input=False)[0]
@@ -495,7 +503,7 @@ async def connected(connection: Connection, incoming: Any, outgoing: Any) -> Asy
         try:
             await session.initialize()
         except MCPError as error:
-            if error.error.code == CONNECTION_CLOSED:
+            if has_closed(error):
                 raise
             await session.discover()
         yield connection

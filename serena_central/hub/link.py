@@ -9,10 +9,10 @@ from typing import Any
 import anyio
 import msgspec
 from mcp.shared.exceptions import MCPError
-from mcp_types import CONNECTION_CLOSED
 
 from serena_central.core.decoding import from_json
 from serena_central.core.errors import STDERR_SHOWN, UpstreamCallFailed, UpstreamUnavailable
+from serena_central.hub.connection import has_closed
 from serena_central.hub.environment import environment_of, helper_output, system_environment
 from serena_central.hub.masks import Masks
 from serena_central.hub.oauth import TokenFile, token_login
@@ -115,7 +115,7 @@ class Link:
             return self._masks.masked(error.why)
         if isinstance(error, TimeoutError):
             lost = f"it did not start within {self._spec.start_timeout_s:.0f} s (hub.start_timeout_s, or MCP_TIMEOUT)"
-        elif isinstance(error, MCPError) and error.error.code != CONNECTION_CLOSED:
+        elif isinstance(error, MCPError) and not has_closed(error):
             lost = f"it refused the connection: {error.error.message}"
         elif isinstance(error, UpstreamCallFailed):
             lost = error.said

@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 import anyio
 import msgspec
 from mcp.shared.exceptions import MCPError
-from mcp_types import CONNECTION_CLOSED, ServerNotification
+from mcp_types import ServerNotification
 from msgspec import structs
 
 from serena_central.config.policies import HubPolicy
@@ -25,7 +25,7 @@ from serena_central.core.errors import SerenaCentralError, UpstreamCallFailed, U
 from serena_central.core.groups import only_cause
 from serena_central.hub.callers import Caller
 from serena_central.hub.catalogs import Catalog
-from serena_central.hub.connection import Connection, connected
+from serena_central.hub.connection import Connection, connected, has_closed
 from serena_central.hub.link import Link
 from serena_central.hub.list_changes import ListChanges
 from serena_central.hub.masks import Masks
@@ -463,7 +463,7 @@ class Upstream:
         except TimeoutError:
             return self.in_use  # somebody has called meanwhile
         except MCPError as error:
-            return error.error.code != CONNECTION_CLOSED  # an error is an answer
+            return not has_closed(error)  # an error is an answer
         return True
 
     async def _heard(self, _connection: Connection, message: ServerNotification) -> None:

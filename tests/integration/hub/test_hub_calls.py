@@ -164,6 +164,17 @@ async def test_an_answer_that_cannot_be_read_fails_its_call_at_once(tmp_path: Pa
         assert text_of(await client.call("one__echo", text="x")) == "x"
 
 
+async def test_an_error_with_the_code_of_a_closed_connection_is_the_servers_own(tmp_path: Path, user: Path) -> None:
+    """-32000 is what many servers use for all their errors. The connection goes on."""
+    error = '{"jsonrpc":"2.0","id":ID,"error":{"code":-32000,"message":"the quota is used up"}}'
+    settings_of_user(user, {"one": scripted()})
+    async with running_central(tmp_path, QUICK) as running, running.raw("modern") as client:
+        first = text_of(await client.call("one__who"))
+        refused = text_of(await client.call("one__raw", text=error))
+        assert "refused the request (-32000): the quota is used up" in refused
+        assert text_of(await client.call("one__who")) == first
+
+
 async def test_an_answer_that_is_too_long_fails_its_call_at_once(
     tmp_path: Path, user: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
