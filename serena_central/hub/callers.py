@@ -44,6 +44,11 @@ class Ongoing(msgspec.Struct, eq=False):
     caller: Caller
     tool: str
     """Of a call; empty for other requests."""
+    forgotten: bool = False
+    """A remote server has answered 404 to it, although it named our session: it knows that no longer (MCP, "Session
+    Management"), and has not carried the request out."""
+    refused: bool = False
+    """A remote server has answered 400 to it without a word about it. Many do so to a session that they don't know."""
 
 
 ONGOING: ContextVar[Ongoing | None] = ContextVar("upstream_request", default=None)

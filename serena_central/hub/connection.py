@@ -8,7 +8,7 @@ are remembered, and the hub calls them in a process of the session's own from th
 
 import logging
 from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Iterable
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, contextmanager, suppress
 from functools import partial
 from typing import Any, cast, get_args
 
@@ -281,8 +281,20 @@ class Connection:
 
     async def _request(self, request: Any, ongoing: Ongoing) -> dict[str, Any]:
         await self.want_logs(ongoing.caller.log_level)
+        ongoing.forgotten = ongoing.refused = False
         with self._open(ongoing):
-            return await self._sent(request, progress_callback=self._progress_to(ongoing.caller))
+            try:
+                return await self._sent(request, progress_callback=self._progress_to(ongoing.caller))
+            except UpstreamCallFailed as error:
+                error.forgotten = ongoing.forgotten or (ongoing.refused and await self._refuses_all(ongoing.caller))
+                raise
+
+    async def _refuses_all(self, caller: Caller) -> bool:
+        """Whether the server refuses whatever names our session."""
+        ping = Ongoing(caller, "")
+        with self._open(ping), anyio.move_on_after(PLAIN_S), suppress(MCPError):
+            await self.ping()
+        return ping.refused or ping.forgotten
 
     async def _sent(self, request: Any, **options: Any) -> dict[str, Any]:
         """The answer of one request.

@@ -52,11 +52,6 @@ class Link:
         """Whether its program has ended. What is sent from now on does not reach it."""
         return self.process is not None and self.process.ended
 
-    @property
-    def is_forgotten(self) -> bool:
-        """Whether a remote server has answered that it does not know our session."""
-        return self._remote is not None and self._remote.forgotten
-
     def end_in_order(self) -> None:
         """Gives a program its full time to end when the link is closed."""
         if self._stdio is not None:

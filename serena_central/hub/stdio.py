@@ -5,9 +5,7 @@ and costs nothing else. If it was to be an answer, its call fails at once: nothi
 read to the end, logged, and its last part kept.
 """
 
-import json
 import logging
-import re
 import time
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
@@ -19,31 +17,23 @@ import anyio
 from anyio.abc import ByteReceiveStream, ByteSendStream
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 from mcp.shared.message import SessionMessage
-from mcp_types import INTERNAL_ERROR, ErrorData, JSONRPCError, JSONRPCMessage, jsonrpc_message_adapter
-from pydantic import ValidationError
 
 from serena_central.core.errors import UpstreamUnavailable
 from serena_central.hub.specs import UpstreamSpec
 from serena_central.hub.wire_log import WireLog
+from serena_central.hub.wire_messages import (
+    END_BYTES,
+    MAX_MESSAGE_BYTES,
+    NO_PROTOCOL,
+    failed_answer,
+    message_of,
+    too_long,
+)
 from serena_central.processes.child import STDERR_TAIL_BYTES, ChildProcess, Limits, supervised
 from serena_central.processes.ladder import POLITE, Ladder, stop
 from serena_central.processes.output import Lines, Nothing, Tail, drain
 
 logger = logging.getLogger(__name__)
-
-MAX_MESSAGE_BYTES = 64 * 1024 * 1024
-"""Longer lines are dropped: nobody could be sent such an answer."""
-
-END_BYTES = 256
-"""Of a line's beginning and end, by which an answer that can't be read is known."""
-
-_NUMBER = rb'"id"\s*:\s*(\d{1,15})\s*'
-_VERSION = rb'"jsonrpc"\s*:\s*"2\.0"\s*'
-_OUTCOME = rb'"(?:result|error)"\s*:'
-_ANSWER = re.compile(rb"\s*\{\s*(?:%b,\s*)?%b,\s*(?:%b,\s*)?%b" % (_VERSION, _NUMBER, _VERSION, _OUTCOME))
-_ANSWER_BEGINS = re.compile(rb"\s*\{\s*(?:%b,\s*)?%b" % (_VERSION, _OUTCOME))
-_ANSWER_ENDS = re.compile(rb",\s*%b(?:,\s*%b)?\}\s*\Z" % (_NUMBER, _VERSION))
-"""The id stands before an answer's content, or behind it."""
 
 STOPPING = Ladder(closed_s=5.0, term_s=5.0)
 """For a server that is stopped while this one runs on. At the end of this one it is `POLITE`."""
@@ -180,47 +170,19 @@ async def _read(wire: StdioWire, received: MemoryObjectSendStream[SessionMessage
             async for line in _lines(wire.process.stdout):
                 if isinstance(line, _TooLong):
                     log.note(f"a line of {line.size} bytes was dropped")
-                    limit = MAX_MESSAGE_BYTES / 1e6
-                    message = _failed(
-                        line.ends, f"its answer has {line.size / 1e6:.0f} MB, the limit is {limit:.0f} MB"
-                    )
+                    message = failed_answer(line.ends, too_long(line.size, MAX_MESSAGE_BYTES))
                 else:
-                    message = _message(line)
+                    message = message_of(line)
                     if message is not None:
                         log.received(line.decode("utf-8", "replace"))
                     else:
                         wire.garbage += 1
                         log.note(f"not a message: {line[:200].decode('utf-8', 'replace')}")
-                        message = _failed(line, "its answer does not follow the protocol")
+                        message = failed_answer(line, NO_PROTOCOL)
                 if message is not None:
                     await received.send(SessionMessage(message))
     except (anyio.BrokenResourceError, anyio.ClosedResourceError):
         await drain(wire.process.stdout, Nothing())  # a program that can't write can't end either
-
-
-def _message(line: bytes) -> JSONRPCMessage | None:
-    """The message of a line; None if it is none. Half a surrogate pair, which is what is left of an emoji where a
-    server cuts a text, and bytes that are no UTF-8 become question marks: the rest is worth having."""
-    for read in (lambda: line, lambda: _repaired(line)):
-        try:
-            return jsonrpc_message_adapter.validate_json(read(), by_name=False)
-        except (ValidationError, ValueError, RecursionError):
-            continue
-    return None
-
-
-def _repaired(line: bytes) -> bytes:
-    return json.dumps(json.loads(line.decode("utf-8", "replace")), ensure_ascii=False).encode("utf-8", "replace")
-
-
-def _failed(line: bytes, why: str) -> JSONRPCError | None:
-    """The failure of the request that a line was to answer; None if it looks like no answer."""
-    found = _ANSWER.match(line)
-    if found is None and _ANSWER_BEGINS.match(line):
-        found = _ANSWER_ENDS.search(line, max(len(line) - END_BYTES, 0))
-    if found is None:
-        return None
-    return JSONRPCError(jsonrpc="2.0", id=int(found[1]), error=ErrorData(code=INTERNAL_ERROR, message=why))
 
 
 class _TooLong(NamedTuple):

@@ -139,8 +139,8 @@ class Upstream:
             except UpstreamUnavailable as error:
                 await self._ended(connection)
                 raise UpstreamUnavailable(self.spec.name, self.why or error.why) from error
-            except UpstreamCallFailed:
-                if self._link is None or not self._link.is_forgotten:
+            except UpstreamCallFailed as error:
+                if not error.forgotten:
                     raise
             await self._end_run(connection, "the server had forgotten its session")
             return await ask(await self.connection())

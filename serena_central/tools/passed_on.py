@@ -13,7 +13,7 @@ from serena_central.core.lru import Lru
 from serena_central.tools.answer import MAX_CHARS, MOST_BYTES, Answer, PassedOn, cut_to, size_of
 
 KEPT_CHARS = 70_000_000
-"""Of all sessions together: more than the longest message of an upstream has (`hub.stdio.MAX_MESSAGE_BYTES`)."""
+"""Of all sessions together: more than the longest message of an upstream has (`MAX_MESSAGE_BYTES`)."""
 
 MOST_KEPT = 500
 """Answers."""

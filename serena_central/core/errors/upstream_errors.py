@@ -40,7 +40,10 @@ class UpstreamUnavailable(UpstreamError):
 
 
 class UpstreamCallFailed(UpstreamError):
-    """It answered with a JSON-RPC error, or with what does not follow the protocol. `said` is its own text."""
+    """It answered with a JSON-RPC error, or with what does not follow the protocol. `said` is its own text;
+    `forgotten`: it knows our session no longer, and has not carried the request out."""
+
+    forgotten = False
 
     def __init__(self, server: str, said: str, *, code: int = 0, data: object = None) -> None:
         number = f" ({code})" if code else ""

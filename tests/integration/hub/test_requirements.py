@@ -16,7 +16,7 @@ import uvicorn
 from mcp.server.mcpserver import MCPServer
 
 from serena_central.hub import environment, stdio
-from serena_central.hub.remote import CONNECT_S
+from serena_central.hub.remote_client import CONNECT_S
 from serena_central.processes.ladder import Ladder
 from tests.support.central import running_central
 from tests.support.mcp import text_of

@@ -1,0 +1,58 @@
+"""Messages of upstreams as they come in, on whatever wire: read, repaired where that can be done, and the failure of a
+request whose answer can't be read.
+"""
+
+import json
+import re
+
+from mcp_types import INTERNAL_ERROR, ErrorData, JSONRPCError, JSONRPCMessage, RequestId, jsonrpc_message_adapter
+from pydantic import ValidationError
+
+MAX_MESSAGE_BYTES = 64 * 1024 * 1024
+"""Longer ones are dropped: nobody could be sent such an answer."""
+
+END_BYTES = 256
+"""Of a message's beginning and end, by which an answer that can't be read is known."""
+
+NO_PROTOCOL = "its answer does not follow the protocol"
+
+_NUMBER = rb'"id"\s*:\s*(\d{1,15})\s*'
+_VERSION = rb'"jsonrpc"\s*:\s*"2\.0"\s*'
+_OUTCOME = rb'"(?:result|error)"\s*:'
+_ANSWER = re.compile(rb"\s*\{\s*(?:%b,\s*)?%b,\s*(?:%b,\s*)?%b" % (_VERSION, _NUMBER, _VERSION, _OUTCOME))
+_ANSWER_BEGINS = re.compile(rb"\s*\{\s*(?:%b,\s*)?%b" % (_VERSION, _OUTCOME))
+_ANSWER_ENDS = re.compile(rb",\s*%b(?:,\s*%b)?\}\s*\Z" % (_NUMBER, _VERSION))
+"""The id stands before an answer's content, or behind it."""
+
+
+def message_of(text: bytes) -> JSONRPCMessage | None:
+    """The message in a text; None if there is none. Half a surrogate pair, which is what is left of an emoji where a
+    server cuts a text, and bytes that are no UTF-8 become question marks: the rest is worth having."""
+    for read in (lambda: text, lambda: _repaired(text)):
+        try:
+            return jsonrpc_message_adapter.validate_json(read(), by_name=False)
+        except (ValidationError, ValueError, RecursionError):
+            continue
+    return None
+
+
+def _repaired(text: bytes) -> bytes:
+    return json.dumps(json.loads(text.decode("utf-8", "replace")), ensure_ascii=False).encode("utf-8", "replace")
+
+
+def failed_answer(text: bytes, why: str) -> JSONRPCError | None:
+    """The failure of the request that a text was to answer; None if it looks like no answer."""
+    found = _ANSWER.match(text)
+    if found is None and _ANSWER_BEGINS.match(text):
+        found = _ANSWER_ENDS.search(text, max(len(text) - END_BYTES, 0))
+    return None if found is None else failure(int(found[1]), why)
+
+
+def failure(request: RequestId, why: str) -> JSONRPCError:
+    """What stands for an answer that does not come."""
+    return JSONRPCError(jsonrpc="2.0", id=request, error=ErrorData(code=INTERNAL_ERROR, message=why))
+
+
+def too_long(size: int, limit: int) -> str:
+    """Why an answer of so many bytes is dropped."""
+    return f"its answer has {size / 1e6:.0f} MB, the limit is {limit / 1e6:.0f} MB"
