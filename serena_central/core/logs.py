@@ -41,6 +41,10 @@ class TextLines(logging.Formatter):
 TALKATIVE = ("httpcore2", "httpx2", "mcp.client", "sse_starlette")
 """Loggers of libraries that below warnings log what they send and receive, with URLs and contents."""
 
+SILENT = ("client", "mcp.client.session")
+"""A logger of the MCP SDK that warns of each notification that is not as the protocol says, by either of its names:
+a server may send thousands a second. They stand in the wire log of their server."""
+
 
 class JsonLines(logging.Formatter):
     """One JSON object per line: `time`, `level`, `logger`, `message`, the keys, and `trace` of an exception."""
@@ -70,6 +74,8 @@ def log_to(file: Path, level: str, form: LogFormat) -> None:
     logging.basicConfig(level=level.upper(), handlers=[kept, shown])
     for name in TALKATIVE:
         logging.getLogger(name).setLevel(logging.WARNING)
+    for name in SILENT:
+        logging.getLogger(name).setLevel(logging.ERROR)
 
 
 def log_event(event: Event) -> None:
@@ -100,7 +106,11 @@ def _moment(record: logging.LogRecord) -> str:
 
 
 def _trace(formatter: logging.Formatter, record: logging.LogRecord) -> str:
-    trace = formatter.formatException(record.exc_info) if record.exc_info else ""
+    error = record.exc_info[1] if record.exc_info else None
+    if type(error).__module__.startswith("pydantic"):  # its text quotes what did not fit, which is not for the log
+        trace = f"{type(error).__name__} (what did not fit is not shown)"
+    else:
+        trace = formatter.formatException(record.exc_info) if record.exc_info else ""
     return "\n".join(part for part in (trace, record.stack_info or "") if part)
 
 

@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from pydantic import TypeAdapter, ValidationError
 
 from serena_central.core import logs
 from serena_central.core.events import EventBus, Severity
@@ -30,6 +31,18 @@ def test_a_name_with_line_breaks_makes_no_lines_of_its_own() -> None:
     line = TextLines().format(record("one\ntwo\x1b[31m", project="a\nb"))
     assert line.splitlines() == [line]
     assert "\x1b" not in line
+
+
+def test_what_a_server_sent_is_not_quoted_where_it_did_not_fit() -> None:
+    """Pydantic's errors quote it, and the MCP SDK logs them."""
+    try:
+        TypeAdapter(int).validate_python("hunter2")
+    except ValidationError:
+        broken = record("Error parsing JSON response")
+        broken.exc_info = sys.exc_info()
+    for line in (TextLines().format(broken), JsonLines().format(broken)):
+        assert "ValidationError" in line
+        assert "hunter2" not in line
 
 
 def test_a_json_line_holds_the_keys_and_the_trace_of_an_exception() -> None:
