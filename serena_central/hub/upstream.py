@@ -98,6 +98,8 @@ class Upstream:
         self._serving: Connection | None = None
         """The same, until its run is over."""
         self._run_over = anyio.Event()
+        self._loss_known = anyio.Event()
+        """Set when it is known why the present run ends: before its program has ended, which may take its time."""
         self._link: Link | None = None
         self._lists = ListChanges(spec.name)
         self._users: list[str] = []
@@ -137,8 +139,10 @@ class Upstream:
             try:
                 return await ask(connection)
             except UpstreamUnavailable as error:
-                await self._ended(connection)
-                raise UpstreamUnavailable(self.spec.name, self.why or error.why) from error
+                if self._serving is connection:
+                    with anyio.move_on_after(ENDING_S):
+                        await self._loss_known.wait()
+                raise UpstreamUnavailable(self.spec.name, self._lost or self.why or error.why) from error
             except UpstreamCallFailed as error:
                 if not error.forgotten:
                     raise
@@ -312,7 +316,7 @@ class Upstream:
             await self._pause()
             if self._dismissed:
                 return
-            self._end, self._run_over = anyio.Event(), anyio.Event()
+            self._end, self._run_over, self._loss_known = anyio.Event(), anyio.Event(), anyio.Event()
             self._move(UpstreamState.STARTING, f"its last run failed: {self._lost}" if self._lost else "")
             lost = ""
             try:
@@ -348,6 +352,7 @@ class Upstream:
         else:
             self._move(UpstreamState.STOPPED, self._end_reason)
         attempt.over.set()
+        self._loss_known.set()
         self._run_over.set()
 
     async def _one_run(self) -> str:
@@ -393,7 +398,9 @@ class Upstream:
             lost = await self._while_it_lives(connection)
             if lost:
                 await link.settle()
-                return link.explained(None, lost)
+                self._lost = link.explained(None, lost)
+                self._loss_known.set()
+                return self._lost
             link.end_in_order()
             return ""
 

@@ -217,6 +217,7 @@ class Server:
             "touch",
             "complain",
             "raw",
+            "mute",
         )
         return {
             "tools": [
@@ -257,6 +258,9 @@ class Server:
                 with self.lock:
                     sys.stdout.write(text.replace("ID", str(request)) + "\n")
                     sys.stdout.flush()
+                return None
+            case "mute":
+                os.close(1)
                 return None
             case "refuse":
                 return {"error": {"code": -32001, "message": text}}

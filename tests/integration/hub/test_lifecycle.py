@@ -8,6 +8,7 @@ from pathlib import Path
 
 import anyio
 import anyio.lowlevel
+import psutil
 import pytest
 
 from serena_central.hub.callers import Caller
@@ -54,6 +55,17 @@ async def test_one_that_answers_no_health_check_is_replaced(tmp_path: Path, user
         await until(lambda: hub.upstreams()[0].state == "paused")
         assert "health check" in hub.upstreams()[0].why
         assert text_of(await client.call("one__echo", text="2")) == "2"
+
+
+async def test_a_call_of_one_that_closes_its_stdout_fails_before_its_program_has_ended(
+    tmp_path: Path, user: Path
+) -> None:
+    settings_of_user(user, {"one": scripted(ignore_sigterm=True)})
+    async with running_central(tmp_path, QUICK) as running, running.raw("modern") as client:
+        pid = int(text_of(await client.call("one__who")))
+        assert "its connection ended" in text_of(await client.call("one__mute"))
+        assert psutil.pid_exists(pid)
+        assert int(text_of(await client.call("one__who"))) != pid
 
 
 @pytest.mark.parametrize("turns", range(8))
