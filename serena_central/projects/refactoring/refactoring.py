@@ -435,9 +435,12 @@ class Refactoring:
         """The texts that the answers were about: those of files that are still as they were before the questions."""
         asked = list(paths)
         texts = await self._navigation.places.readings(asked)
-        for path in asked:
-            if path not in texts or texts[path].stamp != stamps.get(path):
-                raise FileChanged(str(self._root / path))
+        changed = [path for path in asked if path not in texts or texts[path].stamp != stamps.get(path)]
+        if changed:
+            await self._tree.examine(
+                changed
+            )  # a hard link that is made elsewhere changes a stamp, and no event says so
+            raise FileChanged(str(self._root / changed[0]))
         return texts
 
 

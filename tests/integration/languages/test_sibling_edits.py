@@ -84,6 +84,20 @@ async def test_a_rename_reaches_the_siblings_in_the_call_as_one_edit_that_is_und
         assert code(root, pair) == before
 
 
+async def test_files_that_got_hard_links_elsewhere_are_renamed_in(tmp_path: Path) -> None:
+    """`cp -al`, by which backups are made, changes the stamp of each file, and no event says so."""
+    root = platform(tmp_path)
+    (pair,) = (pair for pair in PAIRS if pair.language == "python")
+    both = [pair.declaring, pair.sibling]
+    declared: dict[str, Any] = {"name_path": pair.name, "relative_path": pair.file, "project": both}
+    async with session(tmp_path, root) as (client, _):
+        await asked(client, "rename_symbol", **declared, new_name="Renamed9", dry_run=True)
+        for number, file in enumerate(sorted(root.rglob("*.py"))):
+            (tmp_path / f"{number}.py").hardlink_to(file)
+        await asked(client, "rename_symbol", **declared, new_name="Renamed9")
+        assert all("Renamed9" in text for text in code(root, pair))
+
+
 async def test_a_read_only_module_keeps_a_rename_of_all_away_only_where_it_would_change(tmp_path: Path) -> None:
     root = platform(tmp_path)
     for name in ("modules/engine", "modules/ui"):
