@@ -73,6 +73,10 @@ class Isolation(Protocol):
         """
         ...
 
+    def place(self, entered: Any) -> dict[str, Any]:
+        """Where it is, for whoever looks for what a task left there."""
+        ...
+
     async def leave(self, entered: Any, *, stopping: bool) -> dict[str, Any]:
         """What became of it. `stopping`: it is left as it is."""
         ...
@@ -318,10 +322,12 @@ class Scheduler:
         try:
             with task.scope:
                 await self._slots.take(task.spec.id)
+                found: dict[str, Any] = {"state": TaskState.RUNNING, "started_at": self._clock()}
                 if task.spec.isolation != "none":
                     task.spec, task.isolated = await self._isolation.enter(task.spec)
+                    found["verified"] = {"worktree": self._isolation.place(task.isolated)}  # after a kill as well
                 self._begin(task.spec)
-                self.records.move(task, state=TaskState.RUNNING, started_at=self._clock())
+                self.records.move(task, **found)
                 if self._verifier is not None:
                     seen = await self._verifier.before(task.spec)
                 with running_time.move_on_after(task.spec.budget.time_s) as time_left:
@@ -400,10 +406,13 @@ class Scheduler:
         try:
             left = await self._isolation.leave(task.isolated, stopping=self._tasks is None)
         except SerenaCentralError as error:
-            left = {"kept": True, "note": str(error)}
+            left = {**self._isolation.place(task.isolated), "note": str(error)}
         except Exception as error:
             logger.exception("what became of the worktree of task %s is not determined", task.spec.id)
-            left = {"kept": True, "note": f"Internal error: {type(error).__name__}. See the server's log."}
+            left = {
+                **self._isolation.place(task.isolated),
+                "note": f"Internal error: {type(error).__name__}. See the server's log.",
+            }
         return {**verified, "worktree": left}
 
     def _take(self, task: Task, one: Emission) -> None:

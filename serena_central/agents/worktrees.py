@@ -65,13 +65,14 @@ def end_worktree(tree: Worktree) -> Changes:
         TaskRefused: git failed; the worktree is left as it is.
     """
     # Files that are new become known to its index, so that the diff has them.
-    _git(tree.top, "add", "--all", "--intent-to-add")
-    files = [name for name in _git(tree.top, "diff", "--name-only", "-z", tree.base).split("\0") if name]
-    moved = _git(tree.top, "rev-parse", "HEAD").strip() != tree.base
-    if not files and not moved:
+    _git_in(tree, "add", "--all", "--intent-to-add")
+    files = [name for name in _git_in(tree, "diff", "--name-only", "-z", tree.base).split("\0") if name]
+    # Who has committed may have checked out something else since: what is on the branch counts as well.
+    tips = _git_in(tree, "rev-parse", "HEAD", f"refs/heads/{tree.branch}").split()
+    if not files and set(tips) == {tree.base}:
         _remove(tree)
         return Changes("", False, [], False)
-    diff = _git(tree.top, "diff", "--binary", "--no-color", "--no-ext-diff", "--no-textconv", tree.base)
+    diff = _git_in(tree, "diff", "--binary", "--no-color", "--no-ext-diff", "--no-textconv", tree.base)
     return Changes(diff[:MAX_DIFF], len(diff) > MAX_DIFF, files, True)
 
 
@@ -80,14 +81,20 @@ def _remove(tree: Worktree) -> None:
     _git(tree.repository, "branch", "--quiet", "-D", tree.branch)
 
 
-def _git(folder: Path, *arguments: str) -> str:
+def _git_in(tree: Worktree, *arguments: str) -> str:
+    """In a checkout, and in no repository around it where its own `.git` is gone."""
+    return _git(tree.top, *arguments, ceiling=tree.top.parent)
+
+
+def _git(folder: Path, *arguments: str, ceiling: Path | None = None) -> str:
+    bounds = {} if ceiling is None else {"GIT_CEILING_DIRECTORIES": str(ceiling)}
     try:
         done = subprocess.run(
             ["git", "-C", str(folder), *QUIET, *arguments],  # noqa: S607 - the user's own git
             capture_output=True,
             timeout=GIT_S,
             check=False,
-            env={**os.environ, "GIT_TERMINAL_PROMPT": "0", "GIT_OPTIONAL_LOCKS": "0"},
+            env={**os.environ, "GIT_TERMINAL_PROMPT": "0", "GIT_OPTIONAL_LOCKS": "0", **bounds},
         )
     except (OSError, subprocess.TimeoutExpired) as error:
         raise TaskRefused(f"git can't be run: {error}") from error

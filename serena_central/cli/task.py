@@ -81,6 +81,8 @@ def _show_result(task: dict[str, Any], *, as_json: bool, background: bool) -> No
     else:
         if task["text"]:
             say(task["text"])
+        for _, words in worktree_lines(task["verified"]):
+            say(f"serena-central: task {task['id']}: {words}", err=True)
         if task["error"]:
             say(f"serena-central: task {task['id']}: {task['state']}: {task['error']}", err=True)
     if not background and task["state"] != "done":
@@ -163,7 +165,17 @@ def seen_lines(verified: dict[str, Any]) -> Iterator[tuple[str, str]]:
             yield name.replace("_", " "), f"{one['path']}:{one['line']}: {one['message']}"
     for one in verified.get("tests", ()):
         yield "tests", f"{one['command']}: exit code {'not known' if one['exit_code'] is None else one['exit_code']}"
+    yield from worktree_lines(verified)
     for note in (*verified.get("notes", ()), *verified.get("caveats", ())):
+        yield "note", note
+
+
+def worktree_lines(verified: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    """Where the work of a task is that had a worktree, as a name and a value."""
+    worktree = verified.get("worktree", {})
+    if worktree.get("kept"):
+        yield "worktree", f"its work is in {worktree['path']}, on the branch {worktree['branch']}"
+    if note := worktree.get("note"):
         yield "note", note
 
 

@@ -23,11 +23,14 @@ class TaskWorktrees:
         tree = await anyio.to_thread.run_sync(make_worktree, Path(spec.root), self._folder, spec.id)
         return replace(spec, root=str(tree.root)), tree
 
+    def place(self, entered: Worktree) -> dict[str, Any]:
+        return {"path": str(entered.top), "branch": entered.branch, "base": entered.base, "kept": True}
+
     async def leave(self, entered: Worktree, *, stopping: bool) -> dict[str, Any]:
         """`diff` is against `base`, with what was committed; without changes the worktree is removed."""
-        found: dict[str, Any] = {"path": str(entered.top), "branch": entered.branch, "base": entered.base}
+        found = self.place(entered)
         if stopping:
-            return {**found, "kept": True}
+            return found
         self._projects.forget(entered.root)
         changes = await anyio.to_thread.run_sync(end_worktree, entered)
         found |= {"kept": changes.kept, "files": changes.files, "diff": changes.diff}

@@ -71,6 +71,32 @@ async def test_a_worktree_without_changes_is_removed(tmp_path: Path, repository:
     assert git(repository, "branch", "--list", "serena/*") == ""
 
 
+async def test_what_a_task_committed_is_kept_whatever_it_checked_out_afterwards(
+    tmp_path: Path, repository: Path
+) -> None:
+    commit = "touch new && git add new && git commit -qm work && git checkout -q --detach HEAD~1"
+    settings = scripted(tmp_path, {"": [{"run": ["sh", "-c", commit]}, {"text": "Done."}]})
+    async with running_central(tmp_path, settings) as running, running.http() as http:
+        found = await over(http, (await start(http, "x", repository, isolation="worktree"))["id"])
+        left = found["verified"]["worktree"]
+        assert left["kept"] is True
+    assert git(repository, "log", "-1", "--format=%s", left["branch"]).strip() == "work"
+
+
+async def test_a_worktree_without_its_git_file_is_not_taken_for_a_part_of_the_repository_around_it(
+    tmp_path: Path, repository: Path
+) -> None:
+    """The server's home may lie in a repository, such as one of the user's own settings."""
+    git(tmp_path, "init", "-q")
+    settings = scripted(tmp_path, {"": [{"run": ["rm", ".git"]}, {"text": "Done."}]})
+    async with running_central(tmp_path, settings) as running, running.http() as http:
+        found = await over(http, (await start(http, "x", repository, isolation="worktree"))["id"])
+        left = found["verified"]["worktree"]
+        assert (left["kept"], "not a git repository" in left["note"]) == (True, True)
+        assert Path(left["path"]).is_dir()
+    assert git(tmp_path, "ls-files") == ""
+
+
 async def test_without_a_commit_the_task_fails_and_a_wrong_isolation_is_refused(tmp_path: Path) -> None:
     root = tmp_path / "app"
     root.mkdir()
