@@ -156,7 +156,8 @@ def show(task: str, *, as_json: bool) -> None:
 
 def seen_lines(verified: dict[str, Any]) -> Iterator[tuple[str, str]]:
     """What the server saw of a task's work, as names and values."""
-    yield "calls", ", ".join(f"{name} {count}" for name, count in verified.get("calls", {}).items()) or "none"
+    if "calls" in verified:
+        yield "calls", ", ".join(f"{name} {count}" for name, count in verified["calls"].items()) or "none"
     for name in ("edits", "files", "symbols", "changed_otherwise"):
         if verified.get(name):
             yield name.replace("_", " "), ", ".join(verified[name])

@@ -1,11 +1,16 @@
 """Tasks in git worktrees of their own: the diff is in the result, the project untouched, and nothing left behind."""
 
+import signal
+import sqlite3
 import subprocess
+from contextlib import closing
 from pathlib import Path
 
+import anyio
 import pytest
 
 from tests.support.central import running_central
+from tests.support.child import PATIENCE_S, serving_child
 from tests.support.tasks import over, scripted, start
 
 pytestmark = pytest.mark.anyio
@@ -16,6 +21,13 @@ LIST = {"call": "list_dir", "arguments": {"relative_path": ".", "recursive": Fal
 def git(root: Path, *words: str) -> str:
     """Its output; it blocks for some milliseconds."""
     return subprocess.run(["git", *words], cwd=root, check=True, capture_output=True, text=True).stdout
+
+
+def recorded(home: Path, task: str) -> bool:
+    """Whether the database has a task's worktree."""
+    with closing(sqlite3.connect(home / "serena-central.db")) as database:
+        found = database.execute("SELECT verified FROM task WHERE id = ?", (task,)).fetchone()
+    return found is not None and "worktree" in str(found[0])
 
 
 @pytest.fixture
@@ -95,6 +107,24 @@ async def test_a_worktree_without_its_git_file_is_not_taken_for_a_part_of_the_re
         assert (left["kept"], "not a git repository" in left["note"]) == (True, True)
         assert Path(left["path"]).is_dir()
     assert git(tmp_path, "ls-files") == ""
+
+
+async def test_where_the_work_is_of_a_task_whose_server_was_killed_is_known(tmp_path: Path, repository: Path) -> None:
+    steps = [{"run": ["sh", "-c", "touch new"]}, {"text": "half"}, {"wait_s": 600}]
+    more = {
+        f"SERENA_CENTRAL_{key.upper().replace('.', '_')}": str(value)
+        for key, value in scripted(tmp_path, {"": steps}).items()
+    }
+    async with serving_child(tmp_path, **more) as child, child.http() as http:
+        task = (await start(http, "x", repository, isolation="worktree"))["id"]
+        with anyio.fail_after(PATIENCE_S):
+            while not list(tmp_path.rglob("new")) or not recorded(tmp_path / "home", task):
+                await anyio.sleep(0.01)
+        await child.end(signal.SIGKILL)
+    async with serving_child(tmp_path, **more) as child, child.http() as http:
+        found = (await http.get(f"/api/v1/tasks/{task}")).json()
+        assert found["state"] == "failed"
+        assert (Path(found["verified"]["worktree"]["path"]) / "new").exists()
 
 
 async def test_without_a_commit_the_task_fails_and_a_wrong_isolation_is_refused(tmp_path: Path) -> None:
