@@ -184,8 +184,8 @@ class Journal:
         data = self._encoded(record)
         end = os.fstat(self._descriptor).st_size
         try:
-            if os.write(self._descriptor, data) != len(data):
-                raise OSError("only a part of it was written")
+            while data:  # where there is room for a part, the rest says why there is no more
+                data = data[os.write(self._descriptor, data) :]
         except OSError:
             os.ftruncate(self._descriptor, end)  # half a record would hide those after it
             raise

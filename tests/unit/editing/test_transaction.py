@@ -345,18 +345,23 @@ async def test_a_file_system_without_second_names_is_good_enough(root: Path, tmp
     assert contents(root) == {"a": "new a\n", "folder/moved": "new c\n", "made": "made\n"}
 
 
-async def test_a_journal_that_can_t_be_written_stops_the_edit(root: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("room", [0, 10])
+async def test_a_journal_that_can_t_be_written_stops_the_edit_and_says_why(
+    root: Path, tmp_path: Path, room: int
+) -> None:
     with applier_in(tmp_path / "home") as applier:
+        size = applier.journal.path.stat().st_size
         change = operation(replacing(root / "a", "x"))
         limits = resource.getrlimit(resource.RLIMIT_FSIZE)
         before = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-        resource.setrlimit(resource.RLIMIT_FSIZE, (0, limits[1]))
+        resource.setrlimit(resource.RLIMIT_FSIZE, (size + room if room else 0, limits[1]))
         try:
-            with pytest.raises(WriteFailed, match=r"edits\.journal.*No file was changed"):
+            with pytest.raises(WriteFailed, match=r"edits\.journal.*file too large\. No file was changed"):
                 await applier.apply(change)
         finally:
             resource.setrlimit(resource.RLIMIT_FSIZE, limits)
             signal.signal(signal.SIGXFSZ, before)
+        assert applier.journal.path.stat().st_size == size
 
     assert contents(root) == {name: f"old {name}\n" for name in "abc"}
 
