@@ -4,6 +4,7 @@ Before an edit the files that it will change are learnt by planning it (a dry ru
 FILE_PATH hold for every file of a rename; the edit may then change these and no others.
 """
 
+import os
 import time
 from collections.abc import Collection, Generator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
@@ -211,6 +212,9 @@ class GatedCall:
         event = self._event(AFTER, self._use_of(edit))
         matched = matching(self._after, event)
         await self._run_after([one for one in matched if not one.hook.background], event)
+        if matched and event.use is not None and (gone := _missing(event.use.files)):
+            names = ", ".join(quoted(one) for one in self._inside(gone))
+            self._call.note(f"After this edit {names} was removed, by one of its hooks or meanwhile.")
 
     def _later(self, edit: AppliedEdit, holding: Holding) -> None:
         event = self._event(AFTER, self._use_of(edit))
@@ -340,6 +344,10 @@ def _said(outcome: Outcome) -> list[str]:
     """What hooks said after a tool, in sentences."""
     problems = [text for text in (outcome.blocked, outcome.asks, outcome.halted) if text]
     return [*outcome.context, *(f"To be fixed: {text}" for text in problems)]
+
+
+def _missing(files: Sequence[str]) -> list[str]:
+    return [file for file in files if not os.path.lexists(file)]
 
 
 def _plain(result: Any) -> Any:

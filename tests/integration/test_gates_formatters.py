@@ -64,6 +64,14 @@ async def replace(central: Application, root: Path, name: str, value: str, sessi
     return json.loads(said.partition("\n")[0])
 
 
+async def test_a_file_that_a_hook_removes_after_its_edit_is_named(central: Application, root: Path) -> None:
+    hook(root, 'rm "$FILE_PATH"')
+    body = "def total(self):\n    return 2"
+    arguments = {"name_path": "Cart/total", "relative_path": "cart.py", "body": body}
+    said = await call(central, root, "replace_symbol_body", **arguments)
+    assert "After this edit 'cart.py' was removed" in said
+
+
 async def test_what_a_formatter_changes_is_part_of_the_edit_and_undone_with_it(
     central: Application, root: Path
 ) -> None:
