@@ -37,6 +37,8 @@ _WITH_PROPERTIES = (".groovy", ".kt")
 _WITH_TYPES_OF_JAVA = (*_WITH_PROPERTIES, ".gradle", ".kts", ".scala")
 """Files in which a word may be a type of Java, however everyday."""
 
+_EXTERN = re.compile(r"\bextern\b")
+
 _DEFINED = CALLABLE | {SymbolKind.CLASS, SymbolKind.INTERFACE, SymbolKind.STRUCT}
 
 
@@ -53,11 +55,8 @@ async def named_elsewhere(project: Project, hit: Hit) -> Named:
     if not name.isidentifier():
         return named
     languages = project.languages
-    defined = {
-        languages.language_of(other.path)
-        for other in project.index.find(parse_pattern(name))
-        if other.symbol.kind in _DEFINED
-    }
+    alike = [other for other in project.index.find(parse_pattern(name)) if other.symbol.kind in _DEFINED]
+    defined = {languages.language_of(one.path) for one in alike if not await _is_declared_alone(project, one)}
     files = await project.navigation.possible.files_elsewhere(hit)
     asked = [path for path in files if languages.language_of(path) not in defined]
     behind = behind_holder(hit)
@@ -69,6 +68,19 @@ async def named_elsewhere(project: Project, hit: Hit) -> Named:
         (named.certain if behind.search(text) else named.possible).append(path)
     named.possible.extend(asked[MOST_READ:])
     return named
+
+
+async def _is_declared_alone(project: Project, hit: Hit) -> bool:
+    """Whether a definition only says that there is one, perhaps in another language: `fn start();` of Rust in
+    `extern "C"`."""
+    try:
+        text = (await project.read(hit.path)).text
+    except PathError:
+        return True
+    container = hit.symbol.container
+    is_member = container >= 0 and hit.file.symbols[container].kind in TYPES
+    is_extern = not is_member or _EXTERN.search(text.line(hit.symbol.name_line)) is not None
+    return is_extern and text.slice(hit.symbol.range).rstrip().endswith(";")
 
 
 def may_mean(project: Project, hit: Hit, path: str) -> bool:

@@ -320,6 +320,22 @@ async def test_what_manifests_and_templates_name_is_no_sure_finding_and_not_dele
             assert not deleted["isError"], deleted
 
 
+FOREIGN = {
+    "Cargo.toml": RUST["Cargo.toml"],
+    "src/main.rs": 'extern "C" {\n    fn add_up(x: i32) -> i32;\n}\n\nfn main() {\n    unsafe { add_up(1) };\n}\n',
+    "compile_flags.txt": "",
+    "c/sums.c": "int add_up(int x) { return x; }\n",
+}
+
+
+async def test_a_function_of_c_is_kept_for_the_rust_that_declares_it(tmp_path: Path) -> None:
+    root = written(tmp_path / "foreign", FOREIGN)
+    async with asker(tmp_path, root) as client:
+        assert "Its name occurs in 'src/main.rs', in another language" in await refusal(
+            client, "add_up", relative_path="c/sums.c"
+        )
+
+
 FILLED = {
     "python": (
         {
