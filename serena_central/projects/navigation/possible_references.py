@@ -56,12 +56,6 @@ MOST_FILES = 100
 _STEP = re.compile(r"\s*::")
 """After a Rust module's name on the way to what is in it."""
 
-_QUALIFIED = re.compile(r"\b(?P<qualifier>[^\W\d]\w*)\s*::\s*(?:template\s+)?$")
-"""Before a member that C++ code names with its type."""
-
-QUALIFIER_CHARS = 200
-"""So much of the text before a name is searched for its qualifier."""
-
 Why = Literal["unresolved", "same hierarchy", "not asked"]
 
 
@@ -431,12 +425,15 @@ class Possible:
         elif not locations or self._is_made_up(place, locations, found):
             found.possible[place] = "unresolved"
         elif filled.certainly(locations) or any(self._is_name_of(hit, location) for location in locations):
-            found.references.append(place)
+            if await self._is_guess(hit, place, locations):
+                found.possible[place] = "unresolved"
+            else:
+                found.references.append(place)
         elif filled.perhaps(locations) or any(self._is_unread(location) for location in locations):
             found.possible[place] = "unresolved"
         elif await self._among_kin(hit, place, locations, same_hierarchy):
             found.possible[place] = "same hierarchy"
-        elif await self._is_namesake_of_module(hit, place, locations) or await self._is_of_parameter(place, locations):
+        elif await self._is_namesake_of_module(hit, place, locations) or await self._is_guess(hit, place, locations):
             found.possible[place] = "unresolved"
         else:
             found.elsewhere[place] = locations
@@ -473,18 +470,24 @@ class Possible:
         except PathError:
             return True
 
-    async def _is_of_parameter(self, place: PlaceInCode, locations: Sequence[Location]) -> bool:
-        """Whether C++'s server leads a member of a type parameter (`T::name`) to the parameter: what it means depends
-        on the type that is given."""
-        here = self._root / place.path
-        if self._languages.language_of(place.path) != "cpp" or any(one.path != here for one in locations):
+    async def _is_guess(self, hit: Hit, place: PlaceInCode, locations: Sequence[Location]) -> bool:
+        """Whether the server of C++ does not know what a place means. It then answers with something that has another
+        name: the parameter for a member of a type parameter (`T::name`), what an attribute stands on for a name in it
+        (`cleanup(name)`). Or with several symbols, those of the name that it knows."""
+        if self._languages.language_of(place.path) != "cpp":
             return False
-        try:
-            text = (await self._languages.fetch(here)).text
-        except PathError:
+        if len(locations) > 1:
             return True
-        before = _QUALIFIED.search(text.content[: text.offset(place.range.start)][-QUALIFIER_CHARS:])
-        return before is not None and all(text.slice(one.range) == before["qualifier"] for one in locations)
+        is_name = re.compile(rf"~?\s*{re.escape(hit.symbol.name)}(?!\w)")
+        return not any([await self._reads(one, is_name) for one in locations])
+
+    async def _reads(self, location: Location, pattern: re.Pattern[str]) -> bool:
+        """Whether what stands at a place matches."""
+        try:
+            text = (await self._languages.fetch(location.path)).text
+        except PathError:
+            return False
+        return pattern.match(text.content, text.offset(location.range.start)) is not None
 
     def _is_module(self, location: Location, name: str) -> bool:
         """Whether a place is a module of this name: a file's begin, or where it is declared."""

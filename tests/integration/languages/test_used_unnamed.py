@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.integration.languages.test_new_names import text_of
 from tests.integration.languages.test_renamed_members import written
 from tests.support.languages import asker
-from tests.support.mcp import text_of
 
 pytestmark = pytest.mark.anyio
 
@@ -146,3 +146,35 @@ async def test_what_cpp_uses_without_naming_it_is_kept(tmp_path: Path) -> None:
         assert "The language server cannot rule out references in shapes.cpp:34 in" in text_of(dependent)
         idle = await ask.result("safe_delete_symbol", name_path="ByX/idle", relative_path="shapes.cpp")
     assert not idle["isError"], text_of(idle)
+
+
+CLOSED = """\
+static int closed;
+
+static void close_it(int *fd) { closed += *fd; }
+
+int run(void) {
+  int fd __attribute__((cleanup(close_it))) = 1;
+  return fd + closed;
+}
+"""
+
+WEIGHED = """\
+template <class T> int weight_of(const T& t) { return t.weight(); }
+struct Box { int weight() const { return 1; } };
+struct Bag { int weight() const { return 2; } };
+int main() { return weight_of(Box()) + weight_of(Bag()); }
+"""
+
+
+async def test_what_the_server_of_cpp_does_not_know_is_neither_deleted_nor_renamed_by_its_guess(tmp_path: Path) -> None:
+    root = written(tmp_path / "guessed", {"compile_flags.txt": "", "closed.c": CLOSED, "weighed.cpp": WEIGHED})
+    async with asker(tmp_path, root) as ask:
+        closing = {"name_path": "close_it", "relative_path": "closed.c"}
+        refused = text_of(await ask.result("safe_delete_symbol", **closing))
+        assert "The language server cannot rule out references in closed.c:5 in run" in refused
+        for symbol, place in ((closing, "closed.c:5"), ({"name_path": "Box/weight"}, "weighed.cpp:0")):
+            renamed = text_of(await ask.result("rename_symbol", **symbol, new_name="other"))
+            assert f"in code that the language server cannot resolve (check each): {place}" in renamed
+    assert (root / "closed.c").read_text() == CLOSED.replace("void close_it", "void other")
+    assert (root / "weighed.cpp").read_text() == WEIGHED.replace("Box { int weight", "Box { int other")
