@@ -42,6 +42,7 @@ from serena_central.projects.refactoring.module_files import (
     has_path,
 )
 from serena_central.projects.refactoring.name_conflicts import Naming
+from serena_central.projects.refactoring.pasted_names import pasted
 from serena_central.projects.refactoring.re_exports import Patterns, brought_in, handed_on
 from serena_central.projects.refactoring.refusals import (
     check_complete,
@@ -90,6 +91,8 @@ class Renamed(msgspec.Struct, frozen=True, kw_only=True):
     """Sentences about what spoke against the new name, which the symbol was given despite it."""
     standing: list[str] = []
     """Where the new name stood in code already (`path:line`): it may be captured or shadowed there."""
+    parted: list[str] = []
+    """Where macros of C and C++ put a name together from the symbol's (`path:line`), which may not fit any more."""
 
 
 async def _allowed(_hit: Hit) -> None: ...
@@ -150,6 +153,7 @@ class Refactoring:
         left: list[LeftOver] = []
         objections: list[str] = []
         standing: list[str] = []
+        parted: list[str] = []
 
         async def plan() -> list[FileChange]:
             stamps = dict(self._tree.files)
@@ -196,6 +200,9 @@ class Refactoring:
                 )
             patterns = Patterns(self._navigation, contents, site.hit.symbol.name, new_name)
             rename = without_repetition(await patterns.without_variables(rename), contents, new_name)
+            joined = await pasted(self._navigation, self._languages, site.hit, rename, known.places, contents)
+            rename = rename.without(joined.added)
+            parted[:] = _lines([*joined.added, *joined.others])
             if not force:
                 check_implemented(site.hit, await of_implementations(self._navigation, site.hit, rename))
             plans[:] = [rename]
@@ -227,6 +234,7 @@ class Refactoring:
             left=left[0],
             objections=objections,
             standing=standing,
+            parted=parted,
         )
 
     async def safe_delete(
@@ -478,8 +486,7 @@ def _left(examined: Examined, rename: Rename, left_out: Examined, elsewhere: lis
     renamed = {(path, edit.range.start) for path, edits in rename.edits.items() for edit in edits}
 
     def lines(places: Iterable[PlaceInCode]) -> list[str]:
-        kept = (place for place in places if (place.path, place.range.start) not in renamed)
-        return list(dict.fromkeys(f"{place.path}:{place.range.start.line0}" for place in kept))
+        return _lines(place for place in places if (place.path, place.range.start) not in renamed)
 
     return LeftOver(
         lines([*examined.possible, *examined.unexamined, *left_out.unexamined]),
@@ -488,6 +495,11 @@ def _left(examined: Examined, rename: Rename, left_out: Examined, elsewhere: lis
         lines(examined.comments),
         elsewhere,
     )
+
+
+def _lines(places: Iterable[PlaceInCode]) -> list[str]:
+    """Each line once, as `path:line`."""
+    return list(dict.fromkeys(f"{place.path}:{place.range.start.line0}" for place in places))
 
 
 def _is_within(place: PlaceInCode, hit: Hit) -> bool:

@@ -96,6 +96,11 @@ async def rename_symbol(
             "The language server's rename omitted references to the symbol; these were renamed as well: "
             f"{_listed(renamed.added)}"
         )
+    if renamed.parted:
+        call.note(
+            f"Macros put other names together (##) with {hit.symbol.name}, which may no longer match (check each): "
+            f"{_listed(renamed.parted)}"
+        )
     namesakes, strings = ([one] if one else [] for one in (elsewhere.namesakes, elsewhere.strings))
     _note_left(call, hit.symbol.name, LeftOver(definitions=namesakes, strings=strings, files=elsewhere.files))
     if elsewhere.error:
