@@ -30,6 +30,7 @@ from serena_central.lsp.readiness import noting_gaps
 from serena_central.projects.languages.project_languages import ProjectLanguages
 from serena_central.projects.navigation.candidates import Candidate, Candidates, CandidateSearch, Places
 from serena_central.projects.navigation.fixtures import Filled, Fixtures
+from serena_central.projects.navigation.macro_definitions import Part, part_of_macro
 from serena_central.projects.navigation.same_hierarchy import SameHierarchy, type_of
 from serena_central.projects.navigation.symbol_views import Uses
 from serena_central.symbols.index import Hit, SymbolIndex
@@ -420,6 +421,9 @@ class Possible:
         filled: Filled,
         found: Examined,
     ) -> None:
+        part = await self._part_of_macro(place)
+        if part == "parameter":
+            return
         if locations is None:
             found.possible[place] = "not asked"
         elif not locations or self._is_made_up(place, locations, found):
@@ -429,7 +433,7 @@ class Possible:
                 found.possible[place] = "unresolved"
             else:
                 found.references.append(place)
-        elif filled.perhaps(locations) or any(self._is_unread(location) for location in locations):
+        elif part == "body" or filled.perhaps(locations) or any(self._is_unread(location) for location in locations):
             found.possible[place] = "unresolved"
         elif await self._among_kin(hit, place, locations, same_hierarchy):
             found.possible[place] = "same hierarchy"
@@ -480,6 +484,15 @@ class Possible:
             return True
         is_name = re.compile(rf"~?\s*{re.escape(hit.symbol.name)}(?!\w)")
         return not any([await self._reads(one, is_name) for one in locations])
+
+    async def _part_of_macro(self, place: PlaceInCode) -> Part | None:
+        """What a place is of a macro of C, in which no server knows what a name means."""
+        if self._languages.language_of(place.path) != "cpp":
+            return None
+        try:
+            return part_of_macro((await self._languages.fetch(self._root / place.path)).text, place.range.start)
+        except PathError:
+            return None
 
     async def _reads(self, location: Location, pattern: re.Pattern[str]) -> bool:
         """Whether what stands at a place matches."""

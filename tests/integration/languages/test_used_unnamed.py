@@ -178,3 +178,27 @@ async def test_what_the_server_of_cpp_does_not_know_is_neither_deleted_nor_renam
             assert f"in code that the language server cannot resolve (check each): {place}" in renamed
     assert (root / "closed.c").read_text() == CLOSED.replace("void close_it", "void other")
     assert (root / "weighed.cpp").read_text() == WEIGHED.replace("Box { int weight", "Box { int other")
+
+
+DEFINED = """\
+typedef struct node { int value; } node;
+#define VISIT(it) \\
+  { node *each = (it); each->value++; }
+static int count(void) { return 1; }
+#define NEXT(count) ((count) + 1)
+
+int visit(struct node *one) {
+  VISIT(one)
+  return NEXT(count());
+}
+"""
+
+
+async def test_what_macros_of_c_define_is_not_taken_for_what_is_called_so(tmp_path: Path) -> None:
+    root = written(tmp_path / "defined", {"compile_flags.txt": "", "defined.c": DEFINED})
+    async with asker(tmp_path, root) as ask:
+        renamed = text_of(await ask.result("rename_symbol", name_path="/node[1]", new_name="item"))
+        await ask.result("rename_symbol", name_path="count", new_name="amount")
+    assert "in code that the language server cannot resolve (check each): defined.c:2" in renamed
+    expected = DEFINED.replace("} node;", "} item;").replace("int count(", "int amount(").replace("count()", "amount()")
+    assert (root / "defined.c").read_text() == expected
