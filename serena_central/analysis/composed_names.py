@@ -1,4 +1,8 @@
-"""Names that code composes at run time: a string with the beginning of one, as in `getattr(self, f"visit_{kind}")`."""
+"""Names that code composes: from a string with the beginning of one, as in `getattr(self, f"visit_{kind}")`, or in C
+by a macro, `visit_##kind`. In code that clangd does not see as it is built, it knows nothing of the latter."""
+
+import re
+from collections.abc import Sequence
 
 from serena_central.core.errors import LanguageServerError, PathError
 from serena_central.core.pacing import paced
@@ -13,10 +17,13 @@ SHORTEST = 3
 async def put_together(project: Project, hit: Hit) -> str | None:
     """Why a symbol's name may be put together in the project's code of its language, as a clause."""
     name, language = hit.symbol.name, project.languages.language_of(hit.path)
-    beginnings = [name[: at + 1] for at in range(SHORTEST - 1, len(name) - 1) if name[at] == "_" != name[at - 1]]
-    if not beginnings:
+    cuts = [at for at in range(1, len(name) - 1) if name[at] == "_" != name[at - 1]]
+    if not cuts:
         return None
     files = [path async for path in paced(list(project.tree.files)) if project.languages.language_of(path) == language]
+    if language == "cpp" and (pasted := await _pasted(project, name, cuts, files)):
+        return pasted
+    beginnings = [name[: at + 1] for at in cuts if at + 1 >= SHORTEST]
     for beginning in reversed(beginnings):
         maybe = await project.navigation.possible.holding(files, beginning)
         found = (await find_containing(project.root, maybe, beginning, encoding=project.languages.encoding)).files
@@ -33,3 +40,21 @@ async def _string_with(project: Project, path: str, word: str) -> int | None:
     except (LanguageServerError, PathError):
         return None
     return next((one.range.start.line0 for one in occurrences if one.kind == "string"), None)
+
+
+async def _pasted(project: Project, name: str, cuts: Sequence[int], files: Sequence[str]) -> str | None:
+    """Which macro puts a name together that begins or ends as this one, as a clause."""
+    beginnings = [name[: at + 1] for at in cuts if at + 1 >= SHORTEST]
+    ends = [name[at:] for at in cuts if len(name) - at >= SHORTEST]
+    maybe = {path for part in (*beginnings, *ends) for path in await project.navigation.possible.holding(files, part)}
+    found = (await find_containing(project.root, sorted(maybe), "##", encoding=project.languages.encoding)).files
+    pastes = [rf"\b{re.escape(part)}\s*##" for part in beginnings] + [rf"##\s*{re.escape(part)}\b" for part in ends]
+    for path in sorted(found):
+        try:
+            text = (await project.read(path)).text
+        except PathError:
+            continue
+        if match := re.search("|".join(pastes), text.content):
+            line0 = text.position(match.start()).line0
+            return f"a macro in {path}:{line0} puts names together that begin or end as its own, {match[0]}"
+    return None

@@ -202,3 +202,28 @@ async def test_what_macros_of_c_define_is_not_taken_for_what_is_called_so(tmp_pa
     assert "in code that the language server cannot resolve (check each): defined.c:2" in renamed
     expected = DEFINED.replace("} node;", "} item;").replace("int count(", "int amount(").replace("count()", "amount()")
     assert (root / "defined.c").read_text() == expected
+
+
+PASTED = """\
+static int op_add(int x) { return x + 1; }
+static int low_op(int x) { return x - 1; }
+static int opadd_idle(int x) { return x; }
+#define OP(name) op_ ## name
+#define RANKED(rank) rank##_op
+int (*const all[])(int) = {
+#include "ops.inc"
+#ifdef RANKS
+  RANKED(low),
+#endif
+};
+"""
+
+
+async def test_what_macros_of_c_may_put_together_is_kept_without_a_build(tmp_path: Path) -> None:
+    root = written(tmp_path / "pasted", {"pasted.c": PASTED, "ops.inc": "OP(add),\n"})
+    async with asker(tmp_path, root) as ask:
+        for name, place in (("op_add", "pasted.c:3"), ("low_op", "pasted.c:4")):
+            refused = text_of(await ask.result("safe_delete_symbol", name_path=name))
+            assert f"a macro in {place} puts names together that begin or end as its own" in refused
+        deleted = await ask.result("safe_delete_symbol", name_path="opadd_idle")
+    assert not deleted["isError"], text_of(deleted)
