@@ -4,7 +4,9 @@ import functools
 import inspect
 import os
 import signal
+import tempfile
 from collections.abc import Awaitable, Callable, Generator
+from pathlib import Path
 from typing import Any
 
 import anyio
@@ -14,6 +16,7 @@ import pytest
 from coverage import Coverage
 from hypothesis import HealthCheck, settings
 
+from serena_central.projects.root_policy import MARKERS, has_marker
 from serena_central.standalone import private
 from tests.support import postgresql
 
@@ -75,6 +78,17 @@ end (a loop that never awaits, a fixture that hangs) ends by pytest-timeout, and
 
 ENDING_S = 30
 """What remains to a test with a bound of its own (the marker `timeout`), to end before pytest-timeout comes."""
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Refuses a temporary folder inside of a project: each test's own would be a part of it, and all of it indexed."""
+    temporary = Path(config.getoption("basetemp") or tempfile.gettempdir()).resolve()
+    if outer := next(filter(has_marker, (temporary, *temporary.parents)), None):
+        pytest.exit(
+            f"{outer} has a project's marker ({', '.join(MARKERS)}), and the tests' folders lie in it: remove that, or "
+            "set TMPDIR to another folder.",
+            returncode=pytest.ExitCode.USAGE_ERROR,
+        )
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
