@@ -62,9 +62,11 @@ def read_token(file: Path) -> Token:
     """
     # Checks and reading share one descriptor, so that nobody can swap the file in between.
     descriptor = os.open(file, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
-    with os.fdopen(descriptor, "rb") as stream:
-        _check_private(file, os.fstat(descriptor))
-        content = stream.read(MAX_FILE_BYTES).strip()
+    try:
+        _check_private(file, os.fstat(descriptor))  # a stream can't be made of a folder
+        content = os.read(descriptor, MAX_FILE_BYTES).strip()
+    finally:
+        os.close(descriptor)
     if not _USABLE.fullmatch(content):
         raise ConfigError(
             "token",

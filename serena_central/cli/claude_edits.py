@@ -33,7 +33,7 @@ from serena_central.cli.trust import project_root, trust_kept
 from serena_central.clients.forms import Malformed
 from serena_central.clients.json_form import JsonForm
 from serena_central.core.decoding import from_json
-from serena_central.core.errors import ConfigError, InvalidArguments
+from serena_central.core.errors import ConfigError, InvalidArguments, SerenaCentralError
 from serena_central.core.places import Places
 from serena_central.files.atomic import write_whole
 from serena_central.standalone.edited_text import edited, exact_text
@@ -284,12 +284,18 @@ def edit(*, tier: str, print_only: bool, folder: Path | None, as_json: bool) -> 
             say(str(file))
         return
     editor = os.environ.get("VISUAL") or os.environ.get("EDITOR")
-    if not editor:
+    if not editor or not editor.strip():
         raise InvalidArguments(f"$EDITOR names no program. The file is {file}.")
     if not file.exists():
         with suppress(_Overtaken):
             _replace(file, None, "{\n}\n")
-    subprocess.run([*shlex.split(editor), str(file)], check=False)
+    try:
+        program = shlex.split(editor)
+    except ValueError as error:  # a quotation mark without its other half
+        raise InvalidArguments(f"$VISUAL or $EDITOR is no command line: {editor!r} ({error}).") from error
+    ended = subprocess.run([*program, str(file)], check=False)
+    if ended.returncode:
+        raise SerenaCentralError(f"{program[0]} ended with exit code {ended.returncode}. The file is {file}.")
     read = read_text(TierFile(Tier(tier), file, file.parent), text_of(file) or "", os.environ)
     for one in read.problems:
         say(str(one), err=True)

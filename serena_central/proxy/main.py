@@ -171,8 +171,11 @@ def _close(home: Home) -> None:
 
 def options_of(asked: argparse.Namespace) -> Options:
     """What is known about the client, by flags first and by what it sets for its children second."""
-    folder = asked.project or os.environ.get("CLAUDE_PROJECT_DIR") or _open_folder() or os.getcwd()
-    folder = os.path.abspath(os.path.expanduser(folder))
+    try:
+        folder = asked.project or os.environ.get("CLAUDE_PROJECT_DIR") or _open_folder() or os.getcwd()
+        folder = os.path.abspath(os.path.expanduser(folder))
+    except FileNotFoundError:  # the client's folder has been deleted
+        folder = ""
     if not asked.project:
         folder = _project_or_none(folder)
     return Options(
@@ -186,7 +189,7 @@ def options_of(asked: argparse.Namespace) -> Options:
 
 def _project_or_none(folder: str) -> str:
     """A client on the desktop starts its programs at home or in `/`: then the server asks it for its roots."""
-    return "" if folder in (os.path.expanduser("~"), os.path.dirname(folder)) else folder
+    return "" if folder in ("", os.path.expanduser("~"), os.path.dirname(folder)) else folder
 
 
 def _is_of_claude(folder: str) -> bool:

@@ -100,9 +100,11 @@ def read_token(file: str) -> str | None:
         return None
     except OSError as error:
         raise Unusable(f"The token file {file} can't be read: {error.strerror}.") from error
-    with os.fdopen(descriptor, "rb") as stream:
-        _check_private(file, os.fstat(descriptor))
-        token = stream.read(MAX_TOKEN_BYTES).strip()
+    try:
+        _check_private(file, os.fstat(descriptor))  # a stream can't be made of a folder
+        token = os.read(descriptor, MAX_TOKEN_BYTES).strip()
+    finally:
+        os.close(descriptor)
     if not token or not all(0x21 <= byte <= 0x7E for byte in token):
         raise Unusable(f"{file} does not contain a valid token. Delete it and restart the server to get a new one.")
     return token.decode("ascii")

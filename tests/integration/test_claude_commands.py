@@ -140,6 +140,12 @@ def test_set_keeps_comments_and_can_be_undone(root: Path, run: Commands) -> None
     assert run("claude", "set", "--undo").code == 2
 
 
+@pytest.mark.parametrize(("editor", "code"), [("false", 1), ("no-such-editor", 1), ('vi "', 2), (" ", 2)])
+def test_an_editor_that_fails_is_named(root: Path, run: Commands, editor: str, code: int) -> None:
+    ended = run("claude", "edit", EDITOR=editor, VISUAL="")
+    assert (ended.code, "Traceback" in ended.err, bool(ended.err)) == (code, False, True)
+
+
 def test_what_changes_nothing_does_not_stand_in_the_way_of_undo(root: Path, run: Commands) -> None:
     file = root / ".claude/settings.json"
     file.write_text('{"model": "opus"}')

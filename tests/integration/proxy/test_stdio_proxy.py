@@ -47,6 +47,16 @@ async def test_the_official_client_works_over_stdio(serving: Child, era: Era) ->
             assert answers[0].startswith("proxy-")
 
 
+async def test_a_client_whose_folder_was_deleted_is_served(serving: Child, tmp_path: Path) -> None:
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    command = f"cd {gone} && rmdir {gone} && exec {' '.join(PROXY)}"
+    parameters = StdioServerParameters(command="sh", args=["-c", command], env=environment(serving.folder))
+    with anyio.fail_after(60):
+        async with Client(stdio_client(parameters), mode="legacy") as client:
+            assert not (await client.call_tool("get_current_config", {})).is_error
+
+
 async def test_the_server_knows_the_client_its_folder_and_its_conversation(serving: Child, tmp_path: Path) -> None:
     folder = tmp_path / "prøject  42%"
     folder.mkdir()

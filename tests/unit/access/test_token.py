@@ -7,6 +7,8 @@ import pytest
 
 from serena_central.access.token import Token, obtain_token, read_token
 from serena_central.core.errors import ConfigError
+from serena_central.standalone import home
+from serena_central.standalone.home import Unusable
 
 
 def test_a_first_start_mints_a_token_that_only_its_user_can_read(tmp_path: Path) -> None:
@@ -63,6 +65,14 @@ def test_a_file_without_a_usable_token_is_refused(tmp_path: Path, content: bytes
     file.chmod(0o600)
     with pytest.raises(ConfigError, match="does not contain a valid token"):
         obtain_token(file)
+
+
+def test_a_folder_in_place_of_the_token_is_refused_in_words_by_each_reader(tmp_path: Path) -> None:
+    (tmp_path / "token").mkdir()
+    with pytest.raises(ConfigError, match="regular file"):
+        obtain_token(tmp_path / "token")
+    with pytest.raises(Unusable, match="regular file"):
+        home.read_token(str(tmp_path / "token"))
 
 
 def test_a_fifo_in_place_of_the_token_is_refused_at_once(tmp_path: Path) -> None:
