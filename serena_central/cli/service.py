@@ -1,15 +1,18 @@
 """`serena-central service`: lets systemd or launchd start the server at login and restart it after a failure."""
 
 from contextlib import suppress
+from functools import partial
+from pathlib import Path
 
 import click
 
+from serena_central.cli.connecting import Here, carry_out
 from serena_central.cli.output import json_option, print_json
 from serena_central.cli.remote import NoServer, Remote
 from serena_central.cli.stop import stop_server
 from serena_central.cli.supervisors import NotSupervised, Program, Supervisor, of_this_machine, run
+from serena_central.clients.change import Change, Unusable, replacing
 from serena_central.core.places import Places
-from serena_central.standalone.private import as_user
 
 
 @click.group(epilog="Example: serena-central service install --dry-run")
@@ -25,31 +28,45 @@ def install(*, dry_run: bool, as_json: bool) -> None:
     places = Places.of_user()
     supervisor, program = of_this_machine(), Program.of_this_installation(places.logs / "start.log")
     content = supervisor.content(program)
-    started = False
+    started, backup = False, None
     if not dry_run:
         places.create()
-        with as_user():
-            supervisor.file.parent.mkdir(parents=True, exist_ok=True)
-            supervisor.file.write_bytes(content)
+        plan = partial(_planned, supervisor, content)
+        _, backup = carry_out(plan(), plan, Here.now(), dry_run=False)
         started = _start(supervisor)
     if as_json:
         about = {"file": str(supervisor.file), "content": content.decode(errors="replace")}
-        print_json({**about, "commands": supervisor.starting(), "written": not dry_run, "started": started})
+        written = {"written": not dry_run, "backup": str(backup) if backup else None, "started": started}
+        print_json({**about, "commands": supervisor.starting(), **written})
     elif dry_run:
         click.echo(f"{supervisor.file}:\n{content.decode(errors='replace')}")
         _tell(supervisor.starting())
     elif started:
-        click.echo(f"Wrote {supervisor.file}")
+        _tell_written(supervisor, backup)
         click.echo(
             "The service is running and starts at each login. To keep it running after logout: loginctl enable-linger"
         )
     else:
-        click.echo(f"Wrote {supervisor.file}")
+        _tell_written(supervisor, backup)
         click.echo(
             f"Not started: {supervisor.title} is not running for this user. Where it is, start the service with:"
         )
         _tell(supervisor.starting())
         click.echo("Otherwise, start the server with: serena-central serve --daemon")
+
+
+def _planned(supervisor: Supervisor, content: bytes) -> Change:
+    """Raises NotSupervised."""
+    try:
+        return replacing(supervisor.file, content)
+    except Unusable as error:
+        raise NotSupervised(str(error)) from error
+
+
+def _tell_written(supervisor: Supervisor, backup: Path | None) -> None:
+    click.echo(f"Wrote {supervisor.file}")
+    if backup is not None:
+        click.echo(f"  Backup: {backup}")
 
 
 def _start(supervisor: Supervisor) -> bool:
@@ -71,6 +88,9 @@ def uninstall(*, as_json: bool) -> None:
     """Stop the service and remove its file."""
     supervisor = of_this_machine()
     installed = supervisor.file.exists()
+    backup = None
+    if installed and not _is_current(supervisor):  # it may hold what a person has added
+        backup = Here.now().backups.keep(supervisor.file, supervisor.file.read_bytes())
     if installed and supervisor.answers():
         disable, *rest = supervisor.stopping()
         run([disable])
@@ -79,9 +99,11 @@ def uninstall(*, as_json: bool) -> None:
     elif installed:
         supervisor.file.unlink()
     if as_json:
-        print_json({"file": str(supervisor.file), "removed": installed})
+        print_json({"file": str(supervisor.file), "removed": installed, "backup": str(backup) if backup else None})
     else:
         click.echo(f"Removed {supervisor.file}" if installed else f"No service is installed ({supervisor.file}).")
+        if backup is not None:
+            click.echo(f"  Backup: {backup}")
 
 
 @command.command(short_help="Show its state.", epilog="Example: serena-central service status --json")
@@ -90,11 +112,10 @@ def status(*, as_json: bool) -> None:
     """Show whether the service is installed, current and running, and whether the server answers."""
     supervisor = of_this_machine()
     installed = supervisor.file.exists()
-    wanted = supervisor.content(Program.of_this_installation(Places.of_user().logs / "start.log"))
     told = {
         "file": str(supervisor.file),
         "installed": installed,
-        "current": installed and supervisor.file.read_bytes() == wanted,
+        "current": installed and _is_current(supervisor),
         "running": installed and supervisor.is_running(),
         "url": _url(),
     }
@@ -107,8 +128,17 @@ def status(*, as_json: bool) -> None:
         click.echo(f"Installed: {supervisor.file}")
         click.echo(f"Service: {'running' if told['running'] else 'not running'}")
         if not told["current"]:
-            click.echo("The file is outdated (program or PATH changed). Run: serena-central service install")
+            click.echo(
+                "The file is outdated (program or PATH changed), or was edited. `serena-central service install` "
+                "replaces it, and keeps a backup."
+            )
     click.echo(f"Server: {told['url'] or 'does not answer'}")
+
+
+def _is_current(supervisor: Supervisor) -> bool:
+    """Whether the file is what would be written now."""
+    wanted = supervisor.content(Program.of_this_installation(Places.of_user().logs / "start.log"))
+    return supervisor.file.read_bytes() == wanted
 
 
 def running_service() -> Supervisor | None:

@@ -131,6 +131,15 @@ def putting(file: Path, form: Form, keys: Keys, entry: Entry, *, private: bool) 
     return Change(file, before, _encoded(file, mark + new), private, old)
 
 
+def replacing(file: Path, data: bytes) -> Change:
+    """Plans to give a file of ours, which a person may have edited, new content as a whole.
+
+    Raises:
+        Unusable
+    """
+    return Change(file, _read(file), data)
+
+
 def taking(file: Path, form: Form, keys: Keys, backups: Backups, ours: Callable[[Value], bool]) -> Change:
     """Plans to take an entry out: where one of `ours` came by a change that is kept, by reverting that, so that the
     file has its bytes back but for what was edited since.

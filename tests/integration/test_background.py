@@ -207,6 +207,19 @@ async def test_where_systemd_does_not_answer_the_commands_are_told(tmp_path: Pat
         assert "No service" in (await run_command(tmp_path, "service", "uninstall", **seen)).out
 
 
+async def test_what_a_person_wrote_into_the_service_is_kept_beside(tmp_path: Path) -> None:
+    unit = tmp_path / "user" / ".config" / "systemd" / "user" / "serena-central.service"
+    with systemd(tmp_path) as (state, seen):
+        (state / "absent").touch()
+        assert (await run_command(tmp_path, "service", "install", "--json", **seen)).json["backup"] is None
+        ours = unit.read_text()
+        for number, command in enumerate(("install", "uninstall")):
+            unit.write_text(edited := ours.replace("[Service]", f"[Service]\nNice={number}"))
+            done = (await run_command(tmp_path, "service", command, "--json", **seen)).json
+            assert Path(done["backup"]).read_text() == edited
+        assert not unit.exists()
+
+
 SLOW_START = """
 import pathlib, sys
 import serena_central.app as app
