@@ -4,6 +4,7 @@ The new text is parsed and compared before it counts: a file whose form is not u
 """
 
 import json
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, cast
@@ -12,6 +13,8 @@ import yaml
 
 from serena_central.config.document import DocumentError, parse_document
 from serena_central.core.errors import ConfigError
+
+_COMMENT = re.compile(r"#[^\r\n]*")
 
 
 def with_value(text: str, key: str, value: Any, *, file: str) -> str:
@@ -104,15 +107,27 @@ def _set(text: str, pair: tuple[yaml.Node, yaml.Node] | None, key: str, value: A
         return text if value is None else _appended(text, _line(key, value))
     name, node = pair
     start, end = node.start_mark.index, _end(node)
+    end = max(start, len(text[:end].rstrip()))  # a block of text ends where the next key begins
+    line = text.rfind("\n", 0, name.start_mark.index) + 1
     if value is None:
-        line = text.rfind("\n", 0, name.start_mark.index) + 1
-        after = text.find("\n", max(end - 1, line))
-        return text[:line] + ("" if after < 0 else text[after + 1 :])
+        after = text.find("\n", max(end - 1, line)) + 1 or len(text)
+        return text[:line] + _comments(text, line, after, name) + text[after:]
     gap = "" if text[start - 1 : start].isspace() else " "
     if isinstance(node, yaml.CollectionNode) and not node.flow_style:
-        colon = text.index(":", name.end_mark.index) + 1
-        return f"{text[:colon]} {said}{text[end:]}"
-    return f"{text[:start]}{gap}{said}{text[end:]}"
+        start, gap = text.index(":", name.end_mark.index) + 1, " "
+    return f"{text[:line]}{_comments(text, start, end, name)}{text[line:start]}{gap}{said}{text[end:]}"
+
+
+def _comments(text: str, start: int, end: int, name: yaml.Node) -> str:
+    """The comments between two offsets, as lines of their own: they stay, in front of the key, when what they stand in
+    is replaced. A comment stands between two tokens."""
+    found: list[str] = []
+    at = 0
+    for token in yaml.scan(text, Loader=yaml.SafeLoader):
+        gap = text[at : token.start_mark.index]
+        found += [one[0] for one in _COMMENT.finditer(gap) if start <= at + one.start() < end]
+        at = token.end_mark.index
+    return "".join(f"{' ' * name.start_mark.column}{one}\n" for one in found)
 
 
 def _end(node: yaml.Node) -> int:

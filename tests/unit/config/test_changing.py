@@ -13,6 +13,9 @@ FILE = (
 )
 
 
+LIST = "excluded_tools:\n  - a\n  # why b\n  - b\n"
+
+
 @pytest.mark.parametrize(
     ("text", "key", "value", "expected"),
     [
@@ -21,7 +24,13 @@ FILE = (
         (FILE, "project_name", "new: name", FILE.replace("shop ", '"new: name" ')),
         (FILE, "read_only", True, FILE.replace("read_only: no", "read_only: true")),
         (FILE, "read_only", None, FILE.replace("read_only: no\n", "")),
-        (FILE, "excluded_tools", ["c"], FILE.replace("\n  - a\n  # why b\n  - b\n", ' ["c"]\n')),
+        (FILE, "excluded_tools", ["c"], FILE.replace(LIST, '# why b\nexcluded_tools: ["c"]\n')),
+        (FILE, "excluded_tools", None, FILE.replace(LIST, "# why b\n")),
+        (FILE, "project_name", None, FILE.replace("project_name: shop  # short\n", "# short\n")),
+        ("x: [a, # why '#' a\n  '#b']\ny: 1\n", "x", ["a"], "# why '#' a\nx: [\"a\"]\ny: 1\n"),
+        ("g: # all\n  # why\n  x: 1 # one\nb: 2 # two\n", "g.x", None, "# all\n# why\n# one\nb: 2 # two\n"),
+        ("g:\n  x:\n  - 1 # one\n  - 2\n  # end\n", "g.x", [2], "g:\n  # one\n  x: [2]\n  # end\n"),
+        ("x: |\n  a # no comment\n\n# of y\ny: 1\n", "x", "b", 'x: "b"\n\n# of y\ny: 1\n'),
         ("key:\nb: 1\n", "key", 2, "key: 2\nb: 1\n"),
         ("x: [1, 2] # two\n", "x", [3], "x: [3] # two\n"),
         ("x: {a: 1}\n", "x", None, ""),
