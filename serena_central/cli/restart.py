@@ -12,7 +12,7 @@ from serena_central.cli.stop import stop_server
 from serena_central.core.places import Places
 
 
-@click.command(epilog="Example: pip install --upgrade serena-central && serena-central restart")
+@click.command(epilog="Example: git pull && pipx install --force . && serena-central restart")
 @json_option
 def command(*, as_json: bool) -> None:
     """Stop the server and start it in the background. Sessions continue; clients need not do anything."""

@@ -62,8 +62,8 @@ Over stdio: the command `serena-proxy`, without arguments. Over HTTP: `http://12
 `serena-central serve --daemon` runs it in the background, `serena-central service install` at each login (systemd,
 launchd). `serena-central logs -f` follows its log, `--session ID` for one session.
 
-Upgrade: `pip install --upgrade serena-central && serena-central restart`. Sessions, with their projects and modes,
-are kept; clients need no action.
+Upgrade, in the checkout: `git pull && pipx install --force . && serena-central restart`. Sessions, with their projects
+and modes, are kept; clients need no action.
 """
 
 
