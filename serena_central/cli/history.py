@@ -31,4 +31,4 @@ def command(*, session: str | None, project: str | None, limit: int, as_json: bo
         for one in edits
     ]
     headers = ["EDIT", "AGE", "SESSION", "CLIENT", "TOOL", "PROJECT", "FILES", "LINES"]
-    print_table(headers, rows, empty="No edits yet.")
+    print_table(headers, rows, empty="No edits yet." if session is None and project is None else "No edits of these.")

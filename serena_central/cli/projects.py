@@ -10,7 +10,7 @@ from serena_central.cli.remote import Remote
 @json_option
 def command(*, as_json: bool) -> None:
     """List projects: root, sessions, files, how far they are indexed."""
-    projects = Remote().get("/api/v1/projects")["projects"]
+    projects = Remote().whole("/api/v1/projects", "projects")["projects"]
     if as_json:
         print_json(projects)
         return

@@ -26,6 +26,10 @@ BYTES = "surrogateescape"
 """How what is no UTF-8 on the command line goes into a URL: as the bytes that were typed."""
 
 
+PAGE = 1000
+"""Entries of a list that are asked for at once: the most that the server gives."""
+
+
 class NoServer(SerenaCentralError):
     """No server of this user answers."""
 
@@ -76,6 +80,19 @@ class Remote:
         """
         chosen = {key: value for key, value in query.items() if value is not None}
         return self._json("GET", f"{path}?{urlencode(chosen, doseq=True, errors=BYTES)}" if chosen else path)
+
+    def whole(self, path: str, name: str, **query: Any) -> dict[str, Any]:
+        """JSON of a GET of a list, whose entries are called `name`: with all of them, which come in pages.
+
+        Raises:
+            Refused, NoServer
+        """
+        answer = self.get(path, limit=PAGE, **query)
+        entries = list(answer[name])
+        while (cursor := answer["next_cursor"]) is not None:
+            answer = self.get(path, limit=PAGE, cursor=cursor, **query)
+            entries += answer[name]
+        return {**answer, name: entries}
 
     def post(self, path: str, body: Any = None) -> Any:
         """JSON of a POST.

@@ -11,7 +11,7 @@ from serena_central.cli.remote import Remote
 @json_option
 def command(*, state: str | None, as_json: bool) -> None:
     """List sessions: client, project, state, calls."""
-    sessions = Remote().get("/api/v1/sessions", state=state)["sessions"]
+    sessions = Remote().whole("/api/v1/sessions", "sessions", state=state)["sessions"]
     if as_json:
         print_json(sessions)
         return
@@ -28,4 +28,5 @@ def command(*, state: str | None, as_json: bool) -> None:
         for one in sessions
     ]
     headers = ["SESSION", "CLIENT", "STATE", "PROJECT", "CALLS", "LAST CALL", "AGE"]
-    print_table(headers, rows, empty="No sessions. Connect a client to the URL that `serena-central status` shows.")
+    nobody = "No sessions. Connect a client to the URL that `serena-central status` shows."
+    print_table(headers, rows, empty=nobody if state is None else f"No sessions are {state}.")

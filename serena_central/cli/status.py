@@ -12,7 +12,7 @@ def command(*, as_json: bool) -> None:
     """Show the server and each language server: state, process, memory, use."""
     remote = Remote()
     health = remote.get("/health")
-    pool = remote.get("/api/v1/servers")
+    pool = remote.whole("/api/v1/servers", "servers")
     statistics = remote.get("/api/v1/stats")
     store, settings = statistics["store"], statistics["settings_not_in_force"]
     servers = pool["servers"]

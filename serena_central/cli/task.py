@@ -116,7 +116,7 @@ def list_tasks(*, state: str | None, project: str | None, limit: int, as_json: b
             )
             for one in found
         ],
-        empty="No tasks. Run one: serena-central task run 'INSTRUCTION'",
+        empty="No tasks of these." if state or project else "No tasks. Run one: serena-central task run 'INSTRUCTION'",
     )
 
 

@@ -270,15 +270,16 @@ def test_every_request_carries_the_token_and_the_folder(
     folder.mkdir()
     monkeypatch.chdir(folder)
     store = {"queued": 0, "dropped": {}, "problem": None}
+    budget = {"memory_budget_bytes": 8}
     answers = {
         "/health": HEALTH,
-        "/api/v1/servers": {"servers": [], "policy": {"max_calls": 7}, "memory_budget_bytes": 8},
+        "/api/v1/servers?limit=1000": {"servers": [], "next_cursor": None, "policy": {"max_calls": 7}, **budget},
         "/api/v1/stats": {"store": store, "settings_not_in_force": []},
     }
     with scripted_http("secret", lambda sent: answer(value=answers[sent.target])) as server:
         announce(tmp_path, server.url, monkeypatch)
         main()
-    policy = {"max_calls": 7, "memory_budget_bytes": 8}
+    policy = {"max_calls": 7, **budget}
     shown = {"url": f"{server.url}/mcp", **HEALTH, "servers": [], "policy": policy, "store": store}
     shown["settings_not_in_force"] = []
     assert json.loads(capsys.readouterr().out) == shown

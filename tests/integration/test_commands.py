@@ -10,6 +10,7 @@ import anyio
 import click
 import pytest
 
+from serena_central.cli import remote
 from serena_central.cli.exits import EXIT_CODES
 from serena_central.cli.main import cli, main
 from tests.support.child import PATIENCE_S, PROGRAM, Child, environment, run_command
@@ -387,6 +388,21 @@ def test_the_nearest_name_is_suggested(
     said = capsys.readouterr().err
     assert "Did you mean" in said
     assert f"'{meant}'" in said
+
+
+async def test_lists_are_whole_although_they_come_in_pages(
+    serving: Child, home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("SERENA_CENTRAL_HOME", str(serving.server_file.parent))
+    monkeypatch.setattr(remote, "PAGE", 2)
+    async with serving.http() as http:
+        opened = {(await http.post("/api/v1/sessions", json={})).json()["session_id"] for _ in range(5)}
+    assert run(monkeypatch, "sessions", "--json") == 0
+    assert opened <= {one["session_id"] for one in json.loads(capsys.readouterr().out)}
+    for command in ("projects", "status"):
+        assert run(monkeypatch, command, "--json") == 0
+    assert run(monkeypatch, "sessions", "--state", "terminated") == 0
+    assert "No sessions are terminated." in capsys.readouterr().out
 
 
 async def test_the_nearest_tool_is_suggested(serving: Child) -> None:
