@@ -1,0 +1,39 @@
+"""What the pages point to is there: other pages, their headings, files and tests."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+
+PAGES = [
+    page for folder in (".", "docs", "benchmarks", "tests/browser") for page in sorted((ROOT / folder).glob("*.md"))
+]
+
+
+def anchor(heading: str) -> str:
+    return re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_lead_to_files_and_headings(page: Path) -> None:
+    for link in re.findall(r"\]\(([^)]+)\)", page.read_text("utf-8")):
+        path, _, heading = link.partition("#")
+        target = page.parent / path if path else page
+        if path.startswith("http"):
+            continue
+        assert target.exists(), link
+        headings = re.findall(r"^#+ (.*)$", target.read_text("utf-8"), re.MULTILINE) if heading else []
+        assert not heading or heading in map(anchor, headings), link
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_named_files_and_tests_are_there(page: Path) -> None:
+    named = re.findall(
+        r"`((?:tests/|unit/|integration/|scripts/|serena_central/)[\w/.-]+\.\w+)(?:::(\w+))?`", page.read_text("utf-8")
+    )
+    for path, test in named:
+        file = ROOT / ("tests" if path.startswith(("unit/", "integration/")) else "") / path
+        assert file.is_file(), path
+        assert not test or f"def {test}(" in file.read_text("utf-8"), test
