@@ -21,6 +21,8 @@ def answer_for(client: str, event: str, said: Json) -> Json | None:
     answer: Json = {}
     if event == BEFORE and decision:
         answer = dialect.stop(decision if dialect.can_ask else "deny", reason)
+        if "user_message" in answer:  # which is about searches otherwise
+            answer["user_message"] = reason
     elif decision and event in (AFTER, PROMPT, *STOPS):
         answer = _stopped(client, event, reason)
     elif context:

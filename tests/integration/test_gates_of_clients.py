@@ -65,6 +65,7 @@ def denial(client: str, answer: Any) -> str:
         return answer["reason"]
     if client == "cursor":
         assert answer["permission"] == "deny"
+        assert answer["user_message"] == answer["agent_message"]
         return answer["agent_message"]
     output = answer["hookSpecificOutput"]
     assert output["permissionDecision"] == "deny"
