@@ -4,6 +4,7 @@ HTTP take it for Latin-1, and bytes that are no UTF-8 stay as they are.
 
 from collections.abc import Iterable
 from pathlib import PurePath
+from urllib.parse import unquote, urlsplit
 
 FOLDER_HEADER = b"x-serena-project"
 
@@ -19,7 +20,10 @@ def decoded(value: bytes) -> str:
 
 
 def folder_in(text: str | None) -> str | None:
-    """The folder that a client named; None if it is not one, such as an unexpanded `${PWD}`."""
+    """The folder that a client named, by its path or a `file:` URL; None if it is not one, such as an unexpanded
+    `${PWD}`."""
+    if text and text.startswith("file://"):
+        text = unquote(urlsplit(text).path, errors="surrogateescape")
     if text and (text.startswith("~") or PurePath(text).is_absolute()):
         return text
     return None

@@ -55,6 +55,7 @@ Over stdio: the command `serena-proxy`, without arguments. Over HTTP: `http://12
 | `X-Serena-Project` | the folder you work in: calls without a project use the repository around it |
 | `X-Serena-Session` | an id per window; without it, windows that speak MCP 2026-07-28 share a session |
 
+A folder whose path is not ASCII is sent as UTF-8, which most clients can't do, or as a URL: `file:///home/j%C3%BCrgen/shop`.
 `serena-proxy --print-headers` prints all of them as JSON, with a new session each time.
 
 ## Keeping the server running

@@ -107,6 +107,10 @@ def print_headers(asked: argparse.Namespace) -> None:
 
         options = options._replace(folder=_project_or_none(nearest_other_folder(options.folder) or ""))
     said = {name: value.decode("utf-8", "surrogateescape") for name, value in identity_of(options).items()}
+    if not options.folder.isascii():  # clients send headers as Latin-1, or refuse to
+        from pathlib import Path
+
+        said["x-serena-project"] = Path(options.folder).as_uri()
     print(json.dumps({"authorization": f"Bearer {token}", **said}))
 
 

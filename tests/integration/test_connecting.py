@@ -99,6 +99,18 @@ async def test_the_headers_that_a_command_prints_are_a_session_each(serving: Chi
     assert len(set(sessions)) == 2
 
 
+@pytest.mark.parametrize("name", ["jürgen", "店"])
+async def test_headers_name_any_folder_in_ascii(serving: Child, tmp_path: Path, name: str) -> None:
+    folder = tmp_path / name
+    folder.mkdir()
+    command = [sys.executable, "-I", "-m", "serena_central.proxy", "--print-headers"]
+    ran = await anyio.run_process(command, cwd=folder, env=environment(serving.folder))
+    assert all(value.isascii() for value in json.loads(ran.stdout).values())
+    async with httpx.AsyncClient(base_url=serving.url, headers=json.loads(ran.stdout), timeout=PATIENCE_S) as http:
+        seen = json.loads(text_of(await RawClient(http, "modern").call("get_current_config")))
+    assert seen["working_folder"] == str(folder)
+
+
 def http_entry(folder: Path, client: str) -> tuple[str, dict[str, str]]:
     """URL and headers of a user's file, filled in as the client does it."""
     file = {

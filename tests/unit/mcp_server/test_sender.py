@@ -76,3 +76,4 @@ def test_what_is_no_absolute_folder_is_none(text: str | None) -> None:
 
 def test_the_home_folder_may_be_abbreviated() -> None:
     assert folder_in("~/src") == "~/src"
+    assert folder_in("file:///home/j%C3%BCrgen/50%25") == "/home/jürgen/50%"
