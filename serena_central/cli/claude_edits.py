@@ -6,6 +6,7 @@ Comments, order and layout of a file stay as they are. What a file was before it
 import hashlib
 import os
 import shlex
+import stat
 import subprocess
 from collections.abc import Callable, Generator
 from contextlib import contextmanager, nullcontext, suppress
@@ -30,10 +31,12 @@ from serena_central.cli.connecting import Here
 from serena_central.cli.given import json_given
 from serena_central.cli.output import json_option, print_json, say
 from serena_central.cli.trust import project_root, trust_kept
+from serena_central.clients.change import Unusable
 from serena_central.clients.forms import Malformed
 from serena_central.clients.json_form import JsonForm
 from serena_central.core.decoding import from_json
 from serena_central.core.errors import ConfigError, InvalidArguments, SerenaCentralError
+from serena_central.core.nofollow import open_following
 from serena_central.core.places import Places
 from serena_central.files.atomic import write_whole
 from serena_central.standalone.edited_text import edited, exact_text
@@ -155,11 +158,18 @@ def text_of(file: Path) -> str | None:
         ConfigError
     """
     try:
-        return exact_text(file.read_bytes())
+        descriptor = open_following(str(file))  # which waits for nobody who writes a pipe
     except FileNotFoundError:
         return None
+    try:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise ConfigError("file", "must be a regular file", file=str(file))
+        with os.fdopen(descriptor, "rb", closefd=False) as stream:
+            return exact_text(stream.read())
     except UnicodeDecodeError as error:
         raise ConfigError("file", "must be UTF-8 text", file=str(file)) from error
+    finally:
+        os.close(descriptor)
 
 
 Edit = Callable[[str], str | None]
@@ -232,8 +242,11 @@ def _alone(file: Path) -> Generator[Path]:
     folder = Places.of_user().home / "settings-before"
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     name = hashlib.sha256(str(file).encode()).hexdigest()[:20]
-    with Here.now().backups.alone(file):
-        yield folder / f"{name}.json"
+    try:
+        with Here.now().backups.alone(file):
+            yield folder / f"{name}.json"
+    except Unusable as error:
+        raise ConfigError("file", str(error), file=str(file)) from error
 
 
 def _replace(file: Path, before: str | None, after: str | None, *, private: bool = False) -> None:

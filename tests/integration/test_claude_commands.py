@@ -140,6 +140,21 @@ def test_set_keeps_comments_and_can_be_undone(root: Path, run: Commands) -> None
     assert run("claude", "set", "--undo").code == 2
 
 
+@pytest.mark.parametrize("kind", ["pipe", "folder", "link to itself"])
+def test_what_is_no_file_is_refused_at_once(root: Path, run: Commands, kind: str) -> None:
+    file = root.parent / ".claude" / "settings.json"
+    file.parent.mkdir()
+    if kind == "pipe":
+        os.mkfifo(file)
+    elif kind == "folder":
+        file.mkdir()
+    else:
+        file.symlink_to(file)
+    for command in ("claude set model opus --tier user", "mcp add files --scope user -- true"):
+        ended = run(*command.split())
+        assert (ended.code, str(file) in ended.err) == (2, True), ended.err
+
+
 @pytest.mark.parametrize(("editor", "code"), [("false", 1), ("no-such-editor", 1), ('vi "', 2), (" ", 2)])
 def test_an_editor_that_fails_is_named(root: Path, run: Commands, editor: str, code: int) -> None:
     ended = run("claude", "edit", EDITOR=editor, VISUAL="")
