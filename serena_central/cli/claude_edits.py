@@ -34,6 +34,7 @@ from serena_central.cli.trust import project_root, trust_kept
 from serena_central.clients.change import Unusable
 from serena_central.clients.forms import Malformed
 from serena_central.clients.json_form import JsonForm
+from serena_central.config.document import MAX_BYTES
 from serena_central.core.decoding import from_json
 from serena_central.core.errors import ConfigError, InvalidArguments, SerenaCentralError
 from serena_central.core.nofollow import open_following
@@ -162,8 +163,11 @@ def text_of(file: Path) -> str | None:
     except FileNotFoundError:
         return None
     try:
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        status = os.fstat(descriptor)
+        if not stat.S_ISREG(status.st_mode):
             raise ConfigError("file", "must be a regular file", file=str(file))
+        if status.st_size > MAX_BYTES:  # nobody reads it
+            raise ConfigError("file", f"is larger than {MAX_BYTES} bytes", file=str(file))
         with os.fdopen(descriptor, "rb", closefd=False) as stream:
             return exact_text(stream.read())
     except UnicodeDecodeError as error:

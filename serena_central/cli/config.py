@@ -18,6 +18,7 @@ from serena_central.config.load import (
 )
 from serena_central.config.settings import ProjectSettings, ServerSettings, SharedSettings
 from serena_central.core.places import Places
+from serena_central.files.atomic import write_whole
 from serena_central.projects.root_settings import RootSettings
 from serena_central.standalone.private import as_user
 
@@ -73,8 +74,7 @@ def init(*, project: Path | None, shared: bool, force: bool, as_json: bool) -> N
     if path.exists() and not force:
         raise click.ClickException(f"{path} already exists; --force overwrites it.")
     with as_user():
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(template(model), encoding="utf-8")
+        write_whole(path.resolve(), template(model).encode(), shared=True)
         ignore = write_ignore_file(path.parent) if project else None
     written = [str(file) for file in (path, ignore) if file]
     if as_json:

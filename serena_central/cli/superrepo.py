@@ -7,6 +7,7 @@ import msgspec
 
 from serena_central.cli.output import json_option, print_json, say
 from serena_central.config.committed import write_ignore_file
+from serena_central.files.atomic import write_whole
 from serena_central.projects.superrepo.proposal import PROJECT_FILE, propose
 from serena_central.standalone.private import as_user
 
@@ -36,8 +37,7 @@ def init(folder: Path, *, dry_run: bool, force: bool, as_json: bool) -> None:
         )
     if not dry_run:
         with as_user():
-            file.parent.mkdir(exist_ok=True)
-            file.write_text(proposal.as_yaml(), encoding="utf-8")
+            write_whole(file.resolve(), proposal.as_yaml().encode(), shared=True)
             write_ignore_file(file.parent)
     if as_json:
         print_json({"file": str(file), "written": not dry_run, **msgspec.to_builtins(proposal)})

@@ -140,14 +140,16 @@ def test_set_keeps_comments_and_can_be_undone(root: Path, run: Commands) -> None
     assert run("claude", "set", "--undo").code == 2
 
 
-@pytest.mark.parametrize("kind", ["pipe", "folder", "link to itself"])
-def test_what_is_no_file_is_refused_at_once(root: Path, run: Commands, kind: str) -> None:
+@pytest.mark.parametrize("kind", ["pipe", "folder", "link to itself", "50 MB"])
+def test_what_is_no_settings_file_is_refused_at_once(root: Path, run: Commands, kind: str) -> None:
     file = root.parent / ".claude" / "settings.json"
     file.parent.mkdir()
     if kind == "pipe":
         os.mkfifo(file)
     elif kind == "folder":
         file.mkdir()
+    elif kind == "50 MB":
+        file.write_text('{"x": "' + "a" * 50_000_000 + '"}')
     else:
         file.symlink_to(file)
     for command in ("claude set model opus --tier user", "mcp add files --scope user -- true"):
