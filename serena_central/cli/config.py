@@ -6,6 +6,7 @@ from typing import Any
 import click
 
 from serena_central.cli.output import json_option, print_json, print_table
+from serena_central.cli.trust import project_root
 from serena_central.config.committed import write_ignore_file
 from serena_central.config.describe import describe, template
 from serena_central.config.layers import Loaded, Problem
@@ -86,7 +87,7 @@ def init(*, project: Path | None, shared: bool, force: bool, as_json: bool) -> N
 def _template_of(project: Path | None, *, shared: bool) -> tuple[type[SharedSettings], Path]:
     if project is None:
         return ServerSettings, Sources().user
-    root = project.resolve()
+    root = project_root(project)
     return (SharedSettings, root / COMMITTED / CONFIG_NAME) if shared else (ProjectSettings, project_files(root)[0])
 
 

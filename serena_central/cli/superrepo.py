@@ -6,6 +6,7 @@ import click
 import msgspec
 
 from serena_central.cli.output import json_option, print_json, say
+from serena_central.cli.trust import project_root
 from serena_central.config.committed import write_ignore_file
 from serena_central.files.atomic import write_whole
 from serena_central.projects.superrepo.proposal import PROJECT_FILE, propose
@@ -24,7 +25,7 @@ def command() -> None:
 @json_option
 def init(folder: Path, *, dry_run: bool, force: bool, as_json: bool) -> None:
     """Propose FOLDER's .serena/project.yml, from submodules, workspaces and packages in it, for you to edit."""
-    root = folder.resolve()
+    root = project_root(folder)
     file = root / PROJECT_FILE
     if file.exists() and not (force or dry_run):
         raise click.ClickException(f"{file} already exists; --force overwrites it, --dry-run shows the proposal.")

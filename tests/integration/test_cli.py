@@ -364,3 +364,14 @@ async def test_a_user_without_an_account_is_named_by_the_uid(serving: Child, pro
     trusted = await run("trust", "--yes")
     assert (trusted.code, trusted.err) == (0, "")
     assert f"uid {os.getuid()}" in (await run("trust", "--list")).out
+
+
+@pytest.mark.parametrize("command", [("config", "init", "--project"), ("superrepo", "init")])
+async def test_no_settings_are_written_for_what_can_not_be_a_project(tmp_path: Path, command: tuple[str, ...]) -> None:
+    """Settings above the home folder never count."""
+    (tmp_path / "module").mkdir()
+    (tmp_path / "module" / "go.mod").write_text("module shop\n")
+    refused = await run_command(tmp_path, *command, str(tmp_path))
+    assert refused.code == 1
+    assert "is your home folder or above it, not a project" in refused.err
+    assert not (tmp_path / ".serena").exists()
