@@ -17,6 +17,7 @@ import anyio
 from anyio.abc import ByteReceiveStream, ByteSendStream
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 from mcp.shared.message import SessionMessage
+from mcp_types import JSONRPCMessage
 
 from serena_central.core.errors import UpstreamUnavailable
 from serena_central.hub.specs import UpstreamSpec
@@ -25,6 +26,7 @@ from serena_central.hub.wire_messages import (
     END_BYTES,
     MAX_MESSAGE_BYTES,
     NO_PROTOCOL,
+    batch_of,
     failed_answer,
     message_of,
     too_long,
@@ -168,21 +170,26 @@ async def _read(wire: StdioWire, received: MemoryObjectSendStream[SessionMessage
     try:
         async with received:
             async for line in _lines(wire.process.stdout):
-                if isinstance(line, _TooLong):
-                    log.note(f"a line of {line.size} bytes was dropped")
-                    message = failed_answer(line.ends, too_long(line.size, MAX_MESSAGE_BYTES))
-                else:
-                    message = message_of(line)
-                    if message is not None:
-                        log.received(line.decode("utf-8", "replace"))
-                    else:
-                        wire.garbage += 1
-                        log.note(f"not a message: {line[:200].decode('utf-8', 'replace')}")
-                        message = failed_answer(line, NO_PROTOCOL)
-                if message is not None:
+                for message in _messages(line, wire, log):
                     await received.send(SessionMessage(message))
     except (anyio.BrokenResourceError, anyio.ClosedResourceError):
         await drain(wire.process.stdout, Nothing())  # a program that can't write can't end either
+
+
+def _messages(line: "bytes | _TooLong", wire: StdioWire, log: WireLog) -> list[JSONRPCMessage]:
+    """The message of a line, or those of a batch; the failure of the request that it was to answer, if it is known."""
+    if isinstance(line, _TooLong):
+        log.note(f"a line of {line.size} bytes was dropped")
+        failed = failed_answer(line.ends, too_long(line.size, MAX_MESSAGE_BYTES))
+    else:
+        message = message_of(line)
+        if found := [message] if message is not None else batch_of(line):
+            log.received(line.decode("utf-8", "replace"))
+            return found
+        wire.garbage += 1
+        log.note(f"not a message: {line[:200].decode('utf-8', 'replace')}")
+        failed = failed_answer(line, NO_PROTOCOL)
+    return [failed] if failed is not None else []
 
 
 class _TooLong(NamedTuple):

@@ -5,8 +5,11 @@ request whose answer can't be read.
 import json
 import re
 
+import msgspec
 from mcp_types import INTERNAL_ERROR, ErrorData, JSONRPCError, JSONRPCMessage, RequestId, jsonrpc_message_adapter
 from pydantic import ValidationError
+
+from serena_central.core.decoding import from_json
 
 MAX_MESSAGE_BYTES = 64 * 1024 * 1024
 """Longer ones are dropped: nobody could be sent such an answer."""
@@ -34,6 +37,19 @@ def message_of(text: bytes) -> JSONRPCMessage | None:
         except (ValidationError, ValueError, RecursionError):
             continue
     return None
+
+
+def batch_of(text: bytes) -> list[JSONRPCMessage]:
+    """The messages of a batch, as MCP of 2025-03-26 had them; what is none in it is left out. Empty if a text is no
+    batch."""
+    if not text.lstrip().startswith(b"["):
+        return []
+    try:
+        parts = from_json(text, list[msgspec.Raw])
+    except msgspec.MsgspecError:
+        return []
+    found = (message_of(bytes(part)) or failed_answer(bytes(part), NO_PROTOCOL) for part in parts)
+    return [message for message in found if message is not None]
 
 
 def _repaired(text: bytes) -> bytes:

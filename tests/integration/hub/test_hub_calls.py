@@ -152,6 +152,7 @@ async def test_garbage_floods_and_forks_cost_nothing(tmp_path: Path, user: Path,
         '{"id": ID, "jsonrpc": "2.0", "error": {"code": "EACCES"}}',
         '{"result":["of the TypeScript SDK"],"jsonrpc":"2.0","id":ID}',
         '{"jsonrpc":"2.0","id":ID,"result":{"content":' + "[" * 2000,
+        '[{"jsonrpc":"2.0","id":ID,"result":[]}]',
     ],
 )
 async def test_an_answer_that_cannot_be_read_fails_its_call_at_once(tmp_path: Path, user: Path, line: str) -> None:
@@ -162,6 +163,16 @@ async def test_an_answer_that_cannot_be_read_fails_its_call_at_once(tmp_path: Pa
         assert failed["isError"] is True
         assert "its answer does not follow the protocol" in text_of(failed)
         assert text_of(await client.call("one__echo", text="x")) == "x"
+
+
+async def test_answers_in_a_batch_are_taken_apart(tmp_path: Path, user: Path) -> None:
+    """Of which some are for nobody."""
+    answer = '{"jsonrpc":"2.0","id":ID,"result":{"content":[{"type":"text","text":"in a batch"}]}}'
+    settings_of_user(user, {"one": scripted()})
+    async with running_central(tmp_path, QUICK) as running, running.raw("modern") as client:
+        with anyio.fail_after(60):  # a call has 300 s
+            assert text_of(await client.call("one__raw", text=f"[1, {answer}, null]")) == "in a batch"
+        assert text_of(await client.call("one__raw", text=f"[]\n[[]]\n{answer}")) == "in a batch"
 
 
 async def test_an_error_with_the_code_of_a_closed_connection_is_the_servers_own(tmp_path: Path, user: Path) -> None:
