@@ -8,8 +8,9 @@ are remembered, and the hub calls them in a process of the session's own from th
 
 import logging
 from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Iterable
-from contextlib import asynccontextmanager, contextmanager, suppress
+from contextlib import asynccontextmanager, contextmanager
 from functools import partial
+from pathlib import Path
 from typing import Any, cast, get_args
 
 import anyio
@@ -32,6 +33,7 @@ from serena_central.core.periodic import contained
 from serena_central.core.quoting import quoted
 from serena_central.hub.callers import ONGOING, Caller, Ongoing
 from serena_central.hub.catalogs import Catalog
+from serena_central.hub.wire_messages import UNREACHABLE
 
 logger = logging.getLogger(__name__)
 
@@ -57,6 +59,8 @@ CLOSED = "Connection closed"
 
 LEVELS: tuple[str, ...] = get_args(types.LoggingLevel)
 """From the least to the most severe."""
+
+_NOBODY = Caller(session="", root=Path())
 
 HALF_CHARACTER = "a text holds half of a surrogate pair, which is no character: an emoji was cut in two"
 
@@ -286,15 +290,8 @@ class Connection:
             try:
                 return await self._sent(request, progress_callback=self._progress_to(ongoing.caller))
             except UpstreamCallFailed as error:
-                error.forgotten = ongoing.forgotten or (ongoing.refused and await self._refuses_all(ongoing.caller))
+                error.forgotten = ongoing.forgotten or (ongoing.refused and await self._refuses_all())
                 raise
-
-    async def _refuses_all(self, caller: Caller) -> bool:
-        """Whether the server refuses whatever names our session."""
-        ping = Ongoing(caller, "")
-        with self._open(ping), anyio.move_on_after(PLAIN_S), suppress(MCPError):
-            await self.ping()
-        return ping.refused or ping.forgotten
 
     async def _sent(self, request: Any, **options: Any) -> dict[str, Any]:
         """The answer of one request.
@@ -404,7 +401,25 @@ class Connection:
         logger.warning("%s: only the first %d of its %s are offered", self._server, len(found), what)
         return found
 
-    async def ping(self) -> None:
+    async def trouble(self) -> str:
+        """Why a ping was in vain, else "": any other answer than a refusal of our session is one."""
+        ping = Ongoing(_NOBODY, "")
+        token = ONGOING.set(ping)
+        try:
+            await self._ping()
+        except MCPError as error:
+            if has_closed(error) or error.error.data == UNREACHABLE:
+                return self._masked(error.error.message)
+        finally:
+            ONGOING.reset(token)
+        return "it does not know our session any more" if ping.forgotten or ping.refused else ""
+
+    async def _refuses_all(self) -> bool:
+        with anyio.move_on_after(PLAIN_S):
+            return bool(await self.trouble())
+        return False
+
+    async def _ping(self) -> None:
         """Raises MCPError."""
         if self.is_modern:
             await self.session.send_discover(self.session.protocol_version or "")

@@ -23,7 +23,7 @@ from mcp_types import JSONRPCError, JSONRPCResponse
 from serena_central.core.decoding import from_json
 from serena_central.hub.callers import ONGOING
 from serena_central.hub.wire_log import WireLog
-from serena_central.hub.wire_messages import MAX_MESSAGE_BYTES, NO_PROTOCOL, failure, message_of, too_long
+from serena_central.hub.wire_messages import MAX_MESSAGE_BYTES, NO_PROTOCOL, UNREACHABLE, failure, message_of, too_long
 
 CONNECT_S = 30.0
 """To connect, to send a request and to get a connection. How long an answer may take is the call's bound."""
@@ -190,6 +190,7 @@ class RemoteClient(httpx2.AsyncClient):
         """The response to a request: an event stream, a redirect, or its answer in JSON."""
         assert head.id is not None
         why: bytes | str = "it was cancelled"
+        data: object = None
         headers = {"content-type": "application/json"}
         opened = self._requests[head.id] = _Open()
         try:
@@ -210,11 +211,11 @@ class RemoteClient(httpx2.AsyncClient):
         except FAILURES as error:
             if head.method == "initialize":
                 raise  # there is no connection yet, and why is worth knowing
-            why = _unanswered(error)
+            why, data = _unanswered(error), UNREACHABLE
         finally:
             if opened.stream is None:
                 self._forget(head.id, opened)
-        content = why if isinstance(why, bytes) else failure(head.id, why).model_dump_json(by_alias=True).encode()
+        content = why if isinstance(why, bytes) else failure(head.id, why, data).model_dump_json(by_alias=True).encode()
         return httpx2.Response(200, headers=headers, content=content, request=request)
 
     async def _json(self, response: httpx2.Response, request_id: int | str) -> bytes | str:

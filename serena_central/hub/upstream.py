@@ -25,7 +25,7 @@ from serena_central.core.errors import SerenaCentralError, UpstreamCallFailed, U
 from serena_central.core.groups import only_cause
 from serena_central.hub.callers import Caller
 from serena_central.hub.catalogs import Catalog
-from serena_central.hub.connection import Connection, connected, has_closed
+from serena_central.hub.connection import Connection, connected
 from serena_central.hub.link import Link
 from serena_central.hub.list_changes import ListChanges
 from serena_central.hub.masks import Masks
@@ -444,8 +444,8 @@ class Upstream:
                         self._end_reason = f"it was not called for {policy.idle_stop_s:.0f} s"
                         self._end.set()
                     elif now - pinged >= policy.health_interval_s:
-                        if not await self._is_healthy(connection):
-                            lost = f"it did not answer a health check within {policy.health_timeout_s:.0f} s"
+                        lost = await self._trouble(connection)
+                        if lost:
                             break
                         pinged = anyio.current_time()
             finally:
@@ -463,15 +463,13 @@ class Upstream:
         await connection.closed()
         ended.set()
 
-    async def _is_healthy(self, connection: Connection) -> bool:
-        try:
-            with anyio.fail_after(self._around.policy.health_timeout_s):
-                await connection.ping()
-        except TimeoutError:
-            return self.in_use  # somebody has called meanwhile
-        except MCPError as error:
-            return not has_closed(error)  # an error is an answer
-        return True
+    async def _trouble(self, connection: Connection) -> str:
+        """What a health check finds wrong."""
+        limit_s = self._around.policy.health_timeout_s
+        with anyio.move_on_after(limit_s):
+            return await connection.trouble()
+        # Nothing where somebody has called meanwhile.
+        return "" if self.in_use else f"it did not answer a health check within {limit_s:.0f} s"
 
     async def _heard(self, _connection: Connection, message: ServerNotification) -> None:
         if message.method.endswith("/list_changed"):

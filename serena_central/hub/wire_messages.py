@@ -17,6 +17,9 @@ MAX_MESSAGE_BYTES = 64 * 1024 * 1024
 END_BYTES = 256
 """Of a message's beginning and end, by which an answer that can't be read is known."""
 
+UNREACHABLE = "serena-central: unreachable"
+"""The data of a failure where nothing of the server was heard."""
+
 NO_PROTOCOL = "its answer does not follow the protocol"
 
 _NUMBER = rb'"id"\s*:\s*(\d{1,15})\s*'
@@ -64,9 +67,9 @@ def failed_answer(text: bytes, why: str) -> JSONRPCError | None:
     return None if found is None else failure(int(found[1]), why)
 
 
-def failure(request: RequestId, why: str) -> JSONRPCError:
+def failure(request: RequestId, why: str, data: object = None) -> JSONRPCError:
     """What stands for an answer that does not come."""
-    return JSONRPCError(jsonrpc="2.0", id=request, error=ErrorData(code=INTERNAL_ERROR, message=why))
+    return JSONRPCError(jsonrpc="2.0", id=request, error=ErrorData(code=INTERNAL_ERROR, message=why, data=data))
 
 
 def too_long(size: int, limit: int) -> str:

@@ -11,6 +11,7 @@ import pytest
 from anyio.streams.buffered import BufferedByteReceiveStream
 
 from serena_central.hub import remote_client
+from serena_central.hub.snapshots import UpstreamState
 from tests.support.central import running_central
 from tests.support.mcp import text_of
 from tests.support.upstreams import QUICK, settings_of_user
@@ -217,6 +218,29 @@ async def test_a_server_that_refuses_all_of_a_session_gets_a_new_one(tmp_path: P
         broken.sessions.clear()
         assert text_of(await client.call("far__echo")) == "echo"
         assert broken.calls == ["echo", "bad", "echo"]
+
+
+@pytest.mark.parametrize("why", ["forgotten", "unreachable"])
+async def test_a_server_that_is_not_there_for_us_any_more_is_noticed_by_a_health_check(
+    tmp_path: Path, user: Path, why: str
+) -> None:
+    broken = Broken()
+    settings = QUICK | {"hub.health_interval_s": 0.1}
+    async with (
+        served(broken, user),
+        running_central(tmp_path, settings) as running,
+        running.raw("modern") as client,
+    ):
+        assert text_of(await client.call("far__echo")) == "echo"
+        hub = await running.central.upstreams.hub()
+        broken.unknown = said("404 Not Found") if why == "forgotten" else b""
+        broken.sessions.clear()
+        with anyio.fail_after(30):
+            while hub.state("far") is UpstreamState.READY:
+                await anyio.sleep(0.01)
+        expected = "does not know our session" if why == "forgotten" else "did not arrive"
+        assert expected in hub.upstreams()[0].why
+        assert text_of(await client.call("far__echo")) == "echo"
 
 
 async def test_a_cancellation_that_is_never_accepted_holds_up_no_other_call(tmp_path: Path, user: Path) -> None:
