@@ -97,6 +97,8 @@ def test_mappings_in_groups_combine_by_entry_too(sources: Sources) -> None:
     loaded = load_server_config({}, sources)
     assert loaded.value.hub.sharing == {"browser": "project", "a.b": "shared"}
     assert str(loaded.origins["hub.sharing.browser"][0]).startswith(str(sources.user))
+    rows = {row.key: row.value for row in describe(loaded)}
+    assert (rows["hub.sharing.browser"], rows["hub.sharing.a.b"]) == ('"project"', '"shared"')
 
 
 def test_variables_speak_every_type(sources: Sources) -> None:
