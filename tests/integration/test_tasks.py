@@ -410,6 +410,36 @@ async def test_a_killed_program_fails_its_task_and_leaves_nothing_behind(tmp_pat
         assert not psutil.pid_exists(int((project / "child").read_text()))
 
 
+async def test_half_a_surrogate_pair_and_broken_utf_8_cost_the_text_of_a_task_nothing_else(
+    tmp_path: Path, project: Path
+) -> None:
+    """What is left of an emoji where a program cuts a text; and it must not be in the way of other tasks' lists."""
+    said = {"type": "text", "text": "an emoji: \ud83d"}
+    used = {"type": "tool_use", "id": "t", "name": "Bash", "input": {"command": "echo \ud83d"}}
+    events = [
+        {"type": "assistant", "message": {"id": "m", "content": [said, used]}},
+        {
+            "type": "result",
+            "subtype": "success",
+            "is_error": False,
+            "result": "cut \ud83d, BYTE, 😀",
+            "session_id": "x",
+        },
+    ]
+    output = "".join(f"{json.dumps(event)}\n" for event in events).encode().replace(b"BYTE", b"\xff")
+    (tmp_path / "output").write_bytes(output)
+    program = tmp_path / "claude"
+    program.write_text(f"#!/bin/sh\ncat {tmp_path}/output\n")
+    program.chmod(0o755)
+    settings = {"agents.runner": "claude-code", "agents.runner_paths": {"claude-code": str(program)}}
+    async with running_central(tmp_path, settings) as running, running.http() as http:
+        (tmp_path / "home" / "server.json").write_text(json.dumps({"url": f"{running.url}/mcp", "pid": 1}))
+        found = await over(http, (await start(http, "x", project))["id"])
+        assert (found["state"], found["text"]) == ("done", "cut ?, \ufffd, 😀")
+        (listed,) = (await http.get("/api/v1/tasks")).json()["tasks"]
+        assert listed["id"] == found["id"]
+
+
 async def test_a_server_that_stops_ends_its_tasks_and_says_so(tmp_path: Path, project: Path) -> None:
     hold = "import os,time\nopen('pid','w').write(str(os.getpid()))\ntime.sleep(60)"
     settings = scripted(tmp_path, {"hold": [{"run": [*PYTHON, hold]}]})

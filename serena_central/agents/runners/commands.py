@@ -36,6 +36,9 @@ MAX_LINE = 16_000_000
 
 TEXT_CHARS = 4000
 
+_HALVES = re.compile(r"\\u[dD][89a-fA-F]")
+"""In JSON, where there may be any."""
+
 TOKEN = "SERENA_TASK_TOKEN"  # noqa: S105 - the name of a variable
 """By which a program gets the server's token: neither a command line nor a file holds it."""
 
@@ -235,7 +238,7 @@ class _Lines:
         if not line or not whole:
             return
         try:
-            event = json.loads(line)
+            event = json.loads(_without_halves(line))
         except (ValueError, RecursionError):
             event = None
         if isinstance(event, dict):
@@ -243,6 +246,15 @@ class _Lines:
         else:
             self.plain = line.decode("utf-8", "replace")
             self._emit(Emission(kind="note", text=self.plain))
+
+
+def _without_halves(line: bytes) -> str:
+    """A line of JSON with question marks for bytes that are no UTF-8, and for each half of a surrogate pair: what is
+    left of an emoji where a program cuts a text. Neither can be stored or sent, and the rest is worth having."""
+    text = line.decode("utf-8", "replace")
+    if _HALVES.search(text):
+        text = json.dumps(json.loads(text), ensure_ascii=False).encode("utf-8", "replace").decode()
+    return text
 
 
 def objects(value: object) -> list[dict[str, Any]]:
