@@ -6,8 +6,8 @@ nothing more until a notification has been accepted, read an answer however long
 the id that stands in it.
 """
 
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Generator
-from contextlib import aclosing, contextmanager
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Generator, Mapping
+from contextlib import aclosing, contextmanager, suppress
 from functools import partial
 from typing import Any
 
@@ -24,6 +24,7 @@ from serena_central.core.decoding import from_json
 from serena_central.hub.callers import ONGOING
 from serena_central.hub.wire_log import WireLog
 from serena_central.hub.wire_messages import MAX_MESSAGE_BYTES, NO_PROTOCOL, UNREACHABLE, failure, message_of, too_long
+from serena_central.standalone.backoff import Backoff
 
 CONNECT_S = 30.0
 """To connect, to send a request and to get a connection. How long an answer may take is the call's bound."""
@@ -33,6 +34,9 @@ QUIET_S = 86_400.0
 
 CONNECTIONS = httpx2.Limits(max_connections=2000, max_keepalive_connections=20)
 """Each call that is not answered yet takes one: calls of all sessions must fit in, not wait for each other."""
+
+LISTEN_S, LISTEN_CAP_S = 1.0, 60.0
+"""The first and the longest pause before a server is listened to again."""
 
 DELIVERY_S = 30.0
 """For a server to accept a notification, or an answer of ours."""
@@ -111,6 +115,21 @@ class _Stream(httpx2.AsyncByteStream):
         await self._inner.aclose()
 
 
+class _Listened(httpx2.AsyncByteStream):
+    """A stream that is opened again however it ended: a break is no other end to the SDK."""
+
+    def __init__(self, inner: Any) -> None:
+        self._inner = inner
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        with suppress(httpx2.TransportError):
+            async for part in self._inner:
+                yield part
+
+    async def aclose(self) -> None:
+        await self._inner.aclose()
+
+
 class RemoteClient(httpx2.AsyncClient):
     """Sends a message for its connection; `login_advice` says what to do where a server wants a login."""
 
@@ -121,12 +140,16 @@ class RemoteClient(httpx2.AsyncClient):
         self._login_advice = login_advice
         self._requests: dict[int | str, _Open] = {}
         self._delivering = anyio.CapacityLimiter(DELIVERIES)
+        self._listen_at = 0.0
+        """When its messages may be listened to again."""
         self.unauthorized = False
         """The server has answered its newest request with 401: it wants a login."""
 
     async def send(self, request: httpx2.Request, **options: Any) -> httpx2.Response:  # type: ignore[override]
         """As httpx2's. A message over streamable HTTP is answered in any case: a request by a failure, if by nothing
         else; all others at once."""
+        if request.method == "GET" and SESSION_HEADER in request.headers and ONGOING.get() is None:
+            return await self._listening(request, options)
         head = _head_of(request)
         if head is None or _DELIVERED in request.extensions:
             return self._seen(await super().send(request, **options))
@@ -139,6 +162,24 @@ class RemoteClient(httpx2.AsyncClient):
         else:
             self._log.note("the server does not accept messages as fast as it asks for them: one was dropped")
         return httpx2.Response(202, request=request)
+
+    async def _listening(self, request: httpx2.Request, options: Mapping[str, Any]) -> httpx2.Response:
+        """The stream of what a server says by itself. The SDK gives it up for good when it has broken twice."""
+        pauses = Backoff(LISTEN_S, LISTEN_CAP_S)
+        await anyio.sleep(max(self._listen_at - anyio.current_time(), 0))  # whatever pause the server asks for
+        self._listen_at = anyio.current_time() + LISTEN_S
+        while True:
+            try:
+                response = await super().send(request, **options)
+                if not response.is_server_error:
+                    break
+                await response.aclose()
+            except httpx2.TransportError as error:
+                self._log.note(f"its messages can't be listened to: {error or type(error).__name__}")
+            await anyio.sleep(pauses.next_s())
+        if response.is_success:
+            response.stream = _Listened(response.stream)
+        return response
 
     async def delivered(self, request: httpx2.Request) -> str:
         """Sends a message to a server that answers elsewhere. Returns why it did not arrive, else "". Whoever cancels

@@ -48,9 +48,12 @@ class Broken:
         self.release = anyio.Event()
         self.is_holding = anyio.Event()
         self.calls: list[str] = []
+        self.lists = 0
         self.sessions: list[str] = []
         self.unknown = said("400 Bad Request", b"No valid session ID provided", "text/plain")
         self.get = said("405 Method Not Allowed")
+        self.broken_streams: list[bytes] | None = None
+        """What is answered to each further GET, before the connection breaks; then there is a stream that lasts."""
         self.cancelling: bytes | None = said("202 Accepted")
         self.stream: Any = None
         """Of the older transport: all messages go there."""
@@ -69,6 +72,13 @@ class Broken:
                     endpoint = b"event: endpoint\r\ndata: /messages\r\n\r\n"
                     await stream.send(b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\n" + endpoint)
                     self.stream = stream
+                    await anyio.sleep_forever()
+                if head.startswith("get /mcp") and self.broken_streams is not None:
+                    if self.broken_streams:
+                        await stream.send(self.broken_streams.pop(0))
+                        return
+                    news = {"jsonrpc": "2.0", "method": "notifications/tools/list_changed"}
+                    await stream.send(b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\n" + event(news))
                     await anyio.sleep_forever()
                 answer = self.get if head.startswith(("get", "delete")) else await self.posted(head, json.loads(body))
                 if not answer:
@@ -93,6 +103,7 @@ class Broken:
                     await anyio.sleep_forever()
                 return self.cancelling or b""
             case "tools/list":
+                self.lists += 1
                 schema = {"type": "object", "properties": {"text": {"type": "string"}}}
                 tools = [{"name": name, "inputSchema": schema} for name in ("echo", "held", "bad")]
                 return said("200 OK", {"jsonrpc": "2.0", "id": number, "result": {"tools": tools}})
@@ -218,6 +229,21 @@ async def test_a_server_that_refuses_all_of_a_session_gets_a_new_one(tmp_path: P
         broken.sessions.clear()
         assert text_of(await client.call("far__echo")) == "echo"
         assert broken.calls == ["echo", "bad", "echo"]
+
+
+async def test_a_server_is_listened_to_again_however_often_that_breaks(
+    tmp_path: Path, user: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(remote_client, "LISTEN_S", 0.01)
+    broken = Broken()
+    cut = said("200 OK", b"retry: 10\n\n" + b" " * 100, "text/event-stream")[:-50]
+    broken.broken_streams = [cut, b"", cut, said("502 Bad Gateway"), cut, b"", cut]
+    async with served(broken, user), running_central(tmp_path, QUICK) as running, running.raw("modern") as client:
+        assert text_of(await client.call("far__echo")) == "echo"
+        with anyio.fail_after(30):
+            while broken.lists < 2:
+                await anyio.sleep(0.01)
+        assert len(broken.sessions) == 1
 
 
 @pytest.mark.parametrize("why", ["forgotten", "unreachable"])
