@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import anyio
+import httpx2
 import msgspec
 from mcp.shared.exceptions import MCPError
 
@@ -115,7 +116,7 @@ class Link:
         elif isinstance(error, UpstreamCallFailed):
             lost = error.said
         elif error is not None and not isinstance(error, MCPError):
-            lost = f"it could not be reached: {error or type(error).__name__}"
+            lost = _unreached(error)
         elif error is not None:
             lost = "it ended while it started"
         if self._remote is not None and self._remote.unauthorized:
@@ -128,3 +129,9 @@ class Link:
         masked = self._masks.masked
         stderr = masked(process.stderr_tail)[-STDERR_SHOWN // 4 :] if process else ""
         return masked(lost) + (f"; its stderr ends with: {stderr}" if stderr else "")
+
+
+def _unreached(error: BaseException) -> str:
+    if isinstance(error, (UnicodeEncodeError, httpx2.LocalProtocolError)):
+        return f"a header of its entry can't be sent: {error}"
+    return f"it could not be reached: {error or type(error).__name__}"

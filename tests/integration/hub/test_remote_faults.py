@@ -188,6 +188,19 @@ async def test_a_broken_response_fails_its_call_alone(tmp_path: Path, user: Path
         assert len(broken.sessions) == 1
 
 
+@pytest.mark.parametrize("value", ["Bearer canary-кто", "Bearer canary-line\n"])
+async def test_a_header_that_can_t_be_sent_is_told_without_its_value(tmp_path: Path, user: Path, value: str) -> None:
+    entry = {"headers": {"Authorization": value}}
+    async with (
+        served(Broken(), user, **entry),
+        running_central(tmp_path, QUICK) as running,
+        running.raw("modern") as client,
+    ):
+        refused = text_of(await client.call("far__echo"))
+    assert "a header of its entry can't be sent" in refused
+    assert "canary" not in refused
+
+
 async def test_half_a_surrogate_pair_costs_an_answer_over_http_nothing_else(tmp_path: Path, user: Path) -> None:
     broken = Broken(lambda number: said("200 OK", json.dumps(result(number, "half \ud83d")).encode()))
     async with served(broken, user), running_central(tmp_path, QUICK) as running, running.raw("modern") as client:
