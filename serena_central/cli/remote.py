@@ -49,6 +49,14 @@ class NotOurs(NoServer):
     """Something listens where the server should, and does not prove to be it."""
 
 
+def _here() -> Path:
+    """The current folder; the root where that was removed, in which a command works like anywhere else."""
+    try:
+        return Path.cwd()
+    except OSError:
+        return Path("/")
+
+
 class Remote:
     """The running server of this user. Blocking; one instance per command. Each connection is proved before it is
     used: the port of a server that ended may be anybody's."""
@@ -69,7 +77,7 @@ class Remote:
             self._host, self._port = str(self._address.hostname), self._address.port or 80
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise NoServer("No server is running for this user. Start one with `serena-central serve`.") from error
-        self._folder = os.fsencode(folder or Path.cwd())
+        self._folder = os.fsencode(folder or _here())
         self._answer_timeout_s = answer_timeout_s
 
     def get(self, path: str, **query: Any) -> Any:

@@ -58,6 +58,17 @@ async def test_a_server_in_the_background_answers_when_the_command_returns(folde
     assert stopped.out == f"Stopped (pid {said['pid']}).\n"
 
 
+async def test_a_command_works_in_a_folder_that_was_removed(folder: Path) -> None:
+    """The server answered, and was stopped after a minute, since the command that had started it could not ask it."""
+    (folder / "gone").mkdir()
+    script = 'rmdir ../gone && "$0" serve --daemon --port 0 && "$0" status'
+    ended = await anyio.run_process(
+        ["sh", "-c", script, str(PROGRAM)], check=False, cwd=folder / "gone", env=environment(folder)
+    )
+    assert (ended.returncode, ended.stderr.decode()) == (0, "")
+    assert str(announced(folder)["url"]) in ended.stdout.decode()
+
+
 async def test_a_server_that_can_not_start_says_why(folder: Path) -> None:
     ended = await run_command(
         folder, "serve", "--daemon", "--host", "0.0.0.0", "--port", "0", SERENA_CENTRAL_ALLOWED_ROOTS=""
