@@ -8,11 +8,13 @@ from collections.abc import Collection, Iterator, Mapping
 import anyio.to_thread
 
 from serena_central.core.errors import LanguageServerError, PathError, listed
+from serena_central.core.pacing import paced
 from serena_central.core.text import Position, Range, Text, whole_word
 from serena_central.files.tree import FileTree
 from serena_central.lsp.answers import SymbolKind
 from serena_central.projects.languages.project_languages import ProjectLanguages
 from serena_central.projects.navigation.possible_references import Possible
+from serena_central.projects.refactoring.c_scopes import macros_called, may_meet
 from serena_central.symbols.index import Hit, SymbolIndex
 from serena_central.symbols.indexing.indexer import Indexer
 from serena_central.symbols.symbol import TYPES, FileSymbols
@@ -79,12 +81,13 @@ class Naming:
         identifier, is_type = self._languages.selection.identifier(hit.path), hit.symbol.kind in TYPES
         if is_keyword(identifier, new_name, member=_is_member(hit.file, hit.place), of_type=is_type):
             return [f"{new_name} is a keyword of {self._languages.language_of(hit.path)}."]
-        places = [f"{hit.path}:{line0}" for line0 in _declared(hit.file, hit, new_name)]
+        places = [f"{hit.path}:{one.symbol.name_line}" for one in _declared(hit.path, hit.file, hit, new_name)]
         others = await self._sharing(hit, new_name)
         await self._indexer.ensure(others)
         for path in others:
             if path in self._index:
-                places += [f"{path}:{line0}" for line0 in _declared(self._index.file(path), hit, new_name)]
+                alike = _declared(path, self._index.file(path), hit, new_name)
+                places += [f"{path}:{one.symbol.name_line}" for one in alike if await self._may_meet(hit, one)]
         container = hit.name_path.rpartition("/")[0] or "the same scope"
         found = [f"{container} already declares {new_name}: {', '.join(places)}."] if places else []
         if _is_member(hit.file, hit.place):
@@ -99,6 +102,8 @@ class Naming:
                 found.append(f"It would override or hide another member, or be overridden or hidden: {named}.")
             if new_name in _OF_EVERY_TYPE.get(self._languages.language_of(hit.path) or "", ()):
                 found.append(f"Every type has a member {new_name}, which it would override or hide.")
+        if macros := await self._macros(hit, new_name):
+            found.append(f"A macro has that name: {', '.join(macros)}.")
         if is_type and new_name in _SEEN_EVERYWHERE.get(identifier, ()):
             found.append(f"All code sees a type {new_name} of the language's own, which it would hide.")
         return found
@@ -170,6 +175,8 @@ class Naming:
     async def _sharing(self, hit: Hit, new_name: str) -> list[str]:
         """Other files that may declare something in the container of a symbol."""
         identifier = self._languages.selection.identifier(hit.path)
+        if self._is_of_c(hit.path) and not _is_member(hit.file, hit.place):
+            return [path for path in await self._of_c(new_name) if path != hit.path]
         if identifier not in _FOLDER_IS_PACKAGE:
             return []
         beside = [
@@ -177,13 +184,42 @@ class Naming:
         ]
         return sorted(await self._possible.holding(beside, new_name))
 
+    def _is_of_c(self, path: str) -> bool:
+        return self._languages.language_of(path) == "cpp"
 
-def _declared(file: FileSymbols, hit: Hit, name: str) -> Iterator[int]:
-    """Lines in which a file declares a name in the container of a symbol, whatever the container's definition."""
+    async def _of_c(self, name: str) -> list[str]:
+        """Files of C and C++ that may hold a name."""
+        files = [path async for path in paced(list(self._tree.files)) if self._is_of_c(path)]
+        return sorted(await self._possible.holding(files, name))
+
+    async def _may_meet(self, hit: Hit, other: Hit) -> bool:
+        """Whether declarations in two files that share a scope are in each other's way."""
+        if not self._is_of_c(hit.path):
+            return True
+        try:
+            texts = [(await self._languages.fetch(self._tree.root / one.path)).text for one in (hit, other)]
+        except PathError:
+            return True
+        return may_meet(hit, texts[0], other, texts[1])
+
+    async def _macros(self, hit: Hit, name: str) -> list[str]:
+        """Where macros of a name are defined, as `path:line`: they would replace it."""
+        found: list[str] = []
+        for path in await self._of_c(name) if self._is_of_c(hit.path) else ():
+            try:
+                text = (await self._languages.fetch(self._tree.root / path)).text
+            except PathError:
+                continue
+            found += [f"{path}:{line0}" for line0 in macros_called(text, name)]
+        return found
+
+
+def _declared(path: str, file: FileSymbols, hit: Hit, name: str) -> Iterator[Hit]:
+    """What a file declares under a name in the container of a symbol, whatever the container's definition."""
     container = [part.name for part in hit.file.path(hit.place)[:-1]]
     for place, symbol in enumerate(file.symbols):
         if symbol.name == name and [part.name for part in file.path(place)[:-1]] == container:
-            yield symbol.name_line
+            yield Hit(path, file, place)
 
 
 def _is_member(file: FileSymbols, place: int) -> bool:

@@ -49,6 +49,33 @@ def text_of(result: dict[str, Any]) -> str:
     return "\n".join(part["text"] for part in result["content"])
 
 
+C = {
+    "compile_flags.txt": "",
+    "part.h": "#define LIMIT 3\nextern int counter;\nint run(int x);\n",
+    "run.c": '#include "part.h"\nint counter;\nstatic int helper(int x) { return x; }\n'
+    "int run(int x) { return helper(x) + counter; }\n",
+    "walk.c": "static int helper(int x) { return x; }\nstatic int aside;\nint walk(void) { return helper(aside); }\n"
+    "struct step { int size; };\n",
+}
+
+
+async def test_a_name_of_c_that_another_file_links_or_defines_is_refused(tmp_path: Path) -> None:
+    root = _project(tmp_path, C)
+    refusals = [
+        ("run.c", "counter", "walk", "already declares walk: walk.c:2"),
+        ("walk.c", "helper", "run", "already declares run: part.h:2"),
+        ("walk.c", "step/size", "LIMIT", "A macro has that name: part.h:0"),
+    ]
+    with anyio.fail_after(120):
+        async with asker(tmp_path, root) as asked:
+            for path, name_path, new, why in refusals:
+                refused = await asked.result("rename_symbol", name_path=name_path, relative_path=path, new_name=new)
+                assert why in text_of(refused), name_path
+            for path, name_path, new in (("run.c", "helper", "aside"), ("walk.c", "step", "counted")):
+                made = await asked.result("rename_symbol", name_path=name_path, relative_path=path, new_name=new)
+                assert not made["isError"], text_of(made)
+
+
 @pytest.mark.parametrize(
     ("files", "renames"),
     [
