@@ -86,6 +86,8 @@ class _Document(msgspec.Struct):
     """When a request about it ended last, by the monotonic clock; at first when it was opened."""
     outdated: bool = False
     """A file that is part of it has changed; the server sees that when it rebuilds the document."""
+    doubtful: bool = False
+    """It was rebuilt: what is published of it first may go by that file as it was."""
     shown_at: float = msgspec.field(default_factory=time.monotonic)
     """When the server was sent this text, by the monotonic clock."""
     published: LspPublishedDiagnostics | None = None
@@ -363,7 +365,18 @@ class Documents:
         self._did_change(document, text, forceRebuild=True)  # clangd's extension of the protocol
         self._note_platform(path, text)
         document.stamp, document.settled, document.outdated = stamp, _is_settled(stamp), False
-        document.published = None
+        document.published, document.doubtful = None, True
+
+    def confirm(self, path: Path) -> bool:
+        """Has the server look at an open file once more where what it published is doubtful; whether it is. clangd
+        publishes at once by included files as it read them before, and of a text that it knows only when it has read
+        them again."""
+        document = self._open.get(path)
+        if document is None or not document.doubtful:
+            return False
+        self._did_change(document, document.text, forceRebuild=True)
+        document.published, document.doubtful = None, False
+        return True
 
     def _did_change(self, document: _Document, text: Text, **more: Any) -> None:
         before, version = document.text, next(self._versions)

@@ -293,7 +293,8 @@ class LspSession:
                 if self.connection.closed:
                     raise ConnectionLost
                 published = self.documents.published_of(path)
-                if published is not None and published.version == reading.version:
+                is_of_reading = published is not None and published.version == reading.version
+                if published is not None and is_of_reading and not self.documents.confirm(path):
                     return reading, published
                 if self.documents.still_current(reading):
                     with self.documents.held(path):

@@ -1,13 +1,17 @@
 """What an edit's answer says of errors where the language server can't tell them."""
 
+import json
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from serena_central.app import Application
+from tests.integration.languages.test_renamed_members import written
 from tests.support.central import running_parts, session_of
 from tests.support.fake_server import DEFAULT_CAPABILITIES
+from tests.support.languages import asker
 from tests.support.scripted import CART, behave, scripted_project, scripted_ty
 
 pytestmark = pytest.mark.anyio
@@ -94,3 +98,22 @@ async def test_what_a_server_told_before_it_had_loaded_all_is_said_and_not_taken
         behave(tmp_path, capabilities=PULLS, answers={DIAGNOSTIC: full(ERROR)}, say=[said("load")])
         await central.caller.call(session_of(central), "restart_language_server", {"project": str(root)})
         assert "old" not in await write(central, root, CART + "\n\n")
+
+
+async def test_a_rename_in_a_header_and_its_source_brings_no_errors_of_the_header_as_it_was(tmp_path: Path) -> None:
+    files = {
+        "compile_flags.txt": "",
+        "part.h": "int run(int x);\n",
+        "part.c": '#include "part.h"\nint run(int x) { return x; }\n',
+        "use.c": '#include "part.h"\nint use(void) { return run(1); }\n',
+    }
+    root = written(tmp_path / "parts", files)
+    names = ["run", "walk"] * 4
+    async with asker(tmp_path, root, {"edit_diagnostics_s": 30}) as client:
+        for old, new in pairwise(names):
+            renamed = await client.result("rename_symbol", name_path=old, relative_path="part.c", new_name=new)
+            assert json.loads(renamed["content"][0]["text"])["changed_places"] == 3
+            assert "new_errors" not in renamed["content"][0]["text"]
+        (root / "part.h").write_text("")
+        broken = await client.result("replace_symbol_body", name_path="use", body="int use(void) { return run(2); }")
+    assert "run" in json.loads(broken["content"][0]["text"])["new_errors"]["use.c"]["Error"]["use"][0]["message"]
