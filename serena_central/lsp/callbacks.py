@@ -63,6 +63,13 @@ class _Watcher(msgspec.Struct):
     kinds: int
 
 
+class FileStatus(msgspec.Struct):
+    """What a server does with a file, of clangd's textDocument/clangd.fileStatus."""
+
+    uri: str
+    state: str
+
+
 class Watchers:
     """The globs of one server, and the notification that follows from a change."""
 
@@ -145,7 +152,10 @@ class Callbacks:
         watchers: Watchers,
         on_diagnostics: Callable[[LspPublishedDiagnostics], None],
         on_registered: Callable[[], None],
+        file_status: str,
+        on_file_status: Callable[[FileStatus], None],
     ) -> None:
+        """`file_status` is the notification of what the server does with a file, if it sends one."""
         self._server = server
         self._folders = folders
         self._settings = settings
@@ -153,6 +163,8 @@ class Callbacks:
         self._watchers = watchers
         self._on_diagnostics = on_diagnostics
         self._on_registered = on_registered
+        self._file_status = file_status
+        self._on_file_status = on_file_status
         self._registrations: dict[str, str] = {}
 
     @property
@@ -188,6 +200,9 @@ class Callbacks:
         """Raises: msgspec.DecodeError."""
         if method == "textDocument/publishDiagnostics":
             self._on_diagnostics(from_json(params, LspPublishedDiagnostics))
+            return
+        if method == self._file_status:
+            self._on_file_status(from_json(params, FileStatus))
             return
         if method in ("window/logMessage", "window/showMessage"):
             logger.debug("%s: %s", self._server, from_json(params, LspLogMessage).message)

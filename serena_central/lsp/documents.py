@@ -88,6 +88,8 @@ class _Document(msgspec.Struct):
     """A file that is part of it has changed; the server sees that when it rebuilds the document."""
     doubtful: bool = False
     """It was rebuilt: what is published of it first may go by that file as it was."""
+    at_work: bool = False
+    """As the server says, who has not read all that it includes."""
     shown_at: float = msgspec.field(default_factory=time.monotonic)
     """When the server was sent this text, by the monotonic clock."""
     published: LspPublishedDiagnostics | None = None
@@ -147,6 +149,13 @@ class Documents:
     def take_published(self, path: Path, published: LspPublishedDiagnostics) -> None:
         """Keeps diagnostics of an open file."""
         self._open[path].published = published
+
+    def take_status(self, path: Path, state: str) -> bool:
+        """Keeps what the server says that it does with a file; whether somebody may wait for that."""
+        document = self._open.get(path)
+        if document is not None:
+            document.at_work = state != "idle"
+        return document is not None and document.doubtful and not document.at_work
 
     def note(self, changes: Iterable[FileEvent]) -> None:
         """Queues changes for notification before the next request. Changes that cancel out are sent as one change."""
@@ -374,6 +383,8 @@ class Documents:
         document = self._open.get(path)
         if document is None or not document.doubtful:
             return False
+        if document.at_work:
+            return True  # its next status wakes who waits
         self._did_change(document, document.text, forceRebuild=True)
         document.published, document.doubtful = None, False
         return True

@@ -20,7 +20,7 @@ from serena_central.core.progress import waiting_for
 from serena_central.core.text import Position, Text
 from serena_central.core.tracing import phase
 from serena_central.lsp.answers import FileEvent
-from serena_central.lsp.callbacks import Callbacks, Watchers
+from serena_central.lsp.callbacks import Callbacks, FileStatus, Watchers
 from serena_central.lsp.catalogue import ServerSpec
 from serena_central.lsp.catalogue.spec import Feature
 from serena_central.lsp.conversion import lsp_position, path_of, uri_of
@@ -123,6 +123,8 @@ class LspSession:
             watchers=self.watchers,
             on_diagnostics=self._take_diagnostics,
             on_registered=self._registered,
+            file_status=spec.documents.file_status,
+            on_file_status=self._take_file_status,
         )
         self.connection = Connection(
             spec.name,
@@ -462,6 +464,11 @@ class LspSession:
         published.version = published.version or version
         self.documents.take_published(path, published)
         self.wake()
+
+    def _take_file_status(self, status: FileStatus) -> None:
+        path = path_of(status.uri)
+        if path is not None and self.documents.take_status(path, status.state):
+            self.wake()
 
 
 async def _answered(pending: Pending, shape: Any) -> Answered | None:

@@ -203,6 +203,9 @@ class Documents(CatalogueStruct, frozen=True):
     the file's symbols, and that awaited. It remembers what it read when the file is closed."""
     included: tuple[str, ...] = ()
     """Names (globs) of files whose text is part of others: when one changes, open files are rebuilt."""
+    file_status: str = ""
+    """Notification of what the server does with a file (`uri`, `state`), where it tells that: "idle" when it has read
+    all that the file includes."""
     ranged_edits_only: bool = False
     """A didChange that carries the full text is ignored: it is sent as one edit that replaces everything."""
     trusts_mtime: bool = False
