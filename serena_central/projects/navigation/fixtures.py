@@ -4,7 +4,7 @@ Language servers know nothing of it: for them a parameter leads to itself.
 """
 
 import re
-from collections.abc import Awaitable, Callable, Collection, Iterable
+from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
@@ -12,6 +12,8 @@ from serena_central.core.errors import LanguageServerError, PathError
 from serena_central.core.text import Position
 from serena_central.lsp.answers import Location
 from serena_central.projects.languages.project_languages import ProjectLanguages
+from serena_central.projects.navigation.language_rules import Verdict
+from serena_central.projects.navigation.places_in_code import PlaceInCode
 from serena_central.symbols.index import Hit, SymbolIndex
 from serena_central.symbols.namepath import parse_pattern
 from serena_central.symbols.syntax.messages import Function, Occurrence
@@ -33,17 +35,19 @@ class Parameter(NamedTuple):
 
 
 class Filled(NamedTuple):
-    """Parameters that a fixture fills: for certain, or perhaps."""
+    """`Rules` by the parameters that a fixture fills: for certain, or perhaps."""
 
     certain: Collection[Parameter] = ()
     possible: Collection[Parameter] = ()
 
-    def certainly(self, locations: Iterable[Location]) -> bool:
-        """Whether one of the places is a parameter that is filled for certain."""
-        return bool(self.certain) and any(_parameter(one) in self.certain for one in locations)
-
-    def perhaps(self, locations: Iterable[Location]) -> bool:
-        return bool(self.possible) and any(_parameter(one) in self.possible for one in locations)
+    async def verdict(
+        self, place: PlaceInCode, locations: Sequence[Location] | None, *, is_named: bool
+    ) -> Verdict | None:
+        """As `Rules` has it."""
+        parameters = set(map(_parameter, locations or ()))
+        if not parameters.isdisjoint(self.certain):
+            return "reference"
+        return "possible" if not is_named and not parameters.isdisjoint(self.possible) else None
 
 
 def _parameter(location: Location) -> Parameter:
@@ -68,7 +72,7 @@ class Fixtures:
     async def filled_with(self, hit: Hit, imported: Collection[str], paths: Iterable[str]) -> Filled:
         """The parameters in these files that a symbol fills; none if it is no fixture. `imported`: files that name it
         where the language server knows it."""
-        if self._languages.language_of(hit.path) != "python" or not await self._is_fixture(hit):
+        if not await self._is_fixture(hit):
             return Filled()
         is_only = await self._is_only(hit)
         certain, possible = set[Parameter](), set[Parameter]()

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from serena_central.projects.navigation.common_names import as_argument, behind_holder, is_unusual
-from serena_central.projects.navigation.possible_references import PlaceInCode
+from serena_central.projects.navigation.places_in_code import PlaceInCode
 from serena_central.projects.navigation.project_places import ProjectPlaces
 from serena_central.symbols.index import Hit
 

@@ -7,7 +7,6 @@ after all. Elsewhere: then it is none, unless it calls the same method through a
 it is a possible reference.
 """
 
-import re
 from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
@@ -21,7 +20,7 @@ import msgspec
 from serena_central.core.errors import FileChanged, LanguageServerError, PathError
 from serena_central.core.lru import Lru
 from serena_central.core.pacing import paced
-from serena_central.core.text import Position, Range, Text
+from serena_central.core.text import Position
 from serena_central.files.stamp import Stamp
 from serena_central.files.tree import FileTree
 from serena_central.lsp.answers import Location
@@ -29,14 +28,15 @@ from serena_central.lsp.client import LanguageServer
 from serena_central.lsp.readiness import noting_gaps
 from serena_central.projects.languages.project_languages import ProjectLanguages
 from serena_central.projects.navigation.candidates import Candidate, Candidates, CandidateSearch, Places
-from serena_central.projects.navigation.fixtures import Filled, Fixtures
-from serena_central.projects.navigation.macro_definitions import Part, part_of_macro
+from serena_central.projects.navigation.fixtures import Fixtures
+from serena_central.projects.navigation.language_rules import Rules, rules_for
+from serena_central.projects.navigation.places_in_code import IndexedPlaces, PlaceInCode
 from serena_central.projects.navigation.same_hierarchy import SameHierarchy, type_of
 from serena_central.projects.navigation.symbol_views import Uses
 from serena_central.symbols.index import Hit, SymbolIndex
 from serena_central.symbols.indexing.indexer import Indexer
 from serena_central.symbols.namepath import parse_pattern
-from serena_central.symbols.symbol import GROUPS, TYPES
+from serena_central.symbols.symbol import TYPES
 from serena_central.symbols.syntax.messages import Occurrence
 
 AT_ONCE = 4
@@ -53,9 +53,6 @@ KEPT_PLACES = 2_000
 
 MOST_FILES = 100
 """Files that are parsed to list places of a name without a language server."""
-
-_STEP = re.compile(r"\s*::")
-"""After a Rust module's name on the way to what is in it."""
 
 Why = Literal["unresolved", "same hierarchy", "not asked"]
 
@@ -83,13 +80,6 @@ SYMBOLS_S = 5.0
 FIRST_PLACES = 20
 FIRST_S = 4.0
 """So many places are asked about even on a busy machine, where starting to parse takes a second, within this time."""
-
-
-class PlaceInCode(NamedTuple):
-    """A word in a file, by its root-relative path."""
-
-    path: str
-    range: Range
 
 
 class Examined(msgspec.Struct):
@@ -120,8 +110,8 @@ class Possible:
         self, root: Path, tree: FileTree, index: SymbolIndex, indexer: Indexer, languages: ProjectLanguages
     ) -> None:
         self._root = root
-        self._below = f"{root}/"
         self._index = index
+        self._places = IndexedPlaces(root, index)
         self._indexer = indexer
         self._tree = tree
         self._languages = languages
@@ -162,13 +152,13 @@ class Possible:
             found.possible = dict.fromkeys(unasked, "not asked")
         settled = {*answers, *found.strings, *found.comments, *found.definitions, *found.possible}
         found.unexamined = [place for place in todo if place not in settled]
-        led_to = {self._relative(one.path) for locations in answers.values() for one in locations or ()}
+        led_to = {self._places.relative(one.path) for locations in answers.values() for one in locations or ()}
         await self._are_read({path for path in led_to if path is not None})
         same_hierarchy = self._hierarchy()
-        filled = await self._fixtures.filled_with(hit, known.places.keys(), (place.path for place in answers))
+        rules = await self._rules(hit, known, (place.path for place in answers))
         async for place in paced(todo):  # in their order, not in that of the server's answers: the nearest are named
             if place in answers:
-                await self._judge(hit, place, answers[place], same_hierarchy, filled, found)
+                await self._judge(hit, place, answers[place], same_hierarchy, rules, found)
         return found
 
     async def in_code(self, hit: Hit) -> Examined:
@@ -303,7 +293,7 @@ class Possible:
     ) -> list[PlaceInCode]:
         """Those places of a file that are neither in a string nor in a comment, nor define another symbol and nothing
         else; the others are noted. `parsed`: what the grammar says of those of which it had to be asked."""
-        defined = self._defined_in(path, hit.symbol.name)
+        defined = self._places.defined_in(path, hit.symbol.name)
         code: list[PlaceInCode] = []
         for candidate in spans:
             span, known = candidate.range, candidate.kind
@@ -328,13 +318,6 @@ class Possible:
             return {one.range.start: one for one in await self._languages.syntax.occurrences(path, name)}
         except (LanguageServerError, PathError):
             return {}
-
-    def _defined_in(self, path: str, name: str) -> Collection[Position]:
-        """Where symbols of a file have a name that holds this one, in any case: definitions are no uses of others."""
-        if path not in self._index:
-            return ()
-        file, part = self._index.file(path), name.lower()
-        return {file.symbols[place].name_position for place, one in enumerate(file.names) if part in one.lower()}
 
     async def _ask(self, places: Sequence[PlaceInCode], answers: dict[PlaceInCode, Sequence[Location] | None]) -> None:
         """Place → its definitions; None if unknown. Fills `answers` until it is cancelled."""
@@ -405,12 +388,13 @@ class Possible:
                 self._leads[place] = changes, locations
 
     def _is_inside(self, location: Location) -> bool:
-        return self._relative(location.path) in self._tree.files
+        return self._places.relative(location.path) in self._tree.files
 
-    def _relative(self, path: Path) -> str | None:
-        """The root-relative form of a path below the root. Both are normal: as strings in a tenth of the time."""
-        whole = str(path)
-        return whole.removeprefix(self._below) if whole.startswith(self._below) else None
+    async def _rules(self, hit: Hit, known: Uses, asked: Iterable[str]) -> Rules:
+        """By which places in the `asked` files are judged."""
+        if self._languages.language_of(hit.path) == "python":
+            return await self._fixtures.filled_with(hit, known.places.keys(), asked)
+        return rules_for(self._root, hit, self._languages, self._places)
 
     async def _judge(
         self,
@@ -418,30 +402,26 @@ class Possible:
         place: PlaceInCode,
         locations: Sequence[Location] | None,
         same_hierarchy: SameHierarchy,
-        filled: Filled,
+        rules: Rules,
         found: Examined,
     ) -> None:
-        part = await self._part_of_macro(place)
-        if part == "parameter":
+        is_named = any(self._is_name_of(hit, location) for location in locations or ())
+        verdict = await rules.verdict(place, locations, is_named=is_named)
+        if verdict == "other":
             return
         if locations is None:
             found.possible[place] = "not asked"
-        elif not locations or self._is_made_up(place, locations, found):
+        elif verdict == "possible" or not locations or self._is_made_up(place, locations, found):
             found.possible[place] = "unresolved"
-        elif filled.certainly(locations) or any(self._is_name_of(hit, location) for location in locations):
-            if await self._is_guess(hit, place, locations):
-                found.possible[place] = "unresolved"
-            else:
-                found.references.append(place)
-        elif part == "body" or filled.perhaps(locations) or any(self._is_unread(location) for location in locations):
+        elif verdict == "reference" or is_named:
+            found.references.append(place)
+        elif any(self._is_unread(location) for location in locations):
             found.possible[place] = "unresolved"
         elif await self._among_kin(hit, place, locations, same_hierarchy):
             found.possible[place] = "same hierarchy"
-        elif await self._is_namesake_of_module(hit, place, locations) or await self._is_guess(hit, place, locations):
-            found.possible[place] = "unresolved"
         else:
             found.elsewhere[place] = locations
-            if place.range.start in self._defined_in(place.path, hit.symbol.name):
+            if place.range.start in self._places.defined_in(place.path, hit.symbol.name):
                 found.definitions.append(place)
 
     def _is_name_of(self, hit: Hit, location: Location) -> bool:
@@ -450,7 +430,7 @@ class Possible:
 
     def _is_unread(self, location: Location) -> bool:
         """Whether it is not known yet which symbol stands at a place of this project."""
-        path = self._relative(location.path)
+        path = self._places.relative(location.path)
         return path is not None and self._indexer.is_pending(path)
 
     def _is_made_up(self, place: PlaceInCode, locations: Sequence[Location], found: Examined) -> bool:
@@ -460,76 +440,15 @@ class Possible:
         to_itself = all(location.range.start == at and location.path == here for location in locations)
         return to_itself and (place in found.patterns or self._languages.instead(place.path) is not None)
 
-    async def _is_namesake_of_module(self, hit: Hit, place: PlaceInCode, locations: Sequence[Location]) -> bool:
-        """Whether Rust's server says a module where the symbol may be meant as well: a `use` brings both, and in code
-        that is not built it takes all that has the name for the module."""
-        if hit.symbol.kind in GROUPS or self._languages.selection.identifier(place.path) != "rust":
-            return False
-        if place.range.start in self._defined_in(place.path, hit.symbol.name):
-            return False
-        if not any(self._is_module(one, hit.symbol.name) for one in locations):
-            return False
-        try:
-            return not leads_on((await self._languages.fetch(self._root / place.path)).text, place.range)
-        except PathError:
-            return True
-
-    async def _is_guess(self, hit: Hit, place: PlaceInCode, locations: Sequence[Location]) -> bool:
-        """Whether the server of C++ does not know what a place means. It then answers with something that has another
-        name: the parameter for a member of a type parameter (`T::name`), what an attribute stands on for a name in it
-        (`cleanup(name)`). Or with several symbols, those of the name that it knows."""
-        if self._languages.language_of(place.path) != "cpp":
-            return False
-        if len(locations) > 1:
-            return True
-        is_name = re.compile(rf"~?\s*{re.escape(hit.symbol.name)}(?!\w)")
-        return not any([await self._reads(one, is_name) for one in locations])
-
-    async def _part_of_macro(self, place: PlaceInCode) -> Part | None:
-        """What a place is of a macro of C, in which no server knows what a name means."""
-        if self._languages.language_of(place.path) != "cpp":
-            return None
-        try:
-            return part_of_macro((await self._languages.fetch(self._root / place.path)).text, place.range.start)
-        except PathError:
-            return None
-
-    async def _reads(self, location: Location, pattern: re.Pattern[str]) -> bool:
-        """Whether what stands at a place matches."""
-        try:
-            text = (await self._languages.fetch(location.path)).text
-        except PathError:
-            return False
-        return pattern.match(text.content, text.offset(location.range.start)) is not None
-
-    def _is_module(self, location: Location, name: str) -> bool:
-        """Whether a place is a module of this name: a file's begin, or where it is declared."""
-        target = self._named_at(location, name)
-        return location.range.start == Position(0, 0) if target is None else target.symbol.kind in GROUPS
-
     async def _among_kin(
         self, hit: Hit, place: PlaceInCode, locations: Sequence[Location], same_hierarchy: SameHierarchy
     ) -> bool:
         name = hit.symbol.name
         for location in locations:
-            target = self._named_at(location, name)
+            target = self._places.named_at(location, name)
             if target is not None and await same_hierarchy.related(hit, target):
                 return True
         return False
-
-    def _named_at(self, location: Location, name: str) -> Hit | None:
-        """The indexed symbol of this name that stands at a place."""
-        path = self._relative(location.path)
-        if path is None or path not in self._index:
-            return None
-        file, at = self._index.file(path), location.range.start
-        alike = (place for place, one in enumerate(file.names) if one == name)
-        return next((Hit(path, file, place) for place in alike if file.symbols[place].name_position == at), None)
-
-
-def leads_on(text: Text, span: Range) -> bool:
-    """Whether a Rust module is named for something in it: `module::name`."""
-    return _STEP.match(text.content, text.offset(span.end)) is not None
 
 
 def _batches(paths: Iterable[str], sorted_out: Collection[str]) -> Iterator[list[str]]:

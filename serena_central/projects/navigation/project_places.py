@@ -16,7 +16,7 @@ from serena_central.files.text import FileText
 from serena_central.files.tree import FileTree
 from serena_central.lsp.answers import Location
 from serena_central.projects.languages.project_languages import ProjectLanguages
-from serena_central.projects.navigation.possible_references import PlaceInCode
+from serena_central.projects.navigation.places_in_code import PlaceInCode
 from serena_central.projects.navigation.symbol_views import ReferenceView, SymbolView, view_of
 from serena_central.symbols.index import Hit, SymbolIndex
 from serena_central.symbols.indexing.incompleteness import Incompleteness

@@ -20,7 +20,8 @@ from serena_central.projects.navigation.candidates import Places
 from serena_central.projects.navigation.common_names import is_common
 from serena_central.projects.navigation.consistency import Steady
 from serena_central.projects.navigation.named_in_strings import named_in_strings
-from serena_central.projects.navigation.possible_references import Examined, PlaceInCode, Possible
+from serena_central.projects.navigation.places_in_code import PlaceInCode
+from serena_central.projects.navigation.possible_references import Examined, Possible
 from serena_central.projects.navigation.project_places import ProjectPlaces, is_below, is_definition
 from serena_central.projects.navigation.server_questions import ServerQuestions, joined
 from serena_central.projects.navigation.symbol_views import PossibleReference, PossibleReferences, References, Uses

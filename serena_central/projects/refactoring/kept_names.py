@@ -13,7 +13,7 @@ from serena_central.core.text import Position
 from serena_central.editing.rename import Rename
 from serena_central.lsp.answers import Location, SymbolKind
 from serena_central.projects.navigation.navigation import Navigation
-from serena_central.projects.navigation.possible_references import PlaceInCode
+from serena_central.projects.navigation.places_in_code import PlaceInCode
 from serena_central.symbols.index import Hit
 from serena_central.symbols.mangling import mangled_names
 

@@ -14,7 +14,7 @@ from serena_central.core.text import Position, Range, Text, whole_word
 from serena_central.editing.rename import Rename
 from serena_central.projects.languages.project_languages import ProjectLanguages
 from serena_central.projects.navigation.navigation import Navigation
-from serena_central.projects.navigation.possible_references import PlaceInCode
+from serena_central.projects.navigation.places_in_code import PlaceInCode
 from serena_central.symbols.index import Hit
 
 MOST_ASKED = 200

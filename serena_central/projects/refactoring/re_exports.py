@@ -12,8 +12,9 @@ from serena_central.core.text import Position, Text
 from serena_central.editing.plan import TextEdit
 from serena_central.editing.rename import Rename
 from serena_central.lsp.answers import Location
+from serena_central.projects.navigation.language_rules import leads_on
 from serena_central.projects.navigation.navigation import Navigation
-from serena_central.projects.navigation.possible_references import PlaceInCode, leads_on
+from serena_central.projects.navigation.places_in_code import PlaceInCode
 from serena_central.symbols.syntax.grammars import SHORTHANDS
 
 _MEMBER = re.compile(r"[.#]\s*\Z")

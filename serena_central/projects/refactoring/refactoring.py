@@ -29,7 +29,8 @@ from serena_central.projects.editing.joint_edits import Check
 from serena_central.projects.languages.project_languages import ProjectLanguages
 from serena_central.projects.navigation.named_in_strings import named_in_strings
 from serena_central.projects.navigation.navigation import Navigation
-from serena_central.projects.navigation.possible_references import THOROUGH, Examined, PlaceInCode
+from serena_central.projects.navigation.places_in_code import PlaceInCode
+from serena_central.projects.navigation.possible_references import THOROUGH, Examined
 from serena_central.projects.navigation.symbol_references import RenameGround
 from serena_central.projects.navigation.symbol_views import Uses
 from serena_central.projects.refactoring.counterparts import Counterparts

@@ -1,0 +1,45 @@
+"""Places in files of a project, and which of its symbols stand there."""
+
+from collections.abc import Collection
+from pathlib import Path
+from typing import NamedTuple
+
+from serena_central.core.text import Position, Range
+from serena_central.lsp.answers import Location
+from serena_central.symbols.index import Hit, SymbolIndex
+
+
+class PlaceInCode(NamedTuple):
+    """A word in a file, by its root-relative path."""
+
+    path: str
+    range: Range
+
+
+class IndexedPlaces:
+    """Of one project, as far as its files are indexed. Belongs to the event loop's thread."""
+
+    def __init__(self, root: Path, index: SymbolIndex) -> None:
+        self._below = f"{root}/"
+        self._index = index
+
+    def relative(self, path: Path) -> str | None:
+        """The root-relative form of a path below the root. Both are normal: as strings in a tenth of the time."""
+        whole = str(path)
+        return whole.removeprefix(self._below) if whole.startswith(self._below) else None
+
+    def named_at(self, location: Location, name: str) -> Hit | None:
+        """The symbol of this name that stands at a place."""
+        path = self.relative(location.path)
+        if path is None or path not in self._index:
+            return None
+        file, at = self._index.file(path), location.range.start
+        alike = (place for place, one in enumerate(file.names) if one == name)
+        return next((Hit(path, file, place) for place in alike if file.symbols[place].name_position == at), None)
+
+    def defined_in(self, path: str, name: str) -> Collection[Position]:
+        """Where symbols of a file have a name that holds this one, in any case: definitions are no uses of others."""
+        if path not in self._index:
+            return ()
+        file, part = self._index.file(path), name.lower()
+        return {file.symbols[place].name_position for place, one in enumerate(file.names) if part in one.lower()}
