@@ -19,6 +19,9 @@ LARGEST_JSON = 256 * 1024
 TEXT_CHARS = 4000
 """Of what one hook says that is passed on."""
 
+_PERMISSIONS = {"allow": "allow", "approve": "allow", "deny": "deny", "block": "deny", "ask": "ask", "defer": ""}
+"""What a hook may decide, in any case. Another word is no leave to go on."""
+
 _CONTEXT_EVENTS = ("SessionStart", "UserPromptSubmit")
 """At these, plain stdout is for the model."""
 
@@ -48,10 +51,13 @@ def decision_of(stdout: str, event: str) -> Decision:
     reason = _text(inner, "permissionDecisionReason") or _text(said, "reason", "stopReason", "systemMessage")
     if said.get("continue") is False:
         return Decision("deny", _text(said, "stopReason") or reason or "the hook ended the session", stop=True)
-    permission = _text(inner, "permissionDecision", "decision") or _text(said, "permissionDecision", "decision")
-    permission = {"block": "deny", "approve": "allow"}.get(permission, permission)
+    given = [one.get(name) for one in (inner, said) for name in ("permissionDecision", "decision")]
+    decided = str(next(filter(None, given), "defer"))
+    permission = _PERMISSIONS.get(decided.lower())
+    if permission is None:
+        permission, reason = "deny", f"its decision {decided} is none of allow, deny, ask. {reason}".rstrip()
     return Decision(
-        permission if permission in ("allow", "deny", "ask") else "",
+        permission,
         shortened(reason),
         shortened(_text(inner, "additionalContext") or _text(said, "additionalContext", "systemMessage")),
         as_object(inner.get("updatedInput")) or as_object(said.get("updatedInput")),

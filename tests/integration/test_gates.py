@@ -275,10 +275,29 @@ async def test_a_stage_that_failed_after_an_edit_stops_the_stages_before_a_commi
     assert (root / "order").read_text() == "lint\ntests\nscan\n"
 
 
-async def test_json_decides_changes_the_input_and_adds_context(central: Application, root: Path) -> None:
-    def says(**output: Any) -> str:
-        return f"echo '{json.dumps({'hookSpecificOutput': {'hookEventName': 'PreToolUse', **output}})}'"
+def says(**output: Any) -> str:
+    return f"echo '{json.dumps({'hookSpecificOutput': {'hookEventName': 'PreToolUse', **output}})}'"
 
+
+@pytest.mark.parametrize(
+    ("decision", "said"), [("Deny", "no reason"), ("refuse", "none of allow"), (True, "none of allow")]
+)
+async def test_a_decision_that_is_none_stops_the_tool(
+    central: Application, root: Path, decision: object, said: str
+) -> None:
+    """Whoever wrote it wanted to decide, and to go on would be to decide otherwise."""
+    hooks(root, PreToolUse=[command("Write", says(permissionDecision=decision))])
+    with pytest.raises(HookBlocked, match=said):
+        await call(central, root, "create_text_file", relative_path="a.txt", content="a")
+
+
+@pytest.mark.parametrize("decision", ["Allow", "defer", "", None])
+async def test_a_decision_to_go_on_does(central: Application, root: Path, decision: object) -> None:
+    hooks(root, PreToolUse=[command("Write", says(permissionDecision=decision))])
+    await call(central, root, "create_text_file", relative_path="a.txt", content="a")
+
+
+async def test_json_decides_changes_the_input_and_adds_context(central: Application, root: Path) -> None:
     hooks(root, PreToolUse=[command("Write", says(permissionDecision="deny", permissionDecisionReason="not today"))])
     with pytest.raises(HookBlocked, match="not today"):
         await call(central, root, "create_text_file", relative_path="a.txt", content="a")
