@@ -275,19 +275,6 @@ def test_values_that_mean_nothing_end_with_2(
     assert capsys.readouterr().err
 
 
-@pytest.mark.parametrize("name", ["", "\udcff", "..", "a?b#c%2F"])
-async def test_a_name_of_any_characters_means_nothing_else(
-    serving: Child, name: str, home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setenv("SERENA_CENTRAL_HOME", str(serving.server_file.parent))
-    for line in ("kill", "resume", "undo", "users rotate", "users revoke", "task show", "task cancel", "mcp get"):
-        code = run(monkeypatch, *line.split(), name)
-        assert code == (1 if name else 2), line
-        assert "Not Found" not in capsys.readouterr().err, line
-    for line in ("history --session", "sessions --state", "task list --state", "waves list --project"):
-        assert run(monkeypatch, *line.split(), name) in (0, 1, 2), line
-
-
 @pytest.mark.parametrize(
     "line",
     ["trust {}", "hooks list --project {}", "mcp list --project {}", "claude memory {}", "claude explain Read({})"],
@@ -390,19 +377,8 @@ def test_the_nearest_name_is_suggested(
     assert f"'{meant}'" in said
 
 
-async def test_lists_are_whole_although_they_come_in_pages(
-    serving: Child, home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setenv("SERENA_CENTRAL_HOME", str(serving.server_file.parent))
-    monkeypatch.setattr(remote, "PAGE", 2)
-    async with serving.http() as http:
-        opened = {(await http.post("/api/v1/sessions", json={})).json()["session_id"] for _ in range(5)}
-    assert run(monkeypatch, "sessions", "--json") == 0
-    assert opened <= {one["session_id"] for one in json.loads(capsys.readouterr().out)}
-    for command in ("projects", "status"):
-        assert run(monkeypatch, command, "--json") == 0
-    assert run(monkeypatch, "sessions", "--state", "terminated") == 0
-    assert "No sessions are terminated." in capsys.readouterr().out
+# From here on a server is running, whose event loop is none that commands of this process could have besides: tests of
+# commands that have one stand above.
 
 
 async def test_the_nearest_tool_is_suggested(serving: Child) -> None:
@@ -456,3 +432,31 @@ async def test_output_that_nobody_takes_ends_with_1_and_no_traceback(serving: Ch
             env=environment(serving.folder),
         )
     assert (ended.returncode, ended.stderr.decode()) == (1, "serena-central: No space left on device\n")
+
+
+@pytest.mark.parametrize("name", ["", "\udcff", "..", "a?b#c%2F"])
+async def test_a_name_of_any_characters_means_nothing_else(
+    serving: Child, name: str, home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("SERENA_CENTRAL_HOME", str(serving.server_file.parent))
+    for line in ("kill", "resume", "undo", "users rotate", "users revoke", "task show", "task cancel", "mcp get"):
+        code = run(monkeypatch, *line.split(), name)
+        assert code == (1 if name else 2), line
+        assert "Not Found" not in capsys.readouterr().err, line
+    for line in ("history --session", "sessions --state", "task list --state", "waves list --project"):
+        assert run(monkeypatch, *line.split(), name) in (0, 1, 2), line
+
+
+async def test_lists_are_whole_although_they_come_in_pages(
+    serving: Child, home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("SERENA_CENTRAL_HOME", str(serving.server_file.parent))
+    monkeypatch.setattr(remote, "PAGE", 2)
+    async with serving.http() as http:
+        opened = {(await http.post("/api/v1/sessions", json={})).json()["session_id"] for _ in range(5)}
+    assert run(monkeypatch, "sessions", "--json") == 0
+    assert opened <= {one["session_id"] for one in json.loads(capsys.readouterr().out)}
+    for command in ("projects", "status"):
+        assert run(monkeypatch, command, "--json") == 0
+    assert run(monkeypatch, "sessions", "--state", "terminated") == 0
+    assert "No sessions are terminated." in capsys.readouterr().out
