@@ -53,4 +53,4 @@ def behind_holder(hit: Hit) -> re.Pattern[str]:
 
 def as_argument(name: str) -> re.Pattern[str]:
     """A name (group `name`) that is all of a string that a call takes, as `getDeclaredMethod("run")`: in a line."""
-    return re.compile(rf"(?:^|[(,])\s*(?P<quote>[\"'])(?P<name>{re.escape(name)})(?P=quote)\s*[,)]")
+    return re.compile(rf"(?:^|[(,])\s*(?P<quote>[\"'])(?P<name>{re.escape(name)})(?P=quote)(?=\s*[,)])")

@@ -1,7 +1,9 @@
 """Which strings with a symbol's name in them mean the symbol, as far as the name and what stands around it can tell."""
 
 from collections.abc import Sequence
+from itertools import groupby
 
+from serena_central.core.pacing import paced
 from serena_central.projects.navigation.common_names import as_argument, behind_holder, is_unusual
 from serena_central.projects.navigation.places_in_code import PlaceInCode
 from serena_central.projects.navigation.project_places import ProjectPlaces
@@ -22,14 +24,18 @@ async def named_in_strings(
     qualified, argument, quoted = behind_holder(hit), as_argument(name), {f"{one}{name}{one}" for one in _QUOTES}
     meant: list[PlaceInCode] = []
     alone: list[PlaceInCode] = []
-    for place in strings:
-        if place.path not in texts:
+    # Each line is read once: a file of data may have thousands of places in one line of a megabyte.
+    lines = groupby(strings, key=lambda place: (place.path, place.range.end.line0))
+    async for (path, line0), group in paced((key, list(group)) for key, group in lines):
+        if path not in texts:
             continue
-        start, end = place.range.start, place.range.end
-        line = texts[place.path].text.line(end.line0)
-        behind = any(found.end() == end.column for found in qualified.finditer(line))
-        if behind or any(found.end("name") == end.column for found in argument.finditer(line)):
-            meant.append(place)
-        elif line[max(start.column - 1, 0) : end.column + 1] in quoted:
-            alone.append(place)
+        line = texts[path].text.line(line0)
+        ends = {found.end() for found in qualified.finditer(line)}
+        ends |= {found.end("name") for found in argument.finditer(line)}
+        for place in group:
+            start, end = place.range.start.column, place.range.end.column
+            if end in ends:
+                meant.append(place)
+            elif line[max(start - 1, 0) : end + 1] in quoted:
+                alone.append(place)
     return meant, alone
