@@ -11,6 +11,9 @@ from pydantic import ValidationError
 
 from serena_central.core.decoding import from_json
 
+MAX_BATCH = 1000
+"""Messages: an array that says oftener which protocol it follows is no batch."""
+
 MAX_MESSAGE_BYTES = 64 * 1024 * 1024
 """Longer ones are dropped: nobody could be sent such an answer."""
 
@@ -21,6 +24,9 @@ UNREACHABLE = "serena-central: unreachable"
 """The data of a failure where nothing of the server was heard."""
 
 NO_PROTOCOL = "its answer does not follow the protocol"
+
+_HALVES = re.compile(rb"\\u[dD][89a-fA-F]")
+"""In JSON, where there may be any."""
 
 _NUMBER = rb'"id"\s*:\s*(\d{1,15})\s*'
 _VERSION = rb'"jsonrpc"\s*:\s*"2\.0"\s*'
@@ -45,18 +51,24 @@ def message_of(text: bytes) -> JSONRPCMessage | None:
 def batch_of(text: bytes) -> list[JSONRPCMessage]:
     """The messages of a batch, as MCP of 2025-03-26 had them; what is none in it is left out. Empty if a text is no
     batch."""
-    if not text.lstrip().startswith(b"["):
+    # Data that a program prints may be an array of millions: only what says that it is a message is looked at.
+    if not text.startswith(b"[") or not 0 < text.count(b'"jsonrpc"') <= MAX_BATCH:
         return []
     try:
         parts = from_json(text, list[msgspec.Raw])
     except msgspec.MsgspecError:
         return []
-    found = (message_of(bytes(part)) or failed_answer(bytes(part), NO_PROTOCOL) for part in parts)
+    objects = [part for one in parts if (part := bytes(one)).startswith(b"{")]
+    found = (message_of(part) or failed_answer(part, NO_PROTOCOL) for part in objects)
     return [message for message in found if message is not None]
 
 
 def _repaired(text: bytes) -> bytes:
-    return json.dumps(json.loads(text.decode("utf-8", "replace")), ensure_ascii=False).encode("utf-8", "replace")
+    """Raises ValueError: nothing in it can be repaired, and reading a long text in vain holds up all others."""
+    read = text.decode("utf-8", "replace")
+    if "\ufffd" not in read and not _HALVES.search(text):
+        raise ValueError
+    return json.dumps(json.loads(read), ensure_ascii=False).encode("utf-8", "replace")
 
 
 def failed_answer(text: bytes, why: str) -> JSONRPCError | None:
