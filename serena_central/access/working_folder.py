@@ -23,7 +23,10 @@ def folder_in(text: str | None) -> str | None:
     """The folder that a client named, by its path or a `file:` URL; None if it is not one, such as an unexpanded
     `${PWD}`."""
     if text and text.startswith("file://"):
-        text = unquote(urlsplit(text).path, errors="surrogateescape")
-    if text and (text.startswith("~") or PurePath(text).is_absolute()):
+        try:
+            text = unquote(urlsplit(text).path, errors="surrogateescape")
+        except ValueError:  # half an IPv6 address
+            return None
+    if text and "\0" not in text and (text.startswith("~") or PurePath(text).is_absolute()):
         return text
     return None

@@ -69,7 +69,7 @@ def test_folders_with_any_bytes_survive() -> None:
     assert identity.working_folder.encode("utf-8", "surrogateescape") == b"/tmp/\xff\xc3\xbc"
 
 
-@pytest.mark.parametrize("text", ["${PWD}", "{env:PWD}", "relative/path", "", None])
+@pytest.mark.parametrize("text", ["${PWD}", "{env:PWD}", "relative/path", "", None, "file://[::1/x", "file:///a%00b"])
 def test_what_is_no_absolute_folder_is_none(text: str | None) -> None:
     assert folder_in(text) is None
 
