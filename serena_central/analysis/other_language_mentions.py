@@ -55,8 +55,13 @@ async def named_elsewhere(project: Project, hit: Hit) -> Named:
     if not name.isidentifier():
         return named
     languages = project.languages
-    alike = [other for other in project.index.find(parse_pattern(name)) if other.symbol.kind in _DEFINED]
-    defined = {languages.language_of(one.path) for one in alike if not await _is_declared_alone(project, one)}
+    defined = set[str | None]()
+    for other in project.index.find(parse_pattern(name)):
+        language = languages.language_of(other.path)
+        if language in defined or other.symbol.kind not in _DEFINED:
+            continue  # thousands may have the name, and each would be read
+        if not await _is_declared_alone(project, other):
+            defined.add(language)
     files = await project.navigation.possible.files_elsewhere(hit)
     asked = [path for path in files if languages.language_of(path) not in defined]
     behind = behind_holder(hit)
