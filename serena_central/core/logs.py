@@ -7,9 +7,10 @@ who publishes one need not log it as well.
 import json
 import logging
 import time
+import traceback
 from logging.handlers import RotatingFileHandler
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 from serena_central.core.event_kinds import CallFinished
 from serena_central.core.events import Event, Severity
@@ -41,9 +42,9 @@ class TextLines(logging.Formatter):
 TALKATIVE = ("httpcore2", "httpx2", "mcp.client", "sse_starlette")
 """Loggers of libraries that below warnings log what they send and receive, with URLs and contents."""
 
-SILENT = ("client", "mcp.client.session")
-"""A logger of the MCP SDK that warns of each notification that is not as the protocol says, by either of its names:
-a server may send thousands a second. They stand in the wire log of their server."""
+SILENT = ("client", "mcp.client.session", "mcp.client.streamable_http")
+"""Loggers of the MCP SDK, one by either of its names, that warn of each notification that is not as the protocol says,
+and of each event that is no message: a server may send thousands a second, and what it names them is quoted."""
 
 
 class JsonLines(logging.Formatter):
@@ -106,12 +107,30 @@ def _moment(record: logging.LogRecord) -> str:
 
 
 def _trace(formatter: logging.Formatter, record: logging.LogRecord) -> str:
-    error = record.exc_info[1] if record.exc_info else None
-    if type(error).__module__.startswith("pydantic"):  # its text quotes what did not fit, which is not for the log
-        trace = f"{type(error).__name__} (what did not fit is not shown)"
-    else:
-        trace = formatter.formatException(record.exc_info) if record.exc_info else ""
+    trace = ""
+    if record.exc_info and (error := record.exc_info[1]) is not None:
+        kinds = {type(one) for one in _chain(error)}
+        if any(kind.__module__.startswith("pydantic") for kind in kinds):  # its text quotes what did not fit
+            frames = "".join(traceback.format_tb(error.__traceback__))
+            named = ", ".join(sorted(kind.__name__ for kind in kinds))
+            trace = f"{frames}{named} (what did not fit is not shown)"
+        else:
+            trace = formatter.formatException(record.exc_info)
     return "\n".join(part for part in (trace, record.stack_info or "") if part)
+
+
+def _chain(error: BaseException) -> list[BaseException]:
+    """An exception with all that its trace would show."""
+    found: list[BaseException] = []
+    todo: list[BaseException | None] = [error]
+    while todo:
+        one = todo.pop()
+        if one is not None and not any(one is known for known in found):
+            found.append(one)
+            todo += (one.__cause__, one.__context__)
+            if isinstance(one, BaseExceptionGroup):
+                todo += cast("BaseExceptionGroup[BaseException]", one).exceptions
+    return found
 
 
 def _one_line(text: str) -> str:

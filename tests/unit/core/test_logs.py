@@ -13,6 +13,8 @@ from serena_central.core.events import EventBus, Severity
 from serena_central.core.logs import JsonLines, TextLines, log_event, log_to
 from tests.support.events import call_finished, server_moved
 
+SENT = "hunter2"
+
 
 def record(message: str, **keys: object) -> logging.LogRecord:
     made = logging.LogRecord("serena_central.pool", logging.WARNING, __file__, 1, message, (), None)
@@ -36,13 +38,42 @@ def test_a_name_with_line_breaks_makes_no_lines_of_its_own() -> None:
 def test_what_a_server_sent_is_not_quoted_where_it_did_not_fit() -> None:
     """Pydantic's errors quote it, and the MCP SDK logs them."""
     try:
-        TypeAdapter(int).validate_python("hunter2")
+        TypeAdapter(int).validate_python(SENT)
     except ValidationError:
         broken = record("Error parsing JSON response")
         broken.exc_info = sys.exc_info()
     for line in (TextLines().format(broken), JsonLines().format(broken)):
         assert "ValidationError" in line
-        assert "hunter2" not in line
+        assert SENT not in line
+
+
+@pytest.mark.parametrize("wrapped", ["cause", "context", "group"])
+def test_what_did_not_fit_is_not_quoted_either_where_another_error_came_of_it(wrapped: str) -> None:
+    broken = record("The call failed")
+    try:
+        try:
+            TypeAdapter(int).validate_python(SENT)
+        except ValidationError as error:
+            if wrapped == "group":
+                raise ExceptionGroup("tasks", [error]) from None
+            if wrapped == "cause":
+                raise LookupError from error
+            raise LookupError  # noqa: B904 - its context is enough
+    except (ExceptionGroup, LookupError):
+        broken.exc_info = sys.exc_info()
+    for line in (TextLines().format(broken), JsonLines().format(broken)):
+        assert "ValidationError" in line
+        assert Path(__file__).name in line
+        assert SENT not in line
+
+
+def test_an_error_that_is_its_own_cause_is_logged() -> None:
+    error = LookupError("around")
+    error.__cause__ = ValueError("and around")
+    error.__cause__.__cause__ = error
+    broken = record("The call failed")
+    broken.exc_info = (LookupError, error, None)
+    assert "and around" in TextLines().format(broken)
 
 
 def test_a_json_line_holds_the_keys_and_the_trace_of_an_exception() -> None:
