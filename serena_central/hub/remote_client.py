@@ -51,6 +51,9 @@ FAILURES = (httpx2.HTTPError, httpx2.InvalidURL, OAuthFlowError, OSError)
 
 UNAUTHORIZED, BAD_REQUEST, NOT_FOUND = 401, 400, 404
 
+NOT_NOW = (408, 429)
+"""Statuses of a client's errors that pass, as those of a server's do."""
+
 _DELIVERED = "serena_central.delivered"
 """Marks requests (httpx2's `extensions`) that are sent as they are."""
 
@@ -171,7 +174,7 @@ class RemoteClient(httpx2.AsyncClient):
         while True:
             try:
                 response = await super().send(request, **options)
-                if not response.is_server_error:
+                if not response.is_server_error and response.status_code not in NOT_NOW:
                     break
                 await response.aclose()
             except httpx2.TransportError as error:

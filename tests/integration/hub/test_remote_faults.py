@@ -250,7 +250,8 @@ async def test_a_server_is_listened_to_again_however_often_that_breaks(
     monkeypatch.setattr(remote_client, "LISTEN_S", 0.01)
     broken = Broken()
     cut = said("200 OK", b"retry: 10\n\n" + b" " * 100, "text/event-stream")[:-50]
-    broken.broken_streams = [cut, b"", cut, said("502 Bad Gateway"), cut, b"", cut]
+    busy = said("429 Too Many Requests")
+    broken.broken_streams = [cut, b"", cut, said("502 Bad Gateway"), busy, busy, busy, cut, b"", cut]
     async with served(broken, user), running_central(tmp_path, QUICK) as running, running.raw("modern") as client:
         assert text_of(await client.call("far__echo")) == "echo"
         with anyio.fail_after(30):
