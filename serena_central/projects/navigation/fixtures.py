@@ -16,6 +16,7 @@ from serena_central.projects.navigation.language_rules import Verdict
 from serena_central.projects.navigation.places_in_code import PlaceInCode
 from serena_central.symbols.index import Hit, SymbolIndex
 from serena_central.symbols.namepath import parse_pattern
+from serena_central.symbols.symbol import CALLABLE
 from serena_central.symbols.syntax.messages import Function, Occurrence
 
 _FIXTURE = re.compile(r"@\s*(?:[\w.]+\.)?(?:yield_)?fixture\b")
@@ -98,8 +99,8 @@ class Fixtures:
         return True
 
     async def _is_fixture(self, hit: Hit) -> bool:
-        if not await self._holds(hit.path, _WORD):
-            return False
+        if hit.symbol.kind not in CALLABLE or not await self._holds(hit.path, _WORD):
+            return False  # variables and fields of its name, which many files may have, are not looked up
         for one in await self._occurrences(hit.path, hit.symbol.name):
             function = one.function
             if one.range.start == hit.symbol.name_position and function is not None and not function.has_parameter:
