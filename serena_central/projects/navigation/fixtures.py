@@ -84,8 +84,9 @@ class Fixtures:
             found = await self._occurrences(path, hit.symbol.name)
             is_parametrized = any(one.kind == "string" for one in found) and await self._holds(path, _PARAMETRIZED)
             for one in found:
-                if one.function is not None and one.function.has_parameter and _is_collected(one.function):
+                if one.function is not None and one.function.has_parameter and _may_be_filled(one.function):
                     is_certain = is_seen and is_only and not is_parametrized and _is_in_reach(hit, path, one)
+                    is_certain = is_certain and _is_filled(path, one.function)
                     (certain if is_certain else possible).add(Parameter(self._root / path, one.range.start))
         return Filled(certain, possible)
 
@@ -124,9 +125,15 @@ def _makes_fixture(function: Function) -> bool:
     return _FIXTURE.search(function.decorators) is not None
 
 
-def _is_collected(function: Function) -> bool:
-    """Whether pytest fills the parameters of a function."""
+def _may_be_filled(function: Function) -> bool:
+    """Whether pytest fills the parameters of a function, if it collects its file."""
     return function.name.startswith("test") or _makes_fixture(function)
+
+
+def _is_filled(path: str, function: Function) -> bool:
+    """Whether pytest does so without a setting of its own for which files it collects: in a program's code,
+    `test_connection` is none of its tests."""
+    return _makes_fixture(function) or _TEST_MODULE.fullmatch(PurePosixPath(path).name) is not None
 
 
 def _is_above(fixture: str, path: str) -> bool:

@@ -77,6 +77,14 @@ def test_shared(shared):
     assert shared == 2
 """
 
+HEALTH = """\
+def test_connection(customer_db):
+    return customer_db is not None
+
+
+print(test_connection(customer_db=None))
+"""
+
 
 @pytest.fixture
 async def tested(tmp_path: Path) -> AsyncGenerator[Asker]:
@@ -86,6 +94,7 @@ async def tested(tmp_path: Path) -> AsyncGenerator[Asker]:
         "conftest.py": CONFTEST,
         "test_customers.py": CUSTOMERS,
         "over/test_shared.py": OVERRIDDEN,
+        "health.py": HEALTH,
         "pyproject.toml": "[project]\nname = 'shop'\n",
     }
     for name, text in files.items():
@@ -116,13 +125,21 @@ async def test_a_renamed_fixture_is_renamed_where_tests_take_it(tested: Asker) -
     text = (tested.root / "test_customers.py").read_text()
     assert "async def test_later(self, *, client_db, customers" in text
     assert "def not_collected(customer_db):\n    return lambda customer_db: customer_db\n" in text
+    assert (tested.root / "health.py").read_text() == HEALTH
 
 
-@pytest.mark.parametrize(("name", "place"), [("customers", "test_customers.py:15 in test_direct"), ("shared", "over")])
+@pytest.mark.parametrize(
+    ("name", "place"),
+    [
+        ("customers", "test_customers.py:15 in test_direct"),
+        ("shared", "over"),
+        ("customer_db", "health.py:0 in test_connection"),
+    ],
+)
 async def test_parameters_that_may_be_filled_otherwise_are_possible_references(
     tested: Asker, name: str, place: str
 ) -> None:
-    """By a parametrization, or by another fixture of the same name."""
+    """By a parametrization, by another fixture of the same name, or by whoever calls a function of the program."""
     result = await tested.result("find_referencing_symbols", name_path=name, relative_path="conftest.py")
     assert "Possible references" in result["content"][1]["text"]
     assert place in result["content"][1]["text"]
