@@ -174,7 +174,7 @@ def seen_lines(verified: dict[str, Any]) -> Iterator[tuple[str, str]]:
 def worktree_lines(verified: dict[str, Any]) -> Iterator[tuple[str, str]]:
     """Where the work of a task is that had a worktree, as a name and a value."""
     worktree = verified.get("worktree", {})
-    if worktree.get("kept"):
+    if worktree.get("kept") and "path" in worktree:  # older records of a failure have no place
         yield "worktree", f"its work is in {worktree['path']}, on the branch {worktree['branch']}"
     if note := worktree.get("note"):
         yield "note", note
