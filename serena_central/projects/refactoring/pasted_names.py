@@ -23,7 +23,7 @@ MOST_ASKED = 200
 _LOOKED_BACK = 400
 """Characters before a name in which the call of a macro would begin that is given it."""
 
-_CALLED = re.compile(r"([^\W\d]\w*)\s*\Z")
+_CALLED = re.compile(r"(?<!\w)([^\W\d]\w*)\s*\Z")
 _WORD = re.compile(r"[^\W\d]\w*")
 _DEFINE = re.compile(r"[ \t]*#[ \t]*define[ \t]+\Z")
 _DEFINITION = re.compile(r"(?:\\\r?\n|[^\n])*")
