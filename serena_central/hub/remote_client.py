@@ -182,6 +182,8 @@ class RemoteClient(httpx2.AsyncClient):
             await anyio.sleep(pauses.next_s())
         if response.is_success:
             response.stream = _Listened(response.stream)
+        else:
+            self._log.note(f"its messages can't be listened to: {self._refusal(response)}")
         return response
 
     async def delivered(self, request: httpx2.Request) -> str:

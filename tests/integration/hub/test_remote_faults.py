@@ -230,6 +230,10 @@ async def test_a_call_that_failed_is_made_once_where_there_is_no_stream_to_liste
         assert "half done" in text_of(await client.call("far__bad"))
         assert broken.calls == ["echo", "bad"]
         assert len(broken.sessions) == 1
+        wire = tmp_path / "home" / "logs" / "mcp" / "far.log"
+        with anyio.fail_after(30):
+            while "can't be listened to: HTTP status 404" not in wire.read_text():
+                await anyio.sleep(0.01)
 
 
 async def test_a_server_that_refuses_all_of_a_session_gets_a_new_one(tmp_path: Path, user: Path) -> None:
