@@ -57,6 +57,8 @@ PLAIN_S = 10.0
 CLOSED = "Connection closed"
 """What the SDK says of a connection that has ended. Its code is one that servers use for errors of their own, too."""
 
+FORGOTTEN = "it does not know our session any more"
+
 LEVELS: tuple[str, ...] = get_args(types.LoggingLevel)
 """From the least to the most severe."""
 
@@ -402,17 +404,27 @@ class Connection:
         return found
 
     async def trouble(self) -> str:
-        """Why a ping was in vain, else "": any other answer than a refusal of our session is one."""
-        ping = Ongoing(_NOBODY, "")
-        token = ONGOING.set(ping)
+        """Why a ping was in vain, else "": any other answer than a refusal of our session is one. A server may refuse
+        all pings: whether it knows our session is told then by what it has answered before."""
+        offered = self.session.server_capabilities
+        why = await self._refused(self._ping)
+        if why == FORGOTTEN and offered is not None and offered.tools is not None:
+            why = await self._refused(self.session.list_tools)
+        return why
+
+    async def _refused(self, ask: Callable[[], Awaitable[object]]) -> str:
+        asked = Ongoing(_NOBODY, "")
+        token = ONGOING.set(asked)
         try:
-            await self._ping()
+            await ask()
         except MCPError as error:
             if has_closed(error) or error.error.data == UNREACHABLE:
                 return self._masked(error.error.message)
+        except ValidationError:
+            pass  # an answer, whatever it says
         finally:
             ONGOING.reset(token)
-        return "it does not know our session any more" if ping.forgotten or ping.refused else ""
+        return FORGOTTEN if asked.forgotten or asked.refused else ""
 
     async def _refuses_all(self) -> bool:
         with anyio.move_on_after(PLAIN_S):

@@ -48,7 +48,8 @@ class Broken:
         self.release = anyio.Event()
         self.is_holding = anyio.Event()
         self.calls: list[str] = []
-        self.lists = 0
+        self.lists = self.pings = 0
+        self.refuses_pings = False
         self.sessions: list[str] = []
         self.unknown = said("400 Bad Request", b"No valid session ID provided", "text/plain")
         self.get = said("405 Method Not Allowed")
@@ -90,6 +91,7 @@ class Broken:
 
     async def posted(self, head: str, message: dict[str, Any]) -> bytes:
         number, params = message.get("id"), message.get("params") or {}
+        empty = {**result(number, ""), "result": {}}
         match message.get("method"):
             case "initialize":
                 session = f"session-{len(self.calls)}-{len(self.sessions)}"
@@ -102,6 +104,8 @@ class Broken:
                 if self.cancelling is None:
                     await anyio.sleep_forever()
                 return self.cancelling or b""
+            case "tools/list" if not self.knows(head):
+                return self.unknown
             case "tools/list":
                 self.lists += 1
                 schema = {"type": "object", "properties": {"text": {"type": "string"}}}
@@ -109,10 +113,11 @@ class Broken:
                 return said("200 OK", {"jsonrpc": "2.0", "id": number, "result": {"tools": tools}})
             case "tools/call":
                 return await self.called(head, number, params)
-            case "ping" if not self.knows(head):
-                return self.unknown
+            case "ping":
+                self.pings += 1
+                return self.unknown if self.refuses_pings or not self.knows(head) else said("200 OK", empty)
             case _:
-                return said("202 Accepted") if number is None else said("200 OK", {**result(number, ""), "result": {}})
+                return said("202 Accepted") if number is None else said("200 OK", empty)
 
     async def called(self, head: str, number: Any, params: dict[str, Any]) -> bytes:
         if not self.knows(head):
@@ -284,6 +289,21 @@ async def test_a_server_that_is_not_there_for_us_any_more_is_noticed_by_a_health
                 await anyio.sleep(0.01)
         expected = "does not know our session" if why == "forgotten" else "did not arrive"
         assert expected in hub.upstreams()[0].why
+        assert text_of(await client.call("far__echo")) == "echo"
+
+
+@pytest.mark.parametrize("status", ["400 Bad Request", "404 Not Found"])
+async def test_a_server_that_refuses_pings_is_there_all_the_same(tmp_path: Path, user: Path, status: str) -> None:
+    error = {"jsonrpc": "2.0", "id": None, "error": {"code": -32601, "message": "there is no method ping"}}
+    broken = Broken()
+    broken.unknown, broken.refuses_pings = said(status, error), True
+    settings = QUICK | {"hub.health_interval_s": 0.1}
+    async with served(broken, user), running_central(tmp_path, settings) as running, running.raw("modern") as client:
+        assert text_of(await client.call("far__echo")) == "echo"
+        with anyio.fail_after(30):
+            while broken.pings < 3:
+                await anyio.sleep(0.01)
+        assert len(broken.sessions) == 1
         assert text_of(await client.call("far__echo")) == "echo"
 
 
