@@ -90,7 +90,7 @@ class Function(msgspec.Struct, frozen=True, array_like=True):
 
     name: str
     decorators: str
-    """Their text."""
+    """The beginnings of the first ones."""
     has_parameter: bool
 
 

@@ -3,6 +3,8 @@
 Runs in the worker's process, like `outline`. Knows no files and no language servers.
 """
 
+from itertools import islice
+
 from tree_sitter import Node
 
 from serena_central.core.text import Position, Range, Text, whole_word
@@ -12,6 +14,10 @@ from serena_central.symbols.syntax.trees import tree_of
 
 MOST = 5_000
 """Maximum of occurrences returned for one text: data that repeats one word is cut."""
+
+MOST_DECORATORS = 8
+DECORATOR_CHARS = 500
+"""Of a function, and of each: which ones they are is told with every parameter, and the cases of a test are not."""
 
 LEVELS = 6
 """How far above a word its string or comment is looked for: they hold at most an escape or a fragment in between."""
@@ -92,8 +98,8 @@ def _function(node: Node | None) -> Function | None:
         return None
     around = function.parent
     parts = around.children if around is not None and around.type == "decorated_definition" else []
-    decorators = "\n".join(_text(part) for part in parts if part.type == "decorator")
-    return Function(_text(name), decorators, has_parameter)
+    decorators = islice((_text(part)[:DECORATOR_CHARS] for part in parts if part.type == "decorator"), MOST_DECORATORS)
+    return Function(_text(name), "\n".join(decorators), has_parameter)
 
 
 def _text(node: Node) -> str:

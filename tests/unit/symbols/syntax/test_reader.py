@@ -272,3 +272,15 @@ def test_only_grammars_that_have_words_for_shorthands_are_asked_for_them(identif
     kind = parser.language.id_for_node_kind
     words = [word for word in (*_PATTERNS, *_INITIALIZERS) if kind(word, True)]
     assert bool(words) == (identifier in SHORTHANDS)
+
+
+async def test_parameters_below_a_large_decorator_are_found() -> None:
+    """Each tells its function's decorators: a table of a test's cases must not come along three thousand times."""
+    table = "1, " * 100_000
+    taken = ", ".join(["shop"] * 3000)
+    text = f"@pytest.mark.parametrize('x', [{table}])\n@pytest.fixture\ndef test_all({taken}): ...\n"
+    async with running() as reader:
+        found = await reader.occurrences("python", text, "shop")
+    assert len(found) == 3000
+    assert all(one.function is not None and one.function.has_parameter for one in found)
+    assert all(one.function is not None and one.function.decorators.endswith("\n@pytest.fixture") for one in found)
