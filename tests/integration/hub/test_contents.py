@@ -11,13 +11,6 @@ from tests.support.upstreams import QUICK, scripted, settings_of_user
 pytestmark = pytest.mark.anyio
 
 
-@pytest.fixture
-def user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    folder = tmp_path / "claude"
-    monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(folder))
-    return folder
-
-
 @pytest.mark.parametrize("era", ["handshake", "modern"])
 async def test_resources_and_prompts_pass_through(tmp_path: Path, user: Path, era: Era) -> None:
     settings_of_user(user, {"one": scripted()})

@@ -22,13 +22,6 @@ pytestmark = [
 ]
 
 
-@pytest.fixture
-def user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    folder = tmp_path / "claude"
-    monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(folder))
-    return folder
-
-
 @asynccontextmanager
 async def asked(running: RunningCentral, name: str, era: Era, questions: list[str]) -> AsyncGenerator[Client]:
     """A client that answers with its own name, and notes what it was asked."""

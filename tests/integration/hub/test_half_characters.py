@@ -27,13 +27,6 @@ REASON = "half of a surrogate pair"
 ABLE: dict[str, Any] = {"io.modelcontextprotocol/clientCapabilities": {"sampling": {}, "elicitation": {}}}
 
 
-@pytest.fixture
-def user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    folder = tmp_path / "claude"
-    monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(folder))
-    return folder
-
-
 async def until(condition: Callable[[], bool]) -> None:
     with anyio.fail_after(60):
         while not condition():

@@ -18,13 +18,6 @@ pytestmark = pytest.mark.anyio
 ERAS = pytest.mark.parametrize("era", ["handshake", "modern"])
 
 
-@pytest.fixture
-def user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    folder = tmp_path / "claude"
-    monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(folder))
-    return folder
-
-
 async def listed(client: RawClient) -> dict[str, dict]:
     return {tool["name"]: tool for tool in (await client.ask("tools/list"))["result"]["tools"]}
 

@@ -17,13 +17,6 @@ from tests.support.upstreams import QUICK, events_in, scripted, settings_of_user
 pytestmark = [pytest.mark.anyio, pytest.mark.skipif(sys.platform != "linux", reason="asks /proc")]
 
 
-@pytest.fixture
-def user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    folder = tmp_path / "claude"
-    monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(folder))
-    return folder
-
-
 STUBBORN = {"ignore_sigterm": True, "fork": True}
 """Ends at no SIGTERM and at no closed stdin, and has a child in a session of its own."""
 

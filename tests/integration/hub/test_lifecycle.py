@@ -20,13 +20,6 @@ from tests.support.upstreams import QUICK, events_in, scripted, settings_of_user
 pytestmark = pytest.mark.anyio
 
 
-@pytest.fixture
-def user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    folder = tmp_path / "claude"
-    monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(folder))
-    return folder
-
-
 async def until(condition: Callable[[], bool]) -> None:
     with anyio.fail_after(60):
         while not condition():

@@ -142,13 +142,6 @@ async def logged_in(folder: Path, user: Path) -> str:
     return said
 
 
-@pytest.fixture
-def user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    folder = tmp_path / "claude"
-    monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(folder))
-    return folder
-
-
 @pytest.mark.parametrize("kind", ["http", "sse"])
 async def test_a_person_logs_in_once_and_the_server_refreshes_the_tokens(tmp_path: Path, user: Path, kind: str) -> None:
     authorities = Authorities()

@@ -15,13 +15,6 @@ from tests.support.upstreams import QUICK, scripted, settings_of_user
 pytestmark = [pytest.mark.anyio, pytest.mark.skipif(sys.platform != "linux", reason="asks /proc")]
 
 
-@pytest.fixture
-def user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    folder = tmp_path / "claude"
-    monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(folder))
-    return folder
-
-
 async def test_idle_shared_upstreams_are_stopped_when_the_budget_is_exceeded(tmp_path: Path, user: Path) -> None:
     settings_of_user(user, {"idle": scripted(), "own": scripted() | {"sharing": "session"}, "busy": scripted()})
     settings = QUICK | {"pool.memory_budget_mb": 1, "pool.idle_check_s": 600}

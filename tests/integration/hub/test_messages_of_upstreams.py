@@ -26,13 +26,6 @@ pytestmark = [
 URI = "scripted://one"
 
 
-@pytest.fixture
-def user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    folder = tmp_path / "claude"
-    monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(folder))
-    return folder
-
-
 class Listener:
     """A client that notes what it is sent."""
 

@@ -29,13 +29,6 @@ pytestmark = [
 ERAS = pytest.mark.parametrize("era", ["handshake", "modern"])
 
 
-@pytest.fixture
-def user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    folder = tmp_path / "claude"
-    monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(folder))
-    return folder
-
-
 @asynccontextmanager
 async def person(running: RunningCentral, name: str, era: Era) -> AsyncGenerator[Client]:
     """A client that answers questions with its own name."""

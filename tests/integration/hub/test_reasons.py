@@ -20,13 +20,6 @@ pytestmark = pytest.mark.anyio
 ENDS = "exit code 3; its stderr ends with: cannot start: no database"
 
 
-@pytest.fixture
-def user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    folder = tmp_path / "claude"
-    monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(folder))
-    return folder
-
-
 @pytest.mark.parametrize("era", ["handshake", "modern"])
 async def test_a_call_says_why_its_server_does_not_start(tmp_path: Path, user: Path, era: Era) -> None:
     log = tmp_path / "log.jsonl"

@@ -19,13 +19,6 @@ from tests.support.upstreams import QUICK, settings_of_user
 pytestmark = pytest.mark.anyio
 
 
-@pytest.fixture
-def user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    folder = tmp_path / "claude"
-    monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(folder))
-    return folder
-
-
 def said(status: str, body: object = b"", kind: str = "application/json", *more: str) -> bytes:
     content = body if isinstance(body, bytes) else json.dumps(body).encode()
     head = [f"HTTP/1.1 {status}", f"content-type: {kind}", f"content-length: {len(content)}", *more, "", ""]

@@ -26,13 +26,6 @@ from tests.support.upstreams import QUICK, events_in, scripted, settings_of_user
 pytestmark = pytest.mark.anyio
 
 
-@pytest.fixture
-def user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    folder = tmp_path / "claude"
-    monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(folder))
-    return folder
-
-
 async def test_messages_are_json_rpc_with_sequential_ids(tmp_path: Path, user: Path) -> None:
     """REQ-MCP-001"""
     log = tmp_path / "log.jsonl"

@@ -164,13 +164,6 @@ async def storm(running: RunningCentral) -> list[str]:
     return sorted(text for visitor in visitors for text in visitor.texts("hold"))
 
 
-@pytest.fixture
-def user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    folder = tmp_path / "claude"
-    monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(folder))
-    return folder
-
-
 async def test_a_storm_over_one_connection_to_a_remote_server(tmp_path: Path, user: Path) -> None:
     cancelled: list[str] = []
     async with remote(cancelled) as url:

@@ -22,13 +22,6 @@ OVERRIDES: dict[str, Any] = {
 SETTINGS = QUICK | {"hub.tools": OVERRIDES}
 
 
-@pytest.fixture
-def user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    folder = tmp_path / "claude"
-    monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(folder))
-    return folder
-
-
 async def listed(client: RawClient) -> dict[str, dict]:
     return {tool["name"]: tool for tool in (await client.ask("tools/list"))["result"]["tools"]}
 

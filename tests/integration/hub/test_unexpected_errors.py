@@ -17,13 +17,6 @@ pytestmark = pytest.mark.anyio
 ABLE: dict[str, Any] = {"io.modelcontextprotocol/clientCapabilities": {"sampling": {}, "elicitation": {}}}
 
 
-@pytest.fixture
-def user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    folder = tmp_path / "claude"
-    monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(folder))
-    return folder
-
-
 async def test_a_call_that_may_ask_back_fails_alone(
     tmp_path: Path, user: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
