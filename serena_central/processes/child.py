@@ -9,7 +9,6 @@ import logging
 import os
 import signal
 import subprocess
-import sys
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -25,12 +24,11 @@ from serena_central.processes.fork_server import ForkedProcess, ForkServer, open
 from serena_central.processes.ladder import AT_ONCE, POLITE, Ladder, stop
 from serena_central.processes.output import Nothing, Sink, Tail, drain
 from serena_central.processes.scratch import Scratch, make
+from serena_central.processes.starting import start_supervisor
 from serena_central.processes.usage import TreeUsage, Usage
 from serena_central.standalone.private import OTHERS, user_umask
 
 logger = logging.getLogger(__name__)
-
-SUPERVISOR = Path(__file__).with_name("supervisor.py")
 
 STDERR_TAIL_BYTES = 16 * 1024
 """What is kept of a child's stderr."""
@@ -238,13 +236,12 @@ async def supervised(
                 merged=merged,
             )
         else:
-            started = await anyio.open_process(
-                [sys.executable, "-I", "-S", str(SUPERVISOR), *map(str, arguments)],
+            started = await start_supervisor(
+                arguments,
                 cwd=cwd,
                 env=variables,
                 stderr=subprocess.STDOUT if merged else subprocess.PIPE,
                 pass_fds=[watched_end, reporting_end, *([scratch.lock] if scratch else [])],
-                start_new_session=True,  # a Ctrl-C in the terminal is for this server, which ends its children in order
             )
     except BaseException:
         os.close(lifeline)

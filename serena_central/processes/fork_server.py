@@ -12,7 +12,6 @@ import signal
 import socket
 import struct
 import subprocess
-import sys
 import tempfile
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -24,11 +23,10 @@ from anyio.abc import ByteReceiveStream, ByteSendStream, Process
 from anyio.lowlevel import checkpoint
 
 from serena_central.processes.environment import inherited
+from serena_central.processes.starting import start_supervisor
 from serena_central.processes.supervisor import REQUEST
 
 logger = logging.getLogger(__name__)
-
-SUPERVISOR = Path(__file__).with_name("supervisor.py")
 
 END_S = 2.0
 """How long the fork server may take to end when its socket has been closed; it has nothing to do then."""
@@ -140,14 +138,13 @@ class ForkServer:
                 self._socket, its_end = socket.socketpair()
                 self._socket.setblocking(False)
                 with its_end:
-                    self._process = await anyio.open_process(
-                        [sys.executable, "-I", "-S", str(SUPERVISOR), "--serve", str(its_end.fileno())],
+                    self._process = await start_supervisor(
+                        ["--serve", its_end.fileno()],
                         stdin=subprocess.DEVNULL,
                         stdout=subprocess.DEVNULL,
                         stderr=subprocess.DEVNULL,
                         env=inherited(),
                         pass_fds=[its_end.fileno()],
-                        start_new_session=True,
                     )
             return self._socket
 

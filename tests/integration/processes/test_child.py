@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
 import anyio
+import anyio.lowlevel
 import psutil
 import pytest
 from anyio.abc import Process
@@ -186,6 +187,25 @@ async def test_an_interrupt_comes_before_the_termination(tmp_path: Path) -> None
                 await anyio.sleep(0.01)
     assert log.read_text().split() == ["ready", "interrupted", "terminated"]
     assert child.exit_code == 0
+
+
+@pytest.mark.parametrize("steps", range(8))
+async def test_a_start_that_is_cancelled_leaves_neither_a_process_nor_a_pipe(tmp_path: Path, steps: int) -> None:
+    async with supervised(python(""), tmp_path) as first:  # what the loop opens for its first child stays
+        await first.wait()
+    this = psutil.Process()
+    before = this.num_fds()
+    async with anyio.create_task_group() as tasks:
+
+        async def start() -> None:
+            async with supervised(python("input()"), tmp_path, ladder=AT_ONCE):
+                await anyio.sleep_forever()
+
+        tasks.start_soon(start)
+        for _ in range(steps):
+            await anyio.lowlevel.checkpoint()
+        tasks.cancel_scope.cancel()
+    assert (this.children(recursive=True), this.num_fds()) == ([], before)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="limits of the kernel of Linux")
