@@ -16,7 +16,7 @@ import lz4.block
 import msgspec
 
 from serena_central.core.decoding import msgpack_decoder
-from serena_central.symbols.symbol import Brief, FileSymbols, Symbol
+from serena_central.symbols.symbol import Brief, FileSymbols, Symbol, own_path
 
 _TYPES: tuple[Literal["b", "h", "i", "q"], ...] = ("b", "h", "i", "q")
 """Of a column's numbers (`array`): the shortest that holds them."""
@@ -114,7 +114,24 @@ class SymbolColumns(Sequence[Symbol]):
     def name(self, place: int) -> str:
         """That of the symbol at `place`."""
         name = self._known.get(place)
-        return self.names[place] if name is None else name
+        if name is not None:
+            return name
+        if self._names is not None or self._are_many(self._known):
+            return self.names[place]
+        name = self._known[place] = self._text(self._columns.names, place)
+        return name
+
+    def name_path(self, place: int) -> str:
+        """As `FileSymbols.name_path`, from the columns that it takes."""
+        _, containers, overloads, *_ = self._columns.numbers
+        parts: list[str] = []
+        while place >= 0:
+            number = _number_at(overloads, place)
+            overload = None if number == _NO_OVERLOAD else number
+            parts.append(own_path(self.name(place), overload, self._scope(place)))
+            place = _number_at(containers, place)
+        parts.reverse()
+        return "/".join(parts)
 
     def brief(self, place: int) -> Symbol | Brief:
         """The symbol at `place` without what few ask for, or as a whole if it has been made."""
@@ -136,7 +153,7 @@ class SymbolColumns(Sequence[Symbol]):
                 column,
                 end_line,
                 end_column,
-                self.scopes[place],
+                self._scope(place),
             )
         return brief
 
@@ -190,7 +207,7 @@ class SymbolColumns(Sequence[Symbol]):
             name_line,
             name_column,
             self._text(self._columns.details, place),
-            self.scopes[place],
+            self._scope(place),
             bool(flat),
         )
 
@@ -211,6 +228,10 @@ class SymbolColumns(Sequence[Symbol]):
 
     def _spread(self, column: Sequence[int]) -> Sequence[int]:
         return column if len(column) == self._size else [column[0]] * self._size
+
+    def _scope(self, place: int) -> str:
+        column = self._columns.scopes
+        return self.scopes[place] if column[:1] == self._border else column
 
     def _text(self, column: str, place: int) -> str:
         return column.split(self._border, place + 2)[place + 1] if column[:1] == self._border else column
@@ -234,6 +255,9 @@ class ColumnedFile(FileSymbols, frozen=True, gc=False):
 
     def brief(self, place: int) -> Symbol | Brief:
         return self.symbols.brief(place)
+
+    def name_path(self, place: int) -> str:
+        return self.symbols.name_path(place)
 
 
 def compressed(file: FileSymbols) -> bytes:

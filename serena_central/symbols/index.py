@@ -170,13 +170,13 @@ class Hits(Sequence[Hit]):
         """No name is shorter: characters."""
         self._index = index
         self._fitting = places
-        self._entries: dict[str, Entry] = {}
-        self._counts: dict[str, int] = {}
+        # By file, in the order of their paths.
+        self._paths: list[str] = []
+        self._entries: list[Entry] = []
+        self._counts: list[int] = []
         self._size = 0
         self._ends: list[int] = []
-        """How many there are up to the end of each path."""
-        self._paths: list[str] = []
-        """Once one is asked for by its number."""
+        """How many there are up to the end of each file, once one is asked for by its number."""
         self._places: dict[str, list[int]] = {}
         """Of the files that were looked into."""
         self._last: tuple[str, ColumnedFile | None] = "", None
@@ -186,16 +186,16 @@ class Hits(Sequence[Hit]):
 
     def add(self, path: str, entry: Entry, count: int) -> None:
         """Adds so many symbols of an entry; paths come in their order."""
-        self._entries[path] = entry
-        self._counts[path] = count
+        self._paths.append(path)
+        self._entries.append(entry)
+        self._counts.append(count)
         self._size += count
-        self._ends.append(self._size)
 
     def add_all(self, paths: Sequence[str], entries: Mapping[str, Entry], counts: Sequence[int]) -> None:
         """As `add`, of many."""
-        self._entries.update(zip(paths, map(entries.__getitem__, paths), strict=True))
-        self._counts.update(zip(paths, counts, strict=True))
-        self._ends += islice(accumulate(counts, initial=self._size), 1, None)
+        self._paths += paths
+        self._entries += map(entries.__getitem__, paths)
+        self._counts += counts
         self._size += sum(counts)
 
     def look_into(self, path: str, entry: Entry, *, keep: bool = True) -> None:
@@ -214,24 +214,24 @@ class Hits(Sequence[Hit]):
         number = index if index >= 0 else index + self._size
         if not 0 <= number < self._size:
             raise IndexError(index)
-        if len(self._paths) < len(self._ends):
-            self._paths = list(self._counts)
+        if len(self._ends) < len(self._counts):
+            self._ends = list(accumulate(self._counts))
         at = bisect_right(self._ends, number)
-        path = self._paths[at]
-        return self._hit(path, number - self._ends[at] + self._counts[path])
+        return self._hit(at, number - self._ends[at] + self._counts[at])
 
     def __iter__(self) -> Iterator[Hit]:
-        return (self._hit(path, number) for path, count in self._counts.items() for number in range(count))
+        return (self._hit(at, number) for at, count in enumerate(self._counts) for number in range(count))
 
     def __len__(self) -> int:
         return self._size
 
-    def _hit(self, path: str, number: int) -> Hit:
-        before, file = self._last
+    def _hit(self, at: int, number: int) -> Hit:
+        """The symbol of this number in the file at this place."""
+        path, (before, file) = self._paths[at], self._last
         if file is None or path != before:
             file = self._files.get(path)
             if file is None:
-                file = self._index.decoded(path, self._entries[path], keep=len(self._entries) <= FILES_KEPT)
+                file = self._index.decoded(path, self._entries[at], keep=len(self._entries) <= FILES_KEPT)
                 self._files[path] = file
             self._last = path, file
         if path not in self._places:
@@ -241,7 +241,7 @@ class Hits(Sequence[Hit]):
     @property
     def per_file(self) -> Counter[str]:
         """How many lie in which file."""
-        return Counter(self._counts)
+        return Counter(dict(zip(self._paths, self._counts, strict=True)))
 
     async def kinds(self) -> Counter[int]:
         """How many are of which kind."""
@@ -256,16 +256,16 @@ class Hits(Sequence[Hit]):
 
         hits = Hits(self._index, places, shortest_name=self.shortest_name)
         keep = len(self._entries) <= FILES_KEPT
-        async for path, entry in paced(self._entries.items()):
+        async for path, entry in paced(zip(self._paths, self._entries, strict=True)):
             hits.look_into(path, entry, keep=keep)
         return hits
 
     def in_files(self, is_wanted: Callable[[str], bool]) -> "Hits":
         """Those in some files."""
         hits = Hits(self._index, self._fitting, shortest_name=self.shortest_name)
-        for path, count in self._counts.items():
+        for path, entry, count in zip(self._paths, self._entries, self._counts, strict=True):
             if is_wanted(path):
-                hits.add(path, self._entries[path], count)
+                hits.add(path, entry, count)
         return hits
 
 
@@ -280,13 +280,13 @@ class _Counts:
         self._counts: dict[str, int] = {}
         self._changed = set[str]()
 
-    def add(self, counts: Iterable[tuple[str, int]]) -> None:
-        """Adds what is known of one name at one moment, once for each path."""
+    def add(self, counts: Mapping[str, int]) -> None:
+        """Adds what is known of one name at one moment: path → how many."""
         known = self._counts
         if not known:  # of a name that thousands of files have, or none
             known.update(counts)
             return
-        for path, count in counts:
+        for path, count in counts.items():
             before = known.get(path, 0)
             known[path] = before + count if before >= 0 <= count else _UNKNOWN
 
@@ -307,7 +307,8 @@ class _Counts:
     def of_each(self, paths: Sequence[str]) -> Sequence[int]:
         """Those of some files if all of them have some, and how many is known; else nothing."""
         counts = list(map(self._counts.__getitem__, paths))
-        return counts if min(counts) > 0 and max(counts) < MANY and self._changed.isdisjoint(paths) else ()
+        is_sure = min(counts) > 0 and max(counts) < MANY and (not self._changed or self._changed.isdisjoint(paths))
+        return counts if is_sure else ()
 
 
 def _places(reading: Reading, names: Set[str]) -> Places:
@@ -358,16 +359,24 @@ class SymbolIndex:
         Raises:
             ValueError: for what cannot be kept (`compressed`).
         """
-        entry = Entry(stamp, indexed_at_ns, source, compressed(file), file.cut)
-        self.drop(path)
-        self._entries[path] = entry
-        self._add_names(path, file.lookup_names)
+        self._put(path, Entry(stamp, indexed_at_ns, source, compressed(file), file.cut), file.lookup_names)
 
     def put_packed(self, path: str, symbols: Packed, *, stamp: Stamp, indexed_at_ns: int, source: str) -> None:
         """As `put`, of symbols that are encoded already."""
-        self.drop(path)
-        self._entries[path] = Entry(stamp, indexed_at_ns, source, symbols.compressed, symbols.cut)
-        self._add_names(path, symbols.names)
+        self._put(path, Entry(stamp, indexed_at_ns, source, symbols.compressed, symbols.cut), symbols.names)
+
+    def _put(self, path: str, entry: Entry, names: Mapping[str, int]) -> None:
+        before = self._entries.get(path)
+        if before is None or path in self._unmapped:
+            self.drop(path)
+            self._entries[path] = entry
+            self._note_new(self._names.add(path, names))
+            return
+        self._note_change([path])
+        self._entries[path] = entry
+        self._decoded.discard(path)
+        if before.compressed != entry.compressed:
+            self._note_new(self._names.replace(path, names_in(before), names))
 
     def restore(self, path: str, entry: Entry, names: bytes) -> None:
         """Takes over an entry of the cache for a file that is not known; `names` are what `names_in` says, `packed`."""
@@ -387,15 +396,16 @@ class SymbolIndex:
                 self._mapping = path, iter(unpacked(self._unmapped[path]).items())
             path, names = self._mapping
             some = dict(islice(names, most))
-            self._add_names(path, some)
+            self._note_new(self._names.add(path, some))
             if len(some) < most:
                 del self._unmapped[path]
                 self._mapping = None
             most -= len(some) + 1
         return bool(self._unmapped)
 
-    def _add_names(self, path: str, names: Mapping[str, int]) -> None:
-        self._name_text.add(self._names.add(path, names))
+    def _note_new(self, names: Iterable[str]) -> None:
+        """Takes note of names that no file had."""
+        self._name_text.add(names)
         if len(self._name_text) > 2 * len(self._names) + NAMES_PER_TEXT:
             left = set(self.names())  # most of the text is gone
             self._name_text = NameText()
@@ -489,7 +499,7 @@ class SymbolIndex:
             if not reading.substring:
                 steps = self._counts_of(names, within)
             elif within is not None and within in self._entries:
-                steps = iter([[(within, _UNKNOWN)]])
+                steps = iter([{within: _UNKNOWN}])
             else:
                 steps = self._counts_with_part(reading.last.name, "" if within is None else within + "/")
             for some in steps:
@@ -530,21 +540,21 @@ class SymbolIndex:
                 elif count:
                     hits.add(path, entry, count)
 
-    def _counts_with_part(self, part: str, folder: str) -> Iterator[Iterable[tuple[str, int]]]:
+    def _counts_with_part(self, part: str, folder: str) -> Iterator[Mapping[str, int]]:
         """How many symbols of which files of a folder have a name that holds a part, in steps."""
         needle = part.encode("utf-8", "surrogatepass")
         # These first: what is mapped meanwhile is found below.
         for some in self._unmapped_parts():
-            yield [
-                (path, _UNKNOWN)
+            yield {
+                path: _UNKNOWN
                 for path, held in some
                 if needle in held and path.startswith(folder) and any(part in name for name in unpacked(held))
-            ]
+            }
         names = set[str]()
         for name in self._name_text.containing(part):
             if name in self._names:
                 names.add(name)
-            yield ()
+            yield {}
         for name in names:
             yield self._mapped(name, folder)
 
@@ -555,7 +565,7 @@ class SymbolIndex:
                 return
             holding = set[str]()
             for found in self._counts_of(containers, within):
-                holding.update(path for path, _ in found)
+                holding.update(found)
                 yield
             if reading.written:
                 holding.update(path for path in paths if _is_in(containers, path))
@@ -575,7 +585,7 @@ class SymbolIndex:
 
     def holding(self, name: str) -> set[str]:
         """Files that are found by a name; all that have a symbol of it are among them."""
-        return {path for found in self._counts_of({name}, None) for path, _ in found}
+        return {path for found in self._counts_of({name}, None) for path in found}
 
     def names_like(self, name: str) -> Iterator[str]:
         """Names that may be spelt alike, some of which may be gone, some several times: those that hold one half of the
@@ -589,17 +599,17 @@ class SymbolIndex:
         """Every name that some symbol has, as far as they are mapped; some perhaps several times."""
         return (name for name in self._name_text if name in self._names)
 
-    def _counts_of(self, names: Set[str], within: str | None) -> Iterator[Iterable[tuple[str, int]]]:
+    def _counts_of(self, names: Set[str], within: str | None) -> Iterator[Mapping[str, int]]:
         """How many symbols of which files have one of some names, in steps."""
         if within is not None and within in self._entries:
-            yield [(within, _UNKNOWN)]
+            yield {within: _UNKNOWN}
             return
         folder = "" if within is None else within + "/"
         needles = [b"\0%b\0" % name.encode("utf-8", "surrogatepass") for name in names if self._unmapped]
         # These first: what is mapped meanwhile is found below.
         for some in self._unmapped_parts() if needles else ():
             for needle in needles:
-                yield [(path, _UNKNOWN) for path, held in some if needle in held and path.startswith(folder)]
+                yield {path: _UNKNOWN for path, held in some if needle in held and path.startswith(folder)}
         for name in names:
             yield self._mapped(name, folder)
 
@@ -609,8 +619,9 @@ class SymbolIndex:
         while some := list(islice(unmapped, UNMAPPED_AT_ONCE)):
             yield some
 
-    def _mapped(self, name: str, folder: str) -> Iterable[tuple[str, int]]:
+    def _mapped(self, name: str, folder: str) -> Mapping[str, int]:
         counts = self._names.counts(name)
-        counts = [(path, count) for path, count in counts if path.startswith(folder)] if folder else counts
+        if folder:
+            counts = {path: count for path, count in counts.items() if path.startswith(folder)}
         # A name with a `/` is several parts of a name path.
-        return ((path, _UNKNOWN) for path, _ in counts) if "/" in name else counts
+        return dict.fromkeys(counts, _UNKNOWN) if "/" in name else counts

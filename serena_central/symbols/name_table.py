@@ -95,8 +95,8 @@ class NameTable:
         return _next(self._buckets[self._place(number)], _HASH.pack(number)) >= 0
 
     def add(self, path: str, names: Mapping[str, int]) -> list[str]:
-        """Takes note of how often a file defines these names, which it is not known to define yet; those that no other
-        file does."""
+        """Takes note of how often a file defines these names, which it is not known to define yet; returns those that
+        no other file does."""
         file, new, counts = self._number(path), list[str](), iter(names.items())
         while some := list(islice(counts, ADDED_AT_ONCE)):
             self._add(file, some, new)
@@ -121,11 +121,20 @@ class NameTable:
         while self._records > PER_BUCKET * len(buckets):
             self._grow()
 
+    def replace(self, path: str, before: Mapping[str, int], names: Mapping[str, int]) -> list[str]:
+        """As `drop` and `add`, but that names which stay are left as they are: nearly all, mostly."""
+        gone = {name: count for name, count in before.items() if names.get(name) != count}
+        self._drop(self._numbers[path], gone)
+        return self.add(path, {name: count for name, count in names.items() if before.get(name) != count})
+
     def drop(self, path: str, names: Mapping[str, int]) -> None:
         """Forgets a file that was added with these names, as often."""
         number = self._numbers.pop(path)
         self._paths[number] = ""
         self._free.append(number)
+        self._drop(number, names)
+
+    def _drop(self, number: int, names: Mapping[str, int]) -> None:
         for name, count in names.items():
             key = _HASH.pack(hash(name))
             bucket = self._buckets[self._place(hash(name))]
@@ -139,15 +148,15 @@ class NameTable:
 
     def files(self, name: str) -> Iterator[str]:
         """Paths of the files that define a name."""
-        return (path for path, _ in self.counts(name))
+        return iter(self.counts(name))
 
-    def counts(self, name: str) -> list[tuple[str, int]]:
-        """Paths of the files that have a name, and how many symbols of it each has, at most `MANY`."""
+    def counts(self, name: str) -> dict[str, int]:
+        """Paths of the files that have a name → how many symbols of it each has, at most `MANY`."""
         wanted, paths, numbers = hash(name), self._paths, (1 << _FILE_BITS) - 1
         bucket = self._buckets[self._place(wanted)]
         at = _next(bucket, _HASH.pack(wanted))
         records = _BOTH.iter_unpack(bucket[at:]) if at >= 0 else ()
-        return [(paths[file & numbers], file >> _FILE_BITS) for number, file in records if number == wanted]
+        return {paths[file & numbers]: file >> _FILE_BITS for number, file in records if number == wanted}
 
     def _number(self, path: str) -> int:
         if (known := self._numbers.get(path)) is not None:

@@ -52,7 +52,7 @@ class Brief(msgspec.Struct, frozen=True, gc=False):
     @property
     def parts(self) -> list[PathPart]:
         """As `Symbol.parts`."""
-        return _parts(self)
+        return _parts(self.name, self.overload, self.scope)
 
 
 class Symbol(msgspec.Struct, frozen=True, array_like=True, gc=False):
@@ -89,14 +89,14 @@ class Symbol(msgspec.Struct, frozen=True, array_like=True, gc=False):
     @property
     def parts(self) -> list[PathPart]:
         """Its own part of the name path: several where its name or its scope hold a `/`."""
-        return _parts(self)
+        return _parts(self.name, self.overload, self.scope)
 
 
-def _parts(symbol: Symbol | Brief) -> list[PathPart]:
-    if not symbol.scope and "/" not in symbol.name:
-        return [PathPart(symbol.name, symbol.overload)]
-    *containers, own = split_name(f"{symbol.scope}/{symbol.name}")
-    return [*map(PathPart, containers), PathPart(own, symbol.overload)]
+def _parts(name: str, overload: int | None, scope: str) -> list[PathPart]:
+    if not scope and "/" not in name:
+        return [PathPart(name, overload)]
+    *containers, own = split_name(f"{scope}/{name}")
+    return [*map(PathPart, containers), PathPart(own, overload)]
 
 
 class FileSymbols(msgspec.Struct, frozen=True, gc=False):
@@ -149,7 +149,7 @@ class FileSymbols(msgspec.Struct, frozen=True, gc=False):
         parts: list[str] = []
         while place >= 0:
             symbol = self.brief(place)
-            parts.append(_own_path(symbol))
+            parts.append(own_path(symbol.name, symbol.overload, symbol.scope))
             place = symbol.container
         parts.reverse()
         return "/".join(parts)
@@ -159,7 +159,7 @@ class FileSymbols(msgspec.Struct, frozen=True, gc=False):
         """Those of all symbols, by their places."""
         paths: list[str] = []
         for symbol in self.symbols:
-            own = _own_path(symbol)
+            own = own_path(symbol.name, symbol.overload, symbol.scope)
             # A container stands before what it holds.
             paths.append(own if symbol.container < 0 else f"{paths[symbol.container]}/{own}")
         return paths
@@ -231,11 +231,12 @@ class FileSymbols(msgspec.Struct, frozen=True, gc=False):
             yield open_ones[-1][2] if open_ones else None
 
 
-def _own_path(symbol: Symbol | Brief) -> str:
-    if symbol.scope or "/" in symbol.name:
-        return "/".join(map(str, symbol.parts))
+def own_path(name: str, overload: int | None, scope: str) -> str:
+    """A symbol's own part of its name path, as answers show it."""
+    if scope or "/" in name:
+        return "/".join(map(str, _parts(name, overload, scope)))
     # Nearly all, of which answers name thousands.
-    return symbol.name if symbol.overload is None else f"{symbol.name}[{symbol.overload}]"
+    return name if overload is None else f"{name}[{overload}]"
 
 
 def flatten(tree: Sequence[DocumentSymbol], *, cut: bool = False) -> FileSymbols:

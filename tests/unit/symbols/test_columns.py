@@ -101,6 +101,7 @@ def test_many_symbols_in_brief_are_taken_out_of_all() -> None:
     assert known.name_path(2) == "x0/x1/x2"
     assert isinstance(known.brief(2), Brief)
     assert known.name_path(99) == "/".join(symbol.name for symbol in file.symbols)
+    assert [known.brief(place).name for place in range(100)] == [symbol.name for symbol in file.symbols]
     assert known.brief(2) is known.symbols[2]
 
 
