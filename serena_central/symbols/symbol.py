@@ -233,9 +233,9 @@ class FileSymbols(msgspec.Struct, frozen=True, gc=False):
 
 def own_path(name: str, overload: int | None, scope: str) -> str:
     """A symbol's own part of its name path, as answers show it."""
+    # Answers name thousands.
     if scope or "/" in name:
-        return "/".join(map(str, _parts(name, overload, scope)))
-    # Nearly all, of which answers name thousands.
+        name = "/".join(split_name(f"{scope}/{name}"))
     return name if overload is None else f"{name}[{overload}]"
 
 

@@ -274,6 +274,9 @@ NAME_CHARS = 4
 PATH_CHARS = 5
 """Nor what stands around the names of a file beside its path: `"":[]`."""
 
+BESIDE_NAMES = 20
+"""Symbols that are looked at although all can be named: for an answer in which the names turn out to be too long."""
+
 
 def location(span: Range) -> dict[str, int]:
     """A definition's place in an answer: 0-based lines, 0-based start column in characters."""
@@ -310,7 +313,19 @@ async def listed_symbols(
     call: "ToolCall", target: Project, hits: Sequence[Hit], *, body: bool = False, info: bool = False, depth: int = 0
 ) -> Listing:
     """An answer of symbols. Those that this page can't show are counted, and not looked at."""
+    files = hits.per_file if isinstance(hits, Hits) else Counter(hit.path for hit in hits)
+    shortest = hits.shortest_name if isinstance(hits, Hits) else 1
+
+    async def all_named() -> list[tuple[str, str]] | None:
+        room = call.page.chars - sum(map(len, files)) - PATH_CHARS * len(files)
+        return None if call.page.is_asked else await _named(hits, shortest, room)
+
+    at_least = len(hits) * (SYMBOL_CHARS + shortest) + sum(len(path) * count for path, count in files.items())
+    are_too_many = at_least > call.page.chars
+    named = await all_named() if are_too_many else None
     window = call.page.window(len(hits), SYMBOL_CHARS)
+    if named is not None and not call.page.group:
+        window = window[:BESIDE_NAMES]
     views: list[SymbolView | None] = []
     room = call.page.chars
     async for place in paced(window):  # each may decode its file
@@ -331,17 +346,13 @@ async def listed_symbols(
         return [as_json(view.bare) for view in views if view is not None]
 
     shorter: list[Form] = []
-    files = hits.per_file if isinstance(hits, Hits) else Counter(hit.path for hit in hits)
     if len(views) == len(hits):
         shorter.append(Form("without bodies, info and children", bare))
         shorter.append(
             Form("as names per file", lambda: per_file((view.path, view.name_path) for view in views if view))
         )
-    elif not call.page.is_asked:
-        shortest = hits.shortest_name if isinstance(hits, Hits) else 1
-        named = await _named(hits, shortest, call.page.chars - sum(map(len, files)) - PATH_CHARS * len(files))
-        if named is not None:
-            shorter.append(Form("as names per file", lambda: per_file(named)))
+    elif (known := named if are_too_many else await all_named()) is not None:
+        shorter.append(Form("as names per file", lambda: per_file(known)))
 
     return Listing(
         page=call.page,
@@ -362,8 +373,7 @@ async def _named(hits: Sequence[Hit], shortest: int, room: int) -> list[tuple[st
     to name thousands takes decoding all of their files."""
     room -= len(hits) * (shortest + NAME_CHARS - 1)
     named: list[tuple[str, str]] = []
-    async for place in paced(range(len(hits) if room >= 0 else 0)):
-        hit = hits[place]
+    async for hit in paced(hits if room >= 0 else ()):
         named.append((hit.path, hit.name_path))
         room -= len(named[-1][1]) - shortest
         if room < 0:
