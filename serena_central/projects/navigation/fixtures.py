@@ -27,6 +27,7 @@ _WORD, _PARAMETRIZED = "fixture", "parametrize"
 """Of a text without them nothing need be parsed."""
 
 _CONFTEST = "conftest.py"
+_TEST_CLASS = "Test"
 _TEST_MODULE = re.compile(r"test_.*\.py|.*_test\.py")
 
 
@@ -126,14 +127,15 @@ def _makes_fixture(function: Function) -> bool:
 
 
 def _may_be_filled(function: Function) -> bool:
-    """Whether pytest fills the parameters of a function, if it collects its file."""
-    return function.name.startswith("test") or _makes_fixture(function)
+    """Whether pytest fills the parameters of a function, if it collects its file and class."""
+    return function.classes is not None and (function.name.startswith("test") or _makes_fixture(function))
 
 
 def _is_filled(path: str, function: Function) -> bool:
-    """Whether pytest does so without a setting of its own for which files it collects: in a program's code,
-    `test_connection` is none of its tests."""
-    return _makes_fixture(function) or _TEST_MODULE.fullmatch(PurePosixPath(path).name) is not None
+    """Whether pytest does so without a setting of its own for what it collects: in a program's code, `test_connection`
+    is none of its tests, and a method of a class of another name is one if tests derive from that."""
+    is_collected = all(name.startswith(_TEST_CLASS) for name in function.classes or ())
+    return _makes_fixture(function) or (is_collected and _TEST_MODULE.fullmatch(PurePosixPath(path).name) is not None)
 
 
 def _is_above(fixture: str, path: str) -> bool:

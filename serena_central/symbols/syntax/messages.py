@@ -86,12 +86,14 @@ class Shorthand(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Function(msgspec.Struct, frozen=True, array_like=True):
-    """A function of Python that a word names, or of which it is a parameter that has no value of its own."""
+    """A function of Python that a word names, or of which it is a parameter that has no value of its own. Its name and
+    those of the `classes` around it, the innermost first, by their first characters; None in another function."""
 
     name: str
     decorators: str
     """The beginnings of the first ones."""
     has_parameter: bool
+    classes: list[str] | None
 
 
 class Occurrence(msgspec.Struct, frozen=True, array_like=True):

@@ -19,6 +19,12 @@ MOST_DECORATORS = 8
 DECORATOR_CHARS = 500
 """Of a function, and of each: which ones they are is told with every parameter, and the cases of a test are not."""
 
+NAME_CHARS = 100
+"""Of the names of a function and of the classes around it, which are told as often."""
+
+CLASS_LEVELS = 20
+"""How far above a function classes are looked for; further up there may be any."""
+
 LEVELS = 6
 """How far above a word its string or comment is looked for: they hold at most an escape or a fragment in between."""
 
@@ -28,6 +34,7 @@ _NAMES = ("identifier", "name", "constant")
 
 _PATTERNS = ("shorthand_property_identifier_pattern", "shorthand_field_identifier")
 _WHOLE_PATTERN = "field_pattern"
+_FUNCTIONS = ("function_definition", "lambda")
 _MACRO_TOKENS = "token_tree"
 _MODIFIERS = (b"ref", b"mut")
 _BEFORE_BLOCKS = (b"if", b"while", b"match", b"in")
@@ -99,7 +106,22 @@ def _function(node: Node | None) -> Function | None:
     around = function.parent
     parts = around.children if around is not None and around.type == "decorated_definition" else []
     decorators = islice((_text(part)[:DECORATOR_CHARS] for part in parts if part.type == "decorator"), MOST_DECORATORS)
-    return Function(_text(name), "\n".join(decorators), has_parameter)
+    return Function(_text(name)[:NAME_CHARS], "\n".join(decorators), has_parameter, _classes_around(function))
+
+
+def _classes_around(function: Node) -> list[str] | None:
+    """The classes of Python around a function, the innermost first; None if it is in another function."""
+    classes: list[str] = []
+    around = function.parent
+    for _ in range(CLASS_LEVELS):
+        if around is None:
+            return classes
+        if around.type in _FUNCTIONS:
+            return None
+        if around.type == "class_definition" and (name := around.child_by_field_name("name")) is not None:
+            classes.append(_text(name)[:NAME_CHARS])
+        around = around.parent
+    return [*classes, "…"]
 
 
 def _text(node: Node) -> str:

@@ -62,6 +62,18 @@ def not_collected(customer_db):
 
 def test_shared(shared):
     assert shared
+
+
+class ShopTests:
+    def test_inherited(self, customer_db):
+        assert customer_db
+
+
+def test_of_a_function():
+    def test_inner(customer_db):
+        return customer_db
+
+    assert test_inner(customer_db=1)
 """
 
 OVERRIDDEN = """\
@@ -124,6 +136,7 @@ async def test_a_renamed_fixture_is_renamed_where_tests_take_it(tested: Asker) -
     await anyio.run_process(run, cwd=tested.root)
     text = (tested.root / "test_customers.py").read_text()
     assert "async def test_later(self, *, client_db, customers" in text
+    assert "    def test_inner(customer_db):" in text
     assert "def not_collected(customer_db):\n    return lambda customer_db: customer_db\n" in text
     assert (tested.root / "health.py").read_text() == HEALTH
 
@@ -134,12 +147,14 @@ async def test_a_renamed_fixture_is_renamed_where_tests_take_it(tested: Asker) -
         ("customers", "test_customers.py:15 in test_direct"),
         ("shared", "over"),
         ("customer_db", "health.py:0 in test_connection"),
+        ("customer_db", "test_customers.py:28 in ShopTests/test_inherited"),
     ],
 )
 async def test_parameters_that_may_be_filled_otherwise_are_possible_references(
     tested: Asker, name: str, place: str
 ) -> None:
-    """By a parametrization, by another fixture of the same name, or by whoever calls a function of the program."""
+    """By a parametrization, by another fixture of the same name, by whoever calls a function of the program, or if
+    tests derive from a class that pytest does not collect."""
     result = await tested.result("find_referencing_symbols", name_path=name, relative_path="conftest.py")
     assert "Possible references" in result["content"][1]["text"]
     assert place in result["content"][1]["text"]
