@@ -6,6 +6,7 @@ failure is reported, and halts nothing.
 """
 
 import json
+import re
 from typing import Any, NamedTuple
 
 from serena_central.claude_config.document import as_object
@@ -22,6 +23,9 @@ TEXT_CHARS = 4000
 _PERMISSIONS = {"allow": "allow", "approve": "allow", "deny": "deny", "block": "deny", "ask": "ask", "defer": ""}
 """What a hook may decide, in any case. Another word is no leave to go on."""
 
+_MEANT = re.compile(r"""["'](?:permissionDecision|decision|continue)["']\s*:""")
+"""A decision in what is not JSON: a comma too many, a dictionary as Python prints it, or a line before it."""
+
 _CONTEXT_EVENTS = ("SessionStart", "UserPromptSubmit")
 """At these, plain stdout is for the model."""
 
@@ -37,14 +41,18 @@ class Decision(NamedTuple):
 
 
 def decision_of(stdout: str, event: str) -> Decision:
-    """The decision in a hook's stdout. What is not a JSON object decides nothing."""
+    """The decision in a hook's stdout. What is not a JSON object decides nothing, but for one that was meant to be a
+    decision: it is no leave to go on."""
     text = stdout.strip()
     said: Any = None
+    trouble = "its stdout must be a JSON object and nothing else"
     if text.startswith("{") and len(text) <= LARGEST_JSON:
         try:
             said = as_object(json.loads(text))
-        except (ValueError, RecursionError):
-            said = None
+        except (ValueError, RecursionError) as error:
+            trouble = str(error)
+    if said is None and _MEANT.search(text):
+        return Decision("deny", f"what it decides is unknown: {trouble}")
     if said is None:
         return Decision(context=shortened(text)) if text and event in _CONTEXT_EVENTS else Decision()
     inner = as_object(said.get("hookSpecificOutput")) or {}

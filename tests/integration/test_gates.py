@@ -1,6 +1,7 @@
 """Hooks of the settings around calls: the rows of the requirements, with real commands and a real git repository."""
 
 import json
+import shlex
 import subprocess
 from collections.abc import AsyncGenerator
 from pathlib import Path
@@ -277,6 +278,28 @@ async def test_a_stage_that_failed_after_an_edit_stops_the_stages_before_a_commi
 
 def says(**output: Any) -> str:
     return f"echo '{json.dumps({'hookSpecificOutput': {'hookEventName': 'PreToolUse', **output}})}'"
+
+
+@pytest.mark.parametrize(
+    ("output", "said"),
+    [
+        ('{"hookSpecificOutput": {"permissionDecision": "deny",}}', "double quotes"),
+        ("{'permissionDecision': 'deny'}", "double quotes"),
+        ('checking …\n{"permissionDecision": "deny"}', "nothing else"),
+        ('{"continue": false}\ndone', "Extra data"),
+    ],
+)
+async def test_a_decision_that_cannot_be_read_is_no_leave_to_go_on(
+    central: Application, root: Path, output: str, said: str
+) -> None:
+    hooks(root, PreToolUse=[command("Bash", f"printf '%s' {shlex.quote(output)}")])
+    with pytest.raises(HookBlocked, match=f"is unknown: .*{said}"):
+        await shell(central, root, "true")
+
+
+async def test_text_that_decides_nothing_lets_a_tool_run(central: Application, root: Path) -> None:
+    hooks(root, PreToolUse=[command("Bash", """echo "{'checked': 3}, to be continue: d" """)])
+    await shell(central, root, "true")
 
 
 @pytest.mark.parametrize(
