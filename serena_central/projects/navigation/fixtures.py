@@ -9,6 +9,7 @@ from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
 from serena_central.core.errors import LanguageServerError, PathError
+from serena_central.core.quoting import quoted
 from serena_central.core.text import Position
 from serena_central.lsp.answers import Location
 from serena_central.projects.languages.project_languages import ProjectLanguages
@@ -20,8 +21,8 @@ from serena_central.symbols.symbol import CALLABLE
 from serena_central.symbols.syntax.messages import Function, Occurrence
 
 _FIXTURE = re.compile(r"@\s*(?:[\w.]+\.)?(?:yield_)?fixture\b")
-_RENAMED = re.compile(r"\bname\s*=")
-"""The fixture has another name than its function."""
+_RENAMED = re.compile(r"""\bname\s*=\s*(?:["']([^"']*)["'])?""")
+"""The fixture has another name than its function: this one, or one that is computed."""
 
 _WORD, _PARAMETRIZED = "fixture", "parametrize"
 """Of a text without them nothing need be parsed."""
@@ -91,6 +92,15 @@ class Fixtures:
                     (certain if is_certain else possible).add(Parameter(self._root / path, one.range.start))
         return Filled(certain, possible)
 
+    async def other_name(self, hit: Hit) -> str | None:
+        """Why the uses of a fixture can't be told by the name of its function; None if they can."""
+        function = await self._maker(hit)
+        renamed = _RENAMED.search(function.decorators) if function is not None else None
+        if renamed is None:
+            return None
+        name = f"as {quoted(renamed[1])}" if renamed[1] else "under another name"
+        return f"pytest gives what {hit.symbol.name} returns {name}, and parameters of that name are not listed"
+
     async def _is_only(self, hit: Hit) -> bool:
         """Whether no other fixture of the project may have its name."""
         if not await self._are_holders_read(hit.symbol.name):
@@ -101,13 +111,19 @@ class Fixtures:
         return True
 
     async def _is_fixture(self, hit: Hit) -> bool:
+        """Whether a symbol is a fixture of its own name."""
+        function = await self._maker(hit)
+        return function is not None and not _RENAMED.search(function.decorators)
+
+    async def _maker(self, hit: Hit) -> Function | None:
+        """The function that a symbol is, if pytest makes a fixture of it."""
         if hit.symbol.kind not in CALLABLE or not await self._holds(hit.path, _WORD):
-            return False  # variables and fields of its name, which many files may have, are not looked up
+            return None  # variables and fields of its name, which many files may have, are not looked up
         for one in await self._occurrences(hit.path, hit.symbol.name):
             function = one.function
             if one.range.start == hit.symbol.name_position and function is not None and not function.has_parameter:
-                return _makes_fixture(function) and not _RENAMED.search(function.decorators)
-        return False
+                return function if _makes_fixture(function) else None
+        return None
 
     async def _holds(self, path: str, word: str) -> bool:
         try:

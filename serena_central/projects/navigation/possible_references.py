@@ -219,6 +219,10 @@ class Possible:
         await self._indexer.ensure(paths, most_s=SYMBOLS_S)
         return not any(map(self._indexer.is_pending, paths))
 
+    async def other_name(self, hit: Hit) -> str | None:
+        """Why the uses of a symbol can't be told by its name; None if they can."""
+        return await self._fixtures.other_name(hit) if self._languages.language_of(hit.path) == "python" else None
+
     async def files_elsewhere(self, hit: Hit) -> list[str]:
         """Files that another language server, or none, reads, and that hold the name of `hit` as a word."""
         return await self._search.files_elsewhere(hit)

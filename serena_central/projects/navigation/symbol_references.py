@@ -103,7 +103,8 @@ class SymbolReferences:
                 found_in = sorted({*found_in, *examined.references})
             references, gaps = await self._places.views([place for place in found_in if not is_definition(hit, *place)])
             possible = await self._possible_references(hit, examined, within)
-            found = References(references, uses.outside, gaps, uses.note, self._languages.caveat(hit.path), possible)
+            caveat = joined(self._languages.caveat(hit.path), await self._possible.other_name(hit))
+            found = References(references, uses.outside, gaps, uses.note, caveat, possible)
             return found, {*uses.places, *(place.path for place in (*examined.references, *examined.possible))}
 
         with self._languages.holding_texts():

@@ -34,6 +34,11 @@ def helper(customers):
 @pytest.fixture
 def shared():
     return 1
+
+
+@pytest.fixture(name="cart")
+def make_cart():
+    return []
 """
 
 CUSTOMERS = """\
@@ -164,3 +169,8 @@ async def test_a_fixture_that_tests_take_is_not_deleted(tested: Asker) -> None:
     refused = await tested.result("safe_delete_symbol", name_path="customer_db")
     assert refused["isError"]
     assert "It is referenced in conftest.py:11 in customers" in refused["content"][0]["text"]
+
+
+async def test_a_fixture_of_another_name_is_said_to_have_it(tested: Asker) -> None:
+    result = await tested.result("find_referencing_symbols", name_path="make_cart")
+    assert "pytest gives what make_cart returns as 'cart'" in result["content"][1]["text"]
