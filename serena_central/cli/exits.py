@@ -6,6 +6,7 @@ A command raises errors, or `Unsuccessful` if its own output already reports the
 import os
 import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import click
@@ -85,10 +86,12 @@ def _print_whatever_comes() -> None:
 def _report(program: str, error: OSError) -> None:
     """Output that nobody takes (a full disk, a closed pipe) comes here, too: what is left of it is dropped, since
     Python would try again at the exit, and report that with a traceback."""
-    about = f"{error.filename}: " if error.filename else ""
+    said = f"{f'{error.filename}: ' if error.filename else ''}{error.strerror or error}"
+    if isinstance(error, FileNotFoundError) and not error.filename and _has_no_folder():
+        said = "the current folder was removed. Change to another one."
     sink = os.open(os.devnull, os.O_WRONLY)
     try:
-        click.echo(f"{program}: {about}{error.strerror or error}", err=True)
+        click.echo(f"{program}: {said}", err=True)
     except OSError:
         os.dup2(sink, 2)
     try:
@@ -96,3 +99,11 @@ def _report(program: str, error: OSError) -> None:
     except OSError:
         os.dup2(sink, 1)
     os.close(sink)
+
+
+def _has_no_folder() -> bool:
+    try:
+        Path.cwd()
+    except OSError:
+        return True
+    return False

@@ -422,6 +422,18 @@ async def test_the_script_for_bash_completes(tmp_path: Path) -> None:
     assert (ended.stdout.decode().split(), ended.stderr) == (["completion"], b"")
 
 
+@pytest.mark.parametrize("command", ["doctor", "trust", "mcp list", "claude show"])
+def test_in_a_removed_folder_a_command_says_so(
+    home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], command: str
+) -> None:
+    folder = home / "gone"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    folder.rmdir()
+    assert run(monkeypatch, *command.split()) == 1
+    assert "the current folder was removed" in capsys.readouterr().err
+
+
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
 @pytest.mark.parametrize("arguments", [["status", "--json"], ["status"], ["--help"], ["languages", "list"]])
 async def test_output_that_nobody_takes_ends_with_1_and_no_traceback(serving: Child, arguments: list[str]) -> None:
