@@ -15,8 +15,7 @@ import msgspec
 from anyio.abc import TaskStatus
 
 from serena_central.config.policies import SessionPolicy
-from serena_central.core.clock import utc
-from serena_central.core.errors import SessionNotFound, SessionTerminated, TooManySessions
+from serena_central.core.errors import SessionNotFound, TooManySessions
 from serena_central.core.event_kinds import (
     SessionActivated,
     SessionCreated,
@@ -292,7 +291,7 @@ class SessionManager:
         session.termination = killed = Termination(by, now, until)
         self._sync_interest(session)
         session.note(f"terminated by {by}", "warning", at=now)
-        reason = str(SessionTerminated(killed.by, utc(killed.at)))
+        reason = str(killed.error)
         for call in list(session.running.values()):
             call.cancel(reason)
         self._bus.publish(SessionKilled(message=f"by {by}", session=session_id))

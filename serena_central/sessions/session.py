@@ -209,6 +209,10 @@ class Termination(NamedTuple):
     at: float
     until: float | None
 
+    @property
+    def error(self) -> SessionTerminated:
+        return SessionTerminated(self.by, utc(self.at), None if self.until is None else utc(self.until))
+
 
 class ActiveProject(NamedTuple):
     name: str
@@ -375,7 +379,7 @@ class Session:
     def check_alive(self, now: float) -> None:
         """Raises SessionTerminated if a person killed this session."""
         if self.termination is not None and self.terminated(now):
-            raise SessionTerminated(self.termination.by, utc(self.termination.at))
+            raise self.termination.error
 
     def move_times(self, seconds: float) -> None:
         """The clock was set: what was noted by it is moved with it."""

@@ -103,10 +103,14 @@ class TooManySessions(SessionError):
 
 
 class SessionTerminated(SessionError):
-    """The session was killed by a person. `by` and `at` (ISO 8601, UTC) say by whom and when."""
+    """The session was killed by a person. `by` and `at` (ISO 8601, UTC) say by whom and when; `until` until when it is,
+    where clients can't begin another one because they share it."""
 
-    def __init__(self, by: str, at: str) -> None:
-        super().__init__(f"This session was terminated by {by} at {at}. Start a new conversation to continue.")
+    def __init__(self, by: str, at: str, until: str | None = None) -> None:
+        advice = "Start a new conversation to continue."
+        if until is not None:
+            advice = f"Clients share it: it goes on at {until}, or when a person revives it in the dashboard."
+        super().__init__(f"This session was terminated by {by} at {at}. {advice}")
         self.by = by
         self.at = at
 

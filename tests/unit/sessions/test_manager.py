@@ -256,7 +256,7 @@ def test_the_kill_of_a_shared_session_lasts_as_long_as_it_should_whatever_the_cl
     shared = world.manager.identify(identity())
     world.manager.terminate(shared.id, "ann")
     world.set_clock(jump_s)
-    with pytest.raises(SessionTerminated):
+    with pytest.raises(SessionTerminated, match="it goes on at"):
         world.manager.identify(identity())
     world.pass_time(world.manager.policy.shared_kill_lift_s + 1)
     assert world.manager.identify(identity()) is shared
