@@ -23,8 +23,19 @@ TEXT_CHARS = 4000
 _PERMISSIONS = {"allow": "allow", "approve": "allow", "deny": "deny", "block": "deny", "ask": "ask", "defer": ""}
 """What a hook may decide, in any case. Another word is no leave to go on."""
 
-_MEANT = re.compile(r"""["'](?:permissionDecision|decision|continue)["']\s*:""")
-"""A decision in what is not JSON: a comma too many, a dictionary as Python prints it, or a line before it."""
+_KEYS = {"continue", "decision", "permissionDecision", "hookSpecificOutput", "updatedInput", "additionalContext"}
+_KEYS |= {"systemMessage", "stopReason", "reason"}
+
+_DECODER = json.JSONDecoder()
+_OBJECT = re.compile(r"^[ \t]*\{", re.MULTILINE)
+MOST_OBJECTS = 100
+"""Of an output that are looked at."""
+
+_MEANT = re.compile(r"""[{,]\s*["']?(?:permissionDecision|decision|continue)["']?\s*:""")
+"""A decision in what is not JSON: a comma too many, or an object as Python or Node prints it."""
+
+_STOPS = ("Stop", "SubagentStop")
+"""To deny these would be to go on."""
 
 _CONTEXT_EVENTS = ("SessionStart", "UserPromptSubmit")
 """At these, plain stdout is for the model."""
@@ -41,20 +52,18 @@ class Decision(NamedTuple):
 
 
 def decision_of(stdout: str, event: str) -> Decision:
-    """The decision in a hook's stdout. What is not a JSON object decides nothing, but for one that was meant to be a
-    decision: it is no leave to go on."""
-    text = stdout.strip()
-    said: Any = None
-    trouble = "its stdout must be a JSON object and nothing else"
-    if text.startswith("{") and len(text) <= LARGEST_JSON:
-        try:
-            said = as_object(json.loads(text))
-        except (ValueError, RecursionError) as error:
-            trouble = str(error)
-    if said is None and _MEANT.search(text):
-        return Decision("deny", f"what it decides is unknown: {trouble}")
+    """The decision in a hook's stdout. What holds none decides nothing, but for what was meant to be one and can't be
+    read: that is no leave to go on."""
+    text = stdout.strip().removeprefix("\ufeff")
+    is_context = event in _CONTEXT_EVENTS
+    said, trouble = _object_in(text) if text.startswith("{") or not is_context else (None, "")
+    if trouble:
+        return _unknown(event, trouble)
     if said is None:
-        return Decision(context=shortened(text)) if text and event in _CONTEXT_EVENTS else Decision()
+        return Decision(context=shortened(text)) if text and is_context else Decision()
+    for name, kind in (("continue", bool), ("hookSpecificOutput", dict)):
+        if not isinstance(said.get(name), kind | None):
+            return _unknown(event, f"{name} is of the wrong type")
     inner = as_object(said.get("hookSpecificOutput")) or {}
     reason = _text(inner, "permissionDecisionReason") or _text(said, "reason", "stopReason", "systemMessage")
     if said.get("continue") is False:
@@ -70,6 +79,29 @@ def decision_of(stdout: str, event: str) -> Decision:
         shortened(_text(inner, "additionalContext") or _text(said, "additionalContext", "systemMessage")),
         as_object(inner.get("updatedInput")) or as_object(said.get("updatedInput")),
     )
+
+
+def _object_in(text: str) -> tuple[dict[str, Any] | None, str]:
+    """The first object at the begin of a line that decides something, or that is the whole text; hooks print more than
+    they should. Else why one can't be read that was meant to decide."""
+    at, trouble = 0, ""
+    for _ in range(MOST_OBJECTS if len(text) <= LARGEST_JSON else 0):
+        begin = _OBJECT.search(text, at)
+        if begin is None:
+            break
+        try:
+            value, at = _DECODER.raw_decode(text, begin.end() - 1)
+        except (ValueError, RecursionError) as error:
+            at, trouble = begin.end(), trouble or str(error)
+            continue
+        if value.keys() & _KEYS or (begin.start() == 0 and not text[at:].strip()):
+            return value, ""
+    return None, trouble if _MEANT.search(text) else ""
+
+
+def _unknown(event: str, trouble: str) -> Decision:
+    said = f"what it decides is unknown: {trouble}"
+    return Decision(context=said) if event in _STOPS else Decision("deny", said)
 
 
 def shortened(text: str) -> str:

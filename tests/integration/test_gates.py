@@ -11,6 +11,7 @@ import pytest
 
 from serena_central.app import Application
 from serena_central.core.errors import HookBlocked, SerenaCentralError, SessionHalted
+from serena_central.gates.decisions import Decision, decision_of
 from tests.support.central import running_parts, session_of
 
 pytestmark = pytest.mark.anyio
@@ -280,26 +281,68 @@ def says(**output: Any) -> str:
     return f"echo '{json.dumps({'hookSpecificOutput': {'hookEventName': 'PreToolUse', **output}})}'"
 
 
+def prints(output: str) -> str:
+    return f"printf '%s' {shlex.quote(output)}"
+
+
 @pytest.mark.parametrize(
-    ("output", "said"),
+    "output",
     [
-        ('{"hookSpecificOutput": {"permissionDecision": "deny",}}', "double quotes"),
-        ("{'permissionDecision': 'deny'}", "double quotes"),
-        ('checking …\n{"permissionDecision": "deny"}', "nothing else"),
-        ('{"continue": false}\ndone', "Extra data"),
+        '{"hookSpecificOutput": {"permissionDecision": "deny",}}',
+        "{'permissionDecision': 'deny'}",  # Python
+        "{ hookSpecificOutput: { permissionDecision: 'deny' } }",  # Node
+        "{'checked': 3}\n{'decision': 'block'}",
+        '{"continue": "false"}',
+        '{"hookSpecificOutput": "deny"}',
     ],
 )
 async def test_a_decision_that_cannot_be_read_is_no_leave_to_go_on(
-    central: Application, root: Path, output: str, said: str
+    central: Application, root: Path, output: str
 ) -> None:
-    hooks(root, PreToolUse=[command("Bash", f"printf '%s' {shlex.quote(output)}")])
-    with pytest.raises(HookBlocked, match=f"is unknown: .*{said}"):
+    hooks(root, PreToolUse=[command("Bash", prints(output))])
+    with pytest.raises(HookBlocked, match="what it decides is unknown"):
         await shell(central, root, "true")
 
 
-async def test_text_that_decides_nothing_lets_a_tool_run(central: Application, root: Path) -> None:
-    hooks(root, PreToolUse=[command("Bash", """echo "{'checked': 3}, to be continue: d" """)])
+@pytest.mark.parametrize(
+    "output",
+    [
+        'checking …\n{"permissionDecision": "deny", "reason": "not today"}\ndone',
+        '{"checked": 3}\n{"decision": "block", "reason": "not today"}',
+        '\ufeff{"decision": "block", "reason": "not today"}',
+    ],
+)
+async def test_a_decision_counts_among_other_output(central: Application, root: Path, output: str) -> None:
+    hooks(root, PreToolUse=[command("Bash", prints(output))])
+    with pytest.raises(HookBlocked, match="says: 'not today'"):
+        await shell(central, root, "true")
+
+
+@pytest.mark.parametrize(
+    "output",
+    [
+        "{'checked': 3}, to be continue: d",
+        "rules.py:2 |     'decision': 1,",
+        'RULES = {\n    "decision": "deny",\n}',
+        'checking …\n{"continue": true, "suppressOutput": true}',
+        '{"continue": null}',
+    ],
+)
+async def test_output_that_decides_nothing_lets_a_tool_run(central: Application, root: Path, output: str) -> None:
+    hooks(root, PreToolUse=[command("Bash", prints(output))])
     await shell(central, root, "true")
+
+
+@pytest.mark.parametrize("event", ["UserPromptSubmit", "SessionStart"])
+def test_notes_for_the_model_decide_nothing(event: str) -> None:
+    notes = 'Decided so far:\n{"decision": "accepted"}'
+    assert decision_of(notes, event) == Decision(context=notes)
+
+
+def test_a_decision_at_a_stop_that_cannot_be_read_keeps_nobody_from_stopping() -> None:
+    decision = decision_of("{'continue': False}", "Stop")
+    assert (decision.permission, decision.stop) == ("", False)
+    assert "what it decides is unknown" in decision.context
 
 
 @pytest.mark.parametrize(
