@@ -7,6 +7,7 @@ from typing import Any
 
 import anyio
 from anyio.abc import Process
+from anyio.lowlevel import checkpoint_if_cancelled
 
 _SUPERVISOR = Path(__file__).with_name("supervisor.py")
 
@@ -20,6 +21,7 @@ async def start_supervisor(arguments: Sequence[object], **options: Any) -> Proce
         OSError: it can't be started.
     """
     command = [sys.executable, "-I", "-S", str(_SUPERVISOR), *map(str, arguments)]
+    await checkpoint_if_cancelled()
     with anyio.CancelScope(shield=True):
         # A session of its own: a Ctrl-C in the terminal is for this server, which ends its children in order.
         return await anyio.open_process(command, start_new_session=True, **options)

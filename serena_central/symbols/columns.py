@@ -60,7 +60,7 @@ _decoder = msgpack_decoder(_Columns)
 class SymbolColumns(Sequence[Symbol]):
     """The symbols of a file. One is made when it is asked for, and all when many are. Safe in several threads."""
 
-    __slots__ = ("_all", "_border", "_briefs", "_columns", "_known", "_made", "_names", "_scopes", "_size")
+    __slots__ = ("_all", "_border", "_briefs", "_columns", "_details", "_known", "_made", "_names", "_scopes", "_size")
 
     def __init__(self, columns: _Columns) -> None:
         self._columns = columns
@@ -68,6 +68,7 @@ class SymbolColumns(Sequence[Symbol]):
         self._size = columns.size
         self._names: list[str] | None = None
         self._scopes: list[str] | None = None
+        self._details: list[str] | None = None
         self._known: dict[int, str] = {}
         """Place → name, of those that were looked for."""
         self._made: dict[int, Symbol] = {}
@@ -114,12 +115,7 @@ class SymbolColumns(Sequence[Symbol]):
     def name(self, place: int) -> str:
         """That of the symbol at `place`."""
         name = self._known.get(place)
-        if name is not None:
-            return name
-        if self._names is not None or self._are_many(self._known):
-            return self.names[place]
-        name = self._known[place] = self._text(self._columns.names, place)
-        return name
+        return self.names[place] if name is None else name
 
     def name_path(self, place: int) -> str:
         """As `FileSymbols.name_path`, from the columns that it takes."""
@@ -206,7 +202,7 @@ class SymbolColumns(Sequence[Symbol]):
             end_column,
             name_line,
             name_column,
-            self._text(self._columns.details, place),
+            self._detail(place),
             self._scope(place),
             bool(flat),
         )
@@ -217,7 +213,7 @@ class SymbolColumns(Sequence[Symbol]):
                 self._spread(_read(column)) for column in self._columns.numbers
             ]
             own = [None if overload == _NO_OVERLOAD else overload for overload in overloads]
-            texts = self._texts(self._columns.details), self.scopes
+            texts = self._split_details(), self.scopes
             self._all = tuple(map(Symbol, self.names, kinds, containers, own, *positions, *texts, map(bool, flats)))
             self._made.clear()
             self._briefs.clear()
@@ -233,8 +229,14 @@ class SymbolColumns(Sequence[Symbol]):
         column = self._columns.scopes
         return self.scopes[place] if column[:1] == self._border else column
 
-    def _text(self, column: str, place: int) -> str:
-        return column.split(self._border, place + 2)[place + 1] if column[:1] == self._border else column
+    def _detail(self, place: int) -> str:
+        column = self._columns.details
+        return self._split_details()[place] if column[:1] == self._border else column
+
+    def _split_details(self) -> list[str]:
+        if self._details is None:
+            self._details = self._texts(self._columns.details)
+        return self._details
 
     def _texts(self, column: str) -> list[str]:
         return column.split(self._border)[1:-1] if column[:1] == self._border else [column] * self._size

@@ -27,7 +27,7 @@ from serena_central.store.rows import SymbolViewRow
 from serena_central.store.store import Store
 from serena_central.symbols.index import Hit, Hits
 from serena_central.symbols.symbol import FileSymbols, body_hash, body_hashes, kind_name
-from serena_central.tools.answer import Form, Listing
+from serena_central.tools.answer import Form, Listing, size_of
 
 if TYPE_CHECKING:
     from serena_central.tools.context import ToolCall
@@ -375,7 +375,7 @@ async def _named(hits: Sequence[Hit], shortest: int, room: int) -> list[tuple[st
     named: list[tuple[str, str]] = []
     async for hit in paced(hits if room >= 0 else ()):
         named.append((hit.path, hit.name_path))
-        room -= len(named[-1][1]) - shortest
+        room -= size_of(named[-1][1]) - shortest
         if room < 0:
             break
     return named if room >= 0 else None

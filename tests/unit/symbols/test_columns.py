@@ -105,6 +105,16 @@ def test_many_symbols_in_brief_are_taken_out_of_all() -> None:
     assert known.brief(2) is known.symbols[2]
 
 
+def test_many_symbols_of_a_very_large_file_are_told_one_by_one() -> None:
+    """To take each by itself out of the text of all took a minute."""
+    file = FileSymbols(
+        tuple(Symbol(f"K_{place}", 14, -1, None, *[place] * 6, detail=f"= {place}") for place in range(100_000))
+    )
+    known = decompressed(compressed(file))
+    assert [known.name_path(place) for place in range(0, 100_000, 11)] == [f"K_{n}" for n in range(0, 100_000, 11)]
+    assert [known.symbols[place].detail for place in range(0, 100_000, 20)] == [f"= {n}" for n in range(0, 100_000, 20)]
+
+
 def test_values_that_all_symbols_share_are_kept_once() -> None:
     def size(*details: str) -> int:
         symbols = [
