@@ -23,8 +23,10 @@ TEXT_CHARS = 4000
 _PERMISSIONS = {"allow": "allow", "approve": "allow", "deny": "deny", "block": "deny", "ask": "ask", "defer": ""}
 """What a hook may decide, in any case. Another word is no leave to go on."""
 
-_KEYS = {"continue", "decision", "permissionDecision", "hookSpecificOutput", "updatedInput", "additionalContext"}
-_KEYS |= {"systemMessage", "stopReason", "reason"}
+_KEYS = {
+    *("continue", "stopReason", "decision", "reason", "permissionDecision", "hookSpecificOutput"),
+    *("updatedInput", "additionalContext", "systemMessage"),
+}
 
 _DECODER = json.JSONDecoder()
 _OBJECT = re.compile(r"^[ \t]*\{", re.MULTILINE)

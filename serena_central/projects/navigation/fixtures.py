@@ -18,13 +18,11 @@ from serena_central.projects.navigation.places_in_code import PlaceInCode
 from serena_central.symbols.index import Hit, SymbolIndex
 from serena_central.symbols.namepath import parse_pattern
 from serena_central.symbols.symbol import CALLABLE
-from serena_central.symbols.syntax.messages import Function, Occurrence
+from serena_central.symbols.syntax.messages import Decorator, Function, Occurrence
 
-_FIXTURE = re.compile(r"@\s*(?:[\w.]+\.)?(?:yield_)?fixture\b")
-_RENAMED = re.compile(r"""\bname\s*=\s*(?:["']([^"']*)["'])?""")
-"""The fixture has another name than its function: this one, or one that is computed."""
+_FIXTURE = re.compile(r"(?:.*\.)?(?:yield_)?fixture", re.DOTALL)
 
-_WORD, _PARAMETRIZED = "fixture", "parametrize"
+_WORD, _GIVEN, _PARAMETRIZED = "fixture", "name", "parametrize"
 """Of a text without them nothing need be parsed."""
 
 _CONFTEST = "conftest.py"
@@ -72,12 +70,15 @@ class Fixtures:
         self._languages = languages
         self._are_holders_read = are_holders_read
 
-    async def filled_with(self, hit: Hit, imported: Collection[str], paths: Iterable[str]) -> Filled:
+    async def filled_with(
+        self, hit: Hit, imported: Collection[str], paths: Iterable[str], quoting: Collection[str] | None
+    ) -> Filled:
         """The parameters in these files that a symbol fills; none if it is no fixture. `imported`: files that name it
-        where the language server knows it."""
+        where the language server knows it. `quoting`: those that hold its name in a string; None if not all are
+        known."""
         if not await self._is_fixture(hit):
             return Filled()
-        is_only = await self._is_only(hit)
+        is_only = quoting is not None and await self._is_only(hit, quoting)
         certain, possible = set[Parameter](), set[Parameter]()
         for path in sorted(set(paths)):
             is_seen = path == hit.path or path in imported or _is_above(hit.path, path)
@@ -94,17 +95,19 @@ class Fixtures:
 
     async def other_name(self, hit: Hit) -> str | None:
         """Why the uses of a fixture can't be told by the name of its function; None if they can."""
-        function = await self._maker(hit)
-        renamed = _RENAMED.search(function.decorators) if function is not None else None
-        if renamed is None:
+        made = await self._made(hit)
+        if made is None or made.name is None:
             return None
-        name = f"as {quoted(renamed[1])}" if renamed[1] else "under another name"
+        name = f"as {quoted(made.name)}" if made.name else "under another name"
         return f"pytest gives what {hit.symbol.name} returns {name}, and parameters of that name are not listed"
 
-    async def _is_only(self, hit: Hit) -> bool:
-        """Whether no other fixture of the project may have its name."""
+    async def _is_only(self, hit: Hit, quoting: Iterable[str]) -> bool:
+        """Whether no other fixture of the project may have its name, from its function or given."""
         if not await self._are_holders_read(hit.symbol.name):
             return False
+        for path in set(quoting):
+            if await self._holds(path, _WORD) and await self._holds(path, _GIVEN):
+                return False
         for other in self._index.find(parse_pattern(hit.symbol.name)):
             if (other.path, other.place) != (hit.path, hit.place) and await self._is_fixture(other):
                 return False
@@ -112,17 +115,17 @@ class Fixtures:
 
     async def _is_fixture(self, hit: Hit) -> bool:
         """Whether a symbol is a fixture of its own name."""
-        function = await self._maker(hit)
-        return function is not None and not _RENAMED.search(function.decorators)
+        made = await self._made(hit)
+        return made is not None and made.name is None
 
-    async def _maker(self, hit: Hit) -> Function | None:
-        """The function that a symbol is, if pytest makes a fixture of it."""
+    async def _made(self, hit: Hit) -> Decorator | None:
+        """What makes a fixture of the function that a symbol is."""
         if hit.symbol.kind not in CALLABLE or not await self._holds(hit.path, _WORD):
             return None  # variables and fields of its name, which many files may have, are not looked up
         for one in await self._occurrences(hit.path, hit.symbol.name):
             function = one.function
             if one.range.start == hit.symbol.name_position and function is not None and not function.has_parameter:
-                return function if _makes_fixture(function) else None
+                return _maker(function)
         return None
 
     async def _holds(self, path: str, word: str) -> bool:
@@ -138,20 +141,25 @@ class Fixtures:
             return []
 
 
-def _makes_fixture(function: Function) -> bool:
-    return _FIXTURE.search(function.decorators) is not None
+def _maker(function: Function) -> Decorator | None:
+    """What makes a fixture of a function."""
+    return next((one for one in function.decorators if _FIXTURE.fullmatch(one.called)), None)
 
 
 def _may_be_filled(function: Function) -> bool:
-    """Whether pytest fills the parameters of a function, if it collects its file and class."""
-    return function.classes is not None and (function.name.startswith("test") or _makes_fixture(function))
+    """Whether pytest fills the parameters of a function, if it collects it."""
+    return function.name.startswith("test") or _maker(function) is not None
 
 
 def _is_filled(path: str, function: Function) -> bool:
     """Whether pytest does so without a setting of its own for what it collects: in a program's code, `test_connection`
-    is none of its tests, and a method of a class of another name is one if tests derive from that."""
-    is_collected = all(name.startswith(_TEST_CLASS) for name in function.classes or ())
-    return _makes_fixture(function) or (is_collected and _TEST_MODULE.fullmatch(PurePosixPath(path).name) is not None)
+    is none of its tests, a method of a class of another name is one if tests derive from that, and so is a function in
+    a function if that returns it to a name of the module."""
+    if function.classes is None:
+        return False
+    is_collected = all(name.startswith(_TEST_CLASS) for name in function.classes)
+    is_test = is_collected and _TEST_MODULE.fullmatch(PurePosixPath(path).name) is not None
+    return is_test or _maker(function) is not None
 
 
 def _is_above(fixture: str, path: str) -> bool:

@@ -155,7 +155,7 @@ class Possible:
         led_to = {self._places.relative(one.path) for locations in answers.values() for one in locations or ()}
         await self._are_read({path for path in led_to if path is not None})
         same_hierarchy = self._hierarchy()
-        rules = await self._rules(hit, known, (place.path for place in answers))
+        rules = await self._rules(hit, known, (place.path for place in answers), found)
         async for place in paced(todo):  # in their order, not in that of the server's answers: the nearest are named
             if place in answers:
                 await self._judge(hit, place, answers[place], same_hierarchy, rules, found)
@@ -394,10 +394,11 @@ class Possible:
     def _is_inside(self, location: Location) -> bool:
         return self._places.relative(location.path) in self._tree.files
 
-    async def _rules(self, hit: Hit, known: Uses, asked: Iterable[str]) -> Rules:
+    async def _rules(self, hit: Hit, known: Uses, asked: Iterable[str], found: Examined) -> Rules:
         """By which places in the `asked` files are judged."""
         if self._languages.language_of(hit.path) == "python":
-            return await self._fixtures.filled_with(hit, known.places.keys(), asked)
+            quoting = None if found.unexamined else {place.path for place in found.strings}
+            return await self._fixtures.filled_with(hit, known.places.keys(), asked, quoting)
         return rules_for(self._root, hit, self._languages, self._places)
 
     async def _judge(

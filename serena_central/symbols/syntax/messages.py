@@ -85,13 +85,20 @@ class Shorthand(msgspec.Struct, frozen=True, array_like=True):
     binds: bool | None
 
 
+class Decorator(msgspec.Struct, frozen=True, array_like=True):
+    """What is `called`, and what it is given as its argument `name`: "" for what is no plain string."""
+
+    called: str
+    name: str | None = None
+
+
 class Function(msgspec.Struct, frozen=True, array_like=True):
     """A function of Python that a word names, or of which it is a parameter that has no value of its own. Its name and
     those of the `classes` around it, the innermost first, by their first characters; None in another function."""
 
     name: str
-    decorators: str
-    """The beginnings of the first ones."""
+    decorators: list[Decorator]
+    """The first ones."""
     has_parameter: bool
     classes: list[str] | None
 

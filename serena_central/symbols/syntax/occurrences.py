@@ -9,18 +9,17 @@ from tree_sitter import Node
 
 from serena_central.core.text import Position, Range, Text, whole_word
 from serena_central.symbols.name_case import may_ignore_case
-from serena_central.symbols.syntax.messages import Function, Kind, Occurrence, Shorthand
+from serena_central.symbols.syntax.messages import Decorator, Function, Kind, Occurrence, Shorthand
 from serena_central.symbols.syntax.trees import tree_of
 
 MOST = 5_000
 """Maximum of occurrences returned for one text: data that repeats one word is cut."""
 
-MOST_DECORATORS = 8
-DECORATOR_CHARS = 500
-"""Of a function, and of each: which ones they are is told with every parameter, and the cases of a test are not."""
+MOST_DECORATORS, MOST_ARGUMENTS = 8, 30
+"""Of a function that are told with every parameter, and of each that are looked at: some hold thousands of cases."""
 
 NAME_CHARS = 100
-"""Of the names of a function and of the classes around it, which are told as often."""
+"""Of the names that are told as often."""
 
 CLASS_LEVELS = 20
 """How far above a function classes are looked for; further up there may be any."""
@@ -35,6 +34,7 @@ _NAMES = ("identifier", "name", "constant")
 _PATTERNS = ("shorthand_property_identifier_pattern", "shorthand_field_identifier")
 _WHOLE_PATTERN = "field_pattern"
 _FUNCTIONS = ("function_definition", "lambda")
+_PLAIN_STRING = ["string_start", "string_content", "string_end"]
 _MACRO_TOKENS = "token_tree"
 _MODIFIERS = (b"ref", b"mut")
 _BEFORE_BLOCKS = (b"if", b"while", b"match", b"in")
@@ -105,8 +105,32 @@ def _function(node: Node | None) -> Function | None:
         return None
     around = function.parent
     parts = around.children if around is not None and around.type == "decorated_definition" else []
-    decorators = islice((_text(part)[:DECORATOR_CHARS] for part in parts if part.type == "decorator"), MOST_DECORATORS)
-    return Function(_text(name)[:NAME_CHARS], "\n".join(decorators), has_parameter, _classes_around(function))
+    decorators = islice((_decorator(part) for part in parts if part.type == "decorator"), MOST_DECORATORS)
+    return Function(_text(name)[:NAME_CHARS], list(decorators), has_parameter, _classes_around(function))
+
+
+def _decorator(node: Node) -> Decorator:
+    if not node.named_child_count:
+        return Decorator("")
+    made = node.named_child(0)
+    if made.type != "call":
+        return Decorator(_text(made)[:NAME_CHARS])
+    called, arguments = made.child_by_field_name("function"), made.child_by_field_name("arguments")
+    return Decorator(
+        _text(called)[:NAME_CHARS] if called is not None else "",
+        _name_given(arguments) if arguments is not None else None,
+    )
+
+
+def _name_given(arguments: Node) -> str | None:
+    for one in map(arguments.named_child, range(min(arguments.named_child_count, MOST_ARGUMENTS))):
+        if one.type != "keyword_argument":
+            continue
+        key, value = one.child_by_field_name("name"), one.child_by_field_name("value")
+        if key is not None and key.text == b"name" and value is not None:
+            is_plain = value.type == "string" and [part.type for part in value.children[:4]] == _PLAIN_STRING
+            return _text(value.children[1])[:NAME_CHARS] if is_plain else ""
+    return None
 
 
 def _classes_around(function: Node) -> list[str] | None:

@@ -39,6 +39,16 @@ def shared():
 @pytest.fixture(name="cart")
 def make_cart():
     return []
+
+
+@pytest.fixture(params=[dict(name="bob")])
+def account():
+    return 1
+
+
+@pytest.fixture
+def price():
+    return 1
 """
 
 CUSTOMERS = """\
@@ -74,6 +84,20 @@ class ShopTests:
         assert customer_db
 
 
+def test_account(account):
+    assert account == 1
+
+
+def price_of(count):
+    def test_price(price):
+        assert price == count
+
+    return test_price
+
+
+test_price_of_one = price_of(1)
+
+
 def test_of_a_function():
     def test_inner(customer_db):
         return customer_db
@@ -92,6 +116,15 @@ def shared(shared):
 
 def test_shared(shared):
     assert shared == 2
+
+
+@fixture(name="price")
+def make_price():
+    return 2
+
+
+def test_overridden_price(price):
+    assert price == 2
 """
 
 HEALTH = """\
@@ -153,13 +186,15 @@ async def test_a_renamed_fixture_is_renamed_where_tests_take_it(tested: Asker) -
         ("shared", "over"),
         ("customer_db", "health.py:0 in test_connection"),
         ("customer_db", "test_customers.py:28 in ShopTests/test_inherited"),
+        ("price", "in price_of/test_price"),
+        ("price", "in test_overridden_price"),
     ],
 )
 async def test_parameters_that_may_be_filled_otherwise_are_possible_references(
     tested: Asker, name: str, place: str
 ) -> None:
-    """By a parametrization, by another fixture of the same name, by whoever calls a function of the program, or if
-    tests derive from a class that pytest does not collect."""
+    """By a parametrization, by another fixture that has or is given the name, by whoever calls a function of the
+    program, or if tests derive from a class that pytest does not collect, or a function returns a test."""
     result = await tested.result("find_referencing_symbols", name_path=name, relative_path="conftest.py")
     assert "Possible references" in result["content"][1]["text"]
     assert place in result["content"][1]["text"]
@@ -174,3 +209,10 @@ async def test_a_fixture_that_tests_take_is_not_deleted(tested: Asker) -> None:
 async def test_a_fixture_of_another_name_is_said_to_have_it(tested: Asker) -> None:
     result = await tested.result("find_referencing_symbols", name_path="make_cart")
     assert "pytest gives what make_cart returns as 'cart'" in result["content"][1]["text"]
+
+
+async def test_a_name_in_the_values_of_a_fixture_is_not_its_own(tested: Asker) -> None:
+    assert await tested.uses("account", "conftest.py") == [
+        "test_customers.py:32:17 test_account",
+        "test_customers.py:33:11 test_account",
+    ]

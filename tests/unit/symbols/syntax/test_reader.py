@@ -14,7 +14,7 @@ from serena_central.processes.usage import Usage
 from serena_central.symbols.columns import decompressed
 from serena_central.symbols.syntax import reader as reader_module
 from serena_central.symbols.syntax.grammars import GRAMMARS, SHORTHANDS
-from serena_central.symbols.syntax.messages import PARSED_BYTES, Packed
+from serena_central.symbols.syntax.messages import PARSED_BYTES, Decorator, Packed
 from serena_central.symbols.syntax.occurrences import _INITIALIZERS, _PATTERNS
 from serena_central.symbols.syntax.reader import SyntaxReader
 from serena_central.symbols.syntax.trees import tools
@@ -283,4 +283,24 @@ async def test_parameters_below_a_large_decorator_are_found() -> None:
         found = await reader.occurrences("python", text, "shop")
     assert len(found) == 3000
     assert all(one.function is not None and one.function.has_parameter for one in found)
-    assert all(one.function is not None and one.function.decorators.endswith("\n@pytest.fixture") for one in found)
+    decorators = [Decorator("pytest.mark.parametrize"), Decorator("pytest.fixture")]
+    assert all(one.function is not None and one.function.decorators == decorators for one in found)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "name"),
+    [
+        ("name='cart', scope='session'", "cart"),
+        ('scope="session", name=r"cart"', "cart"),
+        ("params=[User(name='bob')], ids=str", None),
+        ("name=f'{cart}'", ""),
+        ("name=NAME", ""),
+        ("name=''", ""),
+    ],
+)
+async def test_the_name_that_a_decorator_is_given_is_told(arguments: str, name: str | None) -> None:
+    text = f"@label(name='x')\n@pytest.fixture({arguments})\ndef shop(): ...\n"
+    async with running() as reader:
+        (found,) = await reader.occurrences("python", text, "shop")
+    assert found.function is not None
+    assert found.function.decorators == [Decorator("label", "x"), Decorator("pytest.fixture", name)]
