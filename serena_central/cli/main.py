@@ -13,7 +13,8 @@ from click.shell_completion import CompletionItem
 
 from serena_central.cli.exits import EXIT_CODES, end_with_code
 from serena_central.core.errors import ConfigError
-from serena_central.standalone.home import user_home
+from serena_central.core.paths import expanded
+from serena_central.standalone.home import NO_HOME_FOLDER, user_home
 from serena_central.standalone.private import NotPrivate, is_loose, restrict_umask, secure
 
 COMMANDS = {
@@ -109,6 +110,8 @@ class _Lazy(click.Group):
 @click.version_option(package_name="serena-central", prog_name="serena-central")
 def cli() -> None:
     """One MCP server per dev box: many agents, isolated sessions, one shared language server per project."""
+    if not expanded("~").is_absolute():
+        raise ConfigError("HOME", NO_HOME_FOLDER)
     if click.get_current_context().invoked_subcommand not in _NEVER_MENDS:
         _close_home()
 

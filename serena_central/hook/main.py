@@ -15,7 +15,7 @@ from serena_central.hook.code import SOURCE_FOLDERS
 from serena_central.hook.enforce import MODES, decide
 from serena_central.hook.log import log
 from serena_central.hook.payload import DIALECTS, Json, event_of, tool_use_of
-from serena_central.standalone.home import Home, user_home
+from serena_central.standalone.home import Home, Unusable, user_home
 from serena_central.standalone.private import NotPrivate, is_loose, restrict_umask, secure
 
 LARGEST_BYTES = 8 * 1024 * 1024
@@ -77,7 +77,11 @@ def main() -> None:
 def run(program: str, arguments: list[str]) -> None:
     """Reads the client's JSON from stdin, answers on stdout."""
     restrict_umask()
-    home = user_home()
+    try:
+        home = user_home()
+    except Unusable as error:  # which can't be logged: the client's tool runs
+        print(f"{program}: {error}", file=sys.stderr)
+        return
     try:
         asked = parser(program).parse_args(arguments)
         if is_loose(home.folder) and (repaired := secure(home.folder)):

@@ -89,7 +89,7 @@ def main() -> None:
 def print_headers(asked: argparse.Namespace) -> None:
     """The headers that a client sends with each request if it needs no proxy; the session is a new one each time. They
     are given for a server that proves itself alone: another program may listen where it did."""
-    home = user_home()
+    home = _home()
     asked.url = asked.url or os.environ.get(CLIENTS_URL)
     try:
         is_far = bool(asked.url) and target_of(asked.url).host not in LOOPBACK
@@ -149,7 +149,7 @@ def proxy_stdio(asked: argparse.Namespace) -> None:
     """Proxies stdin and stdout until the client goes."""
     parent = os.getppid()
     restrict_umask()
-    home, loop = user_home(), Loop()
+    home, loop = _home(), Loop()
     _close(home)
     starter = None if asked.no_start or asked.url else Starter(loop, home)
     link = Link(loop, home, url=asked.url, token_file=_token_file(asked, home), starter=starter)
@@ -162,6 +162,14 @@ def proxy_stdio(asked: argparse.Namespace) -> None:
         loop.run(proxy.run())
     finally:
         _leave_blocking()
+
+
+def _home() -> Home:
+    """Ends the process where there is no place for one."""
+    try:
+        return user_home()
+    except Unusable as error:
+        sys.exit(f"serena-proxy: {error}")
 
 
 def _close(home: Home) -> None:

@@ -16,6 +16,10 @@ APP = "serena-central"
 MAX_TOKEN_BYTES = 4096
 
 
+NO_HOME_FOLDER = "does not name a folder by an absolute path, and the system's user database has none for this user"
+"""What is wrong with HOME."""
+
+
 class Unusable(Exception):
     """What should let us in (the token's file, the server's certificate) can't be used; the text says what to do."""
 
@@ -71,19 +75,29 @@ class Home:
 
 
 def user_home() -> Home:
-    """`SERENA_CENTRAL_HOME`, else the platform's user data folder (as platformdirs has it)."""
+    """`SERENA_CENTRAL_HOME`, else the platform's user data folder (as platformdirs has it).
+
+    Raises:
+        Unusable: there is neither.
+    """
     named = os.environ.get("SERENA_CENTRAL_HOME")
     return Home(os.path.abspath(os.path.expanduser(named)) if named else default_folder(sys.platform))
 
 
 def default_folder(platform: str) -> str:
-    """The folder of a user who set none. `platform` as in `sys.platform`."""
+    """The folder of a user who set none. `platform` as in `sys.platform`.
+
+    Raises:
+        Unusable: the user has no home folder. `~` would be a folder in whatever project the client works in.
+    """
     if platform == "win32":
         local = os.environ.get("LOCALAPPDATA") or os.path.expanduser("~\\AppData\\Local")
         return os.path.join(os.path.normpath(local), APP, APP)
     data = os.environ.get("XDG_DATA_HOME", "").strip()
     if not os.path.isabs(data):
         data = os.path.expanduser("~/Library/Application Support" if platform == "darwin" else "~/.local/share")
+        if not os.path.isabs(data):
+            raise Unusable(f"HOME {NO_HOME_FOLDER}. Set it.")
     return os.path.join(data, APP)
 
 

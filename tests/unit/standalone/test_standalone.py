@@ -1,6 +1,7 @@
 """Proxy and hooks stand on the standard library alone, start quickly, and find the server where it says it is."""
 
 import ast
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -77,6 +78,29 @@ def test_the_folder_on_windows_is_that_of_platformdirs(monkeypatch: pytest.Monke
     monkeypatch.setenv("LOCALAPPDATA", local)
     monkeypatch.setattr(platformdirs.windows, "get_win_folder", lambda _name: local)
     assert home.default_folder("win32") == platformdirs.windows.Windows("serena-central").user_data_dir
+
+
+@pytest.mark.parametrize(
+    "program", [("proxy",), ("proxy", "--print-headers"), ("hook", "end"), ("cli", "status"), ("cli", "serve")]
+)
+@pytest.mark.skipif(os.name != "posix", reason="HOME is POSIX's")
+def test_without_a_home_folder_nothing_is_made_in_the_folder_that_the_client_works_in(
+    tmp_path: Path, program: tuple[str, ...]
+) -> None:
+    ours = ("SERENA_CENTRAL_HOME", "XDG_DATA_HOME")
+    kept = {name: value for name, value in os.environ.items() if name not in ours}
+    package, *arguments = program
+    ended = subprocess.run(
+        [sys.executable, "-I", "-m", f"serena_central.{package}", *arguments],
+        cwd=tmp_path,
+        env={**kept, "HOME": "~"},  # what an unset HOME is to a user whom the system does not know
+        input=b"{}",
+        capture_output=True,
+    )
+    assert list(tmp_path.iterdir()) == []
+    assert b"HOME" in ended.stderr
+    assert b"Traceback" not in ended.stderr
+    assert (ended.returncode == 0) == (package == "hook")  # the client's tool runs
 
 
 def test_the_token_is_read_as_the_server_reads_it(tmp_path: Path) -> None:
