@@ -109,7 +109,8 @@ class Journal:
     def open(self) -> list[Past]:
         """Opens or makes the file, and tells what stands in it, oldest first.
 
-        The journal of a home that was copied or moved is set aside: its operations belong to another server.
+        The journal of a home that was copied or moved is set aside: its operations belong to another server. Of a
+        damaged one, what stands before the damage counts, and a copy is kept: operations behind it are not recovered.
 
         Raises:
             StoreError
@@ -117,9 +118,11 @@ class Journal:
         try:
             _set_foreign_aside(self.path)
             self._descriptor = self._opened()
-            contents = _read(self.path.read_bytes())
+            data = self.path.read_bytes()
+            contents = _read(data)
             self.whole = contents.whole
-            if contents.sound < os.fstat(self._descriptor).st_size:
+            if contents.sound < len(data):
+                _keep_damaged(self.path, data, contents.sound)
                 os.ftruncate(self._descriptor, contents.sound)
             with suppress(OSError):  # a full disk stops edits, and nothing else
                 if contents.origin is None:
@@ -269,6 +272,23 @@ def _set_foreign_aside(path: Path) -> None:
         "recovers them."
         if files
         else "",
+    )
+
+
+def _keep_damaged(path: Path, data: bytes, sound: int) -> None:
+    aside = path.with_name(f"{path.name}.damaged-{time.time_ns()}")
+    try:
+        write_whole(aside, data)
+        kept = f"the whole of it is kept as {aside.name}"
+    except OSError as error:  # a full disk stops edits, and nothing else
+        kept = f"it could not be kept: {error.strerror}"
+    logger.warning(
+        "The journal of edits %s is damaged: %d of its %d bytes can't be read, and %s. Edits that were in progress in "
+        "this part are not recovered: if the server was killed meanwhile, compare the files with your repository.",
+        path,
+        len(data) - sound,
+        len(data),
+        kept,
     )
 
 

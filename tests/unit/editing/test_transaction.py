@@ -334,6 +334,32 @@ async def test_a_torn_journal_is_read_up_to_the_tear(root: Path, tmp_path: Path)
         assert all(one.applied for one in past[:-1])
 
 
+async def test_what_lies_behind_damage_in_a_journal_is_kept_and_reported(
+    root: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    home = tmp_path / "home"
+    with applier_in(home) as applier:
+        for name in ("e1", "e2"):
+            await applier.apply(operation(replacing(root / "a", f"{name}\n"), name=name))
+    file = home / "edits.journal"
+    damaged = bytearray(file.read_bytes())
+    damaged[damaged.index(b"e1")] ^= 1
+    file.write_bytes(damaged)
+
+    applier = Applier(Journal(file))
+    assert applier.open() == []
+    applier.close()
+
+    (aside,) = home.glob("edits.journal.damaged-*")
+    assert aside.read_bytes() == damaged
+    assert f"{aside.name}. Edits that were in progress" in caplog.text
+    caplog.clear()
+    applier = Applier(Journal(file))
+    applier.open()
+    applier.close()
+    assert not caplog.text  # once
+
+
 async def test_a_file_system_without_second_names_is_good_enough(root: Path, tmp_path: Path) -> None:
     def fault(what: str, _path: Path) -> None:
         if what == "link":
