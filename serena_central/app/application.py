@@ -31,6 +31,8 @@ class Application(WebServices):
     connections: Connections
     descriptors: Descriptors
     collector: Collector
+    failures: list[BaseException]
+    """Why the lifespan ended by itself; empty if it did not."""
     app: Starlette
 
     async def let_go(self) -> None:

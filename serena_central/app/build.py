@@ -588,6 +588,12 @@ def _faces(
     connections = Connections(descriptors=limit(), clock=time.monotonic)
     descriptors = Descriptors(services.bus)
     prover = Prover(token, proven_names(settings))
+    failures: list[BaseException] = []
+
+    def failed(cause: BaseException) -> None:
+        failures.append(cause)
+        stop()
+
     metrics = Metrics(parts)
     app = Starlette(
         routes=routes(
@@ -620,7 +626,7 @@ def _faces(
             Middleware(Dispatch, mcp=endpoint),
         ],
         exception_handlers={HTTPException: no_such_route},
-        lifespan=lambda _app: running_all(stop, runs),
+        lifespan=lambda _app: running_all(failed, runs),
     )
     return Application(
         **_fields_of(parts),
@@ -632,6 +638,7 @@ def _faces(
         connections=connections,
         descriptors=descriptors,
         collector=collector,
+        failures=failures,
         app=app,
     )
 

@@ -19,10 +19,11 @@ Run = Callable[..., Coroutine[Any, Any, None]]
 
 
 @asynccontextmanager
-async def running_all(stop: Callable[[], None], runs: Iterable[Run]) -> AsyncGenerator[None]:
+async def running_all(failed: Callable[[BaseException], None], runs: Iterable[Run]) -> AsyncGenerator[None]:
     """Starts each part when the one before it has reported that it runs, and ends them in reverse order.
 
-    A part that fails ends them all: a server that answers without one of its parts would answer wrongly.
+    A part that fails ends them all, since a server that answers without one of its parts would answer wrongly;
+    `failed` is called with the cause.
     """
     try:
         async with AsyncExitStack() as stack:
@@ -31,8 +32,9 @@ async def running_all(stop: Callable[[], None], runs: Iterable[Run]) -> AsyncGen
             yield
     except Exception as error:
         # Each part wraps what failed in a group of its own, too deep for Python to print what is inside.
-        logger.error("A part of the server failed, and so the server stops", exc_info=only_cause(error))
-        stop()
+        cause = only_cause(error)
+        logger.error("A part of the server failed, and so the server stops", exc_info=cause)
+        failed(cause)
         raise
 
 

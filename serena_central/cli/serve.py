@@ -11,7 +11,7 @@ import sys
 import time
 import webbrowser
 from collections.abc import Generator, Iterable
-from contextlib import AbstractAsyncContextManager, contextmanager, nullcontext
+from contextlib import AbstractAsyncContextManager, contextmanager, nullcontext, suppress
 from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -234,7 +234,11 @@ async def _serve(
                         click.echo(f"serena-central: {error}", err=True)
 
         server = Announcing(application)
-        await server.serve(sockets=[listener])
+        with suppress(SystemExit):  # uvicorn's, with a code of its own, where the lifespan did not start
+            await server.serve(sockets=[listener])
+    for cause in application.failures:
+        kind = "" if isinstance(cause, SerenaCentralError) else f"{type(cause).__name__}: "
+        raise SerenaCentralError(f"The server stopped because a part of it failed. {kind}{cause}") from cause
     if server.lifespan.error_occurred:
         raise Unsuccessful  # the log says of what
 

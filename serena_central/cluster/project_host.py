@@ -114,7 +114,7 @@ async def hosting(
         services, memory = services_of_host(parts.services), NodeMemory(node_home / "host-memory")
         services.pool.share_node(memory)
         try:
-            async with running_all(failed, parts.runs):
+            async with running_all(lambda _cause: failed(), parts.runs):
                 logger.info("host of %s, epoch %d", root, epoch)
                 yield ProjectHost(root, epoch, services, RunServer(services, parts.idempotency), time.time())
         finally:

@@ -78,6 +78,16 @@ async def test_a_server_that_can_not_start_says_why(folder: Path) -> None:
     assert "start.log" in ended.err
 
 
+async def test_a_server_a_part_of_which_can_not_start_says_why(folder: Path) -> None:
+    (folder / "home/edits.journal").mkdir(parents=True)
+    for background in ([], ["--daemon"]):
+        ended = await run_command(folder, "serve", "--port", "0", *background)
+        assert ended.code == 1
+        said = ended.err.splitlines()[-1]
+        assert "edits.journal can't be used: Is a directory" in said
+        assert not (folder / "home/server.json").exists()
+
+
 async def test_a_server_waits_for_one_that_starts_or_stops_and_not_for_one_that_runs(folder: Path) -> None:
     home = folder / "home"
     home.mkdir(mode=0o700)

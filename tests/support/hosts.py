@@ -67,7 +67,7 @@ async def holding(folder: Path, *roots: Path, settings: dict[str, Any] | None = 
             places.create()
             parts = build_projects(loaded, places, Applier(Journal(places.journal)))
             services = services_of_host(parts.services)
-            await stack.enter_async_context(running_all(lambda: None, parts.runs))
+            await stack.enter_async_context(running_all(lambda _cause: None, parts.runs))
             server = RunServer(services, parts.idempotency)
             address = await stack.enter_async_context(listening(server.run, "127.0.0.1"))
             held.addresses[str(root)], held.services[str(root)] = address, services
