@@ -16,7 +16,8 @@ from serena_central.core.errors import ConfigError, InvalidArguments, SerenaCent
 from serena_central.standalone.exit_codes import DONE, FAILED, INTERRUPTED, NO_SERVER, USAGE
 
 EXIT_CODES = (
-    "Exit codes: 0 done, 1 failed or findings, 2 wrong usage or settings, 3 no server, 130 Ctrl-C, 143 SIGTERM."
+    "Exit codes: 0 done, 1 failed or findings, 2 wrong usage or settings, 3 no server, 129 terminal closed, "
+    "130 Ctrl-C, 143 SIGTERM."
 )
 
 _WRONG_USAGE = ("invalid_arguments", "unknown_tool")

@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM of `serve`, from its first line to its last.
+"""Ctrl-C, SIGTERM and a closed terminal (SIGHUP) of `serve`, from its first line to its last.
 
 No handler here raises an exception: Python runs handlers between any two instructions, also in destructors and in
 callbacks of the import system, where an exception is printed and dropped, and the signal with it.
@@ -11,9 +11,9 @@ import time
 from collections.abc import Callable
 from types import FrameType
 
-from serena_central.standalone.exit_codes import INTERRUPTED, TERMINATED
+from serena_central.standalone.exit_codes import HUNG_UP, INTERRUPTED, TERMINATED
 
-ENDING = {signal.SIGINT: INTERRUPTED, signal.SIGTERM: TERMINATED}
+ENDING = {signal.SIGINT: INTERRUPTED, signal.SIGTERM: TERMINATED, signal.SIGHUP: HUNG_UP}
 """Signal → exit code once the server has stopped."""
 
 SAME_S = 0.5
@@ -30,7 +30,7 @@ class StopSignals:
 
     def take(self) -> None:
         """From now on a signal ends the process; before, Ctrl-C raised KeyboardInterrupt."""
-        for number in ENDING:
+        for number in _ending():
             signal.signal(number, signal.SIG_DFL)
 
     def stop_with(self, stop: Callable[[], None]) -> None:
@@ -47,7 +47,7 @@ class StopSignals:
                 signal.signal(number, signal.SIG_DFL)
                 os.kill(os.getpid(), number)
 
-        for number in ENDING:
+        for number in _ending():
             signal.signal(number, handle)
 
     def exit(self) -> None:
@@ -58,3 +58,9 @@ class StopSignals:
         """
         if self._received is not None:
             sys.exit(ENDING[signal.Signals(self._received)])
+
+
+def _ending() -> list[signal.Signals]:
+    """Those of `ENDING`; what nohup had us ignore stays ignored."""
+    kept = signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
+    return [number for number in ENDING if not (kept and number == signal.SIGHUP)]

@@ -11,5 +11,8 @@ NO_SERVER = 3
 INTERRUPTED = 130
 """Ctrl-C: 128 and the signal's number, as shells report it."""
 
+HUNG_UP = 129
+"""SIGHUP: the terminal was closed."""
+
 TERMINATED = 143
 """SIGTERM."""

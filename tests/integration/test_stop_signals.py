@@ -1,5 +1,7 @@
 """Ctrl-C and SIGTERM, wherever the server is: one stops it in order, and one more Ctrl-C ends it at once."""
 
+import os
+import pty
 import signal
 import sys
 from collections.abc import AsyncGenerator
@@ -151,3 +153,30 @@ async def test_a_signal_that_comes_twice_at_once_stops_the_server_in_order(tmp_p
         process.send_signal(number)
         assert await ended(process) == (128 + number, "")
     assert not (tmp_path / "home/server.json").exists()
+
+
+async def test_a_closed_terminal_stops_the_server_in_order(tmp_path: Path) -> None:
+    terminal, other_end = pty.openpty()
+    program = [sys.executable, "-c", BEGUN, "serve", "--port", "0"]
+    with anyio.fail_after(PATIENCE_S):
+        process = await anyio.open_process(
+            program, env=environment(tmp_path), stdin=other_end, stdout=other_end, stderr=other_end
+        )
+        os.close(other_end)
+        seen = b""
+        while b"Stop: Ctrl-C" not in seen:
+            seen += await anyio.to_thread.run_sync(os.read, terminal, 4096)
+        os.close(terminal)  # what is printed from now on fails
+        process.send_signal(signal.SIGHUP)
+        assert await process.wait() == 128 + signal.SIGHUP
+    assert not (tmp_path / "home/server.json").exists()
+    assert "Application shutdown complete" in (tmp_path / "home/logs/server.log").read_text()
+
+
+async def test_a_server_that_nohup_started_outlives_the_terminal(tmp_path: Path) -> None:
+    script = f"import signal; signal.signal(signal.SIGHUP, signal.SIG_IGN); {BEGUN}"
+    async with served(tmp_path, script) as process:
+        await printed(process, "Stop: Ctrl-C")
+        process.send_signal(signal.SIGHUP)
+        process.send_signal(signal.SIGTERM)
+        assert await ended(process) == (128 + signal.SIGTERM, "")
