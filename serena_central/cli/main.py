@@ -16,6 +16,7 @@ from serena_central.core.errors import ConfigError
 from serena_central.core.paths import expanded
 from serena_central.standalone.home import NO_HOME_FOLDER, user_home
 from serena_central.standalone.private import NotPrivate, is_loose, restrict_umask, secure
+from serena_central.standalone.streams import open_missing_streams
 
 COMMANDS = {
     "serve": "Run the server in the foreground.",
@@ -118,6 +119,7 @@ def cli() -> None:
 
 def main() -> None:
     """The console script."""
+    open_missing_streams()
     restrict_umask()
     end_with_code("serena-central", lambda: cli.main(prog_name="serena-central", standalone_mode=False))
 

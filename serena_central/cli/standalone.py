@@ -31,6 +31,7 @@ from serena_central.proxy.pipes import Input, Output
 from serena_central.proxy.stdio_proxy import StdioProxy
 from serena_central.standalone.home import Home
 from serena_central.standalone.private import restrict_umask
+from serena_central.standalone.streams import open_missing_streams
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +52,7 @@ def main() -> None:
 
 
 def _serve(asked: argparse.Namespace) -> None:
+    open_missing_streams()
     restrict_umask()
     raise_limit()
     users = Places.of_user()

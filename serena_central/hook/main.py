@@ -17,6 +17,7 @@ from serena_central.hook.log import log
 from serena_central.hook.payload import DIALECTS, Json, event_of, tool_use_of
 from serena_central.standalone.home import Home, Unusable, user_home
 from serena_central.standalone.private import NotPrivate, is_loose, restrict_umask, secure
+from serena_central.standalone.streams import open_missing_streams
 
 LARGEST_BYTES = 8 * 1024 * 1024
 MODE_VARIABLE = "SERENA_HOOK_MODE"
@@ -76,6 +77,7 @@ def main() -> None:
 
 def run(program: str, arguments: list[str]) -> None:
     """Reads the client's JSON from stdin, answers on stdout."""
+    open_missing_streams()
     restrict_umask()
     try:
         home = user_home()

@@ -19,6 +19,7 @@ from serena_central.standalone.exit_codes import NO_SERVER
 from serena_central.standalone.home import Home, Unusable, read_token, user_home
 from serena_central.standalone.private import is_loose, restrict_umask
 from serena_central.standalone.proof import Unproven, prove
+from serena_central.standalone.streams import open_missing_streams
 
 DESCRIPTION = """\
 Connects an MCP client over stdio to this user's serena-central server, and starts the server
@@ -70,6 +71,7 @@ def parser(program: str) -> argparse.ArgumentParser:
 
 def main() -> None:
     """The console script."""
+    open_missing_streams()
     made = parser("serena-proxy")
     asked = made.parse_args()
     if asked.url:

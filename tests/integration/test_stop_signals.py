@@ -7,6 +7,7 @@ import sys
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from subprocess import DEVNULL
 
 import anyio
 import pytest
@@ -171,6 +172,21 @@ async def test_a_closed_terminal_stops_the_server_in_order(tmp_path: Path) -> No
         assert await process.wait() == 128 + signal.SIGHUP
     assert not (tmp_path / "home/server.json").exists()
     assert "Application shutdown complete" in (tmp_path / "home/logs/server.log").read_text()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="descriptors are looked at in /proc")
+async def test_a_server_without_standard_streams_has_no_file_of_its_own_in_their_place(tmp_path: Path) -> None:
+    script = 'exec "$0" -m serena_central.cli serve --port 0 <&- >&- 2>&-'
+    process = await anyio.open_process(
+        ["sh", "-c", script, sys.executable], env=environment(tmp_path), stdin=DEVNULL, stdout=DEVNULL, stderr=DEVNULL
+    )
+    with anyio.fail_after(PATIENCE_S):
+        while process.returncode is None and not (tmp_path / "home/server.json").exists():
+            await anyio.sleep(0.05)
+        streams = [str(Path(f"/proc/{process.pid}/fd/{number}").readlink()) for number in range(3)]
+        process.terminate()
+        assert await process.wait() == 128 + signal.SIGTERM
+    assert streams == [os.devnull] * 3
 
 
 async def test_a_server_that_nohup_started_outlives_the_terminal(tmp_path: Path) -> None:
