@@ -1,7 +1,6 @@
 """Shared parts of `connect` and `disconnect`: which file of which client, and this machine's entries."""
 
 import difflib
-import json
 import os
 import shlex
 import shutil
@@ -23,6 +22,7 @@ from serena_central.config.load import load_server_config
 from serena_central.core.errors import ConfigError, SerenaCentralError
 from serena_central.core.places import HOME_VARIABLE, Places
 from serena_central.core.quoting import quoted
+from serena_central.standalone.home import Home
 
 NAME = "serena"
 """Our entry's name in every client."""
@@ -133,10 +133,9 @@ class Here:
         Raises:
             ConfigError
         """
-        try:
-            return str(json.loads(self.places.server_file.read_text(encoding="utf-8"))["url"])
-        except (OSError, ValueError, KeyError, TypeError):
-            settings = load_server_config({}).value
+        if (running := Home(str(self.places.home)).announcement()) is not None:
+            return running.url
+        settings = load_server_config({}).value
         if settings.central_server_port == 0:
             raise ConfigError(
                 "central_server_port", "is 0, so the URL changes at each start; choose a fixed port for --http"

@@ -1,6 +1,5 @@
 """Starts a server in the background, waits until it answers, and reports it."""
 
-import json
 import time
 from collections.abc import Sequence
 from subprocess import TimeoutExpired
@@ -78,10 +77,10 @@ def announce(started: Started, *, as_json: bool) -> None:
 def _answering(places: Places, pid: int) -> str | None:
     """The URL, once the process of this id is the server that answers."""
     try:
-        if json.loads(places.server_file.read_text(encoding="utf-8"))["pid"] != pid:
-            return None
         remote = Remote(places, answer_timeout_s=ANSWER_S)
+        if remote.pid != pid:
+            return None
         remote.get("/health")
-    except (OSError, ValueError, KeyError, TypeError, NoServer, Refused):
+    except (NoServer, Refused):
         return None
     return remote.url

@@ -7,6 +7,7 @@ The checks stand in `checks/`: machine, server, languages. Each says what it fou
 import anyio
 import click
 
+from serena_central.cli.checks.check import finished
 from serena_central.cli.checks.languages import check_languages
 from serena_central.cli.checks.machine import check_machine
 from serena_central.cli.checks.server import check_server
@@ -23,8 +24,8 @@ MARKS = {"ok": "ok     ", "info": "       ", "warning": "WARNING", "failed": "FA
 def command(*, as_json: bool, node: bool) -> None:
     """Check machine, settings, server, database and language servers; each problem says what to do."""
     places = Places.of_user()
-    server = () if node else check_server(places)
-    checks = [*check_machine(places), *server, *anyio.run(check_languages, places)]
+    server = () if node else finished(check_server(places))
+    checks = [*finished(check_machine(places)), *server, *anyio.run(check_languages, places)]
     if as_json:
         print_json([check._asdict() for check in checks])
     else:

@@ -11,6 +11,7 @@ from urllib.parse import quote, urlencode, urlsplit
 
 from serena_central.core.errors import InvalidArguments, SerenaCentralError
 from serena_central.core.places import Places
+from serena_central.standalone.home import Home, Unusable, read_token
 from serena_central.standalone.proof import Unproven, authority_of, prove
 
 if TYPE_CHECKING:
@@ -70,13 +71,18 @@ class Remote:
             NoServer
         """
         places = places or Places.of_user()
+        home = Home(str(places.home))
         try:
-            found = json.loads(places.server_file.read_text(encoding="utf-8"))
-            self.url, self._token = str(found["url"]), places.token_file.read_text(encoding="ascii").strip()
+            found, token = home.announcement(), read_token(home.token_file)
+            if found is None or token is None:
+                raise ValueError("not announced")
+            self.url, self.pid, self._token = found.url, found.pid, token
             self._address = urlsplit(self.url)
             self._host, self._port = str(self._address.hostname), self._address.port or 80
-        except (OSError, ValueError, KeyError, TypeError) as error:
+        except ValueError as error:
             raise NoServer("No server is running for this user. Start one with `serena-central serve`.") from error
+        except Unusable as error:
+            raise NoServer(str(error)) from error
         self._folder = os.fsencode(folder or _here())
         self._answer_timeout_s = answer_timeout_s
 

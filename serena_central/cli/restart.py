@@ -1,7 +1,5 @@
 """`serena-central restart`: the server stopped and started again, at the same address, as after an upgrade."""
 
-import json
-
 import click
 
 from serena_central.cli import detached
@@ -10,6 +8,7 @@ from serena_central.cli.remote import NoServer
 from serena_central.cli.service import running_service
 from serena_central.cli.stop import stop_server
 from serena_central.core.places import Places
+from serena_central.standalone.home import Home
 
 
 @click.command(epilog="Example: git pull && pipx install --force . && serena-central restart")
@@ -24,10 +23,10 @@ def command(*, as_json: bool) -> None:
         else:
             click.echo("Restarted by the system (serena-central service status).")
         return
-    arguments: list[str] = []
+    announced = Home(str(places.home)).announcement()
+    arguments = announced.arguments if announced else []
     try:
-        arguments = json.loads(places.server_file.read_text(encoding="utf-8")).get("arguments", [])
         stop_server()
-    except (OSError, ValueError, NoServer):
+    except NoServer:
         click.echo("No server was running.", err=as_json)
     detached.announce(detached.start(places, arguments), as_json=as_json)

@@ -37,6 +37,7 @@ from serena_central.core.errors import AlreadyRunning, ConfigError, SerenaCentra
 from serena_central.core.logs import log_to
 from serena_central.core.places import Places
 from serena_central.files.atomic import write_whole
+from serena_central.standalone.home import Home
 from serena_central.standalone.lock import lock_at_once
 
 if TYPE_CHECKING:
@@ -154,18 +155,11 @@ def _only_one(places: Places) -> Generator[None]:
     with places.lock_file.open("a") as lock:
         deadline = time.monotonic() + OTHER_S
         while not lock_at_once(lock.fileno()):
-            running = _read_announcement(places)
+            running = Home(str(places.home)).announcement()
             if running or time.monotonic() > deadline:
-                raise AlreadyRunning(str(running.get("url", "")), int(running.get("pid", 0)))
+                raise AlreadyRunning(running.url if running else "", running.pid if running else 0)
             time.sleep(OTHER_POLL_S)
         yield
-
-
-def _read_announcement(places: Places) -> dict[str, str | int]:
-    try:
-        return json.loads(places.server_file.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return {}
 
 
 def _url(listener: socket.socket, host: str) -> str:

@@ -1,6 +1,5 @@
 """`serena-central stop`: ends the running server and waits until it is gone."""
 
-import json
 import time
 
 import click
@@ -8,7 +7,6 @@ import click
 from serena_central.cli.output import json_option, print_json
 from serena_central.cli.remote import Remote, process_alive
 from serena_central.core.errors import SerenaCentralError
-from serena_central.core.places import Places
 
 STOP_TIMEOUT_S = 15.0
 POLL_S = 0.05
@@ -32,7 +30,7 @@ def stop_server() -> int:
         NoServer, SerenaCentralError
     """
     remote = Remote()
-    pid = int(json.loads(Places.of_user().server_file.read_text(encoding="utf-8"))["pid"])
+    pid = remote.pid
     remote.post("/api/v1/shutdown")
     deadline = time.monotonic() + STOP_TIMEOUT_S
     while process_alive(pid):

@@ -30,6 +30,8 @@ class Announcement(NamedTuple):
     url: str
     pid: int
     version: str
+    arguments: list[str]
+    """Of `serve`, by which it is started again at the same address."""
 
 
 class Home:
@@ -69,8 +71,9 @@ class Home:
         try:
             with open(os.path.join(self.folder, "server.json"), encoding="utf-8") as file:
                 said: Any = json.load(file)
-            return Announcement(str(said["url"]), int(said["pid"]), str(said.get("version", "")))
-        except (OSError, ValueError, KeyError, TypeError):
+            arguments = list(map(str, said.get("arguments", [])))
+            return Announcement(str(said["url"]), int(said["pid"]), str(said.get("version", "")), arguments)
+        except (OSError, ValueError, KeyError, TypeError, AttributeError, OverflowError):
             return None
 
 

@@ -179,6 +179,29 @@ async def test_every_command_that_needs_a_server_says_that_none_runs(tmp_path: P
     assert "serena-central serve" in ended.err
 
 
+@pytest.mark.parametrize("announced", ["", "[]", '{"url": 1}', '{"url": "http://127.0.0.1:1/mcp", "pid": 1e400}'])
+async def test_an_announcement_that_can_not_be_read_is_none(tmp_path: Path, announced: str) -> None:
+    (tmp_path / "home").mkdir(mode=0o700)
+    (tmp_path / "home/token").write_text("x" * 40)
+    (tmp_path / "home/token").chmod(0o600)
+    (tmp_path / "home/server.json").write_text(announced)
+    for command in ("stop", "status"):
+        ended = await run_command(tmp_path, command)
+        assert (ended.code, ended.err.count("\n")) == (3, 1)
+        assert "No server is running" in ended.err
+    assert "Traceback" not in (await run_command(tmp_path, "doctor", PATH=os.defpath)).err
+
+
+async def test_a_token_that_can_not_be_used_is_not_called_a_server_that_does_not_run(child: Child) -> None:
+    (child.folder / "home/token").chmod(0o644)
+    try:
+        ended = await run_command(child.folder, "status")
+    finally:
+        (child.folder / "home/token").chmod(0o600)
+    assert ended.code == 3
+    assert "readable by other users" in ended.err
+
+
 async def test_settings_are_shown_with_their_origins(tmp_path: Path, project: Path) -> None:
     (tmp_path / "user" / ".serena").mkdir(parents=True)
     (tmp_path / "user" / ".serena" / "serena_config.yml").write_text("tool_timeout_s: 7\nread_only: true\n")
@@ -213,6 +236,7 @@ def announce(home: Path, url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Makes it the home of a server that answers at `url` as its test says."""
     (home / "server.json").write_text(json.dumps({"url": f"{url}/mcp", "pid": 1}))
     (home / "token").write_text("secret")
+    (home / "token").chmod(0o600)
     monkeypatch.setenv("SERENA_CENTRAL_HOME", str(home))
     monkeypatch.setitem(Remote.__init__.__kwdefaults__, "answer_timeout_s", 1.0)
 

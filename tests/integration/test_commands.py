@@ -351,6 +351,7 @@ def test_what_a_server_refuses_is_wrong_usage_or_a_failure(
         (home / "central").mkdir(mode=0o700)
         (home / "central/server.json").write_text(json.dumps({"url": f"{server.url}/mcp", "pid": 1}))
         (home / "central/token").write_text("secret")
+        (home / "central/token").chmod(0o600)
         assert run(monkeypatch, "sessions", "--state", "odd") == code
     assert capsys.readouterr().err == "serena-central: No.\n"
 

@@ -1,5 +1,6 @@
 """The result of one check of the doctor."""
 
+from collections.abc import Iterable, Iterator
 from typing import Literal, NamedTuple
 
 State = Literal["ok", "info", "warning", "failed"]
@@ -28,3 +29,16 @@ def warning(name: str, says: str, advice: str) -> Check:
 
 def failed(name: str, says: str, advice: str) -> Check:
     return Check(name, "failed", says, advice)
+
+
+def finished(checks: Iterable[Check]) -> Iterator[Check]:
+    """The checks, and as one of them what they could not look at: a machine that is broken is what they are for."""
+    try:
+        yield from checks
+    except OSError as error:
+        about = f"{error.filename}: " if error.filename else ""
+        yield failed(
+            "checks",
+            f"{about}{error.strerror or error}; what comes after it was not checked",
+            "check owner and permissions, then run the doctor again",
+        )

@@ -6,12 +6,13 @@ import socket
 import sqlite3
 import subprocess
 import sys
+from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
 import pytest
 
-from serena_central.cli.checks.check import Check
+from serena_central.cli.checks.check import Check, failed, finished, ok
 from serena_central.cli.checks.server import check_server
 from serena_central.core.places import Places
 from serena_central.pool.ledger import OWNER_VARIABLE, Ledger
@@ -147,3 +148,15 @@ def test_processes_of_an_earlier_run_are_found_and_left_alone(places: Places) ->
         assert examined(places, "server.json")
         assert left.poll() is None
         left.communicate()
+
+
+def test_what_a_check_can_not_look_at_is_a_finding_and_hides_none_before_it(tmp_path: Path) -> None:
+    def checks() -> Iterator[Check]:
+        yield ok("first", "well")
+        (tmp_path / "a file").touch()
+        yield from (ok(entry.name, "") for entry in (tmp_path / "a file").iterdir())
+
+    first, second = finished(checks())
+    assert first == ok("first", "well")
+    assert second == failed("checks", second.says, second.advice)
+    assert f"{tmp_path}/a file: Not a directory" in second.says
