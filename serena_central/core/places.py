@@ -30,9 +30,19 @@ class Places:
 
     @classmethod
     def of_user(cls) -> "Places":
-        """`SERENA_CENTRAL_HOME`, else the platform's user data folder."""
+        """`SERENA_CENTRAL_HOME`, else the platform's user data folder.
+
+        Raises:
+            ConfigError: its path can't be written into a journal, a database or a message to a language server.
+        """
         named = os.environ.get(HOME_VARIABLE)
-        return cls(expanded(named).absolute() if named else platformdirs.user_data_path("serena-central"))
+        home = expanded(named).absolute() if named else platformdirs.user_data_path("serena-central")
+        try:
+            str(home).encode()
+        except UnicodeEncodeError as error:
+            problem = f"{home} is not valid UTF-8; choose a folder with another path"
+            raise ConfigError(HOME_VARIABLE, problem) from error
+        return cls(home)
 
     def create(self) -> str | None:
         """Creates the folders and makes them private; returns a sentence on what was fixed, None if nothing was.

@@ -164,6 +164,17 @@ async def test_a_home_that_is_somebody_elses_is_refused(tmp_path: Path, what: st
     assert "Traceback" not in ended.err
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere paths are Unicode")
+async def test_a_home_whose_path_is_no_unicode_is_refused(tmp_path: Path) -> None:
+    """The journal, the database and the announcement hold paths as UTF-8."""
+    for command in (["serve", "--port", "0"], ["serve", "--daemon"], ["doctor"], ["status"]):
+        home = os.fsdecode(os.fsencode(tmp_path) + b"/home-\xe4")
+        ended = await run_command(tmp_path, *command, SERENA_CENTRAL_HOME=home)
+        assert ended.code == 2
+        assert "home-\\xe4 is not valid UTF-8; choose a folder" in ended.err.splitlines()[-1]
+        assert "Traceback" not in ended.err
+
+
 async def test_the_doctor_tells_and_mends_nothing(tmp_path: Path) -> None:
     make_loose(tmp_path / "home")
     ended = await run_command(tmp_path, "doctor")
