@@ -70,7 +70,8 @@ class SymbolViews:
         """A session was shown symbols of a file: name path → hash. Those whose bodies it was not shown (`in_full`) are
         remembered only if it knows nothing of them yet: it may still have an older body in mind."""
         folder, file = _file(root, path)
-        for name_path, seen in hashes.items():
+        # What would be forgotten at once is not written: a file may have more symbols than the writer's queue holds.
+        for name_path, seen in islice(hashes.items(), max(len(hashes) - VIEWS_PER_SESSION, 0), None):
             place = SeenPlace(folder, file, name_path)
             if in_full or place not in session.views:
                 self._set(session, place, seen)
@@ -195,17 +196,20 @@ class ReadSet:
     def record(self, edited: Edited, *, about: str | None = None) -> None:
         """Records an edit (of the symbol `about`, if it was one): what the session wrote counts as read; what
         contains it keeps its state."""
-        known = {
-            (body.path, body.name_path): body.after
+        known = [
+            body
             for body in edited.consequences.bodies
             if (about is not None and (body.name_path == about or body.name_path.startswith(f"{about}/")))
             or body.before is None
             or self._views.known(self._session, self._root, body.path, body.name_path) == body.before
-        }
+        ]
         for path in edited.consequences.unknown:
             self._views.forget(self._session, self._root, path)
-        for (path, name_path), after in known.items():
-            self._record(path, {name_path: after})
+        after = defaultdict[str, dict[str, str]](dict)
+        for body in known:
+            after[body.path][body.name_path] = body.after
+        for path, hashes in after.items():
+            self._record(path, hashes)
 
     # --- what was shown ------------------------------------------------------------------------------------------
 
@@ -251,10 +255,13 @@ class ReadSet:
         if symbols is None:
             self._views.forget(self._session, self._root, path)
         else:
+            shown = defaultdict[bool, dict[str, str]](dict)
             for symbol, name_path in ((symbol, symbols.name_path(at)) for at, symbol in enumerate(symbols.symbols)):
                 if symbol.start_line <= last and first <= symbol.end_line:
                     whole = first <= symbol.start_line and symbol.end_line <= last
-                    self._record(path, {name_path: body_hash(read.text, symbol)}, in_full=whole)
+                    shown[whole][name_path] = body_hash(read.text, symbol)
+            for whole, hashes in shown.items():
+                self._record(path, hashes, in_full=whole)
         self._record(path, {WHOLE_FILE: read.digest})
 
     def _record_lines_known(self, path: str, digest: str) -> None:

@@ -8,6 +8,7 @@ import pytest
 
 from serena_central.app import Application
 from serena_central.core.errors import EditConflict
+from serena_central.tools.symbol_answers import VIEWS_PER_SESSION
 from tests.support.central import running_parts, session_of
 
 pytestmark = pytest.mark.anyio
@@ -345,3 +346,19 @@ async def test_a_file_whose_symbols_were_told_is_not_overwritten_when_it_has_cha
     await one.call("read_file", relative_path="shapes.py")
     await one.call("create_text_file", relative_path="shapes.py", content="x = 1\n")
     assert (root / "shapes.py").read_text() == "x = 1\n"
+
+
+async def test_a_file_of_more_symbols_than_are_remembered_fills_no_queue(
+    central: Application, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What a session saw of a large file would push the edit itself out of the writer's queue."""
+    writer = central.store.writer
+    monkeypatch.setattr(writer, "_queue_rows", VIEWS_PER_SESSION + 100)
+    agent, names = Agent(central, root, "one"), [f"name_{number}" for number in range(2 * VIEWS_PER_SESSION)]
+    text = "".join(f"{name} = 1\n" for name in names)
+
+    await agent.call("create_text_file", relative_path="names.py", content=text)
+    assert dict(writer.dropped) == {}
+    assert {place.name_path for place in agent.session.views} > {names[-1], names[-VIEWS_PER_SESSION + 1]}
+    await agent.call("read_file", relative_path="names.py", max_answer_chars=len(text) * 2)
+    assert dict(writer.dropped) == {}
