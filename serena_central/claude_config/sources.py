@@ -26,6 +26,7 @@ from serena_central.claude_config.substitution import SERVER_PLACES, revealed, s
 from serena_central.claude_config.tiers import Tier
 from serena_central.config.document import DocumentError, read_whole
 from serena_central.core.decoding import from_json
+from serena_central.core.masking import masked, masked_words
 
 MAX_STATE_BYTES = 50_000_000
 """Of `.claude.json`, which holds what the client remembers of all projects."""
@@ -79,10 +80,10 @@ class Server(NamedTuple):
 
     @property
     def target(self) -> str:
-        """What it starts or reaches, for people: variables stand as they are written."""
+        """What it starts or reaches, for people: variables stand as they are written, and secrets masked."""
         if self.kind == "stdio":
-            return " ".join(map(str, [self.entry["command"], *self.entry.get("args", ())]))
-        return str(self.entry["url"])
+            return " ".join(masked_words(map(str, [self.entry["command"], *self.entry.get("args", ())])))
+        return masked(str(self.entry["url"]))
 
 
 class _Entry(NamedTuple):

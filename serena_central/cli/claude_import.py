@@ -23,7 +23,7 @@ from serena_central.clients.client import Client, Machine
 from serena_central.clients.configured import Configured, configured
 from serena_central.clients.forms import Malformed, members_of
 from serena_central.clients.table import CLIENTS
-from serena_central.core.masking import MASK, is_secret_name, masked
+from serena_central.core.masking import MASK, is_secret_name, is_secret_value, masked
 from serena_central.core.words import counted
 
 _REFERENCE = re.compile(r"(?:\w+ )?\$\{[A-Za-z_][A-Za-z0-9_]*\}")
@@ -150,7 +150,7 @@ class _Variables:
         if "args" in entry:
             made["args"] = [
                 self._whole(server, f"{server}_SECRET", one, "args")
-                if is_secret_name(before) and "=" not in before and not one.startswith("-")
+                if is_secret_value(before, one)
                 else self._inside(server, one, "args")
                 for before, one in pairwise(["", *entry["args"]])
             ]

@@ -5,7 +5,8 @@ call and no page. What has no such name or form is not recognized.
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import pairwise
 from typing import Any, cast
 
 MASK = "••••••"
@@ -37,8 +38,9 @@ _FORM_HINTS = (
 
 _NO_LITERAL = re.compile(
     r"[A-Za-z_][\w.]*(?:[(\[]|\.\w)|(?:None|null|true|false|nil|str|string|int|bytes|bool|Optional|self)\b|\d{1,6}$"
+    r"|(?i:(?:bearer|basic)\s+)?\$\{[A-Za-z_]\w*$"
 )
-"""Code and counts: a call, a member, the name of a type."""
+"""Code and counts: a call, a member, the name of a type, a reference to a variable."""
 
 _KNOWN = re.compile(
     r"""
@@ -77,6 +79,19 @@ def masked(text: str) -> str:
         text = _KNOWN.sub(MASK, text)
     lower = text.lower()
     return _ASSIGNED.sub(_masked_value, text) if any(hint in lower for hint in _NAME_HINTS) else text
+
+
+def masked_words(words: Iterable[str]) -> list[str]:
+    """The words of a command line, masked; so is the one behind an option that is named like a secret."""
+    return [
+        MASK if is_secret_value(before, one) and not one.startswith("${") else masked(one)
+        for before, one in pairwise(["", *words])
+    ]
+
+
+def is_secret_value(before: str, word: str) -> bool:
+    """Whether a word of a command line is the value of the option before it, which is named like a secret."""
+    return is_secret_name(before) and "=" not in before and not word.startswith("-")
 
 
 def masked_value(value: Any, *, depth: int = 0) -> Any:

@@ -23,7 +23,8 @@ from tests.support.upstreams import QUICK, scripted, settings_of_user
 
 pytestmark = pytest.mark.anyio
 
-VALUES = ("variable", "literal", "argument", "header", "address", "of-settings", "key-helper", "headers-helper")
+VALUES = ("variable", "literal", "argument", "option", "header", "address", "query")
+VALUES += ("of-settings", "key-helper", "headers-helper")
 SECRETS = {name: f"canary-{name}-{'x' * 10}" for name in VALUES}
 
 PLACES = ("$TOKEN", "$MY_PASSWORD", "$ANTHROPIC_API_KEY", "$SETTINGS_SECRET")
@@ -44,12 +45,12 @@ def user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         monkeypatch.setenv(f"CANARY_{name}".upper(), SECRETS[name])
     env = {"TOKEN": "${CANARY_VARIABLE}", "MY_PASSWORD": SECRETS["literal"]}
     leaking = scripted(expands=True, version="${CANARY_ARGUMENT}") | {"env": env}
-    leaking["args"].append("${CANARY_ARGUMENT}")
+    leaking["args"] += ["${CANARY_ARGUMENT}", "--api-key", SECRETS["option"]]
     broken = scripted(exit_at_start=3, last_stderr="no such user $TOKEN $MY_PASSWORD $ANTHROPIC_API_KEY") | {"env": env}
     printed = json.dumps({"X-More": SECRETS["headers-helper"]})
     remote = {
         "type": "http",
-        "url": "http://127.0.0.1:9/${CANARY_ADDRESS}",
+        "url": f"http://127.0.0.1:9/${{CANARY_ADDRESS}}?token={SECRETS['query']}",
         "headers": {"Authorization": "Bearer ${CANARY_HEADER}"},
         "headersHelper": helper(tmp_path, "headers", printed),
     }

@@ -2,7 +2,7 @@
 
 import pytest
 
-from serena_central.core.masking import MASK, is_secret_file, is_secret_name, masked, masked_value
+from serena_central.core.masking import MASK, is_secret_file, is_secret_name, masked, masked_value, masked_words
 
 
 @pytest.mark.parametrize(
@@ -55,6 +55,21 @@ def test_data_is_masked_by_its_names_and_texts() -> None:
         "apiKey": MASK,
         "n": 1.5,
     }
+
+
+def test_a_command_line_is_masked_by_its_options_and_keeps_references_to_variables() -> None:
+    given = [
+        "run",
+        "--api-key",
+        "abc",
+        "--token=abcdef",
+        "--password",
+        "${PASS}",
+        "--auth",
+        "--url=x?token=${TOKEN}&a=b",
+    ]
+    assert masked_words(given) == [*given[:2], MASK, f"--token={MASK}", *given[4:]]
+    assert masked("Authorization: Bearer ${TOKEN}") == "Authorization: Bearer ${TOKEN}"
 
 
 def test_names_of_secrets_and_of_files_that_hold_them() -> None:
