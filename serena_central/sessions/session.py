@@ -89,8 +89,8 @@ class ClientIdentity(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def shortened(text: str) -> str:
-    """What a client says about itself, bounded, on one line."""
-    return escaped(text[:_NAME_LIMIT])[:_NAME_LIMIT]
+    """What a client says about itself, bounded, on one line; a blank text is empty."""
+    return escaped(text.strip()[:_NAME_LIMIT])[:_NAME_LIMIT]
 
 
 def _checked(identifier: str) -> str:
@@ -402,8 +402,8 @@ class Session:
         """Takes over what a newer request says, and wakes an idle session."""
         self.last_activity = now
         self.seen_idle = False
-        if identity.client_name and self.client_name == "unknown":
-            self.client_name = shortened(identity.client_name)
+        if self.client_name == "unknown" and (name := shortened(identity.client_name)):
+            self.client_name = name
             self.client_version = shortened(identity.client_version)
         if identity.working_folder:
             self.working_folder = identity.working_folder

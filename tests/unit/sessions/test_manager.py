@@ -109,6 +109,12 @@ async def test_a_session_goes_idle_and_a_call_wakes_it() -> None:
     assert world.manager.snapshot(session).state is SessionState.CONNECTED
 
 
+def test_a_client_with_a_blank_name_is_unknown_until_it_says_its_name() -> None:
+    manager = World().manager
+    for name, shown in ((" \n ", "unknown"), ("\u3000", "unknown"), (" codex ", "codex")):
+        assert manager.identify(identity(explicit_id="s", client_name=name)).client_name == shown
+
+
 def test_a_session_belongs_to_the_project_of_its_calls_unless_it_activated_one() -> None:
     world = World()
     session = world.manager.identify(identity(transport_id="a"))
