@@ -229,7 +229,9 @@ async def test_an_edit_is_shown_line_by_line_and_taken_back(
     assert 'action="/dashboard/undo"' in await visitor.see(f"/edits/{edit[1]}")
 
 
-@pytest.mark.parametrize("path", ["/sessions/s-nobody", "/edits/e-none", "/nowhere", "/live/sessions/%00"])
+@pytest.mark.parametrize(
+    "path", ["/sessions/s-nobody", "/edits/e-none", "/nowhere", "/live/sessions/%00", "/live-pages?page=http://["]
+)
 async def test_what_is_not_there_is_said_on_a_page(visitor: Visitor, path: str) -> None:
     response = await visitor.http.get(f"/dashboard{path}")
     assert response.status_code in (404, 200)

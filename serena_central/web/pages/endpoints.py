@@ -124,7 +124,10 @@ class Endpoints:
 
     def _feed(self, request: Request, address: str, number: int) -> Feed | None:
         """Of the page at an address below /dashboard; None where none is kept up to date."""
-        parts = urlsplit(address)
+        try:
+            parts = urlsplit(address)
+        except ValueError:  # brackets that hold no address of a host
+            return None
         for page, pattern in self._live_pages:
             if found := pattern.match(unquote(parts.path)):
                 path, query = found.groupdict(), dict(parse_qsl(parts.query))
