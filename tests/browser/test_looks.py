@@ -1,6 +1,8 @@
 """How every page looks: on a desk and a phone, light and dark, and to who does not see it (axe-core)."""
 
 from collections.abc import AsyncGenerator
+from pathlib import Path
+from urllib.parse import quote
 
 import pytest
 from playwright.async_api import Page, ViewportSize
@@ -45,17 +47,25 @@ async def test_every_page_is_readable_by_everybody_and_nothing_is_cut_off(
     assert found == {}
 
 
-@pytest.mark.parametrize("width", [390, 820, 1280])
-async def test_names_without_an_end_break_and_ordinary_words_do_not(life: Life, person: OpenPage, width: int) -> None:
+@pytest.mark.parametrize("width", [320, 390, 820, 1280])
+async def test_names_without_an_end_break_and_ordinary_words_do_not(
+    life: Life, person: OpenPage, width: int, tmp_path: Path
+) -> None:
+    root = tmp_path / ("x" * 200)
+    root.mkdir()
     async with life.central.http() as http, person(life.central, viewport={"width": width, "height": 900}) as page:
         facts = {"client_name": "x" * 10_000, "client_version": "y" * 10_000, "working_folder": "/" + "z" * 2000}
         long = (await http.post("/api/v1/sessions", json=facts)).json()["session_id"]
-        for path in ("", "/sessions", "/events", f"/sessions/{long}"):
+        activated = {"session": long, "arguments": {"project": str(root)}}
+        assert (await http.post("/api/v1/tools/activate_project", json=activated)).status_code == 200
+        project = f"/projects/one?root={quote(str(root))}"
+        for path in ("", "/sessions", "/events", "/statistics", "/projects", "/tools", project, f"/sessions/{long}"):
             await page.goto(f"{life.central.url}/dashboard{path}")
             assert await page.evaluate("document.documentElement.scrollWidth") <= width, path
             await page.screenshot(path=SHOTS / f"long-names-{path.strip('/').partition('/')[0]}-{width}.png")
             broken = await page.evaluate(BROKEN_WORDS)
             assert not broken, (path, broken)
+            assert not await page.evaluate(HIDDEN_QUESTIONS), path
         await http.delete(f"/api/v1/sessions/{long}")
 
 
