@@ -266,6 +266,16 @@ document.addEventListener("htmx:afterRequest", (event) => {
   quietSoon();
 });
 
+// The server may have done it before the connection broke: this stays until the next answer.
+document.addEventListener("htmx:sendError", (event) => {
+  if (event.detail.requestConfig?.verb !== "post") return;
+  clearTimeout(quiet);
+  const text = document.createElement("span");
+  text.className = "failed";
+  text.textContent = "The server did not answer. Reload the page to see whether it was done.";
+  document.getElementById("said")?.replaceChildren(text);
+});
+
 function quietSoon() {
   clearTimeout(quiet);
   quiet = setTimeout(() => document.getElementById("said")?.replaceChildren(), 6000);

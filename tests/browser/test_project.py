@@ -43,7 +43,6 @@ async def test_a_project_shows_its_life_and_its_memories_are_edited(
         await page.get_by_label("Name").fill("build")
         await page.get_by_label("Markdown").fill("Run make.\n")
         await page.get_by_role("button", name="Save").click()
-        await page.goto(f"{central.url}/dashboard/projects/one?root={root}")
         await page.get_by_role("link", name="build", exact=True).click()
         await expect(page.get_by_label("Markdown")).to_have_value("Run make.\n")
         await page.get_by_label("Markdown").fill("Run make test.\n")

@@ -131,6 +131,21 @@ async def test_without_a_script_people_read_and_kill(central: RunningCentral, pe
         await expect(page.locator("tbody tr.terminated")).to_have_count(3)
 
 
+async def test_an_action_that_the_server_does_not_answer_is_not_passed_over(
+    central: RunningCentral, person: OpenPage
+) -> None:
+    async with person(central) as page, central.raw("handshake"):
+        await page.get_by_role("link", name="raw 1").first.click()
+        await page.route("**/dashboard/terminate", lambda route: route.abort())
+        await page.get_by_text("Terminate…").click()
+        await page.get_by_role("button", name="Terminate").click()
+        await expect(page.locator("#said")).to_contain_text("did not answer")
+        await page.unroute("**/dashboard/terminate")
+        await page.get_by_text("Terminate…").click()
+        await page.get_by_role("button", name="Terminate").click()
+        await expect(page.locator("#said")).to_contain_text("Terminated 1 session")
+
+
 async def test_one_running_call_is_cancelled_by_its_button_and_its_session_goes_on(
     central: RunningCentral, person: OpenPage, project: Path
 ) -> None:
