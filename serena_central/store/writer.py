@@ -17,6 +17,7 @@ from anyio.abc import TaskStatus
 from serena_central.core.errors import StoreError
 from serena_central.core.event_kinds import StoreDropped, StoreFailed, StoreRecovered
 from serena_central.core.events import EventBus, Severity
+from serena_central.core.words import counted
 from serena_central.standalone.backoff import backoff_s
 from serena_central.store.rows import Change, Notice, Removal, Row
 
@@ -284,7 +285,8 @@ class Writer:
         if self._unreported and (now or self._report_in_s() <= 0):
             rows, self._unreported = dict(self._unreported), Counter()
             self._told_at = time.monotonic()
-            text = f"{sum(rows.values())} rows were lost."
+            lost = sum(rows.values())
+            text = f"{counted(lost, 'row')} {'was' if lost == 1 else 'were'} lost."
             self._bus.publish(StoreDropped(message=text, severity=Severity.WARNING, rows=rows))
 
 

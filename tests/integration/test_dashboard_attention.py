@@ -15,6 +15,7 @@ from serena_central.core.events import Severity
 from tests.support.browser import Visitor, shown, visiting
 from tests.support.central import RunningCentral, running_central
 from tests.support.scripted import REFERENCES, SYMBOLS, scripted_project, scripted_ty
+from tests.support.upstreams import settings_of_user
 
 pytestmark = pytest.mark.anyio
 
@@ -157,3 +158,17 @@ async def test_settings_that_are_broken_are_told_with_what_is_in_force(
     assert "&#34;opus&#34;" in page  # the last good version counts, and is shown
     file.write_text('{"model": "haiku"}')
     assert "error in settings" not in await visitor.see()
+
+
+async def test_what_is_wrong_in_a_users_settings_is_one_problem_of_all_projects(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(tmp_path / "claude"))
+    settings_of_user(tmp_path / "claude", {"<name>": {"command": "x"}})
+    async with running_central(tmp_path) as central, central.http() as http, visiting(central) as visitor:
+        for name in ("one", "two", "three"):
+            (tmp_path / name).mkdir()
+            await call(http, "list_dir", relative_path=".", project=str(tmp_path / name))
+        said, _ = await problem(visitor, "and 2 other projects: 1 error in settings")
+        assert "is no name for a server" in said
+        assert shown(await visitor.see()).count("error in settings") == 1

@@ -367,14 +367,19 @@ async def _of_trust(found: list[Project], trust: Trust) -> list[AttentionItem]:
 
 
 def _of_settings(found: list[Project], claude: ClaudeSettings) -> list[AttentionItem]:
-    """Open projects where something in settings files of Claude Code's format has no effect."""
-    problems: list[AttentionItem] = []
+    """Open projects where something in settings files of Claude Code's format has no effect: those of a user are in all
+    projects, and are one problem."""
+    by_errors: dict[tuple[str, ...], list[Project]] = {}
     for one in found:
         settings = claude.of(one.root)
         if settings is not None and settings.errors:
-            what = f"{one.name}: {counted(len(settings.errors), 'error')} in settings, the first: {settings.errors[0]}"
-            advice = "The last good version of a broken file stays in force until it is fixed."
-            problems.append(AttentionItem("warning", what, advice, link(CONFIGURATION, root=str(one.root))))
+            by_errors.setdefault(tuple(map(str, settings.errors)), []).append(one)
+    problems: list[AttentionItem] = []
+    for errors, (one, *others) in by_errors.items():
+        where = f"{one.name} and {counted(len(others), 'other project')}" if others else one.name
+        what = f"{where}: {counted(len(errors), 'error')} in settings, the first: {errors[0]}"
+        advice = "The last good version of a broken file stays in force until it is fixed."
+        problems.append(AttentionItem("warning", what, advice, link(CONFIGURATION, root=str(one.root))))
     return problems
 
 
