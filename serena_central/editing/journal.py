@@ -26,6 +26,9 @@ from serena_central.files.atomic import write_whole
 
 logger = logging.getLogger(__name__)
 
+LONGEST_CUT_BYTES = 1_000_000
+"""A record that claims to be longer, and is not there as a whole, is damage: much may lie behind its head."""
+
 ROTATE_BYTES = 16_000_000
 """Growth in bytes after which a journal is compacted."""
 
@@ -110,7 +113,8 @@ class Journal:
         """Opens or makes the file, and tells what stands in it, oldest first.
 
         The journal of a home that was copied or moved is set aside: its operations belong to another server. Of a
-        damaged one, what stands before the damage counts, and a copy is kept: operations behind it are not recovered.
+        damaged one, what stands before the damage counts, and a copy is kept: operations behind it are not recovered. A
+        last record that is cut off is none of that.
 
         Raises:
             StoreError
@@ -122,7 +126,8 @@ class Journal:
             contents = _read(data)
             self.whole = contents.whole
             if contents.sound < len(data):
-                _keep_damaged(self.path, data, contents.sound)
+                if not _is_cut_off(data, contents.sound):
+                    _keep_damaged(self.path, data, contents.sound)
                 os.ftruncate(self._descriptor, contents.sound)
             with suppress(OSError):  # a full disk stops edits, and nothing else
                 if contents.origin is None:
@@ -273,6 +278,15 @@ def _set_foreign_aside(path: Path) -> None:
         if files
         else "",
     )
+
+
+def _is_cut_off(data: bytes, sound: int) -> bool:
+    """Whether what can't be read is one record whose writing was cut off: what it was about to begin never began."""
+    left = len(data) - sound
+    if left < _HEAD.size:
+        return True
+    length, _ = _HEAD.unpack_from(data, sound)
+    return left - _HEAD.size < length <= LONGEST_CUT_BYTES
 
 
 def _keep_damaged(path: Path, data: bytes, sound: int) -> None:

@@ -360,6 +360,23 @@ async def test_what_lies_behind_damage_in_a_journal_is_kept_and_reported(
     assert not caplog.text  # once
 
 
+async def test_a_last_record_that_was_cut_off_is_no_damage(
+    root: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    home = tmp_path / "home"
+    with applier_in(home) as applier:
+        await applier.apply(operation(replacing(root / "a", "1\n"), name="e1"))
+    file = home / "edits.journal"
+    file.write_bytes(file.read_bytes()[:-3])
+
+    applier = Applier(Journal(file))
+    applier.open()
+    applier.close()
+
+    assert not list(home.glob("edits.journal.damaged-*"))
+    assert "damaged" not in caplog.text
+
+
 async def test_a_file_system_without_second_names_is_good_enough(root: Path, tmp_path: Path) -> None:
     def fault(what: str, _path: Path) -> None:
         if what == "link":
