@@ -154,7 +154,7 @@ class Possible:
         found.unexamined = [place for place in todo if place not in settled]
         led_to = {self._places.relative(one.path) for locations in answers.values() for one in locations or ()}
         await self._are_read({path for path in led_to if path is not None})
-        same_hierarchy = self._hierarchy()
+        same_hierarchy = self._hierarchy(self._languages.language_of(hit.path))
         rules = await self._rules(hit, known, (place.path for place in answers), found)
         async for place in paced(todo):  # in their order, not in that of the server's answers: the nearest are named
             if place in answers:
@@ -180,7 +180,7 @@ class Possible:
     async def may_override(self, hit: Hit) -> bool | None:
         """Whether a base of a member's type has a member of its name, or is not in this project; None if its bases
         could not be read in time."""
-        return await self._hierarchy().may_override(hit)
+        return await self._hierarchy(self._languages.language_of(hit.path)).may_override(hit)
 
     async def kin_called(self, member: Hit, name: str) -> list[Hit] | None:
         """Members of a name in the types above a member's own and in those below it; None if files that may have one or
@@ -188,36 +188,41 @@ class Possible:
         own, language = type_of(member), self._languages.language_of(member.path)
         if own is None:
             return []
-        if not await self.are_holders_read(name):
+        if not await self.are_holders_read(name, language):
             return None
         called = await self._index.find_paced(parse_pattern(name))
         alike = [other async for other in paced(called) if self._languages.language_of(other.path) == language]
-        return await self._hierarchy().kin(own, alike)
+        return await self._hierarchy(language).kin(own, alike)
 
     async def is_registered(self, hit: Hit) -> bool | None:
         """Whether bases of a type are told of their subclasses; None if these could not be read in time."""
-        return await self._hierarchy().is_registered(hit)
+        return await self._hierarchy(self._languages.language_of(hit.path)).is_registered(hit)
 
-    def _hierarchy(self) -> SameHierarchy:
-        return SameHierarchy(self._root, self._types_called, self._languages)
+    def _hierarchy(self, language: str | None) -> SameHierarchy:
+        return SameHierarchy(self._root, partial(self._types_called, language), self._languages)
 
-    async def _types_called(self, name: str) -> list[Hit] | None:
-        """The project's types of a name; None if files that may define one could not be read in time."""
-        if not await self.are_holders_read(name):
+    async def _types_called(self, language: str | None, name: str) -> list[Hit] | None:
+        """The project's types of a name; None if files of a language that may define one could not be read in time."""
+        if not await self.are_holders_read(name, language):
             return None
         return [hit for hit in self._index.find(parse_pattern(name)) if hit.symbol.kind in TYPES]
 
-    async def are_holders_read(self, name: str) -> bool:
+    async def are_holders_read(self, name: str, language: str | None = None) -> bool:
         """Whether the symbols of all files that hold a name are known; those that are not yet are waited for, for a
-        time."""
+        time. With a language, files of another one do not count that nobody reads, for lack of a server."""
         await self._indexer.settle()
         pending = self._indexer.pending_paths()
-        return not pending or await self._are_read(await self._search.holding(pending, name))
+        holding = await self._search.holding(pending, name) if pending else ()
+        await self._are_read(holding)
+        pending = filter(self._indexer.is_pending, holding)
+        return not any(self._counts(path, language) for path in pending)
 
-    async def _are_read(self, paths: Collection[str]) -> bool:
-        """Whether the symbols of files are known; those that are not yet are waited for, for a time."""
+    def _counts(self, path: str, language: str | None) -> bool:
+        return language in (None, self._languages.language_of(path)) or self._languages.is_installed(path)
+
+    async def _are_read(self, paths: Collection[str]) -> None:
+        """Waits for the symbols of files, for a time."""
         await self._indexer.ensure(paths, most_s=SYMBOLS_S)
-        return not any(map(self._indexer.is_pending, paths))
 
     async def other_name(self, hit: Hit) -> str | None:
         """Why the uses of a symbol can't be told by its name; None if they can."""

@@ -26,3 +26,21 @@ async def test_no_type_takes_the_name_of_one_that_all_code_sees(tmp_path: Path) 
         assert await naming.objections(size, "hashCode") == [
             "Every type has a member hashCode, which it would override or hide."
         ]
+
+
+async def test_a_file_that_no_server_reads_leaves_nothing_unknown_about_types_of_java(tmp_path: Path) -> None:
+    """Without Kotlin's server its files are never read: "call again" would be said for ever."""
+    root = tmp_path / "shop"
+    root.mkdir()
+    (root / "Base.java").write_text("class Base {\n  int size() { return 1; }\n}\n")
+    (root / "Box.java").write_text("class Box extends Base {\n  int count() { return size(); }\n}\n")
+    (root / "Use.kt").write_text("fun use() = Base().size()\n")
+    async with asker(tmp_path, root) as asked:
+        project = asked.project
+        await project.fresh()
+        naming = Naming(project.tree, project.index, project.indexer, project.languages, project.navigation.possible)
+        count = await project.find_one("Box/count", "Box.java")
+        assert await naming.objections(count, "total") == []
+        assert await naming.objections(count, "size") == [
+            "It would override or hide another member, or be overridden or hidden: 'Base/size in Base.java'."
+        ]
