@@ -43,6 +43,7 @@ from serena_central.projects.refactoring.module_files import (
     has_path,
 )
 from serena_central.projects.refactoring.name_conflicts import Naming
+from serena_central.projects.refactoring.overriding import overriding
 from serena_central.projects.refactoring.pasted_names import pasted
 from serena_central.projects.refactoring.re_exports import Patterns, brought_in, handed_on
 from serena_central.projects.refactoring.refusals import (
@@ -169,6 +170,7 @@ class Refactoring:
             unknown: list[PlaceInCode] = []
             if every:
                 known, proposal, unknown = await self._with_others(site.hit, new_name, known, proposal)
+            known = await self._with_overriding(site.hit, known, proposal)
             proposal = await self._with_own_name(site, new_name, proposal)
             check_complete(site.hit, known)
             check_usable(site.hit, proposal)
@@ -381,6 +383,14 @@ class Refactoring:
             known = msgspec.structs.replace(known, places={**known.places, **named})
             proposal = _united(proposal, more)
         return known, proposal, unknown
+
+    async def _with_overriding(self, hit: Hit, known: Uses, proposal: WorkspaceEdit) -> Uses:
+        """What is known, and the names of methods that must be called as the symbol and that are not proposed. What
+        leads to them is changed with them."""
+        places = {path: list(spans) for path, spans in known.places.items()}
+        for other in await overriding(self._navigation, hit, proposal):
+            places.setdefault(other.path, []).append(name_range(other))
+        return msgspec.structs.replace(known, places=places)
 
     async def _with_own_name(self, site: Site, new_name: str, proposal: WorkspaceEdit) -> WorkspaceEdit:
         """What is proposed, and what renames the function or class itself that a symbol has for its value."""

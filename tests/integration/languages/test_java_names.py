@@ -4,7 +4,11 @@ from pathlib import Path
 
 import pytest
 
+from serena_central.lsp.answers import Replacement, WorkspaceEdit
 from serena_central.projects.refactoring.name_conflicts import Naming
+from serena_central.projects.refactoring.overriding import overriding
+from serena_central.projects.refactoring.refusals import name_range
+from serena_central.symbols.index import Hit
 from tests.support.languages import asker
 
 pytestmark = pytest.mark.anyio
@@ -44,3 +48,35 @@ async def test_a_file_that_no_server_reads_leaves_nothing_unknown_about_types_of
         assert await naming.objections(count, "size") == [
             "It would override or hide another member, or be overridden or hidden: 'Base/size in Base.java'."
         ]
+
+
+async def test_methods_of_anonymous_classes_are_found_that_a_rename_leaves_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """jdtls does so where a parameter's type comes from the class. It can't be installed for tests: its answers, as
+    they were seen, stand for it."""
+    root = tmp_path / "shop"
+    root.mkdir()
+    (root / "Box.java").write_text(
+        "abstract class Box<T> {\n  abstract void put(T one);\n"
+        "  static final Box<String> WORDS = new Box<String>() {\n    void put(String one) {}\n  };\n}\n"
+    )
+    (root / "Big.java").write_text("class Big extends Box<Long> {\n  void put(Long one) {}\n}\n")
+    async with asker(tmp_path, root) as asked:
+        project, navigation = asked.project, asked.project.navigation
+        await project.fresh()
+        put, words = [await project.find_one(name, "Box.java") for name in ("Box/put", "Box/WORDS/put")]
+        big = await project.find_one("Big/put", "Big.java")
+        asked_about: list[str] = []
+
+        async def implementations(hit: Hit) -> tuple[list[Hit], int, str | None]:
+            asked_about.append(hit.name_path)
+            return ([words, big] if hit.name_path == "Box/put" else []), 0, None
+
+        monkeypatch.setattr(navigation, "implementations", implementations)
+        proposal = WorkspaceEdit({root / one.path: [Replacement(name_range(one), "add")] for one in (big, put)})
+        for begun in (put, big):
+            asked_about.clear()
+            left_out = await overriding(navigation, begun, proposal)
+            assert [one.name_path for one in left_out] == ["Box/WORDS/put"], begun.name_path
+            assert asked_about == ["Box/put"]
