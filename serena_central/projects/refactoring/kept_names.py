@@ -14,6 +14,7 @@ from serena_central.editing.rename import Rename
 from serena_central.lsp.answers import Location, SymbolKind
 from serena_central.projects.navigation.navigation import Navigation
 from serena_central.projects.navigation.places_in_code import PlaceInCode
+from serena_central.projects.navigation.symbol_views import Uses
 from serena_central.symbols.index import Hit
 from serena_central.symbols.mangling import mangled_names
 
@@ -21,10 +22,16 @@ Named = tuple[str, Position]
 """A root-relative path, and where a name begins in it."""
 
 
-async def of_others(navigation: Navigation, rename: Rename) -> list[PlaceInCode]:
-    """Places that a rename was to add and that are known to lead to what it does not change."""
+async def of_others(navigation: Navigation, hit: Hit, rename: Rename, known: Uses) -> list[PlaceInCode]:
+    """Places that a rename was to change and that are known to lead to what it does not change. Those that a server
+    lists as references are none; jdtls also proposes calls of other classes' methods of the same parameters."""
     edited = {(path, edit.range.start) for path, edits in rename.edits.items() for edit in edits}
-    leads = await navigation.possible.leads([PlaceInCode(*added) for added in rename.added])
+    asked = [PlaceInCode(*added) for added in rename.added]
+    if navigation.questions.identifier(hit.path) == "java" and hit.symbol.kind == SymbolKind.METHOD:
+        listed = {(path, span.start) for path, spans in known.places.items() for span in spans}
+        proposed = (PlaceInCode(path, edit.range) for path, edits in rename.edits.items() for edit in edits)
+        asked += (one for one in proposed if (one.path, one.range.start) not in listed and one not in asked)
+    leads = await navigation.possible.leads(asked)
     return [
         place
         for place, locations in leads.items()

@@ -192,7 +192,7 @@ class Refactoring:
             )
             rename = await anyio.to_thread.run_sync(complete)  # of names with thousands of places it takes long
             check_renamable(site.hit, ground.proposal, rename)
-            rename, left_out = await self._without_kept(site.hit, rename)
+            rename, left_out = await self._without_kept(site.hit, rename, known)
             contents = {path: read.text for path, read in texts.items()}
             rename = await both_written(self._languages, rename, contents, site.hit, new_name)
             while places := handed_on(rename, examined.elsewhere, self._navigation, new_name):
@@ -413,10 +413,10 @@ class Refactoring:
                 "changes it as text."
             ) from error
 
-    async def _without_kept(self, hit: Hit, rename: Rename) -> tuple[Rename, Examined]:
+    async def _without_kept(self, hit: Hit, rename: Rename, known: Uses) -> tuple[Rename, Examined]:
         """A rename without what goes on under the old name; and what else it leaves out for that."""
         if not rename.kept:
-            named = await of_others(self._navigation, rename)
+            named = await of_others(self._navigation, hit, rename, known)
             return rename.without(named), Examined(definitions=named)
         await check_meant(self._languages, hit, rename)
         found = await KeptNames(self._navigation, rename, (hit.path, hit.symbol.name_position)).left_out()

@@ -1,10 +1,17 @@
 """New names that Java gives a meaning of its own; read by syntax, without a language server."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
-from serena_central.lsp.answers import Replacement, WorkspaceEdit
+from serena_central.core.text import Position, Range
+from serena_central.editing.plan import TextEdit
+from serena_central.editing.rename import Rename
+from serena_central.lsp.answers import Location, Replacement, WorkspaceEdit
+from serena_central.projects.navigation.places_in_code import PlaceInCode
+from serena_central.projects.navigation.symbol_views import Uses
+from serena_central.projects.refactoring.kept_names import of_others
 from serena_central.projects.refactoring.name_conflicts import Naming
 from serena_central.projects.refactoring.overriding import overriding
 from serena_central.projects.refactoring.refusals import name_range
@@ -80,3 +87,28 @@ async def test_methods_of_anonymous_classes_are_found_that_a_rename_leaves_out(
             left_out = await overriding(navigation, begun, proposal)
             assert [one.name_path for one in left_out] == ["Box/WORDS/put"], begun.name_path
             assert asked_about == ["Box/put"]
+
+
+async def test_places_that_a_rename_proposes_and_that_lead_to_another_method_keep_their_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """jdtls proposes calls of a method of another class that takes the same parameters. Its answers, as they were seen,
+    stand for it."""
+    root = tmp_path / "shop"
+    root.mkdir()
+    (root / "A.java").write_text("class A {\n  static void make(int n) {}\n}\n")
+    (root / "B.java").write_text("class B {\n  static void make(int n) { make(1); A.make(2); }\n}\n")
+    async with asker(tmp_path, root) as asked:
+        project, navigation = asked.project, asked.project.navigation
+        await project.fresh()
+        mine, other = [await project.find_one("make", path) for path in ("A.java", "B.java")]
+        calls = [Range(Position(1, at), Position(1, at + 4)) for at in (28, 39)]
+
+        async def leads(places: Sequence[PlaceInCode]) -> dict[PlaceInCode, list[Location]]:
+            to = {(one.path, name_range(one)): one for one in (mine, other)} | {("B.java", calls[0]): other}
+            return {place: [Location(root / to[place].path, name_range(to[place]))] for place in places}
+
+        monkeypatch.setattr(navigation.possible, "leads", leads)
+        edits = {"A.java": [TextEdit(name_range(mine), "build")], "B.java": [TextEdit(one, "build") for one in calls]}
+        found = await of_others(navigation, mine, Rename(edits, []), Uses({"B.java": [calls[1]]}))
+        assert found == [PlaceInCode("B.java", calls[0])]
