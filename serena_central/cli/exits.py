@@ -87,12 +87,9 @@ def _print_whatever_comes() -> None:
 def _report(program: str, error: OSError) -> None:
     """Output that nobody takes (a full disk, a closed pipe) comes here, too: what is left of it is dropped, since
     Python would try again at the exit, and report that with a traceback."""
-    said = f"{f'{error.filename}: ' if error.filename else ''}{error.strerror or error}"
-    if isinstance(error, FileNotFoundError) and not error.filename and _has_no_folder():
-        said = "the current folder was removed. Change to another one."
     sink = os.open(os.devnull, os.O_WRONLY)
     try:
-        click.echo(f"{program}: {said}", err=True)
+        click.echo(f"{program}: {reason_of(error)}", err=True)
     except OSError:
         os.dup2(sink, 2)
     try:
@@ -100,6 +97,13 @@ def _report(program: str, error: OSError) -> None:
     except OSError:
         os.dup2(sink, 1)
     os.close(sink)
+
+
+def reason_of(error: OSError) -> str:
+    """What the system refused, for people."""
+    if isinstance(error, FileNotFoundError) and not error.filename and _has_no_folder():
+        return "the current folder was removed: change to another one"
+    return f"{f'{error.filename}: ' if error.filename else ''}{error.strerror or error}"
 
 
 def _has_no_folder() -> bool:

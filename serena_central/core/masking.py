@@ -130,4 +130,6 @@ def _masked_value(found: re.Match[str]) -> str:
     value, quote = found["value"], found["quote"] or ""
     if not quote and _NO_LITERAL.match(value):
         return found[0]
+    if value.startswith("-") and "://" in value:  # the default of a variable, whose password is masked by its form
+        return found["head"] + _ASSIGNED.sub(_masked_value, value)
     return found["head"] + quote + MASK

@@ -423,7 +423,7 @@ async def test_the_script_for_bash_completes(tmp_path: Path) -> None:
     assert (ended.stdout.decode().split(), ended.stderr) == (["completion"], b"")
 
 
-@pytest.mark.parametrize("command", ["doctor", "trust", "mcp list", "claude show"])
+@pytest.mark.parametrize("command", ["trust", "mcp list", "claude show", "agents list"])
 def test_in_a_removed_folder_a_command_says_so(
     home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], command: str
 ) -> None:

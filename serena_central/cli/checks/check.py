@@ -3,6 +3,8 @@
 from collections.abc import Iterable, Iterator
 from typing import Literal, NamedTuple
 
+from serena_central.cli.exits import reason_of
+
 State = Literal["ok", "info", "warning", "failed"]
 
 
@@ -36,9 +38,8 @@ def finished(checks: Iterable[Check]) -> Iterator[Check]:
     try:
         yield from checks
     except OSError as error:
-        about = f"{error.filename}: " if error.filename else ""
         yield failed(
             "checks",
-            f"{about}{error.strerror or error}; what comes after it was not checked",
+            f"{reason_of(error)}; what comes after it was not checked",
             "check owner and permissions, then run the doctor again",
         )
