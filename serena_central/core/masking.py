@@ -68,6 +68,10 @@ _SECRET_FILE = re.compile(
     re.IGNORECASE,
 )
 
+LONGEST_DEFAULT = 16
+"""Characters of what stands for a variable that is not set (`${TOKEN:-none}`): a word, no token. Passwords in addresses
+are masked by their form."""
+
 _DEPTH = 6
 
 
@@ -130,6 +134,6 @@ def _masked_value(found: re.Match[str]) -> str:
     value, quote = found["value"], found["quote"] or ""
     if not quote and _NO_LITERAL.match(value):
         return found[0]
-    if value.startswith("-") and "://" in value:  # the default of a variable, whose password is masked by its form
+    if value.startswith("-") and (len(value) <= LONGEST_DEFAULT or "://" in value):
         return found["head"] + _ASSIGNED.sub(_masked_value, value)
     return found["head"] + quote + MASK

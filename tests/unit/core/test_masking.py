@@ -70,7 +70,8 @@ def test_a_command_line_is_masked_by_its_options_and_keeps_references_to_variabl
     ]
     assert masked_words(given) == [*given[:2], MASK, f"--token={MASK}", *given[4:]]
     assert masked("Authorization: Bearer ${TOKEN}") == "Authorization: Bearer ${TOKEN}"
-    assert masked("${TOKEN:-abcdef}") == f"${{TOKEN:{MASK}}}"
+    assert masked("${TOKEN:-none}") == "${TOKEN:-none}"
+    assert masked(f"${{TOKEN:-{'abc123' * 4}}}") == f"${{TOKEN:{MASK}}}"
     assert masked("${DSN:-db://localhost/shop}") == "${DSN:-db://localhost/shop}"
     assert masked("${DSN:-db://me:abc@x/?token=abcd}") == f"${{DSN:-db://{MASK}@x/?token={MASK}}}"
 
