@@ -72,6 +72,8 @@ LONGEST_DEFAULT = 16
 """Characters of what stands for a variable that is not set (`${TOKEN:-none}`): a word, no token. Passwords in addresses
 are masked by their form."""
 
+_IN_REFERENCE = re.compile(r"\$\{\w*$")
+
 _DEPTH = 6
 
 
@@ -134,6 +136,8 @@ def _masked_value(found: re.Match[str]) -> str:
     value, quote = found["value"], found["quote"] or ""
     if not quote and _NO_LITERAL.match(value):
         return found[0]
-    if value.startswith("-") and (len(value) <= LONGEST_DEFAULT or "://" in value):
+    before = found.string[max(found.start() - 100, 0) : found.start()]
+    is_default = value.startswith("-") and _IN_REFERENCE.search(before) is not None
+    if is_default and (len(value) <= LONGEST_DEFAULT or "://" in value):
         return found["head"] + _ASSIGNED.sub(_masked_value, value)
     return found["head"] + quote + MASK

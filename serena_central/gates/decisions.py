@@ -24,9 +24,10 @@ _PERMISSIONS = {"allow": "allow", "approve": "allow", "deny": "deny", "block": "
 """What a hook may decide, in any case. Another word is no leave to go on."""
 
 _KEYS = {
-    *("continue", "stopReason", "decision", "reason", "permissionDecision", "hookSpecificOutput"),
+    *("continue", "decision", "permissionDecision", "hookSpecificOutput"),
     *("updatedInput", "additionalContext", "systemMessage"),
 }
+"""Those by which an object decides something. A reason is also given in lines of a log."""
 
 _DECODER = json.JSONDecoder()
 _OBJECT = re.compile(r"^[ \t]*\{", re.MULTILINE)
@@ -84,8 +85,8 @@ def decision_of(stdout: str, event: str) -> Decision:
 
 
 def _object_in(text: str) -> tuple[dict[str, Any] | None, str]:
-    """The first object at the begin of a line that decides something, or that is the whole text; hooks print more than
-    they should. Else why one can't be read that was meant to decide."""
+    """The first object at the beginning of a line that decides something, or that is the whole text; hooks print more
+    than they should. Else why one can't be read that was meant to decide."""
     at, trouble = 0, ""
     for _ in range(MOST_OBJECTS if len(text) <= LARGEST_JSON else 0):
         begin = _OBJECT.search(text, at)

@@ -308,7 +308,7 @@ async def test_a_decision_that_cannot_be_read_is_no_leave_to_go_on(
     "output",
     [
         'checking …\n{"permissionDecision": "deny", "reason": "not today"}\ndone',
-        '{"checked": 3}\n{"decision": "block", "reason": "not today"}',
+        '{"checked": 3, "reason": "size"}\n{"decision": "block", "reason": "not today"}',
         '\ufeff{"decision": "block", "reason": "not today"}',
     ],
 )

@@ -70,7 +70,9 @@ def test_a_command_line_is_masked_by_its_options_and_keeps_references_to_variabl
     ]
     assert masked_words(given) == [*given[:2], MASK, f"--token={MASK}", *given[4:]]
     assert masked("Authorization: Bearer ${TOKEN}") == "Authorization: Bearer ${TOKEN}"
-    assert masked("${TOKEN:-none}") == "${TOKEN:-none}"
+    assert masked("${MY_TOKEN:-none}") == "${MY_TOKEN:-none}"
+    assert masked("password: -hunter22") == f"password: {MASK}"
+    assert masked("token=-https://abcdef") == f"token={MASK}"
     assert masked(f"${{TOKEN:-{'abc123' * 4}}}") == f"${{TOKEN:{MASK}}}"
     assert masked("${DSN:-db://localhost/shop}") == "${DSN:-db://localhost/shop}"
     assert masked("${DSN:-db://me:abc@x/?token=abcd}") == f"${{DSN:-db://{MASK}@x/?token={MASK}}}"
