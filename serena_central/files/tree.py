@@ -159,6 +159,11 @@ class FileTree:
         """Folders that are left out because a tool marked them as its output, root-relative."""
         return self._scan.outputs() if self._scan is not None else []
 
+    @property
+    def leaves_out_more_than_git(self) -> bool:
+        """Whether `files` may lack one that git does not ignore, so that others who look through the root find it."""
+        return self._scan is None or self._scan.leaves_out_more_than_git()
+
     def hidden(self) -> frozenset[str]:
         """Files and folders that rules keep out of it, root-relative; some may be gone since."""
         return frozenset(self._scan.hidden) if self._scan is not None and self._hidden is not None else frozenset()

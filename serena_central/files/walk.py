@@ -123,6 +123,9 @@ class TreeScan:
         self._not_utf8: dict[str, set[str]] = {}
         self.hidden: set[str] = set()
         """Files and folders that `hidden` told of, root-relative; some may be gone since."""
+        self._closed: set[str] = set()
+        self._with_rules: set[str] = set()
+        """Folders with an ignore file of their own."""
 
     def take(self) -> Findings:
         """What was found since the last time."""
@@ -132,6 +135,12 @@ class TreeScan:
     def not_utf8(self) -> list[str]:
         """Files and folders that are left out because their names are not UTF-8, root-relative."""
         return sorted(folder + name for folder, names in self._not_utf8.items() for name in names)
+
+    def leaves_out_more_than_git(self) -> bool:
+        """Whether something may be left out that git does not ignore: by settings or permission rules, as a repository
+        or a tool's output, for its name, or by an ignore file outside of any repository."""
+        settings, git = self.outer.stronger or self.outer.leaves_out, self.outer.repository
+        return bool(settings or self.hidden or self._closed or self._not_utf8 or (git is None and self._with_rules))
 
     def outputs(self) -> list[str]:
         """Folders that are left out because a tool marked them as its output, root-relative."""
@@ -224,6 +233,8 @@ class TreeScan:
             if folder is None:
                 continue
             self._not_utf8.pop(folder.path, None)
+            self._closed.discard(folder.path)
+            self._with_rules.discard(folder.path)
             if self._watch is not None:
                 self._watch.remove(folder)
             self._findings.update(dict.fromkeys(folder.files))
@@ -268,6 +279,7 @@ class TreeScan:
                 names = {entry.name for entry in listed}
                 folder.nested = bool(folder.path) and ".git" in names
                 folder.output = not folder.nested and self._is_output(folder, names.__contains__)
+                (self._closed.add if folder.closed else self._closed.discard)(folder.path)
                 if folder.closed:
                     return {}, set()
                 if self._is_deep(folder):
@@ -341,10 +353,12 @@ class TreeScan:
         inherited = self.folders[_parent(folder.path)].rules if folder.path else strongest + self.outer.weaker
         folder.ignore_stamp = None
         if not has_own:
+            self._with_rules.discard(folder.path)
             return inherited
         file = f"{self._root}{folder.path}{IGNORE_FILE}"
         folder.ignore_stamp = _stamp(file)
         own = read_patterns(Path(file), skip=len(folder.path)) if folder.ignore_stamp else None
+        (self._with_rules.discard if own is None else self._with_rules.add)(folder.path)
         return inherited if own is None else (*strongest, own, *inherited[len(strongest) :])
 
     def _is_output(self, folder: Folder, has: Callable[[str], bool]) -> bool:

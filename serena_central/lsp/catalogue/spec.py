@@ -201,6 +201,9 @@ class Documents(CatalogueStruct, frozen=True):
     settle_candidates: bool = False
     """What it knows of other files is of the time when it read them, which an opened file makes it do: it is asked for
     the file's symbols, and that awaited. It remembers what it read when the file is closed."""
+    places_tell_uses: bool = False
+    """Its references of a symbol that is defined once are those places of the name of which it says that they lead to
+    the symbol's definition, and no others; it reads no file that git ignores."""
     included: tuple[str, ...] = ()
     """Names (globs) of files whose text is part of others: when one changes, open files are rebuilt."""
     file_status: str = ""

@@ -83,6 +83,14 @@ class CandidateSearch:
         self._places = RecentPlaces()
         self._tokens = RecentTokens()
 
+    async def holders_of(self, hit: Hit) -> Collection[str]:
+        """The files that may hold the name of `hit`, its own included."""
+        served = await self._files_by_server(hit.path)
+        if self._ignores_case(hit):
+            return served.same
+        some = [await self._holding(served, name) for name in self._names(hit)]
+        return some[0] if len(some) == 1 else {path for holders in some for path in holders}
+
     async def places_of(self, hit: Hit) -> Places:
         """Every place of the name of `hit` as a whole word, its definition included; none for an operator's."""
         names = self._names(hit)

@@ -15,14 +15,17 @@ from serena_central.files.boundary import OPEN, Access
 from serena_central.files.tree import FileTree
 from serena_central.lsp.answers import Diagnostic, Location
 from serena_central.projects.languages.project_languages import ProjectLanguages
+from serena_central.projects.navigation.candidates import CandidateSearch
 from serena_central.projects.navigation.closed_text import ClosedText
 from serena_central.projects.navigation.consistency import Steady
+from serena_central.projects.navigation.leads import Leads
 from serena_central.projects.navigation.possible_references import Possible
 from serena_central.projects.navigation.project_places import ProjectPlaces
 from serena_central.projects.navigation.server_questions import ServerQuestions, joined
 from serena_central.projects.navigation.symbol_hierarchies import Foreign, SymbolHierarchies
 from serena_central.projects.navigation.symbol_references import SymbolReferences
 from serena_central.projects.navigation.symbol_views import DiagnosticView
+from serena_central.projects.navigation.uses_by_place import UsesByPlace
 from serena_central.symbols.index import Hit, SymbolIndex
 from serena_central.symbols.indexing.indexer import Indexer
 
@@ -48,9 +51,11 @@ class Navigation:
         self._steady = Steady(tree, index, indexer)
         self.places = ProjectPlaces(root, tree, index, indexer, languages, access)
         self.questions = ServerQuestions(root, tree, languages)
-        self.possible = Possible(root, tree, index, indexer, languages)
+        search, leads = CandidateSearch(root, tree, languages), Leads(root, tree, languages)
+        self.possible = Possible(root, tree, index, indexer, languages, search, leads)
+        by_place = UsesByPlace(root, tree, languages, self.questions, search, leads)
         self.references = SymbolReferences(
-            root, self.places, indexer, languages, self.questions, self.possible, self._steady
+            root, self.places, indexer, languages, self.questions, self.possible, by_place, self._steady
         )
         self.hierarchies = SymbolHierarchies(root, self.places, self.questions, self._steady)
 

@@ -10,7 +10,7 @@ it is a possible reference.
 from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
-from itertools import groupby, islice
+from itertools import islice
 from pathlib import Path
 from typing import Literal, NamedTuple
 
@@ -18,18 +18,15 @@ import anyio
 import msgspec
 
 from serena_central.core.errors import FileChanged, LanguageServerError, PathError
-from serena_central.core.lru import Lru
 from serena_central.core.pacing import paced
 from serena_central.core.text import Position
-from serena_central.files.stamp import Stamp
 from serena_central.files.tree import FileTree
 from serena_central.lsp.answers import Location
-from serena_central.lsp.client import LanguageServer
-from serena_central.lsp.readiness import noting_gaps
 from serena_central.projects.languages.project_languages import ProjectLanguages
 from serena_central.projects.navigation.candidates import Candidate, Candidates, CandidateSearch, Places
 from serena_central.projects.navigation.fixtures import Fixtures
 from serena_central.projects.navigation.language_rules import Rules, rules_for
+from serena_central.projects.navigation.leads import Answers, Leads
 from serena_central.projects.navigation.places_in_code import IndexedPlaces, PlaceInCode
 from serena_central.projects.navigation.same_hierarchy import SameHierarchy, type_of
 from serena_central.projects.navigation.symbol_views import Uses
@@ -39,17 +36,8 @@ from serena_central.symbols.namepath import parse_pattern
 from serena_central.symbols.symbol import TYPES
 from serena_central.symbols.syntax.messages import Occurrence
 
-AT_ONCE = 4
-"""Files that one server is asked about at a time."""
-
-PLACES_AT_ONCE = 16
-"""Places of a file that are asked about in one go: where the time ends, their answers are lost together."""
-
 FILES_AT_ONCE = 20
 """Files that are parsed before their places are asked about."""
-
-KEPT_PLACES = 2_000
-"""Of which it is remembered where in the project they lead, until something changes: some 500 KB."""
 
 MOST_FILES = 100
 """Files that are parsed to list places of a name without a language server."""
@@ -107,7 +95,14 @@ class Possible:
     """Finds possible references in one project. Belongs to the event loop's thread; callers passed the barrier."""
 
     def __init__(
-        self, root: Path, tree: FileTree, index: SymbolIndex, indexer: Indexer, languages: ProjectLanguages
+        self,
+        root: Path,
+        tree: FileTree,
+        index: SymbolIndex,
+        indexer: Indexer,
+        languages: ProjectLanguages,
+        search: CandidateSearch,
+        leads: Leads,
     ) -> None:
         self._root = root
         self._index = index
@@ -115,19 +110,24 @@ class Possible:
         self._indexer = indexer
         self._tree = tree
         self._languages = languages
-        self._search = CandidateSearch(root, tree, languages)
+        self._search = search
         self._fixtures = Fixtures(root, index, languages, self.are_holders_read)
-        self._leads: Lru[PlaceInCode, tuple[int, Sequence[Location]]] = Lru(KEPT_PLACES)
-        """Place → of how many changes that was true, and where it leads."""
+        self._leads = leads
 
     async def candidates(self, hit: Hit) -> Places:
         """Every place of the name of `hit`; may be asked for while the server is asked for the references."""
         return await self._search.places_of(hit)
 
     async def examine(
-        self, hit: Hit, known: Uses, limits: Limits = BRIEF, candidates: Places | None = None
+        self,
+        hit: Hit,
+        known: Uses,
+        limits: Limits = BRIEF,
+        candidates: Places | None = None,
+        leads: Answers | None = None,
     ) -> Examined:
-        """What stands of the name of `hit` besides the uses that are `known`; `candidates` if they are known, too.
+        """What stands of the name of `hit` besides the uses that are `known`; `candidates` if they are known, too, and
+        `leads` where it is known where they lead.
 
         What a language server fails to say leaves a place a possible reference, and no answer fails for it.
         """
@@ -139,12 +139,12 @@ class Possible:
             todo += (PlaceInCode(path, one.range) for one in spans)
             if all(one.kind is not None for one in spans) and not self._indexer.is_pending(path):
                 found.code[path] = self._in_code(hit, path, spans, {}, found)
-        answers: dict[PlaceInCode, Sequence[Location] | None] = {}
+        answers: Answers = {}
         first = dict(islice(places.items(), FILES_AT_ONCE))
         with anyio.move_on_after(FIRST_S):
-            await self._look(hit, first, answers, found, min(FIRST_PLACES, limits.places))
+            await self._look(hit, first, answers, found, min(FIRST_PLACES, limits.places), leads or {})
         with anyio.move_on_after(limits.seconds):
-            await self._look(hit, places, answers, found, limits.places)
+            await self._look(hit, places, answers, found, limits.places, leads or {})
         if self._languages.instead(hit.path) is not None:
             with anyio.move_on_after(SYNTAX_S):
                 await self._sort_out(hit, places, found)
@@ -171,10 +171,10 @@ class Possible:
             found.unexamined += [PlaceInCode(path, one.range) for one in spans]
         return found
 
-    async def leads(self, places: Sequence[PlaceInCode]) -> Mapping[PlaceInCode, Sequence[Location] | None]:
-        """Place → where it leads; None if the server does not say."""
-        answers: dict[PlaceInCode, Sequence[Location] | None] = {}
-        await self._ask(places, answers)
+    async def leads(self, places: Sequence[PlaceInCode]) -> Answers:
+        """Where places lead."""
+        answers: Answers = {}
+        await self._leads.ask(places, answers)
         return answers
 
     async def may_override(self, hit: Hit) -> bool | None:
@@ -277,15 +277,17 @@ class Possible:
         self,
         hit: Hit,
         places: Candidates,
-        answers: dict[PlaceInCode, Sequence[Location] | None],
+        answers: Answers,
         found: Examined,
         most: int,
+        leads: Answers,
     ) -> None:
         """Sorts places by what they stand in, and asks where those in code lead: some files at a time."""
         for batch in _batches(places, found.code):
             await self._sort_out(hit, {path: places[path] for path in batch}, found)
             code = [place for path in batch for place in found.code[path] if place not in answers]
-            await self._ask(code[: most - len(answers)], answers)
+            answers |= {place: leads[place] for place in code if place in leads}
+            await self._leads.ask([place for place in code if place not in answers][: most - len(answers)], answers)
             if len(answers) >= most:
                 return
 
@@ -327,77 +329,6 @@ class Possible:
             return {one.range.start: one for one in await self._languages.syntax.occurrences(path, name)}
         except (LanguageServerError, PathError):
             return {}
-
-    async def _ask(self, places: Sequence[PlaceInCode], answers: dict[PlaceInCode, Sequence[Location] | None]) -> None:
-        """Place → its definitions; None if unknown. Fills `answers` until it is cancelled."""
-        answers |= self._known(places)
-        unknown = [place for place in places if place not in answers]
-        for _, group in groupby(unknown, key=lambda place: self._languages.workplace_of(place.path)):
-            batch = list(group)
-            try:
-                await self._languages.ask(batch[0].path, partial(self._ask_server, batch, answers))
-            except LanguageServerError:
-                answers |= {place: None for place in batch if place not in answers}
-
-    async def _ask_server(
-        self,
-        places: Sequence[PlaceInCode],
-        answers: dict[PlaceInCode, Sequence[Location] | None],
-        server: LanguageServer,
-    ) -> None:
-        todo = groupby((place for place in places if place not in answers), key=lambda place: place.path)
-        queue = iter([(path, some) for path, group in todo for some in _pieces(list(group))])
-        failures: list[LanguageServerError] = []
-        is_unready = await server.ready() is not None
-
-        async def worker() -> None:
-            for path, some in queue:
-                changes = self._languages.changes
-                try:
-                    with noting_gaps() as lacks:
-                        found = await server.definitions(self._root / path, [place.range.start for place in some])
-                    answers.update(zip(some, found, strict=True))
-                    if not is_unready and lacks() is None:
-                        self._remember(changes, zip(some, found, strict=True))
-                except PathError:
-                    answers.update(dict.fromkeys(some))
-                except LanguageServerError as error:
-                    failures.append(error)
-                    tasks.cancel_scope.cancel()
-                    return
-
-        async with anyio.create_task_group() as tasks:
-            for _ in range(AT_ONCE):
-                tasks.start_soon(worker)
-        if failures:
-            raise failures[0]
-
-    def _known(self, places: Iterable[PlaceInCode]) -> dict[PlaceInCode, Sequence[Location]]:
-        """Where places lead of which the server has said so since the last change."""
-        known: dict[PlaceInCode, Sequence[Location]] = {}
-        for path, group in groupby(places, key=lambda place: place.path):
-            lead = {place: self._leads.get(place) for place in group}
-            true = {place: told[1] for place, told in lead.items() if told and told[0] == self._languages.changes}
-            if true and self._is_as_seen(path):
-                known |= true
-        return known
-
-    def _is_as_seen(self, path: str) -> bool:
-        """Whether a file is what the tree has seen: a write through a hard link is not heard of."""
-        try:
-            return Stamp.of((self._root / path).stat()) == self._tree.files.get(path)
-        except OSError:
-            return False
-
-    def _remember(self, changes: int, leads: Iterable[tuple[PlaceInCode, Sequence[Location] | None]]) -> None:
-        """`changes`: of the project, before the server was asked. What is unresolved, or leads out of the project, is
-        asked about each time: packages that are installed meanwhile are no change of the project's."""
-        for place, locations in leads:
-            if locations and all(map(self._is_inside, locations)):
-                self._leads[place] = changes, locations
-
-    def _is_inside(self, location: Location) -> bool:
-        return self._places.relative(location.path) in self._tree.files
 
     async def _rules(self, hit: Hit, known: Uses, asked: Iterable[str], found: Examined) -> Rules:
         """By which places in the `asked` files are judged."""
@@ -473,8 +404,3 @@ def _batches(paths: Iterable[str], sorted_out: Collection[str]) -> Iterator[list
             batch, to_parse = [], 0
     if batch:
         yield batch
-
-
-def _pieces(places: Sequence[PlaceInCode]) -> Iterator[Sequence[PlaceInCode]]:
-    for start in range(0, len(places), PLACES_AT_ONCE):
-        yield places[start : start + PLACES_AT_ONCE]

@@ -25,6 +25,7 @@ from serena_central.projects.navigation.possible_references import Examined, Pos
 from serena_central.projects.navigation.project_places import ProjectPlaces, is_below, is_definition
 from serena_central.projects.navigation.server_questions import ServerQuestions, joined
 from serena_central.projects.navigation.symbol_views import PossibleReference, PossibleReferences, References, Uses
+from serena_central.projects.navigation.uses_by_place import Told, UsesByPlace
 from serena_central.symbols.index import Hit
 from serena_central.symbols.indexing.indexer import Indexer
 
@@ -79,6 +80,7 @@ class SymbolReferences:
         languages: ProjectLanguages,
         questions: ServerQuestions,
         possible: Possible,
+        by_place: UsesByPlace,
         steady: Steady,
     ) -> None:
         self._root = root
@@ -87,6 +89,7 @@ class SymbolReferences:
         self._languages = languages
         self._questions = questions
         self._possible = possible
+        self._by_place = by_place
         self._steady = steady
 
     async def of(self, hit: Hit, within: str = "") -> References:
@@ -94,8 +97,8 @@ class SymbolReferences:
 
         async def ask(hit: Hit) -> tuple[References, Collection[str]]:
             shown, unopened = await self._questions.files_to_show(hit.path, hit.symbol.name)
-            uses, candidates = await self._named_and_candidates(hit, shown, unopened, _Asked())
-            examined = await self._possible.examine(hit, uses, candidates=candidates)
+            (uses, leads), candidates = await self._named_and_candidates(hit, shown, unopened, _Asked())
+            examined = await self._possible.examine(hit, uses, candidates=candidates, leads=leads)
             found_in: Sequence[tuple[str, Range]] = [
                 (path, span) for path, spans in uses.places.items() for span in spans
             ]  # in order, and each once
@@ -142,9 +145,9 @@ class SymbolReferences:
             LanguageServerError
         """
         shown, unopened = await self._questions.files_to_show(hit.path, hit.symbol.name)
-        uses = Uses(failed=True)
-        proposal: WorkspaceEdit | None = WorkspaceEdit(unusable=True)
+        told = Told(Uses(failed=True), {})
         candidates: Places = {}
+        proposal: WorkspaceEdit | None = WorkspaceEdit(unusable=True)
         elsewhere: list[str] = []
         asked = _Asked()
 
@@ -162,10 +165,10 @@ class SymbolReferences:
                 async with anyio.create_task_group() as tasks:
                     tasks.start_soon(propose)
                     tasks.start_soon(look_elsewhere)
-                    uses, candidates = await self._named_and_candidates(hit, shown, unopened, asked)
+                    told, candidates = await self._named_and_candidates(hit, shown, unopened, asked)
         except BaseExceptionGroup as group:
             raise reported_failure(group) from group  # both questions may fail, of a file that no build has
-        return RenameGround(uses, proposal, candidates, elsewhere)
+        return RenameGround(told.uses, proposal, candidates, elsewhere)
 
     async def renamed_with(self, path: str, position: Position, new_name: str) -> set[Position]:
         """Where a file would be changed if what stands at a position were renamed.
@@ -210,27 +213,38 @@ class SymbolReferences:
 
     async def _named_and_candidates(
         self, hit: Hit, shown: Sequence[Path], unopened: str | None, asked: "_Asked"
-    ) -> tuple[Uses, Places]:
-        """What the server lists, and while it looks, every place of the name.
+    ) -> tuple[Told, Places]:
+        """What the server lists, and while it looks, every place of the name; or only these, and where they lead.
 
         Raises:
             LanguageServerError
         """
-        uses = Uses(failed=True)
-        candidates: Places = {}
+        found, candidates, searched = Told(Uses(failed=True), {}), dict[str, Sequence[Range]](), anyio.Event()
 
         async def look() -> None:
-            nonlocal candidates
-            await asked.head_start()
-            candidates = await self._possible.candidates(hit)
+            if not (may_tell and await self._by_place.stands_in_few(hit)):
+                searched.set()
+                await asked.head_start()
+            candidates.update(await self._possible.candidates(hit))
+            searched.set()
 
+        may_tell = self._by_place.may_tell(hit)
         try:
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(look)
-                uses = await self._named(hit, shown, unopened, asked.set)
+                if may_tell:
+                    with anyio.move_on_after(HEAD_START_S):  # a name may be the first that is looked for
+                        await searched.wait()
+                told = await self._by_place.of(hit, candidates) if candidates else None
+                if told is None:
+                    found = Told(await self._named(hit, shown, unopened, asked.set), {})
+                else:
+                    asked.set()
+                    note = await self._questions.elsewhere_note(hit.path, {hit.symbol.name})
+                    found = Told(msgspec.structs.replace(told.uses, note=note), told.leads)
         except BaseExceptionGroup as group:
             raise only_cause(group) from group
-        return uses, candidates
+        return found, candidates
 
     def _uses(self, locations: Sequence[Location]) -> Uses:
         inside, outside = self._places.split(locations)

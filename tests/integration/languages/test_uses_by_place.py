@@ -1,0 +1,227 @@
+"""References by place, of which the real server lists the same."""
+
+from collections.abc import AsyncGenerator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from serena_central.lsp.answers import Location
+from serena_central.lsp.client import LanguageServer
+from serena_central.projects.navigation.symbol_views import References
+from serena_central.projects.navigation.uses_by_place import Told, UsesByPlace
+from serena_central.symbols.index import Hit
+from tests.support.languages import Asker, asker
+
+pytestmark = pytest.mark.anyio
+
+FILES = {
+    "pyproject.toml": "[project]\nname = 'shop'\n",
+    "shop/__init__.py": "from shop.prices import net as net, total\n\n__all__ = ['net', 'total']\n",
+    "shop/prices.py": '''\
+"""total is told in words, net is not."""
+import sys
+from typing import overload
+
+RATE = 0.2
+RATE = RATE + 0
+
+
+def net(amount: "Amount", rate=RATE):
+    return amount
+
+
+def total(amounts):
+    return sum(net(one, rate=0) for one in amounts)  # net of each
+
+
+@overload
+def rounded(amount: int) -> int: ...
+@overload
+def rounded(amount: str) -> str: ...
+def rounded(amount):
+    return amount
+
+
+if sys.platform == "win32":
+    def clock(): return net(1)
+else:
+    def clock(): return net(2)
+
+
+try:
+    from fast import speedy
+except ImportError:
+    def speedy(amount): return total([amount])
+
+
+class Amount:
+    limit = 3
+
+    def __init__(self, value):
+        self.value = value
+        self.hidden = ()
+
+    @property
+    def size(self):
+        return self.value
+
+    @size.setter
+    def size(self, value):
+        self.value = value
+
+    def doubled(self):
+        if self.hidden:
+            return self.tripled()
+        return Amount(self.value * 2)
+
+    def tripled(self):
+        return self.limit
+
+
+class Discount(Amount):
+    limit = 4
+
+    def doubled(self):
+        return super().doubled()
+
+
+def handler(amount): return amount
+handler = staticmethod(handler)
+''',
+    "shop/orders.py": """\
+from shop import net, total as whole
+from shop.prices import *
+from shop.prices import Amount as A, clock, handler, rounded, speedy
+import shop.prices as prices
+
+
+def order(amount: "A", unknown):
+    whole([net(amount)])
+    prices.total([prices.net(amount)])
+    rounded(clock()), speedy(handler(amount))
+    unknown.doubled(), amount.doubled(), Discount(1).doubled()
+    amount.size = amount.limit
+    total = amount.tripled()
+    return getattr(prices, "net")(total)
+
+
+class Other:
+    def doubled(self): ...
+    def net(self): return self.net()
+""",
+}
+
+
+class Counting:
+    """Questions for lists of references, and uses told by places."""
+
+    def __init__(self) -> None:
+        self.lists = 0
+        self.told = 0
+
+
+@pytest.fixture
+def counted(monkeypatch: pytest.MonkeyPatch) -> Counting:
+    counting, listed, told = Counting(), LanguageServer.references, UsesByPlace.of
+
+    async def references(*asked: Any, **more: Any) -> list[Location]:
+        counting.lists += 1
+        return await listed(*asked, **more)
+
+    async def of(self: UsesByPlace, *asked: Any) -> Told | None:
+        found = await told(self, *asked)
+        counting.told += found is not None
+        return found
+
+    monkeypatch.setattr(LanguageServer, "references", references)
+    monkeypatch.setattr(UsesByPlace, "of", of)
+    return counting
+
+
+@pytest.fixture
+async def shop(tmp_path: Path) -> AsyncGenerator[Asker]:
+    root = tmp_path / "shop"
+    for name, text in FILES.items():
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text(text)
+    async with asker(tmp_path, root) as ask:
+        await ask.result("find_symbol", name_path_pattern="net")
+        yield ask
+
+
+def essence(found: References) -> Any:
+    uses = sorted((use.path, use.range.start.line0, use.range.start.column) for use in found.references)
+    return uses, found.outside, found.note, found.caveat, found.possible
+
+
+async def by_list(ask: Asker, hit: Hit, monkeypatch: pytest.MonkeyPatch) -> References:
+    with monkeypatch.context() as patched:
+        patched.setattr(UsesByPlace, "may_tell", lambda *_: False)
+        return await ask.project.navigation.references.of(hit)
+
+
+NAMES = (
+    *("RATE", "net", "total", "rounded", "clock", "speedy", "handler", "Amount", "Discount", "order"),
+    *("limit", "size", "doubled", "tripled", "__init__", "value", "hidden", "Other"),
+)
+
+
+async def test_places_tell_what_the_server_lists(
+    shop: Asker, counted: Counting, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hits = [hit for name in NAMES for hit in (await shop.project.find(name)).hits]
+
+    assert len(hits) > len(NAMES)
+    for hit in hits:
+        found = await shop.project.navigation.references.of(hit)
+        assert essence(found) == essence(await by_list(shop, hit, monkeypatch)), hit.name_path
+    assert 0 < counted.told < len(hits)
+
+
+async def test_a_server_that_is_asked_for_places_lists_no_references(shop: Asker, counted: Counting) -> None:
+    places = await shop.uses("total", "shop/prices.py")
+
+    assert [place.partition(" ")[0] for place in places] == [
+        "shop/__init__.py:0:36",
+        "shop/orders.py:0:22",
+        "shop/orders.py:8:11",
+        "shop/prices.py:33:31",
+    ]
+    assert (counted.told, counted.lists) == (1, 0)
+
+
+async def test_a_file_that_uses_it_since_is_asked_about(shop: Asker, counted: Counting) -> None:
+    before = await shop.uses("Amount/tripled")
+    (shop.root / "shop" / "later.py").write_text("from shop.prices import Amount\n\nAmount(1).tripled()\n")
+
+    after = await shop.uses("Amount/tripled")
+
+    assert {*after} - {*before} == {"shop/later.py:2:10 -"}
+    assert (counted.told, counted.lists) == (2, 0)
+
+
+OUTSIDE = "from shop.prices import net\n\nnet(1)\n"
+
+
+@pytest.mark.parametrize("kind", ["repository", "setting", "output", "ignored outside of a repository"])
+async def test_uses_in_files_that_are_left_out_are_counted(tmp_path: Path, counted: Counting, kind: str) -> None:
+    root = tmp_path / "shop"
+    for name, text in {**FILES, "other/uses.py": OUTSIDE}.items():
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text(text)
+    settings: dict[str, Any] = {}
+    if kind == "repository":
+        (root / "other" / ".git").mkdir()
+    elif kind == "setting":
+        settings = {"ignored_paths": ["other"]}
+    elif kind == "output":
+        (root / "other" / "CACHEDIR.TAG").write_text("Signature: 8a477f597d28d172789f06886806bc55\n")
+    else:
+        (root / ".gitignore").write_text("other/\n")
+    async with asker(tmp_path, root, settings) as ask:
+        await ask.result("find_symbol", name_path_pattern="net")
+        found = await ask.project.navigation.references.of(await ask.project.find_one("net", "shop/prices.py"))
+
+    assert (counted.told, counted.lists) == (0, 1)
+    assert found.outside == 2
