@@ -35,6 +35,9 @@ MOST_TOKENS = 400_000
 MOST_PLACES = 10_000
 """Places of names that are remembered, of all texts together: 4 MB."""
 
+MOST_WRONG = 0.02
+"""Part of all files that may seem to hold a name (`files/vocabulary`)."""
+
 NAMES_KEPT = 64
 """Names of which the files are remembered that may hold them."""
 
@@ -54,13 +57,20 @@ Candidates = Mapping[str, Sequence[Candidate]]
 """The same, with what each place stands in."""
 
 
+class _Holders(NamedTuple):
+    """The files that may hold a name; once they `are_read`, hardly one that doesn't."""
+
+    paths: Sequence[str]
+    are_read: bool = False
+
+
 class _Served(NamedTuple):
     """The files that one server reads, and the others."""
 
     same: list[str]
     others: list[str]
-    holders: Lru[str, Sequence[str]]
-    """Name → those of the same that may hold it: without those that were read and don't."""
+    holders: Lru[str, _Holders]
+    """Name → those of the same: without those that were read and don't."""
 
 
 class _Read(NamedTuple):
@@ -83,13 +93,15 @@ class CandidateSearch:
         self._places = RecentPlaces()
         self._tokens = RecentTokens()
 
-    async def holders_of(self, hit: Hit) -> Collection[str]:
-        """The files that may hold the name of `hit`, its own included."""
+    async def stands_in_few(self, hit: Hit, most: int) -> bool:
+        """Whether as few files as `most` may hold the name of `hit`. Of files that were not read for it yet, some may
+        hold it that don't."""
         served = await self._files_by_server(hit.path)
         if self._ignores_case(hit):
-            return served.same
-        some = [await self._holding(served, name) for name in self._names(hit)]
-        return some[0] if len(some) == 1 else {path for holders in some for path in holders}
+            return False
+        holders = [await self._holders(served, name) for name in self._names(hit)]
+        wrong = 0 if all(some.are_read for some in holders) else len(served.same) * MOST_WRONG
+        return sum(len(some.paths) for some in holders) <= most + wrong
 
     async def places_of(self, hit: Hit) -> Places:
         """Every place of the name of `hit` as a whole word, its definition included; none for an operator's."""
@@ -98,7 +110,7 @@ class CandidateSearch:
             return {}
         ignore_case = self._ignores_case(hit)
         served = await self._files_by_server(hit.path)
-        by_name = {name: await self._holding(served, name) for name in names if not ignore_case}
+        by_name = {name: (await self._holders(served, name)).paths for name in names if not ignore_case}
         holders = list(served.same if ignore_case else {path for some in by_name.values() for path in some})
         folder = hit.path.rpartition("/")[0]
         holders.sort(key=lambda path: (path != hit.path, path.rpartition("/")[0] != folder, path))
@@ -107,7 +119,7 @@ class CandidateSearch:
         read = await anyio.to_thread.run_sync(self._read, holders, names, ignore_case, abandon_on_cancel=True)
         lacking = self._certain(read.lacking)
         for name, some in by_name.items():
-            served.holders[name] = [path for path in some if path not in lacking]
+            served.holders[name] = _Holders([path for path in some if path not in lacking], are_read=True)
         return read.places
 
     def _certain(self, lacking: Iterable[str]) -> Collection[str]:
@@ -152,11 +164,12 @@ class CandidateSearch:
             called = [path async for path in paced(others) if name in path and word.search(path)]
         return sorted({*holding, *called})
 
-    async def _holding(self, served: "_Served", name: str) -> Sequence[str]:
+    async def _holders(self, served: "_Served", name: str) -> _Holders:
         """Those of the files that a server reads that may hold a name."""
         holders = served.holders.get(name)
         if holders is None:
-            holders = served.holders[name] = await self._vocabulary.holding(self._tree.files, served.same, name)
+            paths = await self._vocabulary.holding(self._tree.files, served.same, name)
+            holders = served.holders[name] = _Holders(paths)
         return holders
 
     async def holding(self, paths: Collection[str], name: str) -> list[str]:

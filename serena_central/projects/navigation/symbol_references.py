@@ -219,11 +219,16 @@ class SymbolReferences:
         Raises:
             LanguageServerError
         """
-        found, candidates, searched = Told(Uses(failed=True), {}), dict[str, Sequence[Range]](), anyio.Event()
+        found, told = Told(Uses(failed=True), {}), None
+        candidates: dict[str, Sequence[Range]] = {}
+        are_few = False
+        counted, searched = anyio.Event(), anyio.Event()
 
         async def look() -> None:
-            if not (may_tell and await self._by_place.stands_in_few(hit)):
-                searched.set()
+            nonlocal are_few
+            are_few = may_tell and await self._by_place.stands_in_few(hit)
+            counted.set()
+            if not are_few:
                 await asked.head_start()
             candidates.update(await self._possible.candidates(hit))
             searched.set()
@@ -233,9 +238,11 @@ class SymbolReferences:
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(look)
                 if may_tell:
-                    with anyio.move_on_after(HEAD_START_S):  # a name may be the first that is looked for
-                        await searched.wait()
-                told = await self._by_place.of(hit, candidates) if candidates else None
+                    with anyio.move_on_after(HEAD_START_S):  # this name may be the first of all that is looked for
+                        await counted.wait()
+                if are_few:
+                    await searched.wait()
+                    told = await self._by_place.of(hit, candidates)
                 if told is None:
                     found = Told(await self._named(hit, shown, unopened, asked.set), {})
                 else:

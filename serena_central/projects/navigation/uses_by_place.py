@@ -63,15 +63,14 @@ class UsesByPlace:
             spec is not None
             and spec.documents.places_tell_uses
             and not hit.symbol.name.startswith("__")
-            and not hit.file.others(hit.place)
+            and hit.file.names.count(hit.symbol.name) == 1
             # The list also counts uses in files that are no part of this project, and lacks what git ignores.
             and not self._tree.leaves_out_more_than_git
         )
 
     async def stands_in_few(self, hit: Hit) -> bool:
         """Whether few files may hold the name."""
-        holders = await self._search.holders_of(hit)
-        return len(holders) <= MOST_FILES and not any(path.endswith(STUBS) for path in holders)
+        return await self._search.stands_in_few(hit, MOST_FILES)
 
     async def of(self, hit: Hit, candidates: Places) -> Told | None:
         """None where only the list can tell. `candidates`: every place of the symbol's name.
@@ -84,9 +83,10 @@ class UsesByPlace:
         asked = [place for place in places if place.path != hit.path or place.range.start != name]
         workplace = self._languages.workplace_of(hit.path)
         if (
-            len(places) > MOST_PLACES
+            len(candidates) > MOST_FILES
+            or len(places) > MOST_PLACES
             or len(asked) + 1 != len(places)
-            or any(self._languages.workplace_of(path) != workplace for path in candidates)
+            or any(path.endswith(STUBS) or self._languages.workplace_of(path) != workplace for path in candidates)
         ):
             return None
         leads: Answers = {}
