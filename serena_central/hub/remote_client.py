@@ -6,8 +6,8 @@ nothing more until a notification has been accepted, read an answer however long
 the id that stands in it.
 """
 
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Generator, Mapping
-from contextlib import aclosing, contextmanager, suppress
+from collections.abc import AsyncIterator, Callable, Generator, Mapping
+from contextlib import contextmanager, suppress
 from functools import partial
 from typing import Any
 
@@ -21,9 +21,10 @@ from mcp.shared.dispatcher import coerce_request_id
 from mcp_types import JSONRPCError, JSONRPCResponse
 
 from serena_central.core.decoding import from_json
+from serena_central.hub.bodies import BodyTooLong, bound, kind_of
 from serena_central.hub.callers import ONGOING
 from serena_central.hub.wire_log import WireLog
-from serena_central.hub.wire_messages import MAX_MESSAGE_BYTES, NO_PROTOCOL, UNREACHABLE, failure, message_of, too_long
+from serena_central.hub.wire_messages import NO_PROTOCOL, UNREACHABLE, failure, message_of
 from serena_central.standalone.backoff import Backoff
 
 CONNECT_S = 30.0
@@ -137,7 +138,12 @@ class RemoteClient(httpx2.AsyncClient):
     """Sends a message for its connection; `login_advice` says what to do where a server wants a login."""
 
     def __init__(self, tasks: TaskGroup, log: WireLog, login_advice: str, **options: Any) -> None:
-        super().__init__(timeout=httpx2.Timeout(CONNECT_S, read=QUIET_S), limits=CONNECTIONS, **options)
+        super().__init__(
+            timeout=httpx2.Timeout(CONNECT_S, read=QUIET_S),
+            limits=CONNECTIONS,
+            event_hooks={"response": [bound]},
+            **options,
+        )
         self._tasks = tasks
         self._log = log
         self._login_advice = login_advice
@@ -244,7 +250,7 @@ class RemoteClient(httpx2.AsyncClient):
                 response = self._seen(await sending)
                 if response.has_redirect_location:
                     return response
-                if response.is_success and _kind(response) == "text/event-stream":
+                if response.is_success and kind_of(response) == "text/event-stream":
                     opened.stream = _Stream(response.stream, partial(self._forget, head.id, opened))
                     response.stream = opened.stream
                     return response
@@ -266,12 +272,12 @@ class RemoteClient(httpx2.AsyncClient):
 
     async def _json(self, response: httpx2.Response, request_id: int | str) -> bytes | str:
         """The answer that a response holds, or why it has none."""
-        if _kind(response) != "application/json":
+        if kind_of(response) != "application/json":
             return self._refusal(response)
-        body = await _read(response)
-        if isinstance(body, str):
-            return body
-        message = message_of(body)
+        try:
+            message = message_of(await response.aread())
+        except BodyTooLong as error:
+            return str(error)
         if isinstance(message, JSONRPCError):
             # A response can only be about its own request, and servers that could not read that name none.
             is_own = message.id is not None and coerce_request_id(message.id) == request_id
@@ -303,7 +309,7 @@ class RemoteClient(httpx2.AsyncClient):
         if wait := response.headers.get("retry-after"):
             return f"{said}; it wants to be called again in {wait[:40]}{' s' if wait.isdigit() else ''}"
         if response.is_success:
-            kind = _kind(response)
+            kind = kind_of(response)
             return f"{said} with {f'content of the type {kind[:80]}' if kind else 'no content'} instead of an answer"
         return said
 
@@ -316,23 +322,6 @@ def _head_of(request: httpx2.Request) -> Head | None:
         return from_json(request.content, Head)
     except (msgspec.MsgspecError, httpx2.RequestNotRead):
         return None
-
-
-def _kind(response: httpx2.Response) -> str:
-    return response.headers.get("content-type", "").partition(";")[0].strip().lower()
-
-
-async def _read(response: httpx2.Response) -> bytes | str:
-    """The body, or why it is not read. Other tasks run between its parts: a few bytes may become a gigabyte."""
-    found = bytearray()
-    parts: AsyncGenerator[bytes] = response.aiter_bytes()
-    async with aclosing(parts):
-        async for part in parts:
-            found += part
-            if len(found) > MAX_MESSAGE_BYTES:
-                return too_long(len(found), MAX_MESSAGE_BYTES)
-            await anyio.lowlevel.checkpoint()
-    return bytes(found)
 
 
 def _unanswered(error: BaseException) -> str:

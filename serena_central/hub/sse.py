@@ -4,9 +4,9 @@ Not the SDK's, which sends nothing more after one POST has failed, waits for eac
 """
 
 import logging
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Iterator
 from contextlib import asynccontextmanager
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 from urllib.parse import urljoin
 
 import anyio
@@ -18,9 +18,19 @@ from mcp.shared.message import SessionMessage
 from mcp_types import JSONRPCMessage, JSONRPCRequest
 
 from serena_central.core.errors import UpstreamUnavailable
+from serena_central.hub.bodies import kind_of
 from serena_central.hub.remote_client import RemoteClient
 from serena_central.hub.wire_log import WireLog
-from serena_central.hub.wire_messages import MAX_MESSAGE_BYTES, NO_PROTOCOL, failed_answer, failure, message_of
+from serena_central.hub.wire_messages import (
+    END_BYTES,
+    MAX_MESSAGE_BYTES,
+    NO_PROTOCOL,
+    ends_of,
+    failed_answer,
+    failure,
+    message_of,
+    too_long,
+)
 
 logger = logging.getLogger(__name__)
 
@@ -81,16 +91,19 @@ async def sse_streams(
         httpx2.HTTPError
     """
     received, incoming = anyio.create_memory_object_stream[SessionMessage | Exception](0)
-    async with sse_within_origin(client, url, max_event_size=MAX_MESSAGE_BYTES) as events, received, incoming:
-        events.response.raise_for_status()
+    async with sse_within_origin(client, url) as events, received, incoming:
+        response = events.response
+        response.raise_for_status()
+        if kind_of(response) != "text/event-stream":
+            raise UpstreamUnavailable(server, "what it answers is no event stream")
         async with anyio.create_task_group() as tasks:
-            endpoint = await tasks.start(_read, events, server, url, received, log)
+            endpoint = await tasks.start(_read, response, server, url, received, log)
             yield incoming, _Posted(client, endpoint, received, tasks)
             tasks.cancel_scope.cancel()
 
 
 async def _read(
-    events: httpx2.EventSource,
+    response: httpx2.Response,
     server: str,
     url: str,
     received: MemoryObjectSendStream[SessionMessage | Exception],
@@ -99,15 +112,15 @@ async def _read(
     task_status: TaskStatus[str] = anyio.TASK_STATUS_IGNORED,
 ) -> None:
     """Messages, until the stream ends."""
-    endpoint = ""
+    endpoint, reader = "", _EventReader()
     try:
-        async for event in events:
-            if event.event == "endpoint" and not endpoint:
-                endpoint = urljoin(url, event.data)
+        async for event in reader.events(response):
+            if event.name == "endpoint" and not endpoint:
+                endpoint = urljoin(url, event.data.decode("utf-8", "replace"))
                 if _origin(endpoint) != _origin(url):
                     raise UpstreamUnavailable(server, "it wants its messages to be sent to another host")
                 task_status.started(endpoint)
-            elif event.event == "message" and endpoint and (message := _message(event.data, log)) is not None:
+            elif event.name == "message" and endpoint and (message := _message(event, log)) is not None:
                 await received.send(SessionMessage(message))
     except httpx2.HTTPError as error:
         if not endpoint:
@@ -121,15 +134,71 @@ async def _read(
         raise UpstreamUnavailable(server, "its event stream ended before it said where to send messages")
 
 
-def _message(data: str, log: WireLog) -> JSONRPCMessage | None:
-    if not data:
-        return None
-    text = data.encode("utf-8", "surrogatepass")
-    message = message_of(text)
-    if message is None:
-        log.note(f"not a message: {data[:200]}")
-        return failed_answer(text, NO_PROTOCOL)
+def _message(event: "_Event", log: WireLog) -> JSONRPCMessage | None:
+    """What an event says; the failure of the request that it was to answer, if it is known."""
+    if event.dropped:
+        log.note(f"an event of {event.size} bytes was dropped")
+        return failed_answer(event.data, too_long(event.size, MAX_MESSAGE_BYTES))
+    message = message_of(event.data) if event.data else None
+    if message is None and event.data:
+        log.note(f"not a message: {event.data[:200].decode('utf-8', 'replace')}")
+        return failed_answer(event.data, NO_PROTOCOL)
     return message
+
+
+class _Event(NamedTuple):
+    """`data` of one that is too long are its first and its last bytes."""
+
+    name: str
+    data: bytes
+    dropped: int
+
+    @property
+    def size(self) -> int:
+        return len(self.data) + self.dropped
+
+
+class _EventReader:
+    """Reads an event stream as WHATWG's HTML says it ("Interpreting an event stream"), in bounded memory: one that is
+    too long costs its own request, and not the stream of all others."""
+
+    def __init__(self) -> None:
+        self._rest = bytearray()
+        """Of a line that has not ended."""
+        self._was_cr = False
+        self._name = ""
+        self._data = bytearray()
+        self._dropped = 0
+
+    async def events(self, response: httpx2.Response) -> AsyncGenerator[_Event]:
+        async for part in response.aiter_bytes():
+            for event in self._taken(part):
+                yield event
+
+    def _taken(self, part: bytes) -> Iterator[_Event]:
+        text = part[1:] if self._was_cr and part.startswith(b"\n") else part
+        self._was_cr = part.endswith(b"\r")
+        *lines, tail = text.replace(b"\r\n", b"\n").replace(b"\r", b"\n").split(b"\n")
+        for end in lines:
+            line, self._rest = self._rest + end, bytearray()
+            if line:
+                self._field(line)
+            else:
+                yield _Event(self._name or "message", bytes(self._data), self._dropped)
+                self._name, self._data, self._dropped = "", bytearray(), 0
+        self._rest += tail
+        size = len(self._rest) + len(self._data)
+        if self._dropped or size > MAX_MESSAGE_BYTES:
+            self._rest, self._data = ends_of(self._rest), ends_of(self._data)
+            self._dropped += size - len(self._rest) - len(self._data)
+
+    def _field(self, line: bytearray) -> None:
+        field, _, value = line.partition(b":")
+        value = value.removeprefix(b" ")
+        if bytes(field) == b"data":
+            self._data += (b"\n" if self._data else b"") + value
+        elif bytes(field) == b"event":
+            self._name = value[:END_BYTES].decode("utf-8", "replace")
 
 
 def _origin(url: str) -> tuple[str, str, int | None]:

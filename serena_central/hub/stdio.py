@@ -23,10 +23,10 @@ from serena_central.core.errors import UpstreamUnavailable
 from serena_central.hub.specs import UpstreamSpec
 from serena_central.hub.wire_log import WireLog
 from serena_central.hub.wire_messages import (
-    END_BYTES,
     MAX_MESSAGE_BYTES,
     NO_PROTOCOL,
     batch_of,
+    ends_of,
     failed_answer,
     message_of,
     too_long,
@@ -206,19 +206,15 @@ async def _lines(stdout: ByteReceiveStream) -> AsyncGenerator[bytes | _TooLong]:
         *ends, tail = chunk.split(b"\n")
         for end in ends:
             if dropped:
-                yield _TooLong(dropped + len(end), bytes(_ends_of(rest + end)))
+                yield _TooLong(dropped + len(end), bytes(ends_of(rest + end)))
             elif line := bytes(rest + end).strip():
                 yield line
             rest, dropped = bytearray(), 0
         if dropped or len(rest) + len(tail) > MAX_MESSAGE_BYTES:
             dropped += len(tail) if dropped else len(rest) + len(tail)
-            rest = _ends_of(rest + tail)
+            rest = ends_of(rest + tail)
         else:
             rest += tail
-
-
-def _ends_of(line: bytearray) -> bytearray:
-    return line if len(line) <= 2 * END_BYTES else line[:END_BYTES] + line[-END_BYTES:]
 
 
 async def _write(

@@ -84,6 +84,11 @@ def failure(request: RequestId, why: str, data: object = None) -> JSONRPCError:
     return JSONRPCError(jsonrpc="2.0", id=request, error=ErrorData(code=INTERNAL_ERROR, message=why, data=data))
 
 
+def ends_of(text: bytearray) -> bytearray:
+    """What of a message that is too long is kept, for `failed_answer`."""
+    return text if len(text) <= 2 * END_BYTES else text[:END_BYTES] + text[-END_BYTES:]
+
+
 def too_long(size: int, limit: int) -> str:
     """Why an answer of so many bytes is dropped."""
     return f"its answer has {size / 1e6:.0f} MB, the limit is {limit / 1e6:.0f} MB"

@@ -10,7 +10,7 @@ import anyio
 import pytest
 from anyio.streams.buffered import BufferedByteReceiveStream
 
-from serena_central.hub import remote_client
+from serena_central.hub import bodies, remote_client, sse
 from serena_central.hub.snapshots import UpstreamState
 from tests.support.central import running_central
 from tests.support.mcp import text_of
@@ -26,7 +26,11 @@ def said(status: str, body: object = b"", kind: str = "application/json", *more:
 
 
 def result(number: Any, text: str) -> dict[str, Any]:
-    return {"jsonrpc": "2.0", "id": number, "result": {"content": [{"type": "text", "text": text}]}}
+    return {**head_of(number), "result": {"content": [{"type": "text", "text": text}]}}
+
+
+def head_of(number: Any) -> dict[str, Any]:
+    return {"jsonrpc": "2.0", "id": number}
 
 
 def event(message: object) -> bytes:
@@ -209,11 +213,56 @@ async def test_an_answer_over_http_is_read_up_to_the_limit(
     tmp_path: Path, user: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """However it is compressed."""
-    monkeypatch.setattr(remote_client, "MAX_MESSAGE_BYTES", 1_000_000)
+    monkeypatch.setattr(bodies, "MAX_MESSAGE_BYTES", 1_000_000)
     broken = Broken(lambda number: said("200 OK", b" " * 2_000_000))
     async with served(broken, user), running_central(tmp_path, QUICK) as running, running.raw("modern") as client:
         assert "the limit is 1 MB" in text_of(await client.call("far__bad"))
         assert text_of(await client.call("far__echo")) == "echo"
+
+
+@pytest.mark.parametrize("kind", ["http", "sse"])
+async def test_nobody_waits_for_the_end_of_what_a_redirect_says(tmp_path: Path, user: Path, kind: str) -> None:
+    """It would be kept in memory until then, however long it is."""
+    endless = said("307 Temporary Redirect", b"moved", "text/html", "location: /mcp/").replace(
+        b"h: 5", b"h: 5000000000"
+    )
+    broken = Broken(lambda number: endless)
+    async with served(broken, user, kind), running_central(tmp_path, QUICK) as running, running.raw("modern") as client:
+        refused = text_of(await client.call("far__bad"))
+        assert "edirect" in refused
+        assert "within" not in refused
+        assert text_of(await client.call("far__echo")) == "echo"
+
+
+@pytest.mark.parametrize("order", ["id first", "id last"])
+async def test_an_event_over_sse_that_is_too_long_fails_its_call_alone(
+    tmp_path: Path, user: Path, monkeypatch: pytest.MonkeyPatch, order: str
+) -> None:
+    monkeypatch.setattr(sse, "MAX_MESSAGE_BYTES", 1_000_000)
+
+    def long(number: int) -> bytes:
+        answer = result(number, "x" * 2_000_000)
+        return said("200 OK", answer if order == "id first" else {"result": answer["result"], **head_of(number)})
+
+    broken, answers = Broken(long), list[str]()
+    async with (
+        served(broken, user, "sse"),
+        running_central(tmp_path, QUICK) as running,
+        running.raw("modern") as one,
+        running.raw("modern") as other,
+    ):
+
+        async def held() -> None:
+            answers.append(text_of(await other.call("far__held")))
+
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(held)
+            with anyio.fail_after(30):
+                await broken.is_holding.wait()
+            assert "the limit is 1 MB" in text_of(await one.call("far__bad"))
+            broken.release.set()
+        assert answers == ["held"]
+        assert text_of(await one.call("far__echo")) == "echo"
 
 
 async def test_a_call_that_failed_is_made_once_where_there_is_no_stream_to_listen_on(
