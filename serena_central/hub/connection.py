@@ -292,7 +292,9 @@ class Connection:
             try:
                 return await self._sent(request, progress_callback=self._progress_to(ongoing.caller))
             except UpstreamCallFailed as error:
-                error.forgotten = ongoing.forgotten or (ongoing.refused and await self._refuses_all())
+                by_protocol = ongoing.forgotten and len(self._ongoing) == 1
+                refused = ongoing.forgotten or ongoing.refused
+                error.forgotten = by_protocol or (refused and await self._refuses_all())
                 raise
 
     async def _sent(self, request: Any, **options: Any) -> dict[str, Any]:
@@ -427,6 +429,8 @@ class Connection:
         return FORGOTTEN if asked.forgotten or asked.refused else ""
 
     async def _refuses_all(self) -> bool:
+        """Whether our session is refused, and not this one request: a new session costs all calls in progress, and
+        gateways answer 404 for what they can't pass on."""
         with anyio.move_on_after(PLAIN_S):
             return bool(await self.trouble())
         return False

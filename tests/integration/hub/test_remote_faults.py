@@ -265,6 +265,29 @@ async def test_an_event_over_sse_that_is_too_long_fails_its_call_alone(
         assert text_of(await one.call("far__echo")) == "echo"
 
 
+async def test_a_request_that_is_not_found_ends_no_call_that_is_in_progress(tmp_path: Path, user: Path) -> None:
+    """404 says that a session is unknown, but gateways also answer it to one request of a session that goes on."""
+    broken, answers = Broken(lambda number: said("404 Not Found", b"no route", "text/plain")), list[str]()
+    async with (
+        served(broken, user),
+        running_central(tmp_path, QUICK) as running,
+        running.raw("modern") as one,
+        running.raw("modern") as other,
+    ):
+
+        async def held() -> None:
+            answers.append(text_of(await other.call("far__held")))
+
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(held)
+            with anyio.fail_after(30):
+                await broken.is_holding.wait()
+            assert "HTTP status 404 Not Found" in text_of(await one.call("far__bad"))
+            broken.release.set()
+        assert answers == ["held"]
+        assert len(broken.sessions) == 1
+
+
 async def test_a_call_that_failed_is_made_once_where_there_is_no_stream_to_listen_on(
     tmp_path: Path, user: Path
 ) -> None:
