@@ -28,6 +28,9 @@ class Row(msgspec.Struct, kw_only=True):
     """The columns of each."""
     in_order_of_key: ClassVar[bool] = False
     """SQLite keeps the rows themselves in the order of the key: where many small ones are read by its beginning."""
+    rank: ClassVar[int] = 2
+    """Where the writer's queue is full, rows of a lower rank give way: 0 for what counts as unknown when it is missing,
+    1 for records of what happened, 2 for what the server goes by, edits above all."""
 
     def as_written(self) -> Self:
         """The row as the database gets it. Called in the writer's thread."""
@@ -71,6 +74,7 @@ class SymbolViewRow(Row, kw_only=True):
     the file's folder: a file may belong to several projects."""
 
     table = "symbol_view"
+    rank = 0
     key = ("session", "project_root", "relative_path", "name_path")
     indexes = (("seen_at",),)
     session: str
@@ -85,6 +89,7 @@ class ToolCallRow(Row, kw_only=True):
     """One call of a tool, to be put once. `outcome`: `ok`, `error`, `cancelled`, `deadline`; `error`: its class."""
 
     table = "tool_call"
+    rank = 1
     key = ()
     indexes = (("at",), ("session", "at"), ("project", "at"))
     id: str
@@ -106,6 +111,7 @@ class CallDetailRow(Row, kw_only=True):
     """
 
     table = "call_detail"
+    rank = 1
     key = ()
     indexes = (("at",),)
     id: str
@@ -199,6 +205,7 @@ class EventRow(Row, kw_only=True):
     """One event. `id` counts through all runs of the server and is given by the database; `seq` is of one run."""
 
     table = "event"
+    rank = 1
     key = ()
     # Each filter of the events page, with the order of the page.
     indexes = (("at",), ("session", "id"), ("project", "id"), ("kind", "id"))
@@ -250,6 +257,7 @@ class CallTotalRow(Row, kw_only=True):
     """
 
     table = "call_total"
+    rank = 1
     key = ("span", "project", "tool", "since")
     in_order_of_key = True
     span: int
@@ -268,6 +276,7 @@ class CallStepRow(Row, kw_only=True):
     Percentiles are read from them."""
 
     table = "call_step"
+    rank = 1
     key = ("span", "project", "tool", "since", "step")
     in_order_of_key = True
     span: int
@@ -285,6 +294,7 @@ class MemoryTotalRow(Row, kw_only=True):
     """
 
     table = "memory_total"
+    rank = 1
     key = ("span", "root", "since")
     span: int
     root: str

@@ -1,7 +1,8 @@
 """The single writer: takes rows without ever waiting or failing, and flushes them in batches.
 
-Rows with the same key are coalesced, the last one wins. The queue is bounded; what is dropped is counted and said, at
-most once a minute. Knows the database only as a function that blocks.
+Rows with the same key are coalesced, the last one wins. The queue is bounded; in a full one, rows of a lower rank make
+room for others. What is dropped is counted and said, at most once a minute. Knows the database only as a function that
+blocks.
 """
 
 import itertools
@@ -109,6 +110,8 @@ class Writer:
         self._queue_rows = queue_rows
         self._tell_every_s = tell_every_s
         self._pending: dict[Hashable, Change | _LateRow] = {}
+        self._ranks = _no_ranks()
+        """The keys of what is pending, by rank, the oldest first."""
         self._flush_after_s = first_after_s
         self._numbers = itertools.count()
         self._wakeup = anyio.Event()
@@ -207,21 +210,36 @@ class Writer:
         finally:
             with anyio.move_on_after(STOP_S, shield=True):
                 await self._flush_once()
-            self._drop(self._pending.values())
-            self._pending = {}
+            self._drop(self._taken().values())
             self._tell_dropped(now=True)
 
     def _add(self, key: Hashable, row: Change | _LateRow) -> None:
-        pending = self._pending
-        if key not in pending and len(pending) >= self._queue_rows:
-            self.count_lost(_table(row))
-            return
-        if not pending:
-            self._wakeup.set()
-        pending[key] = row
         self._flood.add()
-        if len(pending) >= BATCH_ROWS:
+        self._queue(key, row)
+        self._wakeup.set()
+        if len(self._pending) >= BATCH_ROWS:
             self._batch_full.set()
+
+    def _queue(self, key: Hashable, row: Change | _LateRow) -> None:
+        """Queues a row, or drops the least important one: views of a huge file must not cost the row of an edit."""
+        pending = self._pending
+        if key not in pending:
+            rank = _rank(row)
+            if len(pending) >= self._queue_rows:
+                lower = next((keys for keys in self._ranks[:rank] if keys), None)
+                if lower is None:
+                    self._drop([row])
+                    return
+                oldest = next(iter(lower))
+                del lower[oldest]
+                self._drop([pending.pop(oldest)])
+            self._ranks[rank][key] = None
+        pending[key] = row
+
+    def _taken(self) -> dict[Hashable, Change | _LateRow]:
+        """All that is queued; the queue is empty then."""
+        taken, self._pending, self._ranks = self._pending, {}, _no_ranks()
+        return taken
 
     async def _rows_or_news(self) -> None:
         """Waits for rows; publishes dropped rows once their minute has passed."""
@@ -232,7 +250,7 @@ class Writer:
             self._tell_dropped()
 
     async def _flush_once(self) -> None:
-        batch, self._pending = self._pending, {}
+        batch = self._taken()
         self._writing = len(batch)
         self._batch_full = anyio.Event()
         flushed = self._in_flight = self._flushed
@@ -256,11 +274,9 @@ class Writer:
             self._tell_dropped()
 
     def _keep(self, batch: dict[Hashable, Change | _LateRow]) -> None:
-        """Puts a batch back before what came meanwhile; the newest rows beyond the bound are dropped."""
-        together = batch | self._pending
-        keys = list(together)
-        self._drop([together.pop(key) for key in keys[self._queue_rows :]])
-        self._pending = together
+        """Puts a batch back before what came meanwhile."""
+        for key, row in (batch | self._taken()).items():
+            self._queue(key, row)
 
     def _failed(self, error: StoreError) -> None:
         self._failures += 1
@@ -288,6 +304,16 @@ class Writer:
             lost = sum(rows.values())
             text = f"{counted(lost, 'row')} {'was' if lost == 1 else 'were'} lost."
             self._bus.publish(StoreDropped(message=text, severity=Severity.WARNING, rows=rows))
+
+
+def _no_ranks() -> tuple[dict[Hashable, None], ...]:
+    return {}, {}, {}
+
+
+def _rank(row: "Change | _LateRow") -> int:
+    if isinstance(row, Notice):
+        return Row.rank
+    return row.rank if isinstance(row, Row) else row.kind.rank
 
 
 def _table(row: "Change | _LateRow") -> str:

@@ -11,7 +11,7 @@ from anyio.lowlevel import checkpoint
 from serena_central.core.errors import StoreError
 from serena_central.core.events import EventBus
 from serena_central.store import writer as writer_module
-from serena_central.store.rows import EventRow, ProjectRow, Removal, Row
+from serena_central.store.rows import EventRow, ProjectRow, Removal, Row, SymbolViewRow
 from serena_central.store.writer import BURST_ROWS, Writer
 
 pytestmark = pytest.mark.anyio
@@ -55,6 +55,12 @@ def event(seq: int) -> EventRow:
 
 def project(root: str, name: str = "x") -> ProjectRow:
     return ProjectRow(root=root, name=name, added_at=0.0, last_used_at=0.0)
+
+
+def view(name: str) -> SymbolViewRow:
+    return SymbolViewRow(
+        session="s", project_root="/a", relative_path="a.py", name_path=name, body_hash="", seen_at=0.0
+    )
 
 
 def kinds(bus: EventBus) -> list[str]:
@@ -162,6 +168,43 @@ async def test_what_does_not_fit_is_dropped_counted_and_told_once() -> None:
         (told,) = [event for event in bus.recent() if event.kind == "store.dropped"]
         assert told.data == {"rows": {"event": 16}}
     assert [event.data for event in bus.recent()][-1] == {"rows": {"edit": 2}}
+
+
+async def test_in_a_full_queue_views_and_records_make_room_for_what_the_server_goes_by() -> None:
+    disk, bus = Disk(), EventBus()
+    writer = Writer(disk.write, bus, queue_rows=4)
+    async with running(writer):
+        for name in "abcde":
+            writer.put(view(name))
+        writer.put(event(1))
+        writer.put(event(2))
+        writer.put(project("/a"))
+        writer.remove(ProjectRow, "/b")
+        writer.put(project("/c"))
+        writer.put(event(3))
+        writer.put(view("f"))
+        await writer.flush()
+    assert disk.rows == [event(2), project("/a"), Removal(ProjectRow, ("/b",)), project("/c")]
+    assert writer.dropped == {"symbol_view": 6, "event": 2}
+
+
+async def test_what_is_kept_after_a_failure_is_dropped_by_rank() -> None:
+    disk, bus = Disk(), EventBus()
+    writer = Writer(disk.write, bus, queue_rows=3)
+    async with running(writer):
+        disk.failures = 1
+        disk.open.clear()
+        for name in "abc":
+            writer.put(view(name))
+        writer.hasten()
+        await anyio.wait_all_tasks_blocked()
+        writer.put(project("/a"))
+        writer.put(event(1))
+        disk.open.set()
+        while not disk.rows:
+            await writer.flush()
+    assert disk.rows == [view("c"), project("/a"), event(1)]
+    assert writer.dropped == {"symbol_view": 2}
 
 
 async def test_losses_are_told_when_their_time_has_come_though_nothing_is_put() -> None:
