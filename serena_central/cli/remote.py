@@ -12,6 +12,7 @@ from urllib.parse import quote, urlencode, urlsplit
 from serena_central.core.errors import InvalidArguments, SerenaCentralError
 from serena_central.core.places import Places
 from serena_central.standalone.home import Home, Unusable, read_token
+from serena_central.standalone.lock import is_locked
 from serena_central.standalone.proof import Unproven, authority_of, prove
 
 if TYPE_CHECKING:
@@ -33,6 +34,16 @@ PAGE = 1000
 
 class NoServer(SerenaCentralError):
     """No server of this user answers."""
+
+
+class Unready(NoServer):
+    """A server starts or stops: it holds the lock, and has announced nothing."""
+
+    def __init__(self, lock: str) -> None:
+        super().__init__(
+            f"A server of this user is starting or stopping: it holds {lock}, and answers nothing yet. Try again in a "
+            "moment; where that lasts, see `serena-central doctor`."
+        )
 
 
 class Refused(SerenaCentralError):
@@ -80,6 +91,8 @@ class Remote:
             self._address = urlsplit(self.url)
             self._host, self._port = str(self._address.hostname), self._address.port or 80
         except ValueError as error:
+            if is_locked(home.lock_file):
+                raise Unready(home.lock_file) from error
             raise NoServer("No server is running for this user. Start one with `serena-central serve`.") from error
         except Unusable as error:
             raise NoServer(str(error)) from error

@@ -59,3 +59,17 @@ def lock_at_once(descriptor: int, *, shared: bool = False) -> bool:
     except BlockingIOError:
         return False
     return True
+
+
+def is_locked(file: str | os.PathLike[str]) -> bool:
+    """Whether a process holds a lock file alone; False where that can't be found out."""
+    try:
+        descriptor = os.open(file, os.O_RDONLY)
+    except OSError:
+        return False
+    try:
+        return not lock_at_once(descriptor, shared=True)
+    except OSError:
+        return False
+    finally:
+        os.close(descriptor)

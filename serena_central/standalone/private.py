@@ -84,10 +84,14 @@ def secure(folder: str) -> str | None:
     closed = _close_below(folder, top=True)
     if before & OTHERS:
         return (
-            f"{folder} was accessible to other users (mode {before:04o}); access to it and {closed} files in it was "
-            "removed."
+            f"{folder} was accessible to other users (mode {before:04o}); access to it and to {_files(closed)} in it "
+            "was removed."
         )
-    return f"{closed} files in {folder} were accessible to other users; this access was removed." if closed else None
+    return f"Other users had access to {_files(closed)} in {folder}; this access was removed." if closed else None
+
+
+def _files(count: int) -> str:
+    return "1 file" if count == 1 else f"{count} files"
 
 
 def close(folder: str) -> None:

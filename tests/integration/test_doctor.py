@@ -11,6 +11,7 @@ import pytest
 from serena_central.cli.checks.languages import check_languages
 from serena_central.cli.checks.server import check_server
 from serena_central.core.places import Places
+from serena_central.standalone.lock import lock_at_once, open_lock
 from tests.support.child import PATIENCE_S, PROGRAM, environment, run_command, serving_child
 
 pytestmark = pytest.mark.anyio
@@ -38,6 +39,28 @@ async def test_a_server_that_runs_is_found_with_all_that_belongs_to_it(tmp_path:
         finally:
             child.process.send_signal(signal.SIGCONT)
     assert (server.state, "does not answer" in server.says) == ("failed", True)
+
+
+@pytest.mark.parametrize("command", ["stop", "status", "sessions", "doctor"])
+async def test_a_server_that_starts_is_not_said_to_be_none(tmp_path: Path, command: str) -> None:
+    (tmp_path / "home").mkdir(mode=0o700)
+    lock = open_lock(tmp_path / "home" / "lock")
+    try:
+        assert lock_at_once(lock)
+        ended = await run_command(tmp_path, command, PATH=os.defpath, SERENA_CENTRAL_SERVER_PORT="0")
+    finally:
+        os.close(lock)
+    assert f"is starting or stopping: it holds {tmp_path}/home/lock" in ended.out + ended.err
+    assert "No server" not in ended.out + ended.err
+
+
+@pytest.mark.parametrize("name", ["lock", "server.json", "logs/server.log", "serena-central.db"])
+def test_a_folder_in_the_place_of_a_file_is_told(tmp_path: Path, name: str) -> None:
+    places = Places(tmp_path / "home")
+    (tmp_path / "home" / name).mkdir(parents=True)
+    (tmp_path / "home").chmod(0o700)
+    (home,) = [one for one in check_server(places) if one.name == "home"]
+    assert (home.state, home.says) == ("failed", f"{places.home / name} is a folder")
 
 
 async def test_a_failure_is_marked_for_people_and_is_the_exit_code(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from serena_central.cli.checks.check import Check, failed, info, ok, warning
 from serena_central.cli.checks.claude import check_claude_settings
 from serena_central.cli.output import megabytes
 from serena_central.cli.port import PortTaken, listening
-from serena_central.cli.remote import NoServer, NotOurs, Refused, Remote
+from serena_central.cli.remote import NoServer, NotOurs, Refused, Remote, Unready
 from serena_central.cli.trust import project_root
 from serena_central.config.layers import Loaded, Problem
 from serena_central.config.load import load_server_config
@@ -24,7 +24,7 @@ from serena_central.core.places import Places
 from serena_central.pool.ledger import Ledger
 from serena_central.projects.root_settings import RootSettings
 from serena_central.standalone.home import Home
-from serena_central.standalone.lock import lock_at_once
+from serena_central.standalone.lock import is_locked
 
 PRIVATE = 0o077
 """Permission bits that others must not have on our folder."""
@@ -71,6 +71,10 @@ def _home(places: Places) -> Check:
     ]
     if closed:
         return failed("home", f"{', '.join(closed)} is not writable", "chown it to this user, or run chmod u+rwx on it")
+    files = (places.lock_file, places.server_file, places.log_file, places.ledger_file, places.database)
+    if folders := [str(file) for file in files if file.is_dir()]:
+        advice = "remove it, or rename it to keep what is in it: the server needs a file there"
+        return failed("home", f"{', '.join(folders)} is a folder", advice)
     if facts.st_mode & PRIVATE:
         mode = f"{stat.S_IMODE(facts.st_mode):04o}"
         return warning("home", f"other users can read {places.home} (mode {mode})", f"chmod 700 {places.home}")
@@ -130,8 +134,10 @@ def _running(places: Places) -> Check:
         return failed(
             "server", str(error), "stop the program that listens there, or delete server.json and start a server"
         )
+    except Unready as error:
+        return warning("server", str(error), "where that lasts, read the log, and end the process that holds the lock")
     except NoServer as error:
-        if _locked(places):
+        if is_locked(places.lock_file):
             advice = "run `serena-central stop`, then read the log; kill the server if it hangs"
             return failed("server", f"one holds the lock {places.lock_file}, but: {error}", advice)
         return info("server", f"not running; {START}")
@@ -153,7 +159,7 @@ def _descriptors(places: Places) -> Iterator[Check]:
 
     name, advice = "server's open files", "close clients, or raise its limit (ulimit -Hn, LimitNOFILE= of a service)"
     said = Home(str(places.home)).announcement()
-    if said is None or not _locked(places) or sys.platform != "linux":  # psutil tells no limits elsewhere
+    if said is None or not is_locked(places.lock_file) or sys.platform != "linux":  # psutil tells no limits elsewhere
         return
     try:
         process = psutil.Process(said.pid)
@@ -176,14 +182,6 @@ def _exhausted_before(places: Places) -> str | None:
     except (NoServer, Refused, KeyError, TypeError):
         return None
     return None if at is None else time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(at))
-
-
-def _locked(places: Places) -> bool:
-    try:
-        with places.lock_file.open("rb") as lock:
-            return not lock_at_once(lock.fileno(), shared=True)
-    except OSError:
-        return False
 
 
 def _left_behind(places: Places) -> Iterator[Check]:
@@ -232,6 +230,8 @@ def _database(places: Places, loaded: Loaded[ServerSettings] | None) -> Iterator
     if loaded is not None and loaded.value.database_url:
         yield _database_server(loaded.value.database_url)
         return
+    if places.database.is_dir():
+        return  # `home` says so
     try:
         facts = inspect_file(places.database)
     except FileNotFoundError:
