@@ -1,5 +1,6 @@
 """The effective settings of one root: all tiers merged, with origins, problems and rules."""
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
@@ -12,8 +13,8 @@ from serena_central.claude_config.permissions import Permissions, SourcedRule
 from serena_central.claude_config.problems import KeyPath, Place, Problem, Severity
 from serena_central.claude_config.reading import Settings, read_settings
 from serena_central.claude_config.rules import VERDICTS, parse_rule
-from serena_central.claude_config.substitution import Resolved
 from serena_central.claude_config.tiers import Tier, TierFile, tier_files
+from serena_central.core.masking import MASK, is_secret_name, masked_secret, masked_words
 
 
 class Effective:
@@ -36,6 +37,13 @@ class Effective:
             if not one.file.rules_only:
                 layers.append(Layer(str(one.file.path), (place,), (one.file.tier.strength, place), one.value))
         return merge(layers)
+
+    def shown(self, path: KeyPath, value: Any) -> Any:
+        """`shown` of the value at a key, or of one that it shadows."""
+        names = [part for part in path if isinstance(part, str)]
+        *folder, last = path
+        before = get(self.value, (*folder, last - 1)) if isinstance(last, int) and last else ""
+        return shown(value, names[-1] if names else "", before)
 
     @property
     def value(self) -> dict[str, Any]:
@@ -137,12 +145,20 @@ def _read(file: TierFile, locations: Locations) -> Settings | None:
     return read_settings(file, locations.environment)
 
 
-def shown(value: Any) -> Any:
-    """A copy for people and programs that display it: resolved values stand as their templates."""
-    if isinstance(value, Resolved):
-        return str(value)
+def shown(value: Any, name: str | int = "", before: Any = "") -> Any:
+    """A copy for people and programs that display it: resolved values stand as their templates, and secrets are masked,
+    by their form, by the `name` that they have or by the option `before` them in a command line."""
     if (held := as_object(value)) is not None:
-        return {key: shown(inside) for key, inside in held.items()}
+        return {key: shown(inside, key) for key, inside in held.items()}
     if (items := as_list(value)) is not None:
-        return [shown(inside) for inside in items]
-    return value
+        return [shown(inside, name, previous) for previous, inside in zip(["", *items], items, strict=False)]
+    is_secret = is_secret_name(str(name)) and value not in (None, "", True, False)
+    if not isinstance(value, str):
+        return MASK if is_secret else value
+    text = str(value)
+    is_secret = is_secret and not _COUNT.fullmatch(text)
+    return masked_secret(text) if is_secret else masked_words([str(before), text])[-1]
+
+
+_COUNT = re.compile(r"\d{1,6}")
+"""MAX_THINKING_TOKENS names no secret."""

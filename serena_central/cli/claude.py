@@ -61,13 +61,15 @@ def show(*, origins: bool, tier: str | None, folder: Path | None, as_json: bool)
         print_json(
             {
                 "settings": shown(found.value),
-                "origins": {dotted(path): [_origin(found, one) for one in given] for path, _, given in found.leaves()},
+                "origins": {
+                    dotted(path): [_origin(found, path, one) for one in given] for path, _, given in found.leaves()
+                },
                 "problems": [_problem(one) for one in found.problems],
             }
         )
     elif origins:
         rows = [
-            (dotted(path), json_text(shown(value)), found.tier_of(given[0]), found.place_of(given[0]))
+            (dotted(path), json_text(found.shown(path, value)), found.tier_of(given[0]), found.place_of(given[0]))
             for path, value, given in found.leaves()
         ]
         print_table(["KEY", "VALUE", "TIER", "FILE"], rows, empty="No settings.")
@@ -77,13 +79,13 @@ def show(*, origins: bool, tier: str | None, folder: Path | None, as_json: bool)
         _count(found.problems)
 
 
-def _origin(found: Effective, given: Given) -> dict[str, Any]:
+def _origin(found: Effective, path: KeyPath, given: Given) -> dict[str, Any]:
     place = found.place_of(given)
     return {
         "tier": str(found.tier_of(given)),
         "file": place.file,
         "line": place.line,
-        "value": shown(given.value),
+        "value": found.shown(path, given.value),
     }
 
 
@@ -221,7 +223,11 @@ def _explain_key(found: Effective, key: str, *, as_json: bool) -> None:
             {
                 "key": key,
                 "leaves": [
-                    {"key": dotted(path), "value": shown(value), "given": [_origin(found, one) for one in given]}
+                    {
+                        "key": dotted(path),
+                        "value": found.shown(path, value),
+                        "given": [_origin(found, path, one) for one in given],
+                    }
                     for path, value, given in leaves
                 ],
                 "problems": [_problem(one) for one in problems],
@@ -229,10 +235,16 @@ def _explain_key(found: Effective, key: str, *, as_json: bool) -> None:
         )
         return
     for path, value, given in leaves:
-        say(f"{dotted(path)} = {json_text(shown(value))}")
+        say(f"{dotted(path)} = {json_text(found.shown(path, value))}")
         for place, one in enumerate(given):
             same = one.value == given[0].value
-            role = "counts" if place == 0 else "says the same" if same else f"shadowed: {json_text(shown(one.value))}"
+            role = (
+                "counts"
+                if place == 0
+                else "says the same"
+                if same
+                else f"shadowed: {json_text(found.shown(path, one.value))}"
+            )
             say(f"  {role:<8} {found.tier_of(one)}  {found.place_of(one)}")
     for one in problems:
         say(str(one))

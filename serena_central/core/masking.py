@@ -72,6 +72,11 @@ LONGEST_DEFAULT = 16
 """Characters of what stands for a variable that is not set (`${TOKEN:-none}`): a word, no token. Passwords in addresses
 are masked by their form."""
 
+_REFERENCE = re.compile(r"(?P<head>\$\{\w+)(?::-(?P<default>[^}]*))?\}")
+
+_SCHEME = re.compile(r"\s*(?:(?:bearer|basic|token)\s+)?", re.IGNORECASE)
+"""What may stand before a secret in a header."""
+
 _IN_REFERENCE = re.compile(r"\$\{\w*$")
 
 _DEPTH = 6
@@ -90,9 +95,24 @@ def masked(text: str) -> str:
 def masked_words(words: Iterable[str]) -> list[str]:
     """The words of a command line, masked; so is the one behind an option that is named like a secret."""
     return [
-        MASK if is_secret_value(before, one) and not one.startswith("${") else masked(one)
-        for before, one in pairwise(["", *words])
+        masked_secret(one) if is_secret_value(before, one) else masked(one) for before, one in pairwise(["", *words])
     ]
+
+
+def masked_secret(text: str) -> str:
+    """A text that is a secret by its place. References to variables are none; their defaults may be."""
+    found = list(_REFERENCE.finditer(text))
+    around = _REFERENCE.split(text)[:: _REFERENCE.groups + 1]
+    if not found or not all(map(_SCHEME.fullmatch, around)):
+        return MASK
+    return _REFERENCE.sub(_without_default, text)
+
+
+def _without_default(reference: re.Match[str]) -> str:
+    default = reference["default"]
+    if default is None or len(default) <= LONGEST_DEFAULT or "://" in default:
+        return masked(reference[0])
+    return f"{reference['head']}:-{MASK}}}"
 
 
 def is_secret_value(before: str, word: str) -> bool:

@@ -14,6 +14,7 @@ import pytest
 
 from serena_central.cli import claude_edits
 from serena_central.cli.main import main
+from serena_central.core.masking import MASK
 from serena_central.files.atomic import write_whole
 from tests.support.child import PROGRAM, Ended
 
@@ -102,6 +103,34 @@ def test_show_explain_and_check(root: Path, run: Commands) -> None:
     assert (checked.code, checked.err) == (0, "")
     for ended in (told, origins, key, checked):
         assert SECRET not in ended.out + ended.err
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("show",),
+        ("show", "--json"),
+        ("show", "--origins"),
+        ("show", "--tier", "user"),
+        *[("explain", key) for key in ("env", "mcpServers")],
+        ("explain", "mcpServers", "--json"),
+    ],
+)
+def test_no_secret_of_settings_is_shown(root: Path, run: Commands, command: tuple[str, ...]) -> None:
+    server = {
+        "command": "x",
+        "args": ["--api-key", SECRET, "--password", f"${{NO:-{SECRET * 2}}}"],
+        "headers": {"Authorization": f"Bearer {SECRET}"},
+        "env": {"DB_PASSWORD": SECRET},
+    }
+    told = {"env": {"MY_TOKEN": SECRET, "MAX_THINKING_TOKENS": "8000"}, "mcpServers": {"far": server}}
+    write(root.parent / ".claude" / "settings.json", told)
+    write(root / ".claude" / "settings.local.json", {"env": {"MY_TOKEN": f"{SECRET}-local"}})
+    ended = run("claude", *command)
+    assert ended.code == 0
+    assert SECRET not in ended.out + ended.err
+    assert MASK in ended.out or "u2022" in ended.out
+    assert "8000" in ended.out or command[-1] != "env"
 
 
 def test_check_ends_with_2_and_names_file_line_and_key(root: Path, run: Commands) -> None:

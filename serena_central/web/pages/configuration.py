@@ -12,7 +12,6 @@ import anyio.to_thread
 import msgspec
 
 from serena_central.claude_config.locations import Locations
-from serena_central.core.masking import MASK, is_secret_name, masked_value, masked_words
 from serena_central.web.pages.listing import Column, Columns, Heading
 from serena_central.web.pages.page import Page, Section, Visit, link
 from serena_central.web.pages.projects import known
@@ -189,17 +188,10 @@ def _readable(found: "Effective") -> Callable[[Path], str | None]:
 
 
 def _settings(found: "Effective") -> list[Setting]:
-    from serena_central.claude_config.effective import shown
-    from serena_central.claude_config.merge import get
     from serena_central.claude_config.problems import KeyPath, dotted
 
     def text(path: KeyPath, value: object) -> str:
-        plain, *folder, last = shown(value), *path
-        if isinstance(last, int) and last and isinstance(plain, str):
-            before = get(found.value, (*folder, last - 1))
-            return msgspec.json.encode(masked_words([str(before), plain])[-1]).decode()
-        text = msgspec.json.encode(masked_value(plain)).decode()
-        return MASK if is_secret_name(str(last)) and "${" not in text else text
+        return msgspec.json.encode(found.shown(path, value)).decode()
 
     return [
         Setting(

@@ -78,6 +78,20 @@ def test_a_command_line_is_masked_by_its_options_and_keeps_references_to_variabl
     assert masked("${DSN:-db://me:abc@x/?token=abcd}") == f"${{DSN:-db://{MASK}@x/?token={MASK}}}"
 
 
+@pytest.mark.parametrize(
+    ("word", "shown"),
+    [
+        ("${KEY}", "${KEY}"),
+        ("${KEY:-none}", "${KEY:-none}"),
+        ("${KEY:-0123456789abcdef01}", f"${{KEY:-{MASK}}}"),
+        ("Bearer ${KEY:-0123456789abcdef01}", f"Bearer ${{KEY:-{MASK}}}"),
+        ("hunter22${KEY}", MASK),
+    ],
+)
+def test_of_a_secret_that_is_a_variable_its_default_alone_is_masked(word: str, shown: str) -> None:
+    assert masked_words(["--api-key", word]) == ["--api-key", shown]
+
+
 def test_names_of_secrets_and_of_files_that_hold_them() -> None:
     assert all(map(is_secret_name, ["password", "dbPassword", "DB_PASS", "api-key", "authToken", "AUTH"]))
     assert not any(map(is_secret_name, ["name_path", "key", "compass", "author", "path"]))
