@@ -24,6 +24,9 @@ ANSWER_TIMEOUT_S = 300.0
 """Longer than any tool's default deadline: the server's own message about a deadline is the better one."""
 
 
+HOOK_VARIABLE = "SERENA_CENTRAL_HOOK"
+"""Set by the server for its hooks (`gates/commands.py`)."""
+
 BYTES = "surrogateescape"
 """How what is no UTF-8 on the command line goes into a URL: as the bytes that were typed."""
 
@@ -178,7 +181,8 @@ class Remote:
         """The answer to a request, on a connection of its own: a command asks once or twice."""
         content = None if body is None else json.dumps(body).encode()
         headers: dict[str, str | bytes] = {"Authorization": f"Bearer {self._token}", "User-Agent": "serena-central-cli"}
-        headers["X-Serena-Person"] = "yes"
+        hook = os.environ.get(HOOK_VARIABLE, "")
+        headers |= {"X-Serena-Hook": hook} if hook.isascii() and hook.isalpha() else {"X-Serena-Person": "yes"}
         if not any(byte < 0x20 or byte == 0x7F for byte in self._folder):
             headers["X-Serena-Project"] = self._folder
         if content is not None:

@@ -37,6 +37,7 @@ class RunMessage(msgspec.Struct, kw_only=True, omit_defaults=True):
     session: SessionState
     elapsed_s: float
     person: bool = False
+    from_hook: str = ""
     repeat: str | None = None
     by_root: bool = False
     trace: dict[str, str] = {}
@@ -100,6 +101,7 @@ def encode_run(tool: Tool, run: ToolRun, now: float, user: User | None = None) -
             session=state_of(run.session, edits=tool.journaled or tool.edits, notes=tool.about == "notes", user=user),
             elapsed_s=now - run.began,
             person=run.person,
+            from_hook=run.from_hook,
             repeat=run.repeat,
             by_root=run.by_root,
             trace=tracing.carried(),
@@ -132,6 +134,7 @@ def decode_run(
         session=RemoteSession(said.session, now=at),
         began=now - said.elapsed_s,
         person=said.person,
+        from_hook=said.from_hook,
         repeat=said.repeat,
         by_root=said.by_root,
     )

@@ -34,6 +34,10 @@ LONGEST_VARIABLE = 100_000
 FIRST_LINE_BYTES = 256
 """Of a script's first line: the kernel reads no more."""
 
+RUNS_IN = "SERENA_CENTRAL_HOOK"
+"""Says to `serena-central call` that a hook makes the call: `holding` after an edit whose files the server holds until
+the hook has ended, else `running`."""
+
 NOTHING_GIVEN: Mapping[str, str] = {}
 
 
@@ -98,6 +102,7 @@ def variables(event: GateEvent, file: str) -> dict[str, str]:
         "CLAUDE_PROJECT_DIR": str(event.root),
         "CLAUDE_SESSION_ID": event.session,
         "HOOK_EVENT": event.name,
+        RUNS_IN: "holding" if event.holds else "running",
         "CONVERSATION_SUMMARY": event.summary,
     }
     if event.use is not None:

@@ -14,7 +14,8 @@ NO_MORE: Mapping[str, Any] = {}
 
 class GateEvent(NamedTuple):
     """One event in one root. `why` is what matchers of events without a tool are compared with (the source of a
-    session's start, the trigger of a compaction, the kind of an agent); `more`: what else its JSON says."""
+    session's start, the trigger of a compaction, the kind of an agent); `more`: what else its JSON says; `holds`: the
+    server holds the files that it is about until its hooks have ended."""
 
     name: str
     session: str
@@ -24,6 +25,7 @@ class GateEvent(NamedTuple):
     summary: str = ""
     client: str = ""
     more: Mapping[str, Any] = NO_MORE
+    holds: bool = False
 
     @property
     def names(self) -> tuple[str, ...]:

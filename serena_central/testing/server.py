@@ -148,6 +148,7 @@ class _ScriptedTools(ToolCaller):
         on_progress: Listener | None = None,
         request: str | None = None,
         person: bool = False,
+        from_hook: str = "",
         waiting: Waiting | None = None,
     ) -> Answer:
         tool = self._find(name)

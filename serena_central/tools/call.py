@@ -145,19 +145,22 @@ class ToolCaller:
         on_progress: Listener | None = None,
         request: str | None = None,
         person: bool = False,
+        from_hook: str = "",
         waiting: Waiting | None = None,
     ) -> Answer:
         """Runs one call to its answer; one that changes something and is sent again gets its first answer. `request`
         is the same when, and only when, the same request is sent again; None where that can't be told. `person`: it
-        was typed or clicked by somebody. `waiting`: the call is counted and recorded when its reply has been sent; else
-        before this returns.
+        was typed or clicked by somebody. `from_hook`: as in ToolRun. `waiting`: the call is counted and recorded when
+        its reply has been sent; else before this returns.
 
         Raises:
             SerenaCentralError: anything the caller should know; its text says what to do next.
         """
         tool = self._catalogue.get(name) or await self._services.upstreams.find(session, name) or self._find(name)
         began = asyncio.get_running_loop().time()  # as anyio.current_time(), which asks first whose loop it is
-        run = ToolRun(id=new_call_id(), tool=tool.name, session=session, began=began, person=person)
+        run = ToolRun(
+            id=new_call_id(), tool=tool.name, session=session, began=began, person=person, from_hook=from_hook
+        )
         reply = ToolReply()
         # What it saw and how it began is in the database before it changes something: else nobody recognises it after a
         # kill. An edit is planned meanwhile.

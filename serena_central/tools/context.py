@@ -148,6 +148,8 @@ class ToolCall:
     """The idempotency key of this call; None if it has none."""
     person: bool = False
     """Whether a person made it, at a command line or in the dashboard."""
+    from_hook: str = ""
+    """What a hook that made it says of itself."""
     together: object = None
     """What the tool found out about all projects of a grouped call before each was asked (`Tool.together`)."""
     page: Page = field(default_factory=Page)

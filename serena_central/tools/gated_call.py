@@ -209,7 +209,7 @@ class GatedCall:
         if self._checked:
             both = (path for file in edit.files for path in (file.path, file.moved_to) if path)
             self._checks().edited(list(both))
-        event = self._event(AFTER, self._use_of(edit))
+        event = self._event(AFTER, self._use_of(edit))._replace(holds=True)
         matched = matching(self._after, event)
         await self._run_after([one for one in matched if not one.hook.background], event)
         if matched and event.use is not None and (gone := _missing(event.use.files)):
@@ -217,7 +217,7 @@ class GatedCall:
             self._call.note(f"After this edit {names} was removed, by one of its hooks or meanwhile.")
 
     def _later(self, edit: AppliedEdit, holding: Holding) -> None:
-        event = self._event(AFTER, self._use_of(edit))
+        event = self._event(AFTER, self._use_of(edit))._replace(holds=True)
         matched = [one for one in matching(self._after, event) if one.hook.background]
         if matched and self._project is not None:
             self._gating.start(partial(self._hold_and_run, matched, event, holding))

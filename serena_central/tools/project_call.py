@@ -55,6 +55,7 @@ async def on_project(
     if settings is not None and settings.has_session_hooks:
         await call.services.gating.session_hooks(call.services).begin(call, project.root, settings)
     gate, watching = call.services.gating.gated(call, tool, project.root, project, settings), nullcontext()
+    check_hook(call, tool, gated=gate is not None)
     if gate is not None:
         parsed = await gate.before(parsed)
         watching = gate.watching()
@@ -84,6 +85,7 @@ async def on_no_project(tool: Tool, call: ToolCall, parsed: dict[str, Any], seco
     """Runs a tool that is about no project, by the rules of the one that the session works on."""
     root = call.session.rules_root
     gate = call.services.gating.gated(call, tool, root, None, checked_settings(call, tool, root))
+    check_hook(call, tool, gated=gate is not None)
     if gate is not None:
         parsed = await gate.before(parsed)
     with until(call, seconds, tool.name):
@@ -129,6 +131,20 @@ class until:  # noqa: N801 - used like a function
             self._noting.__exit__(kind, error, trace)
         if self._scope.cancelled_caught:
             raise DeadlineExceeded(self._what, self._seconds, "; ".join(dict.fromkeys(self._waited_for)))
+
+
+def check_hook(call: ToolCall, tool: Tool, *, gated: bool) -> None:
+    """Refuses at once a call by a hook that would wait for that very hook, or start it again and again."""
+    if call.from_hook == "holding" and tool.edits and tool.journaled:
+        raise ToolRefused(
+            f"{tool.name} was not run: a hook called it after an edit, whose files the server holds until the hook has "
+            "ended. Have the hook write the files itself: what it changes belongs to the edit."
+        )
+    if call.from_hook and gated:
+        raise ToolRefused(
+            f"{tool.name} was not run: a hook called it, and hooks run around it, so that they would call each other "
+            "without end. Have the hook change files itself, or narrow the matchers of the hooks around this tool."
+        )
 
 
 def check_refusal(refusal: str | None) -> None:

@@ -65,6 +65,8 @@ class ToolRun(msgspec.Struct, kw_only=True):
     """When the call came, by the event loop's clock: deadlines count from here."""
     person: bool = False
     """Whether a person made the call, at a command line or in the dashboard."""
+    from_hook: str = ""
+    """What a hook that made the call says of itself (`gates/commands.RUNS_IN`); empty for calls of all others."""
     repeat: str | None = None
     """The call's idempotency key; None if it has none."""
     by_root: bool = False
@@ -127,6 +129,7 @@ class LocalHost:
             symbol=parsed.get("name_path") or "",
             repeat=run.repeat,
             person=run.person,
+            from_hook=run.from_hook,
         )
         try:
             if tool.on_project:

@@ -59,6 +59,9 @@ from serena_central.web.views import (
 )
 from serena_central.web.web_services import WebServices
 
+HOOK_HEADER = "x-serena-hook"
+"""Set by the command line within a hook. It takes rights away and gives none."""
+
 PERSON_HEADER = "x-serena-person"
 """Set by the command line: a person typed this. Scripts and hooks, which work for agents, leave it out. It is no proof
 (see `Opener` in projects/root_policy.py)."""
@@ -195,12 +198,17 @@ class Api:
         an id that is not known begins a session. With `progress`, lines of JSON tell how far it is."""
         asked = await body_of(request, CallTool)
         session = self._session_of(request, asked.session)
-        person = request.headers.get(PERSON_HEADER) == "yes"
+        person, hook = request.headers.get(PERSON_HEADER) == "yes", request.headers.get(HOOK_HEADER, "")
 
         async def work(say: Listener | None = None) -> Any:
             with tracing.continuing(request.headers):
                 answer = await self.parts.caller.call(
-                    session, request.path_params["tool"], asked.arguments, on_progress=say, person=person
+                    session,
+                    request.path_params["tool"],
+                    asked.arguments,
+                    on_progress=say,
+                    person=person,
+                    from_hook=hook,
                 )
             return {
                 "blocks": answer.blocks,

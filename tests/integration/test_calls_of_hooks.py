@@ -1,0 +1,55 @@
+"""Hooks that call the server that runs them, by its command line."""
+
+import json
+import shlex
+import tempfile
+from collections.abc import AsyncGenerator
+from pathlib import Path
+
+import pytest
+
+from tests.support.child import PROGRAM, Child, serving_child
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture(scope="module")
+async def child(tmp_path_factory: pytest.TempPathFactory) -> AsyncGenerator[Child]:
+    folder = tmp_path_factory.mktemp("serving")
+    async with serving_child(folder, SERENA_CENTRAL_TRUSTED_ROOTS=tempfile.gettempdir()) as child:
+        yield child
+
+
+@pytest.mark.parametrize(
+    ("event", "tool", "said"),
+    [
+        ("PreToolUse", "create_text_file", "would call each other without end"),
+        ("PostToolUse", "create_text_file", "whose files the server holds"),
+        ("PostToolUse", "replace_content", "whose files the server holds"),
+        ("PreToolUse", "find_symbol", '"total"'),
+        ("PostToolUse", "find_symbol", '"total"'),
+    ],
+)
+async def test_a_call_by_a_hook_is_answered_at_once(
+    child: Child, tmp_path: Path, event: str, tool: str, said: str
+) -> None:
+    """It would start the hook again, or wait for it."""
+    arguments = {
+        "create_text_file": {"relative_path": "note.txt", "content": "other"},
+        "replace_content": {"relative_path": "note.txt", "needle": "one", "repl": "two", "mode": "literal"},
+        "find_symbol": {"name_path_pattern": "total"},
+    }[tool]
+    root, output = tmp_path / "shop", tmp_path / "output"
+    (root / ".git").mkdir(parents=True)
+    (root / ".claude").mkdir()
+    (root / "cart.py").write_text("def total() -> int:\n    return 0\n")
+    given = shlex.quote(json.dumps({"project": str(root), **arguments}))
+    call = f"SERENA_CENTRAL_HOME={child.folder / 'home'} {PROGRAM} call {tool} --arguments {given} > {output} 2>&1 || :"
+    group = {"matcher": "Write", "hooks": [{"type": "command", "command": f"echo run >> {output}.runs; {call}"}]}
+    (root / ".claude/settings.json").write_text(json.dumps({"hooks": {event: [group]}}))
+    runs = tmp_path / "output.runs"
+    asked = {"project": str(root), "relative_path": "note.txt", "content": "one"}
+    assert "edit" in await child.call("create_text_file", asked)
+    assert said in output.read_text()
+    assert runs.read_text() == "run\n"
+    assert (root / "note.txt").read_text() == "one"
