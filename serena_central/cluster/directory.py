@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 import anyio
 import msgspec
 
-from serena_central.core.errors import ClusterError, HostFenced, HostUnavailable, StoreError
+from serena_central.core.errors import ClusterError, HostFenced, HostUnavailable, NodeNameTaken, StoreError
 from serena_central.store.rows import HostEditRow
 from serena_central.store.store import Store
 
@@ -44,6 +44,8 @@ class Node(msgspec.Struct, kw_only=True):
     """What a node announces of itself. `roots`: the folders that it has and offers."""
 
     name: str
+    run: str
+    """Its process: machines that share a name, as copies do, are told apart by it."""
     home: str
     roots: list[str]
     available_bytes: int
@@ -129,9 +131,15 @@ class Directory:
 
     def announce(self, node: Node) -> bool:
         """A node says that it lives, and what it has. Returns whether it drains: the next time it says that itself, to
-        another directory, too."""
+        another directory, too.
+
+        Raises:
+            NodeNameTaken: another node of this name was heard just now.
+        """
         known = self._nodes.get(node.name)
         if known is not None:
+            if known.run != node.run and self._clock() - known.heard_at < SILENT_S:
+                raise NodeNameTaken(node.name, known.home)
             node.draining = known.draining
         node.heard_at = self._clock()
         self._nodes[node.name] = node
@@ -140,9 +148,10 @@ class Directory:
             self._hosts.prepare(node.name)
         return node.draining
 
-    def leave(self, name: str) -> None:
+    def leave(self, name: str, run: str) -> None:
         """A node ends."""
-        self._nodes.pop(name, None)
+        if (known := self._nodes.get(name)) is not None and known.run == run:
+            del self._nodes[name]
 
     async def roots(self) -> list[str]:
         """All roots that living nodes offer; one below another belongs to that."""

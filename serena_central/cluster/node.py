@@ -16,12 +16,13 @@ import click
 import psutil
 
 from serena_central.cluster import ray_cluster
-from serena_central.cluster.directory import Node
+from serena_central.cluster.directory import SILENT_S, Node
 from serena_central.cluster.ray_cluster import DirectoryClient, resource_of
 from serena_central.cluster.ray_processes import RayNode, connected
-from serena_central.core.errors import ClusterError, InvalidArguments
+from serena_central.core.errors import ClusterError, InvalidArguments, NodeNameTaken
 from serena_central.core.paths import expanded
 from serena_central.core.places import Places
+from serena_central.core.tracing import new_call_id
 from serena_central.projects.root_policy import has_marker
 
 logger = logging.getLogger(__name__)
@@ -30,6 +31,9 @@ ANNOUNCED_EVERY_S = 1.0
 
 JOIN_S = 60.0
 """How long the directory may take to be there and to answer."""
+
+TAKEN_S = 2 * SILENT_S
+"""How long another node of the same name may stay: one that was killed is silent by then."""
 
 
 async def serve_node(name: str, ray: RayNode, patterns: Sequence[str]) -> None:
@@ -64,13 +68,13 @@ async def running_node(
                 tasks.cancel_scope.cancel()
         finally:
             with anyio.move_on_after(2, shield=True), suppress(ClusterError):
-                await directory.leave(name)
+                await directory.leave(name, announcer.run_id)
 
 
 async def _joined(address: str, announcer: "_Announcer", *, begins: bool) -> DirectoryClient:
     """Waits until the directory knows the node: the head may still be starting it."""
     problem = ClusterError(f"No Ray cluster answers at {address}.")
-    with anyio.move_on_after(JOIN_S):
+    with anyio.move_on_after(JOIN_S) as waiting:
         while True:
             try:
                 directory = announcer.made() if begins else DirectoryClient.found()
@@ -78,6 +82,8 @@ async def _joined(address: str, announcer: "_Announcer", *, begins: bool) -> Dir
                 return directory
             except ClusterError as error:
                 problem = error
+                if isinstance(error, NodeNameTaken):
+                    waiting.deadline = min(waiting.deadline, anyio.current_time() + TAKEN_S)
                 await anyio.sleep(0.5)
     raise problem
 
@@ -87,6 +93,7 @@ class _Announcer:
 
     def __init__(self, name: str, places: Places, patterns: Sequence[str]) -> None:
         self._name = name
+        self.run_id = new_call_id()
         self._places = places
         self._patterns = patterns
         self._draining = False
@@ -114,6 +121,7 @@ class _Announcer:
         memory = psutil.virtual_memory()
         node = Node(
             name=self._name,
+            run=self.run_id,
             home=str(self._places.home),
             roots=await anyio.to_thread.run_sync(offered, self._patterns),
             available_bytes=memory.available,

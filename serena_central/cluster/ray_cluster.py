@@ -130,10 +130,10 @@ class DirectoryClient:
 
     async def announce(self, node: Node) -> bool:
         """As `Directory.announce`."""
-        return await self._asked(self._actor.announce.remote(msgspec.msgpack.encode(node)))
+        return value_of(await self._asked(self._actor.announce.remote(msgspec.msgpack.encode(node))))
 
-    async def leave(self, name: str) -> None:
-        await self._asked(self._actor.leave.remote(name))
+    async def leave(self, name: str, run: str) -> None:
+        await self._asked(self._actor.leave.remote(name, run))
 
     async def roots(self) -> list[str]:
         return await self._asked(self._actor.roots.remote())

@@ -14,12 +14,12 @@ from ray.exceptions import RayActorError, RayTaskError
 
 from serena_central.cluster.directory import SILENT_S, Directory, Node, Placement
 from serena_central.cluster.frames import HostAddress
-from serena_central.cluster.outcome import outcome_of, value_of
+from serena_central.cluster.outcome import failed_outcome, good_outcome, outcome_of, value_of
 from serena_central.cluster.ray_cluster import NAMESPACE, resource_of
 from serena_central.cluster.ray_host import HostActor
 from serena_central.config.load import load_server_config
 from serena_central.core.decoding import converted, from_msgpack
-from serena_central.core.errors import HostUnavailable
+from serena_central.core.errors import HostUnavailable, NodeNameTaken
 from serena_central.core.events import EventBus
 from serena_central.core.places import Places
 from serena_central.core.tracing import new_call_id
@@ -45,11 +45,14 @@ class DirectoryActor:
         self._hosts = _RayHosts()
         self._directory = Directory(self._hosts, store, settling_s=SILENT_S)
 
-    async def announce(self, node: bytes) -> bool:
-        return self._directory.announce(from_msgpack(node, Node))
+    async def announce(self, node: bytes) -> bytes:
+        try:
+            return good_outcome(self._directory.announce(from_msgpack(node, Node)))
+        except NodeNameTaken as error:
+            return failed_outcome(error)
 
-    async def leave(self, name: str) -> None:
-        self._directory.leave(name)
+    async def leave(self, name: str, run: str) -> None:
+        self._directory.leave(name, run)
 
     async def roots(self) -> list[str]:
         return await self._directory.roots()

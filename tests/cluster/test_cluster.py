@@ -152,6 +152,15 @@ def test_a_drained_node_holds_nothing_and_a_root_moves_where_it_is_told(cluster:
     assert "no node" in wrong.stderr
 
 
+def test_a_machine_with_the_name_of_another_node_is_refused_and_that_node_stays(cluster: RunningCluster) -> None:
+    root = cluster.project("shop")
+    joining = ("node", "--join", cluster.address, "--host", cluster.bound_to, "--name", "a", "--root", str(root.parent))
+    refused = cluster.command(*joining, home="copy")
+    assert (refused.returncode, "--name" in refused.stderr) == (1, True), refused.stderr
+    assert "a" in {node["name"] for node in cluster.get("/api/v1/cluster").json()["nodes"]}
+    assert names(cluster.call("find_symbol", name_path_pattern="Cart", project="shop")) == ["Cart"]
+
+
 def test_logs_are_collected_by_session_and_every_node_is_checked(cluster: RunningCluster) -> None:
     address = cluster.address
     for name, session in (("shop", "mine"), ("bank", "another")):

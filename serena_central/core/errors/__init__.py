@@ -81,6 +81,7 @@ the package.
     │   ├── HostUnavailable      no node can hold a project's host; why
     │   ├── HostLost             it ended while it carried out a call that may have changed something
     │   ├── HostFenced           another host holds the project by now; nothing was written
+    │   ├── NodeNameTaken        another node has this name
     │   └── SeveralHosts         an edit of several projects that are on different hosts
     ├── NotReady                 the server was just started, and can't tell yet whether a call is a repetition
     ├── StoreError               the database can't be used; the server goes on without it
@@ -112,6 +113,7 @@ from serena_central.core.errors.cluster_errors import (
     HostFenced,
     HostLost,
     HostUnavailable,
+    NodeNameTaken,
     SeveralHosts,
 )
 from serena_central.core.errors.edit_errors import (
@@ -223,6 +225,7 @@ __all__ = [
     "MemoryNotFound",
     "NoRunner",
     "NoServerRoot",
+    "NodeNameTaken",
     "NotInEncoding",
     "NotReady",
     "NothingMatched",

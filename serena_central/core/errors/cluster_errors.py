@@ -17,6 +17,17 @@ class DirectoryUnavailable(ClusterError):
         super().__init__(f"The cluster's directory is not available now: {why}. Call again.")
 
 
+class NodeNameTaken(ClusterError):
+    """Another node that lives has this name. Placements, hosts and epochs go by names of nodes."""
+
+    def __init__(self, name: str, home: str) -> None:
+        super().__init__(
+            f"Another node named {quoted(name)} is in the cluster (its data folder: {quoted(home)}). "
+            "Names must differ: pass another one with --name."
+        )
+        self.name = name
+
+
 class HostUnavailable(ClusterError):
     """No node can hold the project's host now, or none could be started in time."""
 

@@ -9,7 +9,7 @@ import anyio
 import pytest
 
 from serena_central.cluster.directory import SILENT_S, STALE_S, Directory, Node, Placement
-from serena_central.core.errors import ClusterError, HostFenced, HostUnavailable, StoreError
+from serena_central.core.errors import ClusterError, HostFenced, HostUnavailable, NodeNameTaken, StoreError
 from serena_central.core.events import EventBus
 from serena_central.store.store import Store
 from tests.support.postgresql import url_for
@@ -66,6 +66,7 @@ class Cluster:
         self.hosts = Recorded()
         self.now = 100.0
         self.folder = folder
+        self.run = "first"
         self.directory = self.another()
 
     def another(self) -> Directory:
@@ -74,7 +75,9 @@ class Cluster:
         return Directory(self.hosts, Store(file, EventBus(), url=url_for(file)), clock=lambda: self.now)
 
     def announce(self, name: str, *roots: str, free: int = 8 * GB, draining: bool = False) -> bool:
-        node = Node(name=name, home=f"/home/{name}", roots=[*roots], available_bytes=free, total_bytes=16 * GB)
+        node = Node(
+            name=name, run=self.run, home=f"/home/{name}", roots=[*roots], available_bytes=free, total_bytes=16 * GB
+        )
         node.draining = draining
         return self.directory.announce(node)
 
@@ -125,6 +128,19 @@ async def test_the_node_with_the_most_free_memory_gets_a_root_that_several_have(
     cluster.announce("b", "/src/shop", free=6 * GB)
     cluster.announce("c", "/src/bank", free=9 * GB)
     assert (await cluster.directory.place("/src/shop")).node == "b"
+
+
+async def test_a_second_machine_of_the_same_name_is_refused_until_the_first_one_is_silent(cluster: Cluster) -> None:
+    cluster.announce("a", "/src/shop")
+    cluster.run = "second"
+    with pytest.raises(NodeNameTaken, match="--name"):
+        cluster.announce("a", "/src/bank")
+    cluster.directory.leave("a", "second")
+    assert await cluster.directory.roots() == ["/src/shop"]
+    cluster.now += SILENT_S
+    cluster.announce("a", "/src/bank")
+    cluster.directory.leave("a", "first")
+    assert await cluster.directory.roots() == ["/src/bank"]
 
 
 @pytest.mark.parametrize("free", [0, 100 << 20])
