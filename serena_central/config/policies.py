@@ -190,7 +190,7 @@ class SessionPolicy(msgspec.Struct, kw_only=True, frozen=True):
             ge=1,
             le=100_000,
             description="Maximum number of sessions. Beyond it, sessions without calls and without a stream are "
-            "removed first, then those whose clients disconnected.",
+            "removed first, then those whose clients disconnected. A user of a team has half of it at most.",
         ),
     ] = 1000
     modern_disconnect_s: Annotated[

@@ -168,7 +168,7 @@ class HandshakeTransports:
     async def _open(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serves a request without an id: `initialize` begins a conversation, the transport refuses all others."""
         try:
-            self._sessions.check_room()
+            self._sessions.check_room(credential_of(scope))
         except TooManySessions as error:
             # Not 503: the proxy takes that for a server that is away, and waits.
             await refuse(send, 429, str(error))

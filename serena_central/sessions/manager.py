@@ -6,7 +6,7 @@ nor HTTP. Killing is enforced here: `identify` refuses a terminated session what
 
 import logging
 import time
-from collections.abc import Callable, Generator, Iterable, Sequence
+from collections.abc import Callable, Collection, Generator, Iterable, Sequence
 from contextlib import contextmanager
 from typing import Protocol
 
@@ -48,6 +48,9 @@ logger = logging.getLogger(__name__)
 
 RECLAIMED_SHARE = 50
 """At the limit, the maximum number of sessions divided by this is forgotten at once."""
+
+USERS_SHARE = 2
+"""A user of a team has at most the maximum number of sessions divided by this: nobody locks the others out alone."""
 
 TOMBSTONES_KEPT_S = 24 * 3600
 """How long the id of a killed session is refused after the session is forgotten, in seconds."""
@@ -139,7 +142,7 @@ class SessionManager:
             self._bus.publish(SessionReturned(session=session.id))
 
     def _create(self, session_id: str, identified_by: IdentifiedBy, identity: ClientIdentity, now: float) -> Session:
-        self._make_room()
+        self._make_room(identity.credential)
         session = Session(session_id, identified_by, identity, now=now)
         self._sessions[session_id] = session
         self._bus.publish(
@@ -153,34 +156,40 @@ class SessionManager:
         )
         return session
 
-    def check_room(self) -> None:
-        """Raises TooManySessions if a new session could not begin."""
-        if len(self._sessions) >= self.policy.max_sessions and not self._dispensable():
-            raise TooManySessions(self.policy.max_sessions)
+    def check_room(self, credential: str) -> None:
+        """Raises TooManySessions if somebody's new session could not begin."""
+        limit, among = self._share_of(credential)
+        if len(among) >= limit and not _dispensable(among):
+            raise TooManySessions(limit, whole=limit == self.policy.max_sessions)
 
-    def _make_room(self) -> None:
+    def _share_of(self, credential: str) -> tuple[int, Collection[Session]]:
+        """The limit for somebody, and the sessions that count: all, or those of a user whose share is used up."""
+        limit = self.policy.max_sessions
+        share = max(1, limit // USERS_SHARE)
+        if len(self._sessions) >= share and self._users.is_restricted(credential):
+            own = [session for session in self._sessions.values() if session.credential == credential]
+            if len(own) >= share:
+                return share, own
+        return limit, self._sessions.values()
+
+    def _make_room(self, credential: str) -> None:
         """Forgets unused sessions, else those whose clients are gone, the least recently active first, so that neither
         a client that opens ever more sessions nor clients that have ended lock out the others.
 
         Raises:
             TooManySessions
         """
-        if len(self._sessions) < self.policy.max_sessions:
+        limit, among = self._share_of(credential)
+        if len(among) < limit:
             return
-        found = self._dispensable()
+        found = _dispensable(among)
         if not found:
-            raise TooManySessions(self.policy.max_sessions)
+            raise TooManySessions(limit, whole=limit == self.policy.max_sessions)
         # A few at once: else each new session would look through all of them.
         found.sort(key=lambda session: session.last_activity)
-        for session in found[: 1 + self.policy.max_sessions // RECLAIMED_SHARE]:
+        for session in found[: 1 + limit // RECLAIMED_SHARE]:
             why = "it made no call" if _is_unused(session) else "its client disconnected"
             self._forget(session, f"{why}, and the session limit was reached")
-
-    def _dispensable(self) -> list[Session]:
-        """Sessions that a new one may take the place of. The terminated ones stay, so that they do not come back."""
-        sessions = self._sessions.values()
-        unused = [session for session in sessions if _is_unused(session)]
-        return unused or [session for session in sessions if _is_gone(session)]
 
     def _forget(self, session: Session, why: str = "") -> None:
         del self._sessions[session.id]
@@ -368,6 +377,12 @@ class SessionManager:
 def _is_unused(session: Session) -> bool:
     """It holds nothing that its client would miss: one that comes back starts over, or is restored."""
     return not (session.calls or session.running or session.holders or session.termination or session.active_project)
+
+
+def _dispensable(sessions: Collection[Session]) -> list[Session]:
+    """Sessions that a new one may take the place of. The terminated ones stay, so that they do not come back."""
+    unused = [session for session in sessions if _is_unused(session)]
+    return unused or [session for session in sessions if _is_gone(session)]
 
 
 def _is_gone(session: Session) -> bool:

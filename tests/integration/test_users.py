@@ -294,6 +294,24 @@ async def test_a_sign_in_by_the_token_before_stays_refused_after_a_restart(tmp_p
         assert (await http.get("/dashboard/sessions")).status_code == 401
 
 
+async def test_a_user_who_begins_ever_more_sessions_locks_nobody_else_out(tmp_path: Path) -> None:
+    async with running_team(tmp_path, {"sessions.max_sessions": 8}) as team:
+
+        async def listed(http: httpx.AsyncClient, session: str) -> httpx.Response:
+            body = {"arguments": {}, "session": session}
+            return await http.post("/api/v1/tools/list_projects", json=body)
+
+        assert [(await listed(team.ada, f"ada-{n}")).status_code for n in range(6)] == [200] * 4 + [429] * 2
+        assert "limit of 4 sessions for one user" in (await listed(team.ada, "ada-4")).text
+        opened = RawClient(team.ada, "handshake")
+        with pytest.raises(AssertionError, match="limit of 4 sessions"):
+            await opened.open()
+        for http, session in ((team.ada, "ada-0"), (team.bob, "bob-0"), (team.owner, "owner-0")):
+            assert (await listed(http, session)).status_code == 200
+        await team.ada.post("/api/v1/sessions/ada-1/close")
+        assert (await listed(team.ada, "ada-4")).status_code == 200
+
+
 async def test_every_page_and_action_of_the_dashboard_is_for_administrators_unless_known_to_be_safe(team: Team) -> None:
     async with httpx.AsyncClient(base_url=team.central.url, timeout=60) as http:
         bob = await signed_in(team, http, team.bob)

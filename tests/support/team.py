@@ -50,11 +50,11 @@ def project(root: Path, name: str) -> Path:
 
 
 @asynccontextmanager
-async def running_team(folder: Path) -> AsyncGenerator[Team]:
+async def running_team(folder: Path, settings: dict[str, Any] | None = None) -> AsyncGenerator[Team]:
     """Ada's folder is `a`, Bob's is `b`."""
     shop, bank = project(folder / "a" / "shop", SECRET), project(folder / "b" / "bank", "Bank")
     async with (
-        running_central(folder) as central,
+        running_central(folder, settings) as central,
         central.http() as owner,
         client(owner, central, "ada", shop.parent) as ada,
         client(owner, central, "bob", bank.parent) as bob,

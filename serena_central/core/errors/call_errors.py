@@ -95,9 +95,11 @@ class UserNotFound(SerenaCentralError):
 class TooManySessions(SessionError):
     """No session can begin: there are as many as there may be, and each is in use."""
 
-    def __init__(self, limit: int) -> None:
+    def __init__(self, limit: int, *, whole: bool = True) -> None:
+        """`whole`: it is the server's limit, not the share of one user."""
+        whose = "sessions" if whole else "sessions for one user"
         super().__init__(
-            f"The limit of {limit} sessions is reached, and all of them are in use. Close clients "
+            f"The limit of {limit} {whose} is reached, and all of them are in use. Close clients "
             "that are no longer needed, wait until idle sessions expire, or raise sessions.max_sessions."
         )
 

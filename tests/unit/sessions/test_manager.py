@@ -293,7 +293,7 @@ def test_where_all_are_in_use_a_new_session_is_refused_and_the_old_ones_go_on() 
     with pytest.raises(TooManySessions, match=r"limit of 2 sessions.*sessions\.max_sessions"):
         world.manager.identify(identity(explicit_id="c"))
     with pytest.raises(TooManySessions):
-        world.manager.check_room()
+        world.manager.check_room("me")
     assert world.manager.identify(identity(explicit_id="a")).calls == 1
 
 
@@ -307,7 +307,7 @@ def test_where_none_is_unused_those_go_whose_clients_are_gone_and_no_terminated_
     for session in (first, second):
         world.manager.disconnect(session.id, "its proxy ended")
     world.manager.terminate(killed.id, by="a person")
-    world.manager.check_room()
+    world.manager.check_room("me")
     world.manager.identify(identity(explicit_id="c")).count("find_symbol", 1.0, failed=False, at=world.now)
     world.manager.identify(identity(explicit_id="d")).count("find_symbol", 1.0, failed=False, at=world.now)
     assert {here, killed} < set(world.manager.sessions())
