@@ -1,5 +1,7 @@
 """`serena-central restart`: the server stopped and started again, at the same address, as after an upgrade."""
 
+import os
+
 import click
 
 from serena_central.cli import detached
@@ -7,6 +9,8 @@ from serena_central.cli.output import json_option, print_json
 from serena_central.cli.remote import NoServer
 from serena_central.cli.service import running_service
 from serena_central.cli.stop import stop_server
+from serena_central.config.load import Sources, missing_without
+from serena_central.core.errors import InvalidArguments
 from serena_central.core.places import Places
 from serena_central.standalone.home import Home
 
@@ -25,6 +29,11 @@ def command(*, as_json: bool) -> None:
         return
     announced = Home(str(places.home)).announcement()
     arguments = announced.arguments if announced else []
+    if missing := missing_without(announced.variables if announced else (), os.environ):
+        raise InvalidArguments(
+            f"Not restarted: the server was started with {', '.join(missing)}, which this environment lacks, and would "
+            f"come back without. Set it here or in {Sources().user}; or use `stop`, then `serve --daemon`."
+        )
     try:
         stop_server()
     except NoServer:

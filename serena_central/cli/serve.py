@@ -28,7 +28,7 @@ from serena_central.cli.stop_signals import StopSignals
 from serena_central.cli.trust_offer import offer_trust
 from serena_central.cli.writable_home import check_writable
 from serena_central.config.layers import Loaded
-from serena_central.config.load import load_server_config
+from serena_central.config.load import load_server_config, variables
 from serena_central.config.settings import ServerSettings
 from serena_central.core import tracing
 from serena_central.core.allocator import keep_little
@@ -180,7 +180,9 @@ def _unannounced(places: Places) -> Generator[None]:
 def _write_announcement(places: Places, url: str, arguments: list[str]) -> None:
     """Written only when the server answers and its token can be read, so that its readers can call at once."""
     version = metadata.version("serena-central")
-    about = {"url": url, "pid": os.getpid(), "version": version, "started_at": time.time(), "arguments": arguments}
+    given = [name for name in variables() if name in os.environ]
+    again = {"arguments": arguments, "variables": given}
+    about = {"url": url, "pid": os.getpid(), "version": version, "started_at": time.time(), **again}
     write_whole(places.server_file, json.dumps(about).encode())
 
 

@@ -1,5 +1,6 @@
 """`serena-central service`: lets systemd or launchd start the server at login and restart it after a failure."""
 
+import os
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -12,6 +13,7 @@ from serena_central.cli.remote import NoServer, Remote
 from serena_central.cli.stop import stop_server
 from serena_central.cli.supervisors import NotSupervised, Program, Supervisor, of_this_machine, run
 from serena_central.clients.change import Change, Unusable, replacing
+from serena_central.config.load import Sources, missing_without, variables
 from serena_central.core.places import Places
 
 
@@ -29,6 +31,12 @@ def install(*, dry_run: bool, as_json: bool) -> None:
     supervisor, program = of_this_machine(), Program.of_this_installation(places.logs / "start.log")
     content = supervisor.content(program)
     started, backup = False, None
+    missing = missing_without([name for name in variables() if name in os.environ], program.environment)
+    if missing:
+        click.echo(
+            f"The service will not have {', '.join(missing)}, set in this environment: put it into {Sources().user}.",
+            err=True,
+        )
     if not dry_run:
         places.create()
         plan = partial(_planned, supervisor, content)

@@ -94,6 +94,18 @@ def load_server_config(flags: Mapping[str, Any], sources: Sources | None = None)
     return replace(combine(ServerSettings, layers, problems), own_file=sources.user, again=again)
 
 
+def missing_without(names: Iterable[str], environment: Mapping[str, str]) -> list[str]:
+    """Of variables that a server was started with, those whose settings would have their defaults in this environment:
+    a server that is started there, as by a service manager, would be another one.
+
+    Raises:
+        ConfigError
+    """
+    origins = load_server_config({}, replace(Sources(), environment=environment)).origins
+    keys = variables()
+    return [name for name in names if name in keys and origins[keys[name]][-1].kind == "default"]
+
+
 def load_project_config(
     root: Path,
     server: Loaded[ServerSettings],

@@ -32,6 +32,8 @@ class Announcement(NamedTuple):
     version: str
     arguments: list[str]
     """Of `serve`, by which it is started again at the same address."""
+    variables: list[str]
+    """The names of environment variables that set something for it."""
 
 
 class Home:
@@ -72,7 +74,8 @@ class Home:
             with open(os.path.join(self.folder, "server.json"), encoding="utf-8") as file:
                 said: Any = json.load(file)
             arguments = list(map(str, said.get("arguments", [])))
-            return Announcement(str(said["url"]), int(said["pid"]), str(said.get("version", "")), arguments)
+            variables = list(map(str, said.get("variables", [])))
+            return Announcement(str(said["url"]), int(said["pid"]), str(said.get("version", "")), arguments, variables)
         except (OSError, ValueError, KeyError, TypeError, AttributeError, OverflowError):
             return None
 

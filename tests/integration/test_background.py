@@ -132,6 +132,30 @@ async def test_a_restart_keeps_address_and_sessions(folder: Path) -> None:
     assert "No server was running." in from_nothing.out
 
 
+async def test_a_restart_is_refused_where_it_would_lose_what_variables_have_set(folder: Path) -> None:
+    url = f"sqlite:///{folder / 'other.db'}"
+    await run_command(folder, "serve", "--daemon", "--port", "0", SERENA_CENTRAL_DATABASE_URL=url)
+    before = announced(folder)
+    assert url not in json.dumps(before)
+    refused = await run_command(folder, "restart")
+    assert (refused.code, refused.out) == (2, "")
+    assert "SERENA_CENTRAL_DATABASE_URL" in refused.err
+    assert announced(folder) == before
+    assert (await run_command(folder, "restart", SERENA_CENTRAL_DATABASE_URL=url)).code == 0
+    (folder / "user" / ".serena").mkdir(parents=True)
+    (folder / "user" / ".serena" / "serena_config.yml").write_text(f"database_url: {url}\n")
+    assert (await run_command(folder, "restart")).code == 0
+    await run_command(folder, "stop")
+
+
+async def test_a_service_that_lacks_what_variables_set_here_says_so(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path / 'other.db'}"
+    with systemd(tmp_path) as (_, seen):
+        shown = await run_command(tmp_path, "service", "install", "--dry-run", SERENA_CENTRAL_DATABASE_URL=url, **seen)
+    assert "SERENA_CENTRAL_DATABASE_URL" in shown.err
+    assert url not in shown.out + shown.err
+
+
 LINES = """\
 2026-01-31T12:00:00.000Z INFO serena_central.app: one [session=s-1]
 2026-01-31T12:00:01.000Z WARNING serena_central.app: two [session=s-2]
@@ -198,7 +222,7 @@ async def test_a_service_takes_over_from_the_server_that_runs(folder: Path) -> N
         assert (shown.code, unit.exists()) == (0, False)
         assert f'ExecStart="{PROGRAM}" serve' in shown.out
         installed = await run_command(folder, "service", "install", **seen)
-        assert (installed.code, installed.err) == (0, "")
+        assert installed.code == 0
         assert str(PROGRAM) in unit.read_text()
         assert str(folder / "home") in unit.read_text()
         assert not (folder / "home" / "server.json").exists()
@@ -218,7 +242,7 @@ async def test_where_systemd_does_not_answer_the_commands_are_told(tmp_path: Pat
     with systemd(tmp_path) as (state, seen):
         (state / "absent").touch()
         told = await run_command(tmp_path, "service", "install", **seen)
-        assert (told.code, told.err) == (0, "")
+        assert told.code == 0
         assert "Not started: systemd is not running for this user." in told.out
         assert "systemctl --user enable --now serena-central.service" in told.out
         assert "serena-central serve --daemon" in told.out
