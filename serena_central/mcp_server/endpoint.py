@@ -4,8 +4,11 @@ The sender of a message is described from the request's headers; `sessions/sessi
 count. Ids that the SDK makes per request are never among them: in the modern era they are new each time.
 """
 
+from contextlib import suppress
+
 import anyio
 import anyio.abc
+from starlette.requests import ClientDisconnect
 from starlette.types import Receive, Scope, Send
 
 from serena_central.access.auth import credential_of
@@ -112,6 +115,10 @@ class McpEndpoint:
             await self._handshake.run(task_status=task_status)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        with suppress(ClientDisconnect):  # nobody to answer to
+            await self._serve(scope, receive, send)
+
+    async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
         scope[IN_SCOPE] = sender_in(scope)
         # The SDK's manager decides by the same header: what is sent to it here, it takes for modern.
         version = next((value.strip() for name, value in scope["headers"] if name == _VERSION_HEADER), None)

@@ -7,6 +7,7 @@ answer, or a misleading one.
 from typing import Any
 
 import msgspec
+from starlette.requests import ClientDisconnect
 from starlette.types import Message, Receive
 
 from serena_central.core.decoding import from_json, json_decoder
@@ -105,9 +106,15 @@ class Head:
 
 
 async def body_of(receive: Receive) -> Body:
+    """
+    Raises:
+        ClientDisconnect: the client has gone before the whole was here.
+    """
     messages = [await receive()]
     while messages[-1].get("more_body"):
         messages.append(await receive())
+    if messages[-1]["type"] == "http.disconnect":
+        raise ClientDisconnect
     return Body(messages, receive)
 
 

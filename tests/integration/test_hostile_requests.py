@@ -14,6 +14,7 @@ from starlette.routing import Route
 
 from tests.support.browser import visiting
 from tests.support.central import RunningCentral, running_central
+from tests.support.mcp import Era
 
 pytestmark = pytest.mark.anyio
 
@@ -273,3 +274,43 @@ async def test_odd_messages_of_mcp(central: RunningCentral, tmp_path: Path) -> N
         b"[" + b'{"jsonrpc":"2.0","id":1,"method":"ping"},' * 50 + b"{}]",
     ]
     await asker.statuses([("POST", "/mcp", more, body) for body in messages for more in ("", version)])
+
+
+@pytest.mark.parametrize("era", ["handshake", "modern"])
+@pytest.mark.parametrize("body", [b"", b'{"jsonrpc": "2.0", "id"'])
+async def test_a_client_that_goes_before_its_message_is_whole_is_no_error(
+    tmp_path: Path, era: Era, body: bytes, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with running_central(tmp_path) as central, central.raw(era) as client:
+        await client.call("list_projects")
+        headers = {**client.http.headers, **client.headers("resources/list", {}), "content-type": "application/json"}
+        scope = {
+            "type": "http",
+            "asgi": {"version": "3.0"},
+            "http_version": "1.1",
+            "scheme": "http",
+            "root_path": "",
+            "method": "POST",
+            "path": "/mcp",
+            "raw_path": b"/mcp",
+            "query_string": b"",
+            "state": {},
+            "client": ("127.0.0.1", 1),
+            "server": ("127.0.0.1", int(central.url.rpartition(":")[2])),
+            "headers": [
+                (b"host", central.url.removeprefix("http://").encode()),
+                *((key.lower().encode(), value.encode()) for key, value in headers.items()),
+            ],
+        }
+        coming = iter([{"type": "http.request", "body": body, "more_body": True}])
+        sent: list[Any] = []
+
+        async def receive() -> Any:
+            return next(coming, {"type": "http.disconnect"})
+
+        async def send(message: Any) -> None:
+            sent.append(message)
+
+        await central.central.app(scope, receive, send)
+        assert (sent, caplog.records) == ([], [])
+        assert not (await client.call("list_projects"))["isError"]
