@@ -24,6 +24,14 @@ HostName = Annotated[
         extra={"allowed": "a host name or address, with or without :port"},
     ),
 ]
+DatabaseUrl = Annotated[
+    str,
+    Meta(
+        pattern=r"^(sqlite:///|postgres(ql)?(\+pg8000)?://)",
+        extra={"allowed": "a URL that begins with sqlite:/// or postgresql://"},
+    ),
+]
+
 Url = Annotated[str, Meta(pattern="^https?://", extra={"allowed": "a URL that begins with http:// or https://"})]
 
 

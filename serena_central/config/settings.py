@@ -20,6 +20,7 @@ from serena_central.config.policies import (
     TIGHTEN,
     AgentPolicy,
     AlertPolicy,
+    DatabaseUrl,
     Dollars,
     Folder,
     HostName,
@@ -110,7 +111,7 @@ class ServerSettings(SharedSettings, kw_only=True, frozen=True):
         Meta(description="Additional accepted values of the Host header: name or name:port."),
     ] = []
     database_url: Annotated[
-        str | None,
+        DatabaseUrl | None,
         Meta(description="Database for sessions, events and calls. Unset: SQLite in the data folder.", extra=SECRET),
     ] = None
     front_name: Annotated[

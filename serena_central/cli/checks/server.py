@@ -212,7 +212,10 @@ def _database_server(url: str) -> Check:
     try:
         facts = inspect_server(url)
     except StoreError as error:
-        return failed("database", str(error), "check database_url, and that the server runs and lets this user in")
+        remedy = (
+            "check database_url (@, :, / and % of a password are percent-encoded), and that the server runs and lets "
+        )
+        return failed("database", str(error), f"{remedy}this user in")
     says = f"PostgreSQL {facts.version} at database_url, schema {facts.schema or 'none yet'}"
     says += f", {megabytes(facts.size_bytes)}"
     if facts.schema > SCHEMA_VERSION:

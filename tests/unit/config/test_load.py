@@ -134,6 +134,7 @@ def test_no_two_keys_share_a_variable() -> None:
         ("log_level: loud", "log_level", "one of debug, error, info, warning, not 'loud'"),
         ("allowed_roots: [relative]", "allowed_roots", "a list, each item an absolute path"),
         ("read_only: maybe", "read_only", "true or false"),
+        ("database_url: mysql://me@host/db", "database_url", "begins with sqlite:/// or postgresql://"),
         ("central_server_url: ftp://x", "central_server_url", "a URL that begins with http:// or https://"),
         ("language_servers: [python]", "language_servers", "a mapping"),
         ("tool_timeout: -1", "tool_timeout_s", "a number from 0.1 to 86400, not -1"),
@@ -200,6 +201,10 @@ def test_a_secret_is_neither_shown_nor_repeated_in_an_error(sources: Sources) ->
     other = load_server_config({}, with_environment(sources, serena_central_database_url="postgresql://me@host/db"))
     assert {row.key: row.value for row in describe(other)} == {row.key: row.value for row in rows.values()}
     assert values_of(other)["database_url"] == "postgresql://me@host/db"
+    sources.user.write_text("database_url: mysql://me:hunter2@host/db\n")
+    with pytest.raises(ConfigError) as foreign:
+        load_server_config({}, sources)
+    assert "hunter2" not in str(foreign.value)
     sources.user.write_text("database_url: [hunter2]\n")
     with pytest.raises(ConfigError) as caught:
         load_server_config({}, sources)
