@@ -140,6 +140,6 @@ def _check_private(file: str, status: os.stat_result) -> None:
     if status.st_mode & 0o077:
         raise Unusable(
             f"The token file {file} is readable by other users (mode {stat.S_IMODE(status.st_mode):04o}), who may know "
-            "the token. Delete it and restart the server to get a new one; if nobody else uses this machine, "
-            "run chmod 600 on it."
+            "the token. If nobody else uses this machine, run chmod 600 on it; else get another token: of your own "
+            "server by deleting the file and restarting the server, of a team's from its administrator."
         )

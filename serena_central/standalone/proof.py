@@ -76,7 +76,8 @@ class Question:
         if not any(good):
             raise Unproven(
                 f"The program at {authority} could not prove that it is this user's server, so the token was not sent. "
-                "It may be another program (`serena-central serve` starts yours), a server with another token, or one "
+                "It may be another program (`serena-central serve` starts yours), a server with another token (with a "
+                "user's token of a team's server, the URL has to begin with https://), or one "
                 f"behind a tunnel whose setting central_server_names lacks {authority}."
             )
 

@@ -242,7 +242,8 @@ class Database:
                 raise _FileReplaced(self._set_aside(self._path, engine, error)) from error
             raise StoreError(
                 f"The database {self._path or 'at database_url'} is not usable: {_reason(error)}. "
-                "The server continues without it; records are lost until this is fixed."
+                "The server continues without it: records wait in memory until this is fixed; what does not fit, or "
+                "still waits when the server stops, is lost."
             ) from error
 
     def _set_aside(self, path: Path, engine: Engine | None, error: Exception) -> str:

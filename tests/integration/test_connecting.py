@@ -270,6 +270,7 @@ async def test_headers_are_refused_in_words_without_a_token_or_with_an_open_one(
     token.chmod(0o644)
     said = await refusal(1)
     assert "readable by other users" in said
+    assert "of a team's from its administrator" in said  # nobody gets a user's token back by deleting its file
     assert "s3cret" not in said
 
 

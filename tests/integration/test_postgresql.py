@@ -72,7 +72,7 @@ async def test_a_lost_database_stops_nothing_and_loses_nothing(cluster: Cluster,
             assert "not usable" in (await until_store(child, failing))["problem"]
             status = await run_command(tmp_path, "status")
             assert (status.code, "not usable" in status.out) == (0, True)
-            assert "continues without it" in (await until_event(child, "store.failed"))["message"]
+            assert "records wait in memory" in (await until_event(child, "store.failed"))["message"]
             seen = await doctor(tmp_path, url)
             assert (seen["state"], "not usable" in seen["says"]) == ("failed", True)
         finally:

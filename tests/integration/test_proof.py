@@ -51,6 +51,7 @@ class TestWhoListensAtTheServersOldPort:
             doctor = await run_command(tmp_path, "doctor", "--json")
         assert (ended.code, stopped.code) == (3, 3)
         assert "could not prove that it is this user's server" in ended.err
+        assert "https://" in ended.err
         (server,) = [check for check in doctor.json if check["name"] == "server"]
         assert server["state"] == "failed"
         assert stranger.answered >= 3
