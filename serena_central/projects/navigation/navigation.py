@@ -88,6 +88,17 @@ class Navigation:
         absolute = self._root / path
         return await self.questions.when_ready(path, lambda server: server.definition(absolute, position))
 
+    async def declared(self, hit: Hit) -> list[Location]:
+        """Where a server that tells declarations from definitions says that a symbol is declared: of jdtls, the topmost
+        method that one overrides; nothing of one that overrides none.
+
+        Raises:
+            LanguageServerError
+        """
+        path, position = self._root / hit.path, hit.symbol.name_position
+        locations, _ = await self.questions.when_ready(hit.path, lambda server: server.declaration(path, position))
+        return locations
+
     async def implementations(self, hit: Hit) -> tuple[list[Hit], int, str | None]:
         """Symbols that implement one; how many lie outside the project; a note."""
 

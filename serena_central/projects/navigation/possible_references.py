@@ -190,9 +190,17 @@ class Possible:
             return []
         if not await self.are_holders_read(name, language):
             return None
+        return await self._hierarchy(language).kin(own, await self._called(name, language))
+
+    async def outside_types(self, hit: Hit) -> list[Hit]:
+        """Symbols of the same name and language that are no direct part of a type, such as methods of anonymous
+        classes."""
+        called = await self._called(hit.symbol.name, self._languages.language_of(hit.path))
+        return [one for one in called if type_of(one) is None]
+
+    async def _called(self, name: str, language: str | None) -> list[Hit]:
         called = await self._index.find_paced(parse_pattern(name))
-        alike = [other async for other in paced(called) if self._languages.language_of(other.path) == language]
-        return await self._hierarchy(language).kin(own, alike)
+        return [other async for other in paced(called) if self._languages.language_of(other.path) == language]
 
     async def is_registered(self, hit: Hit) -> bool | None:
         """Whether bases of a type are told of their subclasses; None if these could not be read in time."""
@@ -360,6 +368,7 @@ class Possible:
             found.possible[place] = "unresolved"
         elif await self._among_kin(hit, place, locations, same_hierarchy):
             found.possible[place] = "same hierarchy"
+            found.elsewhere[place] = locations
         else:
             found.elsewhere[place] = locations
             if place.range.start in self._places.defined_in(place.path, hit.symbol.name):

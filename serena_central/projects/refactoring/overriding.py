@@ -1,9 +1,16 @@
 """Methods that override a renamed one and that its server's rename leaves out.
 
-jdtls leaves out those of anonymous classes where a parameter has a type that the class gives for one of the base's
-(`new Box<String>() { void put(String one) … }`). It lists them as implementations.
+jdtls looks for them by the types of their parameters. Where a type takes the place of one of the base's parameters
+(`class B extends A<Sub> { void feed(Sub one) }`, `new Box<String>() { void put(String one) }`), it leaves them out. It
+lists some of them as implementations, and knows of each what it overrides.
 """
 
+from collections.abc import Iterable
+
+import anyio
+
+from serena_central.core.errors import EditRefused
+from serena_central.core.text import Position
 from serena_central.lsp.answers import Location, SymbolKind, WorkspaceEdit
 from serena_central.projects.navigation.navigation import Navigation
 from serena_central.projects.navigation.same_hierarchy import type_of
@@ -12,31 +19,67 @@ from serena_central.symbols.index import Hit
 _LEFT_OUT = frozenset({"java"})
 """Languages whose servers leave some out."""
 
+OVERRIDDEN_S = 30.0
+"""For asking methods what they override: each takes 10 to 100 ms."""
+
+_Methods = dict[tuple[str, Position], Hit]
+"""File, and where the name stands → method."""
+
 
 async def overriding(navigation: Navigation, hit: Hit, proposal: WorkspaceEdit) -> list[Hit]:
     """Those of the methods that a server proposes to rename with `hit`, and below them, that it proposes not to.
 
     Raises:
+        EditRefused: they could not be determined in time.
         LanguageServerError
     """
     if navigation.questions.identifier(hit.path) not in _LEFT_OUT or hit.symbol.kind != SymbolKind.METHOD:
         return []
-    renamed = await _renamed(navigation, hit, proposal)
-    below: dict[tuple[str, int], Hit] = {}
-    for one in renamed:
-        if (one.path, one.place) not in below:  # one question about the topmost method finds all
+    topmost, lower = await _renamed(navigation, hit, proposal)
+    renamed = _methods([*topmost, *lower])
+    below: _Methods = {}
+    for place, one in renamed.items():
+        if place not in below:  # one question about the topmost method finds all
             found, *_ = await navigation.implementations(one)
-            below |= {(other.path, other.place): other for other in found if other.symbol.name == hit.symbol.name}
-    known = {(one.path, one.place) for one in renamed}
-    return [one for place, one in below.items() if place not in known]
+            below |= _methods(other for other in found if other.symbol.name == hit.symbol.name)
+    unlisted = await _unlisted(navigation, [*topmost, hit], renamed | below)
+    if unlisted is None:
+        raise EditRefused(
+            f"Nothing was changed: which methods override {hit.name_path} could not be determined in time: call again."
+        )
+    return [*(one for place, one in below.items() if place not in renamed), *unlisted]
 
 
-async def _renamed(navigation: Navigation, hit: Hit, proposal: WorkspaceEdit) -> list[Hit]:
-    """The methods whose declarations are among the proposed places, and `hit`: those first that override none."""
+async def _renamed(navigation: Navigation, hit: Hit, proposal: WorkspaceEdit) -> tuple[list[Hit], list[Hit]]:
+    """The methods whose declarations are among the proposed places, and `hit`: those that override none, and others."""
     places = [Location(path, edit.range) for path, edits in proposal.replacements.items() for edit in edits]
     starts = {(navigation.places.inside(place.path), place.range.start) for place in places}
     holders = await navigation.places.defined_at(places)
-    declared = [one for one in holders if (one.path, one.symbol.name_position) in starts]
-    found = {(one.path, one.place): one for one in [hit, *declared]}.values()
+    found = _methods([hit, *(one for one in holders if (one.path, one.symbol.name_position) in starts)]).values()
     lower = [one for one in found if type_of(one) is None or await navigation.possible.may_override(one) is not False]
-    return [*(one for one in found if one not in lower), *lower]
+    return [one for one in found if one not in lower], lower
+
+
+async def _unlisted(navigation: Navigation, bases: Iterable[Hit], known: _Methods) -> list[Hit] | None:
+    """Methods of the types below those of `bases`, and of anonymous classes, that override one of the methods that are
+    known; None if they can't be found in time."""
+    found: list[Hit] = []
+    with anyio.move_on_after(OVERRIDDEN_S):
+        namesakes: list[Hit] = []
+        for base in bases:
+            kin = await navigation.possible.kin_called(base, base.symbol.name)
+            if kin is None:
+                return None
+            namesakes += [*kin, *await navigation.possible.outside_types(base)]
+        for place, one in _methods(namesakes).items():
+            if place in known or one.symbol.kind != SymbolKind.METHOD:
+                continue
+            overridden = await navigation.declared(one)
+            if any((navigation.places.inside(base.path), base.range.start) in known for base in overridden):
+                found.append(one)
+        return found
+    return None
+
+
+def _methods(hits: Iterable[Hit]) -> _Methods:
+    return {(one.path, one.symbol.name_position): one for one in hits}

@@ -89,6 +89,49 @@ async def test_methods_of_anonymous_classes_are_found_that_a_rename_leaves_out(
             assert asked_about == ["Box/put"]
 
 
+async def test_methods_are_found_that_override_one_with_types_that_their_class_gives_for_parameters(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """jdtls proposes none of them and lists none as an implementation, but says of each what it overrides. Its answers,
+    as they were seen, stand for it."""
+    root = tmp_path / "shop"
+    root.mkdir()
+    (root / "Keeper.java").write_text("class Keeper<T extends Animal> {\n  void feed(T one) { feed(one); }\n}\n")
+    (root / "Dogs.java").write_text(
+        "class Dogs extends Keeper<Animal.Dog> {\n  void feed(Animal.Dog one) {}\n  void feed(String one) {}\n"
+        "  Keeper<Animal> mixed() {\n    return new Keeper<Animal>() {\n      void feed(Animal one) {}\n    };\n"
+        "  }\n}\n"
+    )
+    (root / "Other.java").write_text("class Other {\n  void feed(Animal.Dog one) {}\n}\n")
+    async with asker(tmp_path, root) as asked:
+        project, navigation = asked.project, asked.project.navigation
+        await project.fresh()
+        keeper = await project.find_one("Keeper/feed", "Keeper.java")
+        named = ["Dogs/feed[0]", "Dogs/feed[1]", "Dogs/mixed/feed"]
+        dogs, overload, mixed = [await project.find_one(name, "Dogs.java") for name in named]
+        overriding_it = [(one.path, one.symbol.name_position) for one in (dogs, mixed)]
+        about: list[str] = []
+
+        async def implementations(_: Hit) -> tuple[list[Hit], int, str | None]:
+            return [], 0, None
+
+        async def declared(one: Hit) -> list[Location]:
+            about.append(one.name_path)
+            overrides = (one.path, one.symbol.name_position) in overriding_it
+            return [Location(root / "Keeper.java", name_range(keeper))] if overrides else []
+
+        monkeypatch.setattr(navigation, "implementations", implementations)
+        monkeypatch.setattr(navigation, "declared", declared)
+        proposal = WorkspaceEdit({root / "Keeper.java": [Replacement(name_range(keeper), "serve")]})
+        for begun in (keeper, dogs):
+            about.clear()
+            found = await overriding(navigation, begun, proposal)
+            assert {one.name_path for one in (begun, *found)} >= {"Dogs/feed[0]", "Dogs/mixed/feed"}
+            assert {one.name_path for one in found} <= {"Dogs/feed[0]", "Dogs/mixed/feed"}
+            assert sorted(about) == sorted(name for name in named if name != begun.name_path)
+        assert overload.name_path in about
+
+
 async def test_places_that_a_rename_proposes_and_that_lead_to_another_method_keep_their_name(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
