@@ -535,8 +535,9 @@ def _follow_up(feature: Feature, method: str, item: HierarchyItem, candidates: S
 
 
 def _all_stand(symbols: Sequence[DocumentSymbol], text: Text) -> bool:
-    """Whether every symbol whose name is a word stands where it is said to."""
+    """Whether every symbol whose name is a word stands where it is said to, which for a package is all that declares
+    it."""
     return all(
-        (not one.name.isidentifier() or text.slice(one.selection) == one.name) and _all_stand(one.children, text)
+        (not one.name.isidentifier() or one.name in text.slice(one.selection)) and _all_stand(one.children, text)
         for one in symbols
     )

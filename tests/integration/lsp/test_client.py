@@ -281,6 +281,20 @@ async def test_symbols_of_the_text_before_are_asked_for_again_for_a_time(file: P
         assert asked in (None, methods_of(log).count(method))
 
 
+async def test_a_package_that_stands_for_all_that_declares_it_is_no_symbol_of_the_text_before(
+    file: Path, log: Path
+) -> None:
+    method = "textDocument/documentSymbol"
+    file.write_text("package a;\n", encoding="utf-8")
+    span = {"start": {"line": 0, "character": 0}, "end": {"line": 0, "character": 10}}
+    package = {"name": "a", "kind": 4, "range": span, "selectionRange": span}
+    spec = msgspec.structs.replace(FAKE_SPEC, documents=Documents(symbols_lag_s=60.0))
+    async with running(fake_server(file.parent, spec, log=str(log), answers={method: [package]})) as server:
+        with anyio.fail_after(30):
+            assert [one.name for one in await server.document_symbols(file)] == ["a"]
+    assert methods_of(log).count(method) == 1
+
+
 async def test_requests_that_need_no_open_document_open_none(file: Path, log: Path) -> None:
     spec = msgspec.structs.replace(FAKE_SPEC, documents=Documents(unopened=("document_symbols",)))
     async with running(fake_server(file.parent, spec, log=str(log))) as server:
