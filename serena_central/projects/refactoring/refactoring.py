@@ -58,6 +58,7 @@ from serena_central.projects.refactoring.refusals import (
     not_ours,
 )
 from serena_central.projects.refactoring.shorthands import are_patterns, both_written, check_meant
+from serena_central.projects.refactoring.static_imports import with_both_imported
 from serena_central.symbols.index import Hit
 from serena_central.symbols.name_case import ignores_case
 from serena_central.symbols.symbol import GROUPS
@@ -201,6 +202,8 @@ class Refactoring:
                 rename = await both_written(
                     self._languages, rename.with_places(places, new_name), contents, site.hit, new_name
                 )
+            others = [*examined.possible, *examined.elsewhere, *examined.unexamined]
+            rename = with_both_imported(rename, site.hit, others, contents, new_name)
             patterns = Patterns(self._navigation, contents, site.hit.symbol.name, new_name)
             rename = without_repetition(await patterns.without_variables(rename), contents, new_name)
             joined = await pasted(self._navigation, self._languages, site.hit, rename, known.places, contents)
