@@ -402,7 +402,10 @@ class LspSession:
             return await self._exchange(method, question, shape, opened=opened, undisturbed=undisturbed)
 
     async def _opened(self, path: Path) -> Reading:
-        """Shows the server the file as it is."""
+        """Shows the server the file as it is. One that takes documents in late may never take in what it is shown
+        before it is ready."""
+        if self._spec.documents.takes_in_s:
+            await self.readiness.wait()
         async with self._sending:
             await self.documents.tell_changes()
             return await self.documents.prepare(path, opened=True)

@@ -64,7 +64,9 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     in_shell = [told(uri, "deploy", 12, span(1, 0, 4, 1)), told(uri, "where", 13, span(7, 7, 7, 15))]
     uses = [{"uri": uri, "range": span(1, 9, 1, 15)}, {"uri": uri, "range": span(5, 0, 5, 6)}]
     answers = {"textDocument/documentSymbol": in_shell, "textDocument/references": uses}
-    write_server(tmp_path / "bin", "bash-language-server", log=str(tmp_path / "shell.jsonl"), answers=answers)
+    ready = {"method": "window/logMessage", "params": {"type": 3, "message": "INFO BackgroundAnalysis: resolving glob"}}
+    log = str(tmp_path / "shell.jsonl")
+    write_server(tmp_path / "bin", "bash-language-server", log=log, answers=answers, say=[ready])
     uri = page.as_uri()
     in_page = [
         told(uri, "helper1", 12, span(1, 9, 3, 1)),
