@@ -20,6 +20,8 @@ from serena_central.lsp.conversion import uri_of
 from serena_central.lsp.types import LspInitializeResult
 
 _DYNAMIC = {"dynamicRegistration": True}
+_LINKS = {"linkSupport": True}
+"""A link says where the name of its target stands; a place may be the whole definition (Intelephense)."""
 
 CLIENT_CAPABILITIES: dict[str, Any] = {
     "workspace": {
@@ -39,9 +41,9 @@ CLIENT_CAPABILITIES: dict[str, Any] = {
             "symbolKind": {"valueSet": list(range(1, 27))},
         },
         "references": {},
-        "definition": {},
-        "declaration": {},
-        "implementation": {},
+        "definition": _LINKS,
+        "declaration": _LINKS,
+        "implementation": _LINKS,
         "hover": {"contentFormat": ["markdown", "plaintext"]},
         "signatureHelp": {"signatureInformation": {"documentationFormat": ["markdown", "plaintext"]}},
         "rename": {"prepareSupport": False},

@@ -47,6 +47,7 @@ from serena_central.projects.refactoring.overriding import overriding
 from serena_central.projects.refactoring.pasted_names import pasted
 from serena_central.projects.refactoring.re_exports import Patterns, brought_in, handed_on
 from serena_central.projects.refactoring.refusals import (
+    check_changing,
     check_complete,
     check_free,
     check_implemented,
@@ -194,6 +195,7 @@ class Refactoring:
             rename = await anyio.to_thread.run_sync(complete)  # of names with thousands of places it takes long
             check_renamable(site.hit, ground.proposal, rename)
             rename, left_out = await self._without_kept(site.hit, rename, known)
+            check_changing(site.hit, rename)
             contents = {path: read.text for path, read in texts.items()}
             rename = await both_written(self._languages, rename, contents, site.hit, new_name)
             while places := handed_on(rename, examined.elsewhere, self._navigation, new_name):

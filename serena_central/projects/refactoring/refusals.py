@@ -65,6 +65,16 @@ def check_renamable(hit: Hit, proposal: WorkspaceEdit | None, rename: Rename) ->
         )
 
 
+def check_changing(hit: Hit, rename: Rename) -> None:
+    """Raises EditRefused where all that names the symbol is said to name others, its definition included."""
+    if not rename.places:
+        raise EditRefused(
+            f"Nothing was changed: the language server does not tell {hit.name_path} in {hit.path}:"
+            f"{hit.symbol.name_line} apart from other symbols of its name. find_referencing_symbols lists where its "
+            "name stands, replace_content changes it as text."
+        )
+
+
 def check_usable(hit: Hit, proposal: WorkspaceEdit) -> None:
     if proposal.unusable:
         raise EditRefused(
