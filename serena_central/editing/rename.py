@@ -1,7 +1,8 @@
 """Computes the changes of a rename: a language server's proposal, compared with the symbol's references. Pure.
 
 A proposal is never trusted blindly: it must cover every place that names the symbol by its own name, or the places it
-leaves out are added. A place that names it otherwise (an alias, a keyword such as `self` or `super`) stays as it is.
+leaves out are added. A place that names it otherwise (an alias, a keyword such as `self` or `super`) stays as it is;
+one that names a property of PHP without its `$` gets the new name without it.
 Where the proposal writes both names (`{ new: old }`), the old one goes on as the name of something else.
 """
 
@@ -64,8 +65,11 @@ class Rename(NamedTuple):
         )
 
 
-def check_new_name(old: str, new: str) -> None:
+def check_new_name(old: str, new: str, language: str | None = None) -> None:
     """Raises InvalidArguments for what is no name, or the same one, and for what has no name of its own."""
+    if language == "php" and old.startswith("$") != new.startswith("$"):
+        fitting = f"${new}" if old.startswith("$") else new.removeprefix("$")
+        raise InvalidArguments(f"{new[:60]!r} can't be the name of {old!r}. Pass {fitting[:60]!r}.")
     if old.startswith("~"):
         raise InvalidArguments(f"{old!r} is a destructor. It is renamed with its class: rename that.")
     if _OPERATOR.match(old):
@@ -86,9 +90,11 @@ def completed(
     new: str,
     *,
     ignore_case: bool = False,
+    sigil: str = "",
 ) -> Rename:
     """The proposal with the references that it does not cover. `references` holds the definition's own place, too;
-    `texts` holds the text of every file in either of them. `ignore_case`: the name is the same in any case."""
+    `texts` holds the text of every file in either of them. `ignore_case`: the name is the same in any case. `sigil` is
+    what the name begins with, and some places leave out."""
     edits = {path: list(dict.fromkeys(some)) for path, some in proposed.items() if some}
     kept = frozenset((path, at) for path, some in edits.items() for at in _kept(some, texts[path], old, new))
     added: list[tuple[str, Range]] = []
@@ -99,10 +105,11 @@ def completed(
             if span in exactly:
                 continue
             stands = texts[path].slice(span)
-            is_old = stands == old or (ignore_case and stands.casefold() == old.casefold())
+            is_bare = sigil != "" and sigil + stands == old
+            is_old = is_bare or stands == old or (ignore_case and stands.casefold() == old.casefold())
             named = is_old and (path, span.start) not in kept
             if named and not any(_touch(edit.range, span) for edit in covered):
-                edits.setdefault(path, []).append(TextEdit(span, new))
+                edits.setdefault(path, []).append(TextEdit(span, new.removeprefix(sigil) if is_bare else new))
                 added.append((path, span))
     return Rename(edits, added, kept)
 

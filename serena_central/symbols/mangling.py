@@ -1,12 +1,16 @@
-"""The words by which code names private members of Python outside of their class. Pure."""
+"""Other words by which code names a member: a private one of Python outside of its class, a property of PHP behind
+`->`. Pure."""
 
 from serena_central.symbols.index import Hit
 from serena_central.symbols.symbol import TYPES
 
 
 def mangled_names(hit: Hit, language: str | None) -> list[str]:
-    """One for a private member, or none: `_Vault__open` for `__open` of a class `Vault`."""
+    """One, or none: `_Vault__open` for `__open` of a class `Vault` in Python, `size` for a property `$size` in PHP."""
     name, container = hit.symbol.name, hit.symbol.container
+    if language == "php":
+        is_property = container >= 0 and hit.file.symbols[container].kind in TYPES and name.startswith("$")
+        return [name[1:]] if is_property else []
     if language != "python" or container < 0 or not name.startswith("__") or name.endswith("__"):
         return []
     holder = hit.file.symbols[container]

@@ -71,3 +71,28 @@ async def test_what_is_called_in_another_case_is_not_unused(tmp_path: Path) -> N
         ("f", "high"),
     ]
     assert "Cart/spare" in str(answer["content"][1:])
+
+
+async def test_a_property_is_renamed_where_it_stands_with_and_without_its_sigil(tmp_path: Path) -> None:
+    box = (
+        "<?php\nclass Box {\n    public int $size = 1;\n    public static int $made = 0;\n"
+        "    public function __construct(private string $label) { self::$made++; }\n"
+        "    public function grow(): string { return $this->label . ++$this->size; }\n}\n"
+    )
+    use = "<?php\n$box = new Box('x');\necho $box->size, Box::$made, \"{$box->size}\";\nfunction f($any) { return $any->size; }\n"
+    root = written(tmp_path / "shop", {"composer.json": "{}", "box.php": box, "use.php": use})
+    async with asking(tmp_path, root) as ask:
+        deleted = await ask.result("safe_delete_symbol", name_path="Box/$size", relative_path="box.php")
+        assert "cannot rule out references in use.php:3" in text_of(deleted)
+        wrong = await ask.result("rename_symbol", name_path="Box/$size", relative_path="box.php", new_name="width")
+        assert "Pass '$width'" in text_of(wrong)
+        for name in ("size", "made", "label"):
+            named = {"name_path": f"Box/${name}", "relative_path": "box.php", "new_name": f"$new_{name}"}
+            renamed = await ask.result("rename_symbol", **named)
+            assert not renamed["isError"], renamed
+            if name == "size":
+                assert "cannot resolve (check each): use.php:3" in str(renamed["content"])
+    for name in ("size", "made", "label"):
+        box, use = (text.replace(f"${name}", f"$new_{name}").replace(f">{name}", f">new_{name}") for text in (box, use))
+    assert (root / "box.php").read_text() == box
+    assert (root / "use.php").read_text() == use.replace("$any->new_size", "$any->size")

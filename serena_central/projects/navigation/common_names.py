@@ -32,8 +32,9 @@ def is_common(language: str | None, name: str) -> bool:
 
 def is_unusual(name: str) -> bool:
     """Whether a string with this name in it means the symbol, rather than an everyday word."""
-    everyday = name.isalpha() and (name.islower() or name.istitle())
-    return len(name) >= 4 and not everyday
+    bare = name.removeprefix("$")
+    everyday = bare.isalpha() and (bare.islower() or bare.istitle())
+    return len(bare) >= 4 and not everyday
 
 
 def behind_holder(hit: Hit) -> re.Pattern[str]:

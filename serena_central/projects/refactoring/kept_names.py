@@ -58,8 +58,10 @@ def _is_of_interface(hit: Hit) -> bool:
 async def of_private_members(navigation: Navigation, hit: Hit) -> list[PlaceInCode]:
     """Where code names private members of a Python class by the name of the class, too: `_Vault__open`."""
     found: list[PlaceInCode] = []
+    if navigation.questions.identifier(hit.path) != "python":
+        return found
     for member in (Hit(hit.path, hit.file, place) for place in hit.file.children(hit.place)):
-        for word in mangled_names(member, navigation.questions.identifier(hit.path)):
+        for word in mangled_names(member, "python"):
             places = await navigation.possible.candidates(member)
             spans = (PlaceInCode(path, span) for path, some in places.items() for span in some)
             found += (one for one in spans if one.range.end.column - one.range.start.column == len(word))

@@ -151,7 +151,8 @@ class Refactoring:
                 changed.
             EditConflict, PathError, LanguageServerError.
         """
-        check_new_name(hit.symbol.name, new_name)
+        language = self._languages.language_of(hit.path)
+        check_new_name(hit.symbol.name, new_name, language)
         plans: list[Rename] = []
         conflicts: list[EditConflict] = []
         left: list[LeftOver] = []
@@ -176,7 +177,7 @@ class Refactoring:
             proposal = await self._with_own_name(site, new_name, proposal)
             check_complete(site.hit, known)
             check_usable(site.hit, proposal)
-            stays = has_path(site.hit, site.text, self._languages.language_of(site.hit.path))
+            stays = has_path(site.hit, site.text, language)
             moving = [] if stays else proposal.moves  # rust-analyzer would move the file and leave the attribute
             moves = await self._moves(moving)
             proposed = {self._inside(path): edits for path, edits in proposal.replacements.items() if edits}
@@ -190,7 +191,8 @@ class Refactoring:
                 {path: read.text for path, read in texts.items()},
                 site.hit.symbol.name,
                 new_name,
-                ignore_case=ignores_case(self._languages.language_of(site.hit.path), site.hit.symbol.kind),
+                ignore_case=ignores_case(language, site.hit.symbol.kind),
+                sigil="$" if language == "php" else "",
             )
             rename = await anyio.to_thread.run_sync(complete)  # of names with thousands of places it takes long
             check_renamable(site.hit, ground.proposal, rename)

@@ -95,3 +95,20 @@ def test_a_function_s_own_name_is_found_behind_what_it_is_assigned_to() -> None:
         assert own_name(Text(text), Range(Position(0, 0), Position(0, 3))) == (
             None if column is None else Position(0, column)
         )
+
+
+def test_a_place_without_the_sigil_of_the_name_gets_the_new_one_without_it() -> None:
+    text = Text("public $old; $this->old; $older")
+    places = {"a": [at(0, 7, 4), at(0, 20), at(0, 25, 6)]}
+    rename = completed({}, places, {"a": text}, "$old", "$new", sigil="$")
+    assert rename.edits == {"a": [TextEdit(at(0, 7, 4), "$new"), TextEdit(at(0, 20), "new")]}
+    with_it = completed({}, places, {"a": text}, "$old", "$new")
+    assert with_it.edits == {"a": [TextEdit(at(0, 7, 4), "$new")]}
+
+
+def test_a_name_of_php_keeps_its_sigil() -> None:
+    with pytest.raises(InvalidArguments, match=r"Pass '\$new'"):
+        check_new_name("$old", "new", "php")
+    with pytest.raises(InvalidArguments, match="Pass 'new'"):
+        check_new_name("old", "$new", "php")
+    check_new_name("$old", "new", "javascript")
