@@ -91,6 +91,7 @@ _BASES: Mapping[str, str] = {
     "javascript": r"\bextends\b",
     "java": r"\b(extends|implements)\b",
     "csharp": r"class\s+\w+[^{]*:",
+    "php": r"\b(extends|implements)\b",
     "cpp": r"(class|struct)\s+\w+[^{;]*:",
     "rust": r"\bimpl\b[^{]*\bfor\b",
 }
@@ -188,7 +189,7 @@ def _named_in_settings(hit: Hit, text: Text, language: LanguageFacts, policy: Va
 
 def _by_name(hit: Hit, text: Text, language: LanguageFacts, policy: ValidationPolicy) -> str | None:
     name = hit.symbol.name
-    if name.startswith("__") and name.endswith("__"):
+    if name.startswith("__") and (name.endswith("__") or language.name == "php"):
         return "the language calls it by its name"
     looked_into = _READ_BY_COMPILER.get(language.name, ())
     if looked_into and any(one.kind in GROUPS and one.name in looked_into for one in _outwards(hit)):
@@ -276,7 +277,7 @@ def _heading(hit: Hit, text: Text) -> list[int]:
 
 
 def _overriding(hit: Hit, text: Text, language: LanguageFacts, policy: ValidationPolicy) -> str | None:
-    may_be_inherited = language.name != "java" or java_rules.may_override(hit, text)
+    may_be_inherited = _may_be_inherited(hit, text, language)
     if language.in_interface and may_be_inherited and hit.symbol.kind in (SymbolKind.METHOD, SymbolKind.FUNCTION):
         return "an interface has a member of the same name"
     if language.name == "java" and java_rules.overrides(hit, text):
@@ -293,6 +294,17 @@ def _overriding(hit: Hit, text: Text, language: LanguageFacts, policy: Validatio
     first0 = holder.name_line if language.name == "java" else holder.start_line
     head = " ".join(text.line(line0) for line0 in range(first0, min(holder.name_line + 3, holder.end_line + 1)))
     return "it may be an override" if re.search(_BASES[language.name], head.partition("{")[0]) else None
+
+
+def _may_be_inherited(hit: Hit, text: Text, language: LanguageFacts) -> bool:
+    match language.name:
+        case "java":
+            return java_rules.may_override(hit, text)
+        case "php":
+            before = text.line(hit.symbol.name_line)[: hit.symbol.name_position.column]
+            return hit.symbol.kind in CALLABLE and re.search(r"\bprivate\b", before) is None
+        case _:
+            return True
 
 
 def _exported(hit: Hit, text: Text, language: LanguageFacts, policy: ValidationPolicy) -> str | None:

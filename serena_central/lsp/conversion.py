@@ -227,14 +227,20 @@ class Converter:
             name = _name_in(text, whole, bare)
         if name == whole or name.start != whole.start:
             whole, name = assigned(text, whole, bare) or (whole, name)
-        # What could be the name of a function is none where it is told of a block.
-        may_be_none = symbol.kind == SymbolKind.MODULE or not bare.isidentifier()
-        if may_be_none and self._names.anonymous and self._names.anonymous.fullmatch(bare):
+        if self._is_nameless(text, symbol.kind, bare, name):
             return DocumentSymbol(ANONYMOUS, symbol.kind, whole, name)
         kind = symbol.kind
         if kind in _VARIABLES:
             kind = _KINDS.get(self._value(text, whole, name), kind)
         return DocumentSymbol(bare, kind, whole, name, symbol.detail or "", [], scope)
+
+    def _is_nameless(self, text: Text, kind: int, bare: str, name: Range) -> bool:
+        """What could be the name of a function is none where it is told of a block, or something else stands there."""
+        anonymous = self._names.anonymous
+        if not anonymous or not anonymous.fullmatch(bare):
+            return False
+        stands = text.slice(name).strip() or bare
+        return kind == SymbolKind.MODULE or not bare.isidentifier() or not stands.startswith(bare)
 
     def _inside(self, text: Text, symbol: DocumentSymbol) -> list[DocumentSymbol]:
         """Where the children of a symbol belong: in the function that a property has for its value, if it has one."""

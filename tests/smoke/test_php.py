@@ -79,7 +79,10 @@ async def test_a_property_is_renamed_where_it_stands_with_and_without_its_sigil(
         "    public function __construct(private string $label) { self::$made++; }\n"
         "    public function grow(): string { return $this->label . ++$this->size; }\n}\n"
     )
-    use = "<?php\n$box = new Box('x');\necho $box->size, Box::$made, \"{$box->size}\";\nfunction f($any) { return $any->size; }\n"
+    use = (
+        "<?php\n$box = new Box('x');\necho $box->size, Box::$made, \"{$box->size}\";\n"
+        "function f($any) { return $any->size; }\n"
+    )
     root = written(tmp_path / "shop", {"composer.json": "{}", "box.php": box, "use.php": use})
     async with asking(tmp_path, root) as ask:
         deleted = await ask.result("safe_delete_symbol", name_path="Box/$size", relative_path="box.php")
@@ -96,3 +99,46 @@ async def test_a_property_is_renamed_where_it_stands_with_and_without_its_sigil(
         box, use = (text.replace(f"${name}", f"$new_{name}").replace(f">{name}", f">new_{name}") for text in (box, use))
     assert (root / "box.php").read_text() == box
     assert (root / "use.php").read_text() == use.replace("$any->new_size", "$any->size")
+
+
+GREETS = (
+    "<?php\nnamespace Shop;\n\ntrait Greets {\n    protected string $greeting = 'Hello';\n"
+    "    public function greet(): string { return $this->greeting; }\n}\n"
+)
+ITEM = (
+    "<?php\nnamespace Shop;\n\nclass Item implements \\Countable {\n    use Greets;\n"
+    "    public function count(): int { return 1; }\n    public function __get($name) { return $name; }\n"
+    "    private function idle() { return array_map(function ($x) { return $x; }, []); }\n}\n"
+)
+
+
+async def test_what_the_language_or_a_base_calls_is_kept_and_so_is_a_file_s_namespace(tmp_path: Path) -> None:
+    files = {
+        "composer.json": "{}",
+        "src/Greets.php": GREETS,
+        "src/Item.php": ITEM,
+        "use.php": "<?php\necho new Shop\\Item;\n",
+    }
+    root = written(tmp_path / "shop", files)
+    async with asking(tmp_path, root) as ask:
+        for name, why in (
+            ("Item/count", "it may be an override"),
+            ("Item/__get", "the language calls it by its name"),
+            ("Shop", "where all that follows it in the file belongs"),
+        ):
+            deleted = await ask.result("safe_delete_symbol", name_path=name, relative_path="src/Item.php")
+            assert why in text_of(deleted), deleted
+        namespace = {"name_path": "Shop", "relative_path": "src/Item.php", "new_name": "Store"}
+        assert "renames no namespaces" in text_of(await ask.result("rename_symbol", **namespace))
+        assert {path: (root / path).read_text() for path in files} == files
+        unused = json.loads((await ask.result("find_unused_symbols"))["content"][0]["text"])["unused"]
+        assert [(one["name_path"], one["confidence"]) for one in unused if "Item" in one["relative_path"]] == [
+            ("Item/idle", "high")
+        ]
+        trait = {"name_path": "Greets", "relative_path": "src/Greets.php", "new_name": "Welcomes"}
+        renamed = await ask.result("rename_symbol", **trait)
+        assert "src/Greets.php is still called Greets" in str(renamed["content"])
+        greeting = {"name_path": "Welcomes/$greeting", "relative_path": "src/Greets.php", "new_name": "$words"}
+        assert not (await ask.result("rename_symbol", **greeting))["isError"]
+    assert (root / "src/Greets.php").read_text() == GREETS.replace("greeting", "words").replace("Greets", "Welcomes")
+    assert (root / "src/Item.php").read_text() == ITEM.replace("Greets", "Welcomes")

@@ -87,7 +87,7 @@ class Naming(CatalogueStruct, frozen=True):
     """A regex that fits the statements in which a server takes imported names for definitions."""
     anonymous: str = ""
     """A regex that fits what it calls functions, signatures, classes and blocks that have no name; an identifier is
-    fitted only where it is given to a block, as a module."""
+    fitted only where it is given to a block, as a module, or is not what stands there."""
     values: str = ""
     """A regex that fits what stands behind the name of a variable or property (group `pair`: one of an object) whose
     value is a function, or by its group `class` a class."""

@@ -6,7 +6,7 @@ from pathlib import Path
 from serena_central.core.errors import EditRefused, listed
 from serena_central.core.text import Position, Range
 from serena_central.editing.rename import Rename
-from serena_central.lsp.answers import WorkspaceEdit
+from serena_central.lsp.answers import SymbolKind, WorkspaceEdit
 from serena_central.projects.editing.edits import Site
 from serena_central.projects.navigation.symbol_views import Uses
 from serena_central.symbols.index import Hit
@@ -56,7 +56,13 @@ def not_ours(path: Path) -> EditRefused:
 
 def check_renamable(hit: Hit, proposal: WorkspaceEdit | None, rename: Rename) -> None:
     """Raises EditRefused where a server that renames proposes nothing, and nothing names the symbol but its definition:
-    that may be a word of the language (`constructor`), or something whose references the server does not see."""
+    that may be a word of the language (`constructor`), or something whose references the server does not see. And for a
+    namespace, of which each file has a part, where the server renames nothing."""
+    if proposal is None and hit.symbol.kind == SymbolKind.NAMESPACE:
+        raise EditRefused(
+            "Nothing was changed: the language server renames no namespaces, and other files may have parts of "
+            f"{hit.name_path}. Edit them as text (replace_content)."
+        )
     if proposal is not None and not proposal.replacements and rename.added == [(hit.path, name_range(hit))]:
         raise EditRefused(
             f"Nothing was changed: the language server does not rename {hit.name_path} in {hit.path}:"

@@ -88,8 +88,16 @@ def is_alone(statement: Node) -> bool:
     return parent is not None and parent.type == "block" and list(_told(parent)) == [statement]
 
 
+_OF_FILES = frozenset(
+    {"file_scoped_namespace_declaration", "namespace_definition", "package_clause", "package_declaration"}
+)
+"""Without a body: those of PHP, C#, Go and Java."""
+
+
 def kept_because(statement: Node, name_at: int) -> str:
     """Why a statement can't be deleted for a name in it."""
+    if statement.type in _OF_FILES and statement.child_by_field_name("body") is None:
+        return "it says where all that follows it in the file belongs"
     name = statement.child_by_field_name("name")
     if _CONTROL.fullmatch(statement.type) and (name is None or name.start_byte != name_at):
         return f"its name is bound by a {statement.type.replace('_', ' ')}, which does more than that"

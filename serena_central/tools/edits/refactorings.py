@@ -1,7 +1,7 @@
 """Tools that change a symbol together with its references: rename everywhere, delete if unused."""
 
 from collections.abc import Collection, Mapping, Sequence
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Annotated, Any, NamedTuple
 
 from msgspec import Meta
@@ -15,6 +15,7 @@ from serena_central.projects.refactoring.refactoring import MOST_PARTS, LeftOver
 from serena_central.projects.superrepo.sibling_references import Declaration, declarations
 from serena_central.projects.superrepo.sibling_rename import rename_uses
 from serena_central.symbols.index import Hit
+from serena_central.symbols.symbol import GROUPS, TYPES
 from serena_central.tools.catalogue import tool
 from serena_central.tools.context import ToolCall
 from serena_central.tools.edits.edit_answers import EDIT_ANSWER, answer
@@ -96,6 +97,11 @@ async def rename_symbol(
             "The language server's rename omitted references to the symbol; these were renamed as well: "
             f"{_listed(renamed.added)}"
         )
+    if _loaded_by_file(target, hit):
+        call.note(
+            f"{hit.path} is still called {hit.symbol.name}: where classes are loaded by the names of their files "
+            f"(Composer), {new_name} is found only once the file has its name, too."
+        )
     if renamed.parted:
         call.note(
             f"Macros put other names together (##) with {hit.symbol.name}, which may no longer match (check each): "
@@ -108,6 +114,12 @@ async def rename_symbol(
     if elsewhere.reason:
         call.note(f"{hit.symbol.name} may still be referenced elsewhere by its old name: {elsewhere.reason}.")
     return await _renamed(call, target, hit.symbol.name, renamed)
+
+
+def _loaded_by_file(target: Project, hit: Hit) -> bool:
+    """Whether a type of PHP has the name of its file, by which it may be loaded."""
+    is_php = target.languages.language_of(hit.path) == "php"
+    return is_php and hit.symbol.kind in TYPES | GROUPS and PurePosixPath(hit.path).stem == hit.symbol.name
 
 
 class _Elsewhere:

@@ -139,3 +139,22 @@ def test_a_long_line_of_blanks_holds_nobody_up() -> None:
 def test_tests_are_known_by_file_and_folder() -> None:
     paths = ["test_a.py", "a_test.go", "src/a.spec.ts", "tests/deep/a.rs", "conftest.py", "latest.py"]
     assert [is_test(path) for path in paths] == [True, True, True, True, True, False]
+
+
+@pytest.mark.parametrize(
+    ("line", "name", "reason"),
+    [
+        ("    public function __get($name) {}", "__get", "the language calls it by its name"),
+        ("    public function count() {}", "count", "it may be an override"),
+        ("    private function count() {}", "count", None),
+    ],
+)
+def test_php_calls_magic_methods_and_what_bases_declare(line: str, name: str, reason: str | None) -> None:
+    text = f"class Item implements Countable {{\n{line}\n}}"
+    found = kept(
+        hit_in(text, name, "Item.php", "Item"),
+        Text(text),
+        LanguageFacts("php", library=False, in_interface=False, may_override=True),
+        ValidationPolicy(),
+    )
+    assert (found and found.reason) == reason

@@ -293,6 +293,15 @@ def test_blocks_that_a_server_lists_as_modules_are_no_symbols_and_what_they_hold
     assert names(found) == [("run", [("inner", [])]), ("limit", []), ("closure", [])]
 
 
+def test_a_function_whose_made_up_name_stands_nowhere_is_no_symbol() -> None:
+    text = Text("$f = function () {};\nclass Closure {}\n")
+    converter = Converter("utf-16", lambda path: text, NamePatterns(catalogue().server("intelephense").naming))
+    whole, head = lsp_span(0, 5, 19), lsp_span(0, 5, 13)
+    made_up = LspSymbol("Closure", 12, range=whole, selection_range=head)
+    own = LspSymbol("Closure", 5, range=lsp_span(1, 0, 16), selection_range=lsp_span(1, 6, 13))
+    assert [one.kind for one in converter.symbols(text, [made_up, own])] == [5]
+
+
 @pytest.mark.parametrize(
     ("content", "methods", "long"),
     [
