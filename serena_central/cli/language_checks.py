@@ -12,11 +12,14 @@ import click
 
 from serena_central.cli.exits import Unsuccessful
 from serena_central.cli.output import json_option, print_json, print_table
-from serena_central.config.load import load_server_config
+from serena_central.cli.progress import Progress
+from serena_central.config.load import load_server_config, serena_home
 from serena_central.config.policies import PoolPolicy
 from serena_central.core.errors import ServerNotInstalled, ServerNotTrusted, ServerStartFailed
 from serena_central.core.events import EventBus
+from serena_central.core.paths import expanded
 from serena_central.core.places import Places
+from serena_central.core.progress import Listener
 from serena_central.files.tree import FileTree
 from serena_central.files.watch import Watches
 from serena_central.lsp.catalogue import ServerSpec
@@ -24,6 +27,7 @@ from serena_central.lsp.locate import locate
 from serena_central.lsp.trial import try_out
 from serena_central.pool.pool import LanguageServerPool
 from serena_central.projects.languages.project_languages import ProjectLanguages
+from serena_central.projects.root_policy import RootPolicy
 from serena_central.projects.root_settings import RootSettings
 
 NOT_TRUSTED = "not trusted"
@@ -55,7 +59,8 @@ class Finding(NamedTuple):
 @json_option
 def doctor_command(*, project: Path, as_json: bool) -> None:
     """Show for each language of a project which server answers, and how to install it if it is missing."""
-    findings = anyio.run(look, project.resolve(), Places.of_user())
+    with Progress() as progress:
+        findings = anyio.run(look, project.resolve(), Places.of_user(), progress.says)
     if as_json:
         print_json([finding._asdict() for finding in findings])
     else:
@@ -69,9 +74,17 @@ def doctor_command(*, project: Path, as_json: bool) -> None:
         raise Unsuccessful
 
 
-async def look(root: Path, places: Places) -> list[Finding]:
-    """The languages of a project's files, the most frequent first; their servers are really started, in turn."""
+async def look(root: Path, places: Places, says: Listener) -> list[Finding]:
+    """The languages of a project's files, the most frequent first; their servers are really started, in turn.
+
+    Raises:
+        ProjectRefused: the server would not open it either.
+    """
     server = load_server_config({})
+    allowed = [expanded(folder).resolve() for folder in server.value.allowed_roots]
+    RootPolicy(home=Path.home().resolve(), own=[places.home.resolve(), serena_home().resolve()], allowed=allowed).check(
+        root
+    )
     found = RootSettings(server, places).read(root)
     settings = found.value
     pool = LanguageServerPool(bus=EventBus(), places=places, policy=PoolPolicy())  # of which nothing is asked
@@ -91,6 +104,7 @@ async def look(root: Path, places: Places) -> list[Finding]:
         ignored_paths=settings.ignored_paths,
         ignore_all_files_in_gitignore=settings.ignore_all_files_in_gitignore,
     )
+    says("listing the project's files", None)
     async with anyio.create_task_group() as tasks:
         await tasks.start(watches.run)
         await tasks.start(tree.run)
@@ -102,6 +116,7 @@ async def look(root: Path, places: Places) -> list[Finding]:
     for language, count in files.most_common():
         spec = languages.spec_for(one_of[language])
         if spec is not None:
+            says(f"trying {spec.name}", None)
             findings.append(await _look_at(spec, language, count, root, places, trusted=found.trusted))
     return findings
 

@@ -48,6 +48,17 @@ async def test_the_doctor_says_per_language_what_runs_and_the_one_command_for_th
     assert "no such library" in table
 
 
+async def test_the_doctor_looks_at_no_folder_that_can_not_be_a_project_and_says_what_it_does(
+    tmp_path: Path, project: Path
+) -> None:
+    refused = await run_command(tmp_path, "languages", "doctor", "/")
+    assert (refused.code, refused.out) == (1, "")
+    assert "can't be a project: it is the home folder or above it" in refused.err
+    looked = await run_command(tmp_path, "languages", "doctor", cwd=project, PATH=os.defpath)
+    assert "listing the project's files" in looked.err
+    assert "trying ty" in looked.err
+
+
 async def test_the_doctor_is_content_where_all_is_there(tmp_path: Path, project: Path) -> None:
     for name in ("c.go", "d.rs"):
         (project / name).unlink()
