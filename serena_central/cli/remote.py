@@ -31,6 +31,8 @@ BYTES = "surrogateescape"
 """How what is no UTF-8 on the command line goes into a URL: as the bytes that were typed."""
 
 
+NOT_UNDERSTOOD = (400, 404, 405, 422)
+
 PAGE = 1000
 """Entries of a list that are asked for at once: the most that the server gives."""
 
@@ -91,6 +93,7 @@ class Remote:
             if found is None or token is None:
                 raise ValueError("not announced")
             self.url, self.pid, self._token = found.url, found.pid, token
+            self._version = found.version
             self._address = urlsplit(self.url)
             self._host, self._port = str(self._address.hostname), self._address.port or 80
         except ValueError as error:
@@ -222,7 +225,17 @@ class Remote:
         found: Any = cast("dict[str, Any]", answer).get("error") if isinstance(answer, dict) else None
         problem = cast("dict[str, str]", found) if isinstance(found, dict) else {}
         message = problem.get("message") or f"The server answered with status {response.status}."
-        raise Refused(response.status, problem.get("kind", ""), message)
+        raise Refused(response.status, problem.get("kind", ""), message + self._other_version(response.status))
+
+    def _other_version(self, status: int) -> str:
+        """What may be why a server does not understand a command: another version of it has been running since before
+        an update."""
+        from importlib import metadata  # only needed for this
+
+        installed = metadata.version("serena-central")
+        if status not in NOT_UNDERSTOOD or self._version in ("", installed):
+            return ""
+        return f" The server has version {self._version}, this command {installed}: run `serena-central restart`."
 
 
 def named(path: str, name: str) -> str:

@@ -1,5 +1,6 @@
 """`serena-central doctor` as a user runs it: beside a server that is well or hangs, and programs that do not run."""
 
+import json
 import os
 import signal
 from pathlib import Path
@@ -52,6 +53,20 @@ async def test_a_server_that_starts_is_not_said_to_be_none(tmp_path: Path, comma
         os.close(lock)
     assert f"is starting or stopping: it holds {tmp_path}/home/lock" in ended.out + ended.err
     assert "No server" not in ended.out + ended.err
+
+
+async def test_a_server_of_another_version_that_does_not_understand_a_command_is_told(tmp_path: Path) -> None:
+    (tmp_path / "home").mkdir(mode=0o700)
+    async with serving_child(tmp_path):
+        announcement = tmp_path / "home" / "server.json"
+        said = json.loads(announcement.read_text())
+        announcement.write_text(json.dumps(said | {"version": "0.0.1"}))
+        ended = await run_command(tmp_path, "task", "show", "t-nowhere")
+        assert "The server has version 0.0.1, this command" in ended.err
+        assert "`serena-central restart`" in ended.err
+        announcement.write_text(json.dumps(said))
+        ended = await run_command(tmp_path, "task", "show", "t-nowhere")
+        assert "version" not in ended.err
 
 
 @pytest.mark.parametrize("name", ["lock", "server.json", "logs/server.log", "serena-central.db"])
