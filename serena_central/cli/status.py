@@ -4,6 +4,7 @@ import click
 
 from serena_central.cli.output import json_option, megabytes, print_json, print_table, span
 from serena_central.cli.remote import Remote
+from serena_central.core.words import counted
 
 
 @click.command(epilog="Example: serena-central status --json | jq '.servers[].state'")
@@ -45,7 +46,7 @@ def command(*, as_json: bool) -> None:
     click.echo(f"Memory: {held} of the budget of {megabytes(pool['memory_budget_bytes'])}")
     click.echo(f"Policy: {', '.join(f'{key} {value:g}' for key, value in policy.items())}")
     if lost := sum(store["dropped"].values()):
-        click.echo(f"Database: {lost} rows were lost since the start")
+        click.echo(f"Database: {counted(lost, 'row')} lost since the start")
     if store["problem"]:
         click.echo(f"Database: {store['problem']}")
     for sentence in settings:

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from enum import StrEnum
 
 from serena_central.config.policies import PoolPolicy
+from serena_central.core.words import counted
 from serena_central.standalone.backoff import backoff_s
 
 MENDED = "it is restarted (restart_language_server or the dashboard) or its configuration changes"
@@ -55,7 +56,7 @@ class CircuitBreaker:
     @property
     def refusal_now(self) -> str | None:
         """As `refusal`, and lets no probe through."""
-        failed = f"it failed {self.failures} times in a row (last: {self.last_failure})"
+        failed = f"it failed {counted(self.failures, 'time')} in a row (last: {self.last_failure})"
         if self.state is BreakerState.GIVEN_UP:
             return f"{failed}, and is not started again for this project until {MENDED}"
         left_s = self.open_for_s

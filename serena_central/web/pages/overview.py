@@ -315,7 +315,8 @@ def _of_servers(found: list[ServerSnapshot]) -> list[AttentionItem]:
     return [
         AttentionItem(
             "error",
-            f"{one.server} in {one.root.name} failed {one.breaker.failures} times: {one.breaker.last_failure}",
+            f"{one.server} in {one.root.name} failed {counted(one.breaker.failures, 'time')}: "
+            f"{one.breaker.last_failure}",
             "It will not be restarted automatically. Fix the cause, then restart it or change its configuration."
             if one.breaker.state == BreakerState.GIVEN_UP
             else "Restarts are paused. Fix the cause, or close its breaker to retry now.",

@@ -106,3 +106,10 @@ def test_the_first_restart_waits_not_and_each_further_one_twice_as_long_up_to_a_
     assert delays == [0, 0, 0.5, 1, 2, 4, 8, 10, 10]
     bench.clock.advance(7)
     assert bench.breaker.restart_delay_s == 3
+
+
+def test_one_failure_is_told_in_the_singular() -> None:
+    bench = Bench()
+    bench.breaker = CircuitBreaker(PoolPolicy(breaker_failures=1), clock=bench.clock, on_change=lambda *_: None)
+    bench.fail(1)
+    assert str(bench.breaker.refusal()).startswith("it failed 1 time in a row")
