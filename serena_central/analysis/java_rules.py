@@ -6,10 +6,11 @@ records and constructors by ways that name none of them.
 
 import re
 
-from serena_central.core.text import Range, Text
+from serena_central.core.text import Text
 from serena_central.lsp.answers import SymbolKind
 from serena_central.symbols.index import Hit
-from serena_central.symbols.symbol import CALLABLE, TYPES, Symbol
+from serena_central.symbols.java_declarations import head_of, holder_of, is_component
+from serena_central.symbols.symbol import CALLABLE, TYPES
 
 _CALLED_BY_NAME = """
     finalize readExternal readObject readObjectNoData readResolve serialPersistentFields serialVersionUID writeExternal
@@ -18,7 +19,6 @@ _CALLED_BY_NAME = """
 CALLED_BY_NAME = frozenset(_CALLED_BY_NAME.split())
 """Members that serialization and the virtual machine look for."""
 
-_NO_CODE = re.compile(r'/\*.*?(?:\*/|\Z)|//[^\n]*|"""(?:\\.|.)*?(?:"""|\Z)|"(?:\\.|[^"\\\n])*+"?', re.DOTALL)
 _ANNOTATION = re.compile(r"@\s*(?!interface\b)(?:\w+\s*\.\s*)*(\w+)")
 
 _FOR_THE_COMPILER = frozenset({"Deprecated", "FunctionalInterface", "Override", "SafeVarargs", "SuppressWarnings"})
@@ -27,18 +27,18 @@ _FOR_THE_COMPILER = frozenset({"Deprecated", "FunctionalInterface", "Override", 
 
 def annotated(hit: Hit, text: Text) -> str | None:
     """Who may use a symbol by an annotation: on itself, or on the type whose fields it reads (entities, Lombok)."""
-    if names := _annotations(_head(hit.symbol, text)):
+    if names := _annotations(head_of(hit.symbol, text)):
         return f"it has the annotation @{names[0]}"
-    holder = _holder(hit)
+    holder = holder_of(hit)
     if holder is None or hit.symbol.kind in CALLABLE | TYPES or _is_static(hit, text):
         return None
-    names = _annotations(_head(holder, text))
+    names = _annotations(head_of(holder, text))
     return f"its type has the annotation @{names[0]}, by which fields may be read" if names else None
 
 
 def given_without_name(hit: Hit, text: Text) -> str | None:
     """What the language itself does with a symbol that nobody names."""
-    symbol, holder = hit.symbol, _holder(hit)
+    symbol, holder = hit.symbol, holder_of(hit)
     if holder is None:
         return None
     if symbol.kind == SymbolKind.ENUM_MEMBER:
@@ -51,38 +51,24 @@ def given_without_name(hit: Hit, text: Text) -> str | None:
     return None
 
 
-def is_component(hit: Hit, text: Text) -> bool:
-    """Whether a symbol stands in the head of a record."""
-    holder = _holder(hit)
-    if holder is None or not re.search(r"\brecord\s+\Z", _head(holder, text)):
-        return False
-    behind = text.content[text.offset(holder.name_position) : text.offset(hit.symbol.name_position)]
-    return "{" not in _NO_CODE.sub(" ", behind)
-
-
 def may_override(hit: Hit, text: Text) -> bool:
     """Whether a member is of a sort that may be called through another type: of Java, methods of objects alone."""
-    is_own = re.search(r"\b(?:private|static)\b", _head(hit.symbol, text)) is not None
+    is_own = re.search(r"\b(?:private|static)\b", head_of(hit.symbol, text)) is not None
     return hit.symbol.kind in (SymbolKind.METHOD, SymbolKind.FUNCTION) and not is_own
 
 
 def overrides(hit: Hit, text: Text) -> bool:
     """Whether a method says that it overrides one."""
-    return "Override" in _ANNOTATION.findall(_head(hit.symbol, text))
+    return "Override" in _ANNOTATION.findall(head_of(hit.symbol, text))
 
 
 def is_exported(hit: Hit, text: Text) -> bool:
     """Whether a symbol is public or protected; constants of an enum are what their enum is."""
-    symbol, holder = hit.symbol, _holder(hit)
+    symbol, holder = hit.symbol, holder_of(hit)
     if symbol.kind == SymbolKind.ENUM_MEMBER and holder is not None:
         symbol = holder
     line = text.line(symbol.name_line)[: symbol.name_column]
-    return re.search(r"\b(?:public|protected)\b", f"{_head(symbol, text)} {line}") is not None
-
-
-def _head(symbol: Symbol, text: Text) -> str:
-    """What stands before the name in a symbol's declaration, without comments and the text of strings."""
-    return _NO_CODE.sub(" ", text.slice(Range(symbol.range.start, symbol.name_position)))
+    return re.search(r"\b(?:public|protected)\b", f"{head_of(symbol, text)} {line}") is not None
 
 
 def _annotations(head: str) -> list[str]:
@@ -90,12 +76,4 @@ def _annotations(head: str) -> list[str]:
 
 
 def _is_static(hit: Hit, text: Text) -> bool:
-    return re.search(r"\bstatic\b", _head(hit.symbol, text)) is not None
-
-
-def _holder(hit: Hit) -> Symbol | None:
-    """The type that a symbol is a direct part of."""
-    container = hit.symbol.container
-    if container < 0 or hit.file.symbols[container].kind not in TYPES:
-        return None
-    return hit.file.symbols[container]
+    return re.search(r"\bstatic\b", head_of(hit.symbol, text)) is not None

@@ -46,6 +46,7 @@ from serena_central.projects.refactoring.name_conflicts import Naming
 from serena_central.projects.refactoring.overriding import overriding
 from serena_central.projects.refactoring.pasted_names import pasted
 from serena_central.projects.refactoring.re_exports import Patterns, brought_in, handed_on
+from serena_central.projects.refactoring.record_components import of_same_accessor
 from serena_central.projects.refactoring.refusals import (
     check_changing,
     check_complete,
@@ -101,6 +102,9 @@ class Renamed(msgspec.Struct, frozen=True, kw_only=True):
 
 async def _allowed(_hit: Hit) -> None: ...
 
+
+_BUILT_IN_PART = frozenset({"cpp", "csharp", "go", "rust", "swift"})
+"""Languages whose files or parts of them may be left out of a build."""
 
 _OF_RENAMES = frozenset({"textDocument/rename", "textDocument/references"})
 """Requests by which a rename finds out what to change."""
@@ -214,7 +218,8 @@ class Refactoring:
             rename = rename.without(joined.added)
             parted[:] = _lines([*joined.added, *joined.others])
             if not force:
-                check_implemented(site.hit, await of_implementations(self._navigation, site.hit, rename))
+                kept = await of_implementations(self._navigation, site.hit, rename)
+                check_implemented(site.hit, [*kept, *await of_same_accessor(self._navigation, site.hit, rename)])
             plans[:] = [rename]
             changes = [
                 FileChange(
@@ -415,10 +420,15 @@ class Refactoring:
                 raise
             raise EditRefused(
                 f"Nothing was changed: the language server {error.server} does not rename {hit.name_path} "
-                f"({quoted(error.message)}). If a build condition (cfg, #if, a build tag) leaves this code out, the "
-                "server does not see it: find_referencing_symbols lists where its name stands, replace_content "
-                "changes it as text."
+                f"({quoted(error.message)}). {self._why_not(hit)}find_referencing_symbols lists where its name stands, "
+                "replace_content changes it as text."
             ) from error
+
+    def _why_not(self, hit: Hit) -> str:
+        """A sentence about what may keep a server from renaming a symbol, if its language has such a thing."""
+        if self._languages.language_of(hit.path) not in _BUILT_IN_PART:
+            return ""
+        return "If a build condition (cfg, #if, a build tag) leaves this code out, the server does not see it. "
 
     async def _without_kept(self, hit: Hit, rename: Rename, known: Uses) -> tuple[Rename, Examined]:
         """A rename without what goes on under the old name; and what else it leaves out for that."""

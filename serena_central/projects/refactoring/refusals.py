@@ -38,13 +38,13 @@ def check_complete(hit: Hit, known: Uses) -> None:
 
 
 def check_implemented(hit: Hit, others: Collection[Hit]) -> None:
-    """Raises EditRefused for a member of an interface that others implement, which keep the old name."""
+    """Raises EditRefused for a member that others which keep the old name implement, or that implements them."""
     if others:
         named = listed(f"{one.name_path} in {one.path}:{one.symbol.name_line}" for one in others)
         raise EditRefused(
-            f"Nothing was changed: {hit.name_path} must have the same name as what implements it: {named}. The "
-            f"language server does not rename them with it: pass force=true to rename {hit.name_path} without them, "
-            "and rename each of them, too."
+            f"Nothing was changed: {hit.name_path} must have the same name as {named}, which implement it, or which "
+            f"it implements. The language server does not rename them with it: pass force=true to rename "
+            f"{hit.name_path} without them, and rename each of them, too."
         )
 
 

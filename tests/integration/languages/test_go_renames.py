@@ -77,7 +77,7 @@ async def test_a_method_of_an_interface_is_not_renamed_without_what_implements_i
     async with asker(tmp_path, root) as client:
         refused = await client.result("rename_symbol", **rename)
         assert refused["isError"], text_of(refused)
-        assert "must have the same name as what implements it: 'Dog/Speak in zoo.go:4'" in text_of(refused)
+        assert "must have the same name as 'Dog/Speak in zoo.go:4', which" in text_of(refused)
         renamed = await client.result("rename_symbol", **rename, force=True)
     assert not renamed["isError"], text_of(renamed)
     assert (root / "ask/ask.go").read_text() == FILES["ask/ask.go"].replace("Speak()", "Talk()")

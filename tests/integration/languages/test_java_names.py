@@ -8,14 +8,16 @@ import pytest
 from serena_central.core.text import Position, Range
 from serena_central.editing.plan import TextEdit
 from serena_central.editing.rename import Rename
-from serena_central.lsp.answers import Location, Replacement, WorkspaceEdit
+from serena_central.lsp.answers import Location, Replacement, SymbolKind, WorkspaceEdit
 from serena_central.projects.navigation.places_in_code import PlaceInCode
 from serena_central.projects.navigation.symbol_views import Uses
 from serena_central.projects.refactoring.kept_names import of_others
 from serena_central.projects.refactoring.name_conflicts import Naming
 from serena_central.projects.refactoring.overriding import overriding
+from serena_central.projects.refactoring.record_components import of_same_accessor
 from serena_central.projects.refactoring.refusals import name_range
 from serena_central.symbols.index import Hit
+from serena_central.symbols.symbol import FileSymbols, Symbol
 from tests.support.languages import asker
 
 pytestmark = pytest.mark.anyio
@@ -130,6 +132,44 @@ async def test_methods_are_found_that_override_one_with_types_that_their_class_g
             assert {one.name_path for one in found} <= {"Dogs/feed[0]", "Dogs/mixed/feed"}
             assert sorted(about) == sorted(name for name in named if name != begun.name_path)
         assert overload.name_path in about
+
+
+async def test_components_of_records_and_methods_with_their_names_are_renamed_together_or_not_at_all(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """jdtls renames each without the others. It alone tells components: they are written out here."""
+    root = tmp_path / "shop"
+    root.mkdir()
+    (root / "Priced.java").write_text("interface Priced {\n  int price();\n  int price(int n);\n}\n")
+    (root / "Item.java").write_text(
+        "record Item(int price, int tax) implements Priced {\n  public int price(int n) { return n; }\n"
+        "  public int tax() { return tax; }\n}\n"
+    )
+    async with asker(tmp_path, root) as asked:
+        project, navigation = asked.project, asked.project.navigation
+        await project.fresh()
+        item = await project.find_one("Item", "Item.java")
+        price = Symbol("price", SymbolKind.FIELD, 0, None, 0, 12, 0, 21, 0, 16)
+        tax = Symbol("tax", SymbolKind.FIELD, 0, 0, 0, 23, 0, 30, 0, 27)
+        accessor = Symbol("tax", SymbolKind.METHOD, 0, 1, 2, 2, 2, 34, 2, 13)
+        told = FileSymbols((item.symbol, price, tax, accessor))
+        components = [Hit("Item.java", told, place) for place in (1, 2)]
+
+        async def bound(hit: Hit) -> list[str]:
+            found = await of_same_accessor(navigation, hit, Rename({}, []))
+            return [f"{one.path}:{one.symbol.name_line}" for one in found]
+
+        assert await bound(components[0]) == ["Priced.java:1"]
+        assert await bound(components[1]) == ["Item.java:2"]
+        assert await bound(Hit("Item.java", told, 3)) == ["Item.java:0"]
+
+        async def kin_called(_: Hit, name: str) -> list[Hit]:
+            return [one for one in components if one.symbol.name == name]
+
+        monkeypatch.setattr(navigation.possible, "kin_called", kin_called)
+        plain, overload = [await project.find_one(f"Priced/price[{at}]", "Priced.java") for at in (0, 1)]
+        assert await bound(plain) == ["Item.java:0"]
+        assert await bound(overload) == []
 
 
 async def test_places_that_a_rename_proposes_and_that_lead_to_another_method_keep_their_name(

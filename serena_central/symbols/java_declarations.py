@@ -1,0 +1,37 @@
+"""What the text of a declaration in Java says of a symbol. Pure."""
+
+import re
+
+from serena_central.core.text import Range, Text
+from serena_central.symbols.index import Hit
+from serena_central.symbols.symbol import TYPES, Symbol
+
+_NO_CODE = re.compile(r'/\*.*?(?:\*/|\Z)|//[^\n]*|"""(?:\\.|.)*?(?:"""|\Z)|"(?:\\.|[^"\\\n])*+"?', re.DOTALL)
+_NO_PARAMETERS = re.compile(r"\s*\(\s*\)")
+
+
+def is_component(hit: Hit, text: Text) -> bool:
+    """Whether a symbol stands in the head of a record."""
+    holder = holder_of(hit)
+    if holder is None or not re.search(r"\brecord\s+\Z", head_of(holder, text)):
+        return False
+    behind = text.content[text.offset(holder.name_position) : text.offset(hit.symbol.name_position)]
+    return "{" not in _NO_CODE.sub(" ", behind)
+
+
+def takes_nothing(hit: Hit, text: Text) -> bool:
+    """Whether a method has no parameters, as a record's accessors."""
+    return _NO_PARAMETERS.match(text.content, text.offset(hit.symbol.name_position) + len(hit.symbol.name)) is not None
+
+
+def head_of(symbol: Symbol, text: Text) -> str:
+    """What stands before the name in a symbol's declaration, without comments and the text of strings."""
+    return _NO_CODE.sub(" ", text.slice(Range(symbol.range.start, symbol.name_position)))
+
+
+def holder_of(hit: Hit) -> Symbol | None:
+    """The type that a symbol is a direct part of."""
+    container = hit.symbol.container
+    if container < 0 or hit.file.symbols[container].kind not in TYPES:
+        return None
+    return hit.file.symbols[container]
