@@ -50,12 +50,15 @@ def list_languages(*, as_json: bool) -> None:
             one["server"] or "-",
             shortened(one["alternatives"], OTHERS_CHARS) or "-",
             one["install"][0]["via"] if one["install"] else "-",
-            "yes" if one["found"] else "no",
+            ("?" if known.server(one["server"]).launch.hosted else "yes") if one["found"] else "no",
         ]
         for one in languages
     ]
     print_table(["LANGUAGE", "FILES", "SERVER", "OTHERS", "GET BY", "HERE"], rows, empty="The catalogue is empty.")
-    click.echo(f"\n{len(rows)} languages. HERE: the default server is installed on this machine. Details: --json.")
+    click.echo(
+        f"\n{len(rows)} languages. HERE: the default server is installed on this machine (?: what runs it is; "
+        "`languages doctor` tries it). Details: --json."
+    )
 
 
 def shortened(words: list[str], limit: int) -> str:

@@ -152,6 +152,7 @@ def test_each_way_to_install_is_pinned_or_says_where_to_go(name: str) -> None:
             program = next(iter(re.findall(r"\{bin:([^}]+)\}", " ".join(spec.launch.command))))
             assert recipe.binary.rpartition("/")[2] == program
             assert recipe.version
+        assert recipe.via != "apt" or recipe.binary  # packages are unpacked into a folder of ours
         assert recipe.via != "manual" or recipe.url.startswith("https://")
 
 
