@@ -21,7 +21,7 @@ from typing import Any, NamedTuple, cast
 import msgspec
 
 from serena_central.core.decoding import from_json
-from serena_central.core.errors import ServerNotDriven, ServerNotInstalled
+from serena_central.core.errors import ServerNotDriven, ServerNotInstalled, ServerNotTrusted
 from serena_central.core.paths import expanded
 from serena_central.core.places import Places
 from serena_central.lsp.catalogue import ServerSpec, Untrusted
@@ -97,15 +97,22 @@ def locate(
         raise ServerNotDriven(spec.name, ", ".join(spec.languages), spec.undriven)
     how, env = Untrusted(), dict[str, str]()
     if untrusted is not None:
-        how, env = restriction(spec, root, untrusted), environment(untrusted)
+        env = environment(untrusted)
         path = env["PATH"] if path is None else path
+    folders = [prefix] if prefix else newest_first(places.servers / spec.name)
+    own = [] if prefix else users_folders(spec, untrusted)
+    names = _PROGRAM.findall(" ".join(spec.launch.command))
+    if untrusted is not None:
+        try:
+            how = restriction(spec, root, untrusted)
+        except ServerNotTrusted as error:
+            is_there = all(_find(spec, name, folders, path, own) for name in names)
+            raise error if is_there else error.and_missing(spec.how_to_get) from None
     if spec.launch.connect:
         host, _, port = spec.launch.connect.rpartition(":")
         return Launch([sys.executable, "-I", "-S", str(RELAY), host, port])
-    folders = [prefix] if prefix else newest_first(places.servers / spec.name)
-    own = [] if prefix else users_folders(spec, untrusted)
     found: dict[str, _Found] = {}
-    for name in _PROGRAM.findall(" ".join(spec.launch.command)):
+    for name in names:
         one = _find(spec, name, folders, path, own)
         if one is None:
             raise ServerNotInstalled(spec.name, ", ".join(spec.languages), spec.how_to_get)

@@ -59,22 +59,38 @@ class ServerNotDriven(ServerNotInstalled):
 
 class ServerNotTrusted(ServerNotInstalled):
     """The server is not run for a project that its user does not trust, `because` of what it would do: a clause; or
-    for what another user has put `above` the project."""
+    for what another user has put `above` the project. `missing` is how to get a server that is not installed either."""
 
-    def __init__(self, server: str, language: str, because: str, project: str, above: Path | None = None) -> None:
+    def __init__(
+        self,
+        server: str,
+        language: str,
+        because: str,
+        project: str,
+        above: Path | None = None,
+        *,
+        missing: str = "",
+    ) -> None:
         how = f"serena-central trust {project}"
         why = f"This repository is not trusted. To trust it: {how}"
         if above is not None:
             why = put_above(Path(project), above)
+        if missing:
+            how, why = f"{how}; not installed either: {missing}", f"{why}. Nor is it installed: {missing}"
         LanguageServerError.__init__(
             self, server, f"The language server {server} for {language} was not started: {because}. {why}"
         )
         self.how_to_get = f"not started, because the repository is not trusted: {how}" if above is None else why
         self._said = language, because, project
+        self._missing = missing
 
     def for_what_lies(self, above: Path) -> "ServerNotTrusted":
         """The same where the project is trusted, but for what another user has put above it."""
-        return ServerNotTrusted(self.server, *self._said, above)
+        return ServerNotTrusted(self.server, *self._said, above, missing=self._missing)
+
+    def and_missing(self, how_to_get: str) -> "ServerNotTrusted":
+        """The same of a server that is not installed either: trust alone would not start it."""
+        return ServerNotTrusted(self.server, *self._said, missing=how_to_get)
 
 
 class InstallFailed(LanguageServerError):

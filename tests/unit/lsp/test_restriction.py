@@ -111,3 +111,16 @@ def test_stand_ins_can_be_executed() -> None:
     assert how is not None
     shims = Path(locate.__code__.co_filename).with_name("shims") / "bin"
     assert {file.name for file in shims.iterdir() if os.access(file, os.X_OK)} == {"cargo", "rustc", "rustup"}
+
+
+def test_what_trust_alone_would_not_start_is_told_with_how_to_get_it(tmp_path: Path, root: Path) -> None:
+    spec = catalogue().server("ruby-lsp")
+    assert spec.restricted is None
+    with pytest.raises(ServerNotTrusted, match=r"is not trusted.*Nor is it installed: .*gem install ruby-lsp") as error:
+        found(spec, root, path=str(tmp_path))
+    assert error.value.how_to_get.endswith(spec.how_to_get)
+    folder = program(tmp_path / "bin").parent
+    (folder / "fake-ls").rename(folder / "ruby-lsp")
+    with pytest.raises(ServerNotTrusted) as error:
+        found(spec, root, path=str(folder))
+    assert "installed" not in str(error.value)
