@@ -16,6 +16,9 @@ SHORTEST = 3
 AROUND = 200
 """Characters before and behind the sign `##` in which a part of a name is looked for."""
 
+_FILLED_IN = frozenset({"bash", "groovy", "kotlin", "perl", "php", "powershell", "scala"})
+"""Languages in which a `$` behind a beginning puts the value of a variable there, in a string or without one."""
+
 _NEVER = r"(?!)"
 
 
@@ -31,10 +34,27 @@ async def put_together(project: Project, hit: Hit) -> str | None:
     beginnings = [name[: at + 1] for at in cuts if at + 1 >= SHORTEST]
     for beginning in reversed(beginnings):
         maybe = await project.navigation.possible.holding(files, beginning)
+        if language in _FILLED_IN and (filled := await _filled_in(project, maybe, beginning)):
+            return filled
         found = (await find_containing(project.root, maybe, beginning, encoding=project.languages.encoding)).files
         for path in sorted(found):
             if (line0 := await _string_with(project, path, beginning)) is not None:
                 return f"a string in {path}:{line0} holds the beginning of its name, {beginning}"
+    return None
+
+
+async def _filled_in(project: Project, paths: Sequence[str], beginning: str) -> str | None:
+    """Where a variable follows a beginning of a name, as a clause."""
+    sought, encoding = re.compile(rf"(?<![\w$]){re.escape(beginning)}\$"), project.languages.encoding
+    found = (await find_containing(project.root, paths, f"{beginning}$", whole=False, encoding=encoding)).files
+    for path in sorted(found):
+        try:
+            text = (await project.read(path)).text
+        except PathError:
+            continue
+        if match := sought.search(text.content):
+            line0 = text.position(match.start()).line0
+            return f"in {path}:{line0} a variable follows the beginning of its name, {beginning}"
     return None
 
 

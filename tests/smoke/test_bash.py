@@ -1,4 +1,6 @@
-"""The real language server of Bash takes in every file that it is shown, however early. `make smoke` runs it."""
+"""The real language server of Bash takes in every file that it is shown, however early; what it can't know of a name is
+told. `make smoke` runs it.
+"""
 
 from pathlib import Path
 
@@ -13,6 +15,8 @@ from serena_central.lsp.installers.install import install
 from serena_central.lsp.locate import locate
 from tests.smoke.test_servers import HOME, PIP_AND_NPM
 from tests.support.fakes import running
+from tests.support.languages import asker
+from tests.support.mcp import text_of
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
@@ -35,3 +39,28 @@ async def test_files_that_it_is_asked_about_at_its_start_have_symbols(tmp_path: 
             for file in files:
                 tasks.start_soon(ask, server, file)
     assert found == {file: ["hello"] for file in files}
+
+
+async def test_a_function_whose_name_is_put_together_is_not_unused(tmp_path: Path) -> None:
+    spec, places, root, more = (
+        catalogue().server("bash-language-server"),
+        Places(HOME),
+        tmp_path / "shop",
+        tmp_path / "more",
+    )
+    text = (
+        "step_one() { echo 1; }\nmove_one() { echo 2; }\nlone() { echo 3; }\n"
+        'for s in one; do "step_$s"; move_${s}; done\n'
+    )
+    (root / ".git").mkdir(parents=True)
+    (root / "run.sh").write_text(text)
+    more.mkdir()
+    (more / spec.name).symlink_to(places.servers / spec.name)
+    with anyio.fail_after(600):
+        await install(spec, places, methods=PIP_AND_NPM, tell=print)
+        async with asker(tmp_path, root, more=more) as ask:
+            for beginning in ("step_", "move_"):
+                deleted = await ask.result("safe_delete_symbol", name_path=f"{beginning}one", relative_path="run.sh")
+                assert f"run.sh:3 a variable follows the beginning of its name, {beginning}" in text_of(deleted)
+            assert not (await ask.result("safe_delete_symbol", name_path="lone", relative_path="run.sh"))["isError"]
+    assert (root / "run.sh").read_text() == text.replace("lone() { echo 3; }\n", "")
