@@ -164,6 +164,11 @@ class FileTree:
         """Whether `files` may lack one that git does not ignore, so that others who look through the root find it."""
         return self._scan is None or self._scan.leaves_out_more_than_git()
 
+    @property
+    def links(self) -> Iterable[str]:
+        """Symlinks that lead to no folder, root-relative; none of them is in `files`."""
+        return self._scan.links() if self._scan is not None else ()
+
     def hidden(self) -> frozenset[str]:
         """Files and folders that rules keep out of it, root-relative; some may be gone since."""
         return frozenset(self._scan.hidden) if self._scan is not None and self._hidden is not None else frozenset()

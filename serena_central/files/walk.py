@@ -12,7 +12,8 @@ submodules and worktrees (folders with a `.git` of their own), which are roots o
 
 import os
 import stat
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from itertools import chain
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
@@ -123,6 +124,8 @@ class TreeScan:
         self._not_utf8: dict[str, set[str]] = {}
         self.hidden: set[str] = set()
         """Files and folders that `hidden` told of, root-relative; some may be gone since."""
+        self._links: dict[str, set[str]] = {}
+        """Folder → symlinks in it that lead to no folder and that no rule ignores, root-relative."""
         self._closed: set[str] = set()
         self._with_rules: set[str] = set()
         """Folders with an ignore file of their own."""
@@ -135,6 +138,10 @@ class TreeScan:
     def not_utf8(self) -> list[str]:
         """Files and folders that are left out because their names are not UTF-8, root-relative."""
         return sorted(folder + name for folder, names in self._not_utf8.items() for name in names)
+
+    def links(self) -> Iterable[str]:
+        """Symlinks that lead to no folder and that no rule ignores, root-relative."""
+        return chain.from_iterable(self._links.values())
 
     def leaves_out_more_than_git(self) -> bool:
         """Whether something may be left out that git does not ignore: by settings or permission rules, as a repository
@@ -200,6 +207,7 @@ class TreeScan:
             self.look(folder.path)
             return
         path = folder.path + name
+        self._links.get(folder.path, set()).discard(path)
         try:
             status = status_of(self._root + path)
         except OSError:
@@ -219,6 +227,8 @@ class TreeScan:
             self._findings[path] = Stamp.of(status)
         else:
             self._drop(folder, path)
+            if stat.S_ISLNK(status.st_mode) and not os.path.isdir(self._root + path):  # noqa: PTH112 - strings
+                self._links.setdefault(folder.path, set()).add(path)
 
     def forget(self, path: str) -> None:
         """Drops a folder and all below it, as far as they are known."""
@@ -235,6 +245,7 @@ class TreeScan:
             self._not_utf8.pop(folder.path, None)
             self._closed.discard(folder.path)
             self._with_rules.discard(folder.path)
+            self._links.pop(folder.path, None)
             if self._watch is not None:
                 self._watch.remove(folder)
             self._findings.update(dict.fromkeys(folder.files))
@@ -275,6 +286,7 @@ class TreeScan:
             with OpenFolder.at(self._root + folder.path) as opened, os.scandir(opened.descriptor) as entries:
                 folder.inode = os.fstat(opened.descriptor).st_ino
                 listed = list(entries)
+                self._links.pop(folder.path, None)
                 self._not_utf8.pop(folder.path, None)
                 names = {entry.name for entry in listed}
                 folder.nested = bool(folder.path) and ".git" in names
@@ -329,6 +341,8 @@ class TreeScan:
                 folders.add(path + "/")
             elif entry.is_file(follow_symlinks=False):
                 files[path] = Stamp.of(entry.stat(follow_symlinks=False))
+            elif entry.is_symlink() and not entry.is_dir():
+                self._links.setdefault(folder.path, set()).add(path)
         except OSError:  # gone since it was listed
             return
 

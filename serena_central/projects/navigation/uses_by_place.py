@@ -66,6 +66,7 @@ class UsesByPlace:
             and hit.file.names.count(hit.symbol.name) == 1
             # The list also counts uses in files that are no part of this project, and lacks what git ignores.
             and not self._tree.leaves_out_more_than_git
+            and not any(self._languages.spec_for(link) is spec for link in self._tree.links)
         )
 
     async def stands_in_few(self, hit: Hit) -> bool:

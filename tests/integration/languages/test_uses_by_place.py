@@ -1,5 +1,6 @@
 """References by place, of which the real server lists the same."""
 
+import shutil
 from collections.abc import AsyncGenerator
 from pathlib import Path
 from typing import Any
@@ -204,7 +205,7 @@ async def test_a_file_that_uses_it_since_is_asked_about(shop: Asker, counted: Co
 OUTSIDE = "from shop.prices import net\n\nnet(1)\n"
 
 
-@pytest.mark.parametrize("kind", ["repository", "setting", "output", "ignored outside of a repository"])
+@pytest.mark.parametrize("kind", ["repository", "setting", "output", "ignored outside of a repository", "links"])
 async def test_uses_in_files_that_are_left_out_are_counted(tmp_path: Path, counted: Counting, kind: str) -> None:
     root = tmp_path / "shop"
     for name, text in {**FILES, "other/uses.py": OUTSIDE}.items():
@@ -217,6 +218,9 @@ async def test_uses_in_files_that_are_left_out_are_counted(tmp_path: Path, count
         settings = {"ignored_paths": ["other"]}
     elif kind == "output":
         (root / "other" / "CACHEDIR.TAG").write_text("Signature: 8a477f597d28d172789f06886806bc55\n")
+    elif kind == "links":
+        (root / "other" / "uses.py").rename(tmp_path / "uses.py")
+        (root / "other" / "uses.py").symlink_to(tmp_path / "uses.py")
     else:
         (root / ".gitignore").write_text("other/\n")
     async with asker(tmp_path, root, settings) as ask:
@@ -225,3 +229,26 @@ async def test_uses_in_files_that_are_left_out_are_counted(tmp_path: Path, count
 
     assert (counted.told, counted.lists) == (0, 1)
     assert found.outside == 2
+
+
+async def test_a_link_counts_while_it_is_there_and_is_the_servers(shop: Asker, counted: Counting) -> None:
+    (shop.root.parent / "uses.py").write_text(OUTSIDE)
+    (shop.root / "NOTES.md").symlink_to("shop/prices.py")
+    (shop.root / "linked").mkdir()
+    (shop.root / "folder.py").symlink_to("shop")
+    link, references = shop.root / "linked" / "uses.py", shop.project.navigation.references
+
+    async def asked() -> tuple[int, int]:
+        await shop.result("find_symbol", name_path_pattern="net")  # passes the barrier
+        await references.of(await shop.project.find_one("net", "shop/prices.py"))
+        return counted.told, counted.lists
+
+    assert await asked() == (1, 0)
+    link.symlink_to(shop.root.parent / "uses.py")
+    assert await asked() == (1, 1)
+    link.unlink()
+    assert await asked() == (2, 1)
+    link.symlink_to(shop.root.parent / "uses.py")
+    assert await asked() == (2, 2)
+    shutil.rmtree(shop.root / "linked")
+    assert await asked() == (3, 2)
