@@ -6,12 +6,14 @@ defined once, of servers whose entry says so (`Documents.places_tell_uses`). Wha
 to the list.
 """
 
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
 from serena_central.core.text import Range
 from serena_central.files.tree import FileTree
+from serena_central.lsp.answers import Location
 from serena_central.projects.languages.project_languages import ProjectLanguages
 from serena_central.projects.navigation.candidates import CandidateSearch, Places
 from serena_central.projects.navigation.leads import Answers, Leads
@@ -99,8 +101,17 @@ class UsesByPlace:
             locations = leads.get(place)
             if locations is None:
                 return None
-            if any(one.path == own and one.range.start == name for one in locations):
+            is_use = any(one.path == own and one.range.start == name for one in locations)
+            if len(locations) > 1 or (not is_use and self._may_define(hit, place, locations)):
+                return None
+            if is_use:
                 uses.setdefault(place.path, []).append(place.range)
-            elif any(one.path == own or one.path.suffix == STUBS for one in locations):
-                return None  # another definition of what may be the same symbol
         return Told(Uses(uses), leads)
+
+    def _may_define(self, hit: Hit, place: PlaceInCode, locations: Sequence[Location]) -> bool:
+        """Whether a place that leads elsewhere may tell of another definition of the symbol: in its file a name may be
+        imported and assigned, and a stub declares it."""
+        own = self._root / hit.path
+        return bool(locations) and (
+            place.path == hit.path or any(one.path == own or one.path.suffix == STUBS for one in locations)
+        )

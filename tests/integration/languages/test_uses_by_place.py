@@ -9,6 +9,7 @@ import pytest
 
 from serena_central.lsp.answers import Location
 from serena_central.lsp.client import LanguageServer
+from serena_central.projects.navigation import symbol_references
 from serena_central.projects.navigation.symbol_views import References
 from serena_central.projects.navigation.uses_by_place import Told, UsesByPlace
 from serena_central.symbols.index import Hit
@@ -90,6 +91,17 @@ class Discount(Amount):
 def handler(amount): return amount
 handler = staticmethod(handler)
 ''',
+    "shop/bulk.py": """\
+from functools import partial
+
+from shop.prices import total
+
+total = partial(total, ())
+
+
+def ordered(amounts):
+    return total(amounts)
+""",
     "shop/orders.py": """\
 from shop import net, total as whole
 from shop.prices import *
@@ -135,6 +147,7 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> Counting:
         counting.told += found is not None
         return found
 
+    monkeypatch.setattr(symbol_references, "HEAD_START_S", 100.0)
     monkeypatch.setattr(LanguageServer, "references", references)
     monkeypatch.setattr(UsesByPlace, "of", of)
     return counting
@@ -181,14 +194,9 @@ async def test_places_tell_what_the_server_lists(
 
 
 async def test_a_server_that_is_asked_for_places_lists_no_references(shop: Asker, counted: Counting) -> None:
-    places = await shop.uses("total", "shop/prices.py")
+    places = await shop.uses("Amount/tripled")
 
-    assert [place.partition(" ")[0] for place in places] == [
-        "shop/__init__.py:0:36",
-        "shop/orders.py:0:22",
-        "shop/orders.py:8:11",
-        "shop/prices.py:33:31",
-    ]
+    assert [place.partition(" ")[0] for place in places] == ["shop/orders.py:12:19"]
     assert (counted.told, counted.lists) == (1, 0)
 
 
