@@ -51,6 +51,9 @@ SWITCH_S = 0.0001
 converts, and a thread that asks the database less for calls: it has to wait at every row."""
 
 
+CLUSTER_VARIABLES = ("RAY_AUTH_MODE", "RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH")
+"""What a server of a cluster may be given beside its settings."""
+
 OTHER_S = 15.0
 """How long another server may take to start or stop before this one gives up."""
 
@@ -180,7 +183,8 @@ def _unannounced(places: Places) -> Generator[None]:
 def _write_announcement(places: Places, url: str, arguments: list[str]) -> None:
     """Written only when the server answers and its token can be read, so that its readers can call at once."""
     version = metadata.version("serena-central")
-    given = [name for name in variables() if name in os.environ]
+    needed = (*variables(), *(CLUSTER_VARIABLES if "--cluster" in arguments else ()))
+    given = [name for name in needed if name in os.environ]
     again = {"arguments": arguments, "variables": given}
     about = {"url": url, "pid": os.getpid(), "version": version, "started_at": time.time(), **again}
     write_whole(places.server_file, json.dumps(about).encode())

@@ -10,6 +10,7 @@ commands that ask for the cluster's state are to start quickly.
 # pyright: basic, reportMissingImports=false, reportAttributeAccessIssue=false
 
 import os
+import socket
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -30,6 +31,9 @@ from serena_central.core.errors import ClusterError, ConfigError, DirectoryUnava
 NAMESPACE = "serena-central"
 
 DIRECTORY = "directory"
+
+REACHED_S = 5.0
+"""How long the head may take to accept a connection."""
 
 ASKED_S = 10.0
 """A call that Ray has lost is never answered. The directory answers from memory; to place a root takes longer where a
@@ -74,12 +78,26 @@ def connect(address: str, folder: str | None = None, bound: str | None = None) -
         ClusterError: no cluster answers there.
     """
     check_environment()
+    _check_reachable(address)
     os.environ.update(SETTINGS)
     keep_loopback()
     init = partial(ray.init, address, namespace=NAMESPACE, log_to_driver=False, logging_level="error", _temp_dir=folder)
     try:
         init() if bound is None else called_bound(bound, init)
     except (ConnectionError, RuntimeError, ValueError, OSError) as error:
+        raise ClusterError(f"No Ray cluster answers at {address}: {error}") from error
+
+
+def _check_reachable(address: str) -> None:
+    """Ray itself tries for ever where nobody listens.
+
+    Raises:
+        ClusterError
+    """
+    host, _, port = address.rpartition(":")
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), REACHED_S).close()
+    except (OSError, ValueError, OverflowError) as error:
         raise ClusterError(f"No Ray cluster answers at {address}: {error}") from error
 
 

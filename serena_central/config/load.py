@@ -95,15 +95,19 @@ def load_server_config(flags: Mapping[str, Any], sources: Sources | None = None)
 
 
 def missing_without(names: Iterable[str], environment: Mapping[str, str]) -> list[str]:
-    """Of variables that a server was started with, those whose settings would have their defaults in this environment:
-    a server that is started there, as by a service manager, would be another one.
+    """Of variables that a server was started with, those whose settings would have their defaults in this environment,
+    and those that are no settings and not in it: a server that is started there would be another one, or none.
 
     Raises:
         ConfigError
     """
     origins = load_server_config({}, replace(Sources(), environment=environment)).origins
     keys = variables()
-    return [name for name in names if name in keys and origins[keys[name]][-1].kind == "default"]
+
+    def lacks(name: str) -> bool:
+        return origins[keys[name]][-1].kind == "default" if name in keys else not environment.get(name)
+
+    return [name for name in names if lacks(name)]
 
 
 def load_project_config(

@@ -3,6 +3,7 @@
 import json
 import os
 import signal
+import socket
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -235,6 +236,23 @@ async def test_a_killed_node_is_replaced_by_another_that_has_the_folder_and_make
     _, left = psutil.wait_procs(below, 15)
     assert left == []  # nothing of the node lives on
     node.wait(5)
+
+
+def test_a_restart_without_rays_token_is_refused_and_the_server_stays(cluster: RunningCluster) -> None:
+    cluster.token, token = "", cluster.token
+    try:
+        refused = cluster.command("restart")
+    finally:
+        cluster.token = token
+    assert (refused.returncode, "RAY_AUTH_TOKEN" in refused.stderr) == (2, True), refused.stderr
+    assert cluster.get("/api/v1/stats").status_code == 200
+
+
+def test_where_no_head_listens_commands_say_so_instead_of_waiting(cluster: RunningCluster) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))  # and nobody listens
+        refused = cluster.command("cluster", "status", "--cluster", f"127.0.0.1:{taken.getsockname()[1]}")
+    assert (refused.returncode, "No Ray cluster answers" in refused.stderr) == (1, True), refused.stderr
 
 
 def test_ray_is_not_joined_without_its_token(cluster: RunningCluster) -> None:
