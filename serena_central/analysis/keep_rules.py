@@ -159,10 +159,17 @@ def _used_unnamed(hit: Hit, text: Text, language: LanguageFacts) -> str | None:
     match language.name:
         case "java":
             return java_rules.given_without_name(hit, text)
+        case "angular" | "astro" | "html" | "svelte" | "vue" if _is_element(hit, text):
+            return "an element of a page works where it stands"
         case "go" if _is_embedded_in_go(hit, text):
             return "it is embedded, and its fields and methods are used as those of what holds it"
         case _:
             return None
+
+
+def _is_element(hit: Hit, text: Text) -> bool:
+    before = text.line(hit.symbol.name_line)[: hit.symbol.name_position.column]
+    return before.endswith("<") or text.line(hit.symbol.start_line).lstrip().startswith(f"<{hit.symbol.name}")
 
 
 def _is_embedded_in_go(hit: Hit, text: Text) -> bool:

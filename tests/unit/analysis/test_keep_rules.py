@@ -158,3 +158,16 @@ def test_php_calls_magic_methods_and_what_bases_declare(line: str, name: str, re
         ValidationPolicy(),
     )
     assert (found and found.reason) == reason
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "reason"),
+    [
+        ("<style>\n  p {}\n</style>", "style", "an element of a page works where it stands"),
+        ("  function go() {}", "go", None),
+    ],
+)
+def test_elements_of_a_page_need_no_reference(text: str, name: str, reason: str | None) -> None:
+    facts = LanguageFacts("svelte", library=False, in_interface=False, may_override=False)
+    found = kept(hit_in(text, name, "App.svelte"), Text(text), facts, ValidationPolicy())
+    assert (found and found.reason) == reason
