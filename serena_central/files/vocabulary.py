@@ -10,6 +10,7 @@ import re
 import time
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+from unicodedata import is_normalized, normalize
 
 import anyio
 import anyio.to_thread
@@ -48,7 +49,11 @@ _WORD_OR_CHARACTER = re.compile(
 )
 """Each character beyond ASCII counts alone: it may be a quotation mark or a byte-order mark beside a name."""
 
+_SPELLED = re.compile(r"[0-9A-Za-z_]*[^\x00-\x7f][^\x00-/:-@\[-^`{-\x7f]*")
+"""What may be a name with characters beyond ASCII."""
+
 _UNREAD: tuple[None, bytes] = None, b""
+_UNREADABLE: tuple[bytes, frozenset[str]] = b"", frozenset()
 
 
 class Vocabulary:
@@ -58,6 +63,8 @@ class Vocabulary:
         self._root = root
         self._encoding = encoding
         self._filters: dict[str, tuple[Stamp, bytes]] = {}
+        self._respelled: dict[str, frozenset[str]] = {}
+        """File → names in normal form that it spells otherwise: hardly any file has one."""
         self._reading = anyio.Lock()
 
     async def holding(self, files: Mapping[str, Stamp], paths: Iterable[str], name: str) -> list[str]:
@@ -67,6 +74,7 @@ class Vocabulary:
         """
         if len(self._filters) > len(files) + GONE_KEPT:
             self._filters = {path: known for path, known in self._filters.items() if path in files}
+            self._respelled = {path: names for path, names in self._respelled.items() if path in files}
         asked = [path for path in paths if path in files]
         unread: dict[str, Stamp] = {}
         async for some in paced(_pieces(asked)):
@@ -80,6 +88,15 @@ class Vocabulary:
             return found[0]
         either = {path for some in found for path in some}
         return [path for path in asked if path in either]
+
+    def may_be_respelled(self, files: Mapping[str, Stamp], paths: Iterable[str], name: str) -> bool:
+        """Whether some of `paths`, which `holding` was asked about, may hold a name in other characters that Python
+        takes for the same (NFKC: `ﬁ` is `fi`), which no search for the name finds."""
+        if not is_normalized("NFKC", name):
+            return True
+        if any(name in names and path in files for path, names in self._respelled.items()):
+            return True
+        return sum(stamp.size for stamp in self._unread(files, paths).values()) > READ_BYTES
 
     def knows(self, path: str, stamp: Stamp) -> bool:
         """Whether it knows the words of a file as of a stamp: one that was old enough, so that no other text has it."""
@@ -113,8 +130,12 @@ class Vocabulary:
                 young = time.time_ns() - RACY_NS
                 for path in batch:
                     stamp = stamps[path]
-                    if path in read and max(stamp.mtime_ns, stamp.ctime_ns) < young:
-                        self._filters[path] = stamp, read[path]
+                    known, respelled = read.get(path, _UNREADABLE)
+                    self._respelled.pop(path, None)
+                    if respelled:
+                        self._respelled[path] = respelled
+                    if known and max(stamp.mtime_ns, stamp.ctime_ns) < young:
+                        self._filters[path] = stamp, known
                     else:
                         self._filters.pop(path, None)
 
@@ -145,15 +166,24 @@ def _bits_of(word: int, size: int) -> tuple[int, int, int, int]:
     return first >> 3, 1 << (first & 7), second >> 3, 1 << (second & 7)
 
 
-def _filters_of(root: Path, paths: Iterable[str]) -> dict[str, bytes]:
+def _filters_of(root: Path, paths: Iterable[str]) -> dict[str, tuple[bytes, frozenset[str]]]:
+    """The filters of files that can be read, and the names that these respell."""
     folder = f"{root}/"
-    found: dict[str, bytes] = {}
+    found: dict[str, tuple[bytes, frozenset[str]]] = {}
     for path in paths:
         read = read_quickly(folder + path)
         data = None if read is None else in_utf8(read, path)
         if data is not None:
-            found[path] = _filter_of(_words(data))
+            found[path] = _filter_of(_words(data)), _respelled_in(data)
     return found
+
+
+def _respelled_in(data: bytes) -> frozenset[str]:
+    """Names in normal form that a text spells otherwise."""
+    if data.isascii() or is_normalized("NFKC", text := data.decode(errors="replace")):
+        return frozenset()
+    spelled = {word: normalize("NFKC", word) for word in _SPELLED.findall(text)}
+    return frozenset(name for word, name in spelled.items() if name != word and name.isidentifier())
 
 
 def _words(data: bytes) -> set[bytes]:

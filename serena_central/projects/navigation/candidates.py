@@ -61,6 +61,8 @@ class _Holders(NamedTuple):
     """The files that may hold a name; once they `are_read`, hardly one that doesn't."""
 
     paths: Sequence[str]
+    may_be_respelled: bool
+    """Others may hold it in a spelling that no search for it finds."""
     are_read: bool = False
 
 
@@ -94,12 +96,14 @@ class CandidateSearch:
         self._tokens = RecentTokens()
 
     async def stands_in_few(self, hit: Hit, most: int) -> bool:
-        """Whether as few files as `most` may hold the name of `hit`. Of files that were not read for it yet, some may
-        hold it that don't."""
+        """Whether as few files as `most` may hold the name of `hit`, in no other spelling. Of files that were not read
+        for it yet, some may hold it that don't."""
         served = await self._files_by_server(hit.path)
         if self._ignores_case(hit):
             return False
         holders = [await self._holders(served, name) for name in self._names(hit)]
+        if any(some.may_be_respelled for some in holders):
+            return False
         wrong = 0 if all(some.are_read for some in holders) else len(served.same) * MOST_WRONG
         return sum(len(some.paths) for some in holders) <= most + wrong
 
@@ -110,8 +114,8 @@ class CandidateSearch:
             return {}
         ignore_case = self._ignores_case(hit)
         served = await self._files_by_server(hit.path)
-        by_name = {name: (await self._holders(served, name)).paths for name in names if not ignore_case}
-        holders = list(served.same if ignore_case else {path for some in by_name.values() for path in some})
+        by_name = {name: await self._holders(served, name) for name in names if not ignore_case}
+        holders = list(served.same if ignore_case else {path for some in by_name.values() for path in some.paths})
         folder = hit.path.rpartition("/")[0]
         holders.sort(key=lambda path: (path != hit.path, path.rpartition("/")[0] != folder, path))
         if self._languages.are_at_hand([self._root / path for path in holders[: FEW_FILES + 1]]):
@@ -119,7 +123,8 @@ class CandidateSearch:
         read = await anyio.to_thread.run_sync(self._read, holders, names, ignore_case, abandon_on_cancel=True)
         lacking = self._certain(read.lacking)
         for name, some in by_name.items():
-            served.holders[name] = _Holders([path for path in some if path not in lacking], are_read=True)
+            held = [path for path in some.paths if path not in lacking]
+            served.holders[name] = some._replace(paths=held, are_read=True)
         return read.places
 
     def _certain(self, lacking: Iterable[str]) -> Collection[str]:
@@ -169,7 +174,8 @@ class CandidateSearch:
         holders = served.holders.get(name)
         if holders is None:
             paths = await self._vocabulary.holding(self._tree.files, served.same, name)
-            holders = served.holders[name] = _Holders(paths)
+            may_be_respelled = self._vocabulary.may_be_respelled(self._tree.files, served.same, name)
+            holders = served.holders[name] = _Holders(paths, may_be_respelled)
         return holders
 
     async def holding(self, paths: Collection[str], name: str) -> list[str]:

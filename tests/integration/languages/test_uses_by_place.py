@@ -260,3 +260,18 @@ async def test_a_link_counts_while_it_is_there_and_is_the_servers(shop: Asker, c
     assert await asked() == (2, 2)
     shutil.rmtree(shop.root / "linked")
     assert await asked() == (3, 2)
+
+
+@pytest.mark.parametrize("spelled", ["\ufb01ne", "\uff46ine", "f\U0001d456ne"])
+async def test_uses_in_another_spelling_are_listed(shop: Asker, counted: Counting, spelled: str) -> None:
+    (shop.root / "shop" / "fines.py").write_text("def fine(): ...\ndef other(): ...\n\nother()\n")
+    text = "# \u2026 %s\u201d\nfrom shop import fines\n\nfines.fine()\nfines.%s()\n"
+    (shop.root / "shop" / "odd.py").write_text(text % ("fine", spelled))
+
+    assert await shop.uses("fine") == ["shop/odd.py:3:6 -", "shop/odd.py:4:6 -"]
+    assert (counted.told, counted.lists) == (0, 1)
+    await shop.uses("other")
+    assert (counted.told, counted.lists) == (1, 1)
+    (shop.root / "shop" / "odd.py").write_text(text % ("fine", "fine"))
+    assert await shop.uses("fine") == ["shop/odd.py:3:6 -", "shop/odd.py:4:6 -"]
+    assert (counted.told, counted.lists) == (2, 1)
