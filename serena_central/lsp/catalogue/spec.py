@@ -204,6 +204,8 @@ class Documents(CatalogueStruct, frozen=True):
     places_tell_uses: bool = False
     """Its references of a symbol that is defined once are those places of the name of which it says that they lead to
     the symbol's definition, and no others; it reads no file that git ignores."""
+    reads_ignored: dict[str, str] = {}
+    """Names of files → a text that stands in those which have it read what git ignores."""
     included: tuple[str, ...] = ()
     """Names (globs) of files whose text is part of others: when one changes, open files are rebuilt."""
     file_status: str = ""

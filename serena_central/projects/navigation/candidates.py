@@ -18,6 +18,7 @@ from serena_central.core.lru import Lru
 from serena_central.core.pacing import paced
 from serena_central.core.text import Range, whole_word
 from serena_central.files.containing import files_lacking, find_containing
+from serena_central.files.stamp import Stamp
 from serena_central.files.text import FEW_FILES, FileText
 from serena_central.files.tree import FileTree
 from serena_central.files.vocabulary import Vocabulary
@@ -71,8 +72,17 @@ class _Served(NamedTuple):
 
     same: list[str]
     others: list[str]
+    reads_ignored: bool
+    """Whether that server may read what git ignores."""
     holders: Lru[str, _Holders]
     """Name → those of the same: without those that were read and don't."""
+
+
+class _Settings(NamedTuple):
+    """Files that were read, with the texts that they were searched for and their stamps; whether one holds its text."""
+
+    asked: Sequence[tuple[str, str, Stamp | None]] = ()
+    is_one_telling: bool = False
 
 
 class _Read(NamedTuple):
@@ -92,14 +102,15 @@ class CandidateSearch:
         self._served: dict[str | None, _Served] = {}
         self._served_after = languages.changes
         """That is as of so many changes."""
+        self._settings = _Settings()
         self._places = RecentPlaces()
         self._tokens = RecentTokens()
 
     async def stands_in_few(self, hit: Hit, most: int) -> bool:
-        """Whether as few files as `most` may hold the name of `hit`, in no other spelling. Of files that were not read
-        for it yet, some may hold it that don't."""
+        """Whether as few files as `most` may hold the name of `hit`, in no other spelling, and no other file that its
+        server reads. Of files that were not read for it yet, some may hold it that don't."""
         served = await self._files_by_server(hit.path)
-        if self._ignores_case(hit):
+        if self._ignores_case(hit) or served.reads_ignored:
             return False
         holders = [await self._holders(served, name) for name in self._names(hit)]
         if any(some.may_be_respelled for some in holders):
@@ -190,6 +201,14 @@ class CandidateSearch:
         words = {*names, *(name for hit in hits for name in self._names(hit))} if there else ()
         return {path for word in words for path in await self.holding(there, word)}
 
+    async def _is_one_telling(self, settings: Mapping[str, Sequence[str]]) -> bool:
+        """Whether one of some files holds its text, of text → files; they are read again when they have changed."""
+        asked = [(text, path, self._tree.files.get(path)) for text, paths in settings.items() for path in paths]
+        if asked and asked != self._settings.asked:
+            holding = [await find_containing(self._root, paths, text, whole=False) for text, paths in settings.items()]
+            self._settings = _Settings(asked, any(some.files for some in holding))
+        return bool(asked) and self._settings.is_one_telling
+
     async def _files_by_server(self, path: str) -> "_Served":
         """Of the server for `path`."""
         if self._served_after != self._languages.changes:
@@ -198,9 +217,13 @@ class CandidateSearch:
         key = None if spec is None else spec.name
         known = self._served.get(key)
         if known is None:
-            known, served = _Served([], [], Lru(NAMES_KEPT)), self._served
+            served, same, others, settings = self._served, list[str](), list[str](), dict[str, list[str]]()
+            tells = spec.documents.reads_ignored if spec is not None else {}
             async for other in paced(list(self._tree.files)):
-                (known.same if self._languages.spec_for(other) is spec else known.others).append(other)
+                (same if self._languages.spec_for(other) is spec else others).append(other)
+                if tells and (name := other.rpartition("/")[2]) in tells:
+                    settings.setdefault(tells[name], []).append(other)
+            known = _Served(same, others, await self._is_one_telling(settings), Lru(NAMES_KEPT))
             served[key] = known  # nobody's any more, if files have changed meanwhile
         return known
 
