@@ -83,21 +83,25 @@ class UsesByPlace:
         """
         name = hit.symbol.name_position
         places = sorted(PlaceInCode(path, span) for path, spans in candidates.items() for span in spans)
-        asked = [place for place in places if place.path != hit.path or place.range.start != name]
+        itself = next((place for place in places if place.path == hit.path and place.range.start == name), None)
         workplace = self._languages.workplace_of(hit.path)
         if (
-            len(candidates) > MOST_FILES
+            itself is None
+            or len(candidates) > MOST_FILES
             or len(places) > MOST_PLACES
-            or len(asked) + 1 != len(places)
             or any(path.endswith(STUBS) or self._languages.workplace_of(path) != workplace for path in candidates)
         ):
             return None
         leads: Answers = {}
-        _, note = await self._questions.when_ready(hit.path, partial(self._leads.ask_server, asked, leads))
+        _, note = await self._questions.when_ready(hit.path, partial(self._leads.ask_server, places, leads))
         if note is not None:  # which only the list's answer can explain
             return None
         own, uses = self._root / hit.path, dict[str, list[Range]]()
-        for place in asked:
+        definitions = leads.pop(itself, None)
+        if definitions is None or any(one.path != own or one.range.start != name for one in definitions):
+            return None  # the list also has the uses of what else it is: `from shop import *` and `net = 1`
+        places.remove(itself)
+        for place in places:
             locations = leads.get(place)
             if locations is None:
                 return None

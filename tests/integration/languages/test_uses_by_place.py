@@ -281,3 +281,16 @@ async def test_uses_in_another_spelling_are_listed(shop: Asker, counted: Countin
     (shop.root / "shop" / "odd.py").write_text(text % ("fine", "fine"))
     assert await shop.uses("fine") == ["shop/odd.py:3:6 -", "shop/odd.py:4:6 -"]
     assert (counted.told, counted.lists) == (2, 1)
+
+
+async def test_what_is_defined_elsewhere_as_well_is_listed(
+    shop: Asker, counted: Counting, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (shop.root / "shop" / "fees.py").write_text("fee = 1\n")
+    (shop.root / "shop" / "again.py").write_text("from shop.fees import *\n\nprint(fee)\nfee = 2\nprint(fee)\n")
+    hit = await shop.project.find_one("fee", "shop/again.py")
+
+    found = await shop.project.navigation.references.of(hit)
+
+    assert (counted.told, counted.lists) == (0, 1)
+    assert essence(found) == essence(await by_list(shop, hit, monkeypatch))
