@@ -49,8 +49,9 @@ _WORD_OR_CHARACTER = re.compile(
 )
 """Each character beyond ASCII counts alone: it may be a quotation mark or a byte-order mark beside a name."""
 
-_SPELLED = re.compile(r"[0-9A-Za-z_]*[^\x00-\x7f][^\x00-/:-@\[-^`{-\x7f]*")
-"""What may be a name with characters beyond ASCII."""
+_SPELLED = re.compile(r"(?<![0-9A-Za-z_])[0-9A-Za-z_]*[^\x00-\x7f][^\x00-/:-@\[-^`{-\x7f]*")
+"""What may be a name with characters beyond ASCII. It begins where a word does: a long one in ASCII (a megabyte of
+hexadecimal digits) would be searched from each of its characters, to its end."""
 
 _UNREAD: tuple[None, bytes] = None, b""
 _UNREADABLE: tuple[bytes, frozenset[str]] = b"", frozenset()
@@ -76,10 +77,8 @@ class Vocabulary:
             self._filters = {path: known for path, known in self._filters.items() if path in files}
             self._respelled = {path: names for path, names in self._respelled.items() if path in files}
         asked = [path for path in paths if path in files]
-        unread: dict[str, Stamp] = {}
-        async for some in paced(_pieces(asked)):
-            unread |= self._unread(files, some)
-        if sum(stamp.size for stamp in unread.values()) > READ_BYTES:
+        unread = await self._unread(files, asked)
+        if _size(unread) > READ_BYTES:
             return (await find_containing(self._root, asked, name, encoding=self._encoding)).files
         await self._read(unread)
         forms = [[hash(word) for word in _words(form)] for form in encodings_of(name, self._encoding)]
@@ -89,25 +88,30 @@ class Vocabulary:
         either = {path for some in found for path in some}
         return [path for path in asked if path in either]
 
-    def may_be_respelled(self, files: Mapping[str, Stamp], paths: Iterable[str], name: str) -> bool:
+    async def may_be_respelled(self, files: Mapping[str, Stamp], paths: Sequence[str], name: str) -> bool:
         """Whether some of `paths`, which `holding` was asked about, may hold a name in other characters that Python
         takes for the same (NFKC: `ﬁ` is `fi`), which no search for the name finds."""
         if not is_normalized("NFKC", name):
             return True
         if any(name in names and path in files for path, names in self._respelled.items()):
             return True
-        return sum(stamp.size for stamp in self._unread(files, paths).values()) > READ_BYTES
+        return _size(await self._unread(files, paths)) > READ_BYTES
 
     def knows(self, path: str, stamp: Stamp) -> bool:
         """Whether it knows the words of a file as of a stamp: one that was old enough, so that no other text has it."""
         known = self._filters.get(path)
         return known is not None and known[0] == stamp
 
-    def _unread(self, files: Mapping[str, Stamp], paths: Iterable[str]) -> dict[str, Stamp]:
+    async def _unread(self, files: Mapping[str, Stamp], paths: Sequence[str]) -> dict[str, Stamp]:
         """Those of `paths` without a filter for their stamp. Thousands of files: not a call of `knows` for each."""
-        known, now = self._filters.get, files.get
-        stamps = ((path, now(path)) for path in paths)  # some may be gone meanwhile
-        return {path: stamp for path, stamp in stamps if stamp is not None and (known(path) or _UNREAD)[0] != stamp}
+        unread: dict[str, Stamp] = {}
+        async for some in paced(_pieces(paths)):
+            known, now = self._filters.get, files.get
+            stamps = ((path, now(path)) for path in some)  # some may be gone meanwhile
+            unread |= {
+                path: stamp for path, stamp in stamps if stamp is not None and (known(path) or _UNREAD)[0] != stamp
+            }
+        return unread
 
     async def _with(self, paths: Sequence[str], words: Iterable[int]) -> list[str]:
         """Those of `paths` that may hold all words, given by their hashes."""
@@ -138,6 +142,10 @@ class Vocabulary:
                         self._filters[path] = stamp, known
                     else:
                         self._filters.pop(path, None)
+
+
+def _size(stamps: Mapping[str, Stamp]) -> int:
+    return sum(stamp.size for stamp in stamps.values())
 
 
 def _pieces(paths: Sequence[str]) -> Iterator[Sequence[str]]:

@@ -185,7 +185,7 @@ class CandidateSearch:
         holders = served.holders.get(name)
         if holders is None:
             paths = await self._vocabulary.holding(self._tree.files, served.same, name)
-            may_be_respelled = self._vocabulary.may_be_respelled(self._tree.files, served.same, name)
+            may_be_respelled = await self._vocabulary.may_be_respelled(self._tree.files, served.same, name)
             holders = served.holders[name] = _Holders(paths, may_be_respelled)
         return holders
 

@@ -128,3 +128,12 @@ def test_a_large_text_is_looked_through_in_pieces() -> None:
         tracemalloc.stop()
     assert words == {b"ab"}
     assert peak < len(text), "all its words stood in memory at once"
+
+
+@pytest.mark.usefixtures("_clocks_are_exact")
+async def test_names_in_other_characters_are_found_beside_a_very_long_word(tmp_path: Path) -> None:
+    files = {"a.py": written(tmp_path, "a.py", b"DATA = '" + b"0f" * 1_000_000 + "'\ndef ﬁnd(): ...\n".encode())}
+    vocabulary = Vocabulary(tmp_path, None)
+    assert await vocabulary.holding(files, ["a.py"], "absent") == []
+    assert await vocabulary.may_be_respelled(files, ["a.py"], "find")
+    assert not await vocabulary.may_be_respelled(files, ["a.py"], "bind")
