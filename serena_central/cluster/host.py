@@ -155,5 +155,5 @@ class RunServer:
         return rows
 
 
-async def _no_calls(session: Session, tool: str, arguments: Mapping[str, Any], person: bool) -> Answer:
+async def _no_calls(_run: ToolRun, _session: Session, tool: str, _arguments: Mapping[str, Any]) -> Answer:
     raise ToolRefused(f"{tool} can't be called from a project host.")

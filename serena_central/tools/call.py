@@ -8,7 +8,7 @@ person), and each is counted, published and timed. Unknown tool names do not cou
 import asyncio
 import difflib
 import time
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Awaitable, Callable, Hashable, Mapping
 from contextlib import nullcontext
 from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
@@ -83,9 +83,11 @@ class ToolCaller:
     ) -> None:
         """`record` keeps rows about a finished call, `transcript` the call itself; neither may wait or raise. `host`
         makes what carries tools out of what does in this process; None: this process does."""
-        local = LocalHost(
-            services, lambda session, name, arguments, person: self.call(session, name, arguments, person=person)
-        )
+
+        def again(run: ToolRun, session: Session, name: str, arguments: Mapping[str, Any]) -> Awaitable[Answer]:
+            return self.call(session, name, arguments, person=run.person, from_hook=run.from_hook)
+
+        local = LocalHost(services, again)
         self._host = local if host is None else host(local)
         self._services = services
         self._catalogue = services.catalogue

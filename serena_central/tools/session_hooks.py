@@ -76,8 +76,8 @@ class SessionHooks:
             SessionHalted: a hook halted the session.
         """
         session, key = call.session, (call.session.id, str(root))
-        if call.person:
-            return  # at a command line or in the dashboard: no session of an agent
+        if call.person or call.from_hook:
+            return  # at a command line, in the dashboard or in a hook, such as one of these: no session of an agent
         if not self._begun.has(*key):
             self._begin(session, root, found)
         done = self._starting.get(key)

@@ -108,9 +108,9 @@ class LocalHost:
     writes_here = True
 
     def __init__(
-        self, services: Services, call: Callable[[Session, str, Mapping[str, Any], bool], Awaitable[Answer]]
+        self, services: Services, call: Callable[[ToolRun, Session, str, Mapping[str, Any]], Awaitable[Answer]]
     ) -> None:
-        """`call` runs another tool as a call of its own; its last argument tells whether a person made it."""
+        """`call` runs another tool as a call of its own, within a run and made by the same."""
         self._services = services
         self._call = call
 
@@ -123,7 +123,7 @@ class LocalHost:
             run.session,
             self._services.seen_by(run.session),
             began=run.began,
-            run=lambda session, name, arguments: self._call(session, name, arguments, run.person),
+            run=partial(self._call, run),
             notes=reply.notes,
             semantic_context=parsed["semantic_context"],
             symbol=parsed.get("name_path") or "",

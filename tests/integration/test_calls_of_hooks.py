@@ -53,3 +53,34 @@ async def test_a_call_by_a_hook_is_answered_at_once(
     assert said in output.read_text()
     assert runs.read_text() == "run\n"
     assert (root / "note.txt").read_text() == "one"
+
+
+async def test_a_hook_for_the_start_of_sessions_can_read(child: Child, tmp_path: Path) -> None:
+    """What it calls begins no session that it would run for."""
+    root, output = tmp_path / "shop", tmp_path / "output"
+    (root / ".git").mkdir(parents=True)
+    (root / ".claude").mkdir()
+    call = f"SERENA_CENTRAL_HOME={child.folder / 'home'} {PROGRAM} call list_memories --project {root} > {output} 2>&1"
+    group = {"hooks": [{"type": "command", "command": f"echo run >> {output}.runs; {call}"}]}
+    (root / ".claude/settings.json").write_text(json.dumps({"hooks": {"SessionStart": [group]}}))
+    assert "memories" in await child.call("list_memories", {"project": str(root)})
+    assert "memories" in output.read_text()
+    assert (tmp_path / "output.runs").read_text() == "run\n"
+
+
+async def test_a_call_by_a_hook_is_known_within_another_call(child: Child, tmp_path: Path) -> None:
+    """query_project calls the tool around which the hook runs."""
+    root, output = tmp_path / "shop", tmp_path / "output"
+    (root / ".git").mkdir(parents=True)
+    (root / ".claude").mkdir()
+    (root / "cart.py").write_text("def total() -> int:\n    return 0\n")
+    params = {"name_path_pattern": "total"}
+    arguments = {"project_name": str(root), "tool_name": "find_symbol", "tool_params_json": json.dumps(params)}
+    given = shlex.quote(json.dumps(arguments))
+    call = f"SERENA_CENTRAL_HOME={child.folder / 'home'} {PROGRAM} call query_project --arguments {given}"
+    hook = {"type": "command", "command": f"echo run >> {output}.runs; {call} > {output} 2>&1 || :"}
+    group = {"matcher": "mcp__.*__find_symbol", "hooks": [hook]}
+    (root / ".claude/settings.json").write_text(json.dumps({"hooks": {"PreToolUse": [group]}}))
+    assert await child.call("find_symbol", {"project": str(root), **params})
+    assert "would call each other without end" in output.read_text()
+    assert (tmp_path / "output.runs").read_text() == "run\n"
