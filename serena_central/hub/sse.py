@@ -4,6 +4,7 @@ Not the SDK's, which sends nothing more after one POST has failed, waits for eac
 """
 
 import logging
+from codecs import BOM_UTF8
 from collections.abc import AsyncGenerator, Iterator
 from contextlib import asynccontextmanager
 from typing import Any, NamedTuple, Self
@@ -139,8 +140,8 @@ def _message(event: "_Event", log: WireLog) -> JSONRPCMessage | None:
     if event.dropped:
         log.note(f"an event of {event.size} bytes was dropped")
         return failed_answer(event.data, too_long(event.size, MAX_MESSAGE_BYTES))
-    message = message_of(event.data) if event.data else None
-    if message is None and event.data:
+    message = message_of(event.data)
+    if message is None:
         log.note(f"not a message: {event.data[:200].decode('utf-8', 'replace')}")
         return failed_answer(event.data, NO_PROTOCOL)
     return message
@@ -163,6 +164,8 @@ class _EventReader:
     too long costs its own request, and not the stream of all others."""
 
     def __init__(self) -> None:
+        self._begins = True
+        """Whether no line has ended yet: a byte-order mark may stand before the first one."""
         self._rest = bytearray()
         """Of a line that has not ended."""
         self._was_cr = False
@@ -181,11 +184,14 @@ class _EventReader:
         *lines, tail = text.replace(b"\r\n", b"\n").replace(b"\r", b"\n").split(b"\n")
         for end in lines:
             line, self._rest = self._rest + end, bytearray()
+            if self._begins:
+                line, self._begins = line.removeprefix(BOM_UTF8), False
             if line:
                 self._field(line)
-            else:
+                continue
+            if self._data or self._dropped:
                 yield _Event(self._name or "message", bytes(self._data), self._dropped)
-                self._name, self._data, self._dropped = "", bytearray(), 0
+            self._name, self._data, self._dropped = "", bytearray(), 0
         self._rest += tail
         size = len(self._rest) + len(self._data)
         if self._dropped or size > MAX_MESSAGE_BYTES:
