@@ -41,8 +41,8 @@ class Effective:
     def shown(self, path: KeyPath, value: Any) -> Any:
         """`shown` of the value at a key, or of one that it shadows."""
         names = [part for part in path if isinstance(part, str)]
-        *folder, last = path
-        before = get(self.value, (*folder, last - 1)) if isinstance(last, int) and last else ""
+        last = path[-1] if path else ""  # of settings that are empty
+        before = get(self.value, (*path[:-1], last - 1)) if isinstance(last, int) and last else ""
         return shown(value, names[-1] if names else "", before)
 
     @property

@@ -105,6 +105,12 @@ def test_show_explain_and_check(root: Path, run: Commands) -> None:
         assert SECRET not in ended.out + ended.err
 
 
+@pytest.mark.parametrize("options", [(), ("--json",), ("--origins",), ("--origins", "--json")])
+def test_settings_that_are_empty_are_shown(root: Path, run: Commands, options: tuple[str, ...]) -> None:
+    write(root / ".claude" / "settings.json", {})
+    assert run("claude", "show", *options).code == 0
+
+
 @pytest.mark.parametrize(
     "command",
     [
