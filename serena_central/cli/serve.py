@@ -24,6 +24,7 @@ from serena_central.cli.cluster import needs_ray
 from serena_central.cli.dashboard import page_address
 from serena_central.cli.exits import Unsuccessful
 from serena_central.cli.port import listening
+from serena_central.cli.remote import HOOK_VARIABLE
 from serena_central.cli.stop_signals import StopSignals
 from serena_central.cli.trust_offer import offer_trust
 from serena_central.cli.writable_home import check_writable
@@ -108,6 +109,7 @@ def command(
         started = detached.start(Places.of_user(), _arguments(host, port, projects, cluster, open_page=open_page))
         detached.announce(started, as_json=as_json)
         return
+    os.environ.pop(HOOK_VARIABLE, None)  # if a hook starts this server, what the server starts is no call of that hook
     offer_trust(Places.of_user())
     signals = StopSignals()
     signals.take()  # no server is announced yet, and what runs it leaves behind only what kill -9 does, too

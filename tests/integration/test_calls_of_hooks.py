@@ -6,6 +6,7 @@ import tempfile
 from collections.abc import AsyncGenerator
 from pathlib import Path
 
+import psutil
 import pytest
 
 from tests.support.child import PROGRAM, Child, serving_child
@@ -84,3 +85,14 @@ async def test_a_call_by_a_hook_is_known_within_another_call(child: Child, tmp_p
     assert await child.call("find_symbol", {"project": str(root), **params})
     assert "would call each other without end" in output.read_text()
     assert (tmp_path / "output.runs").read_text() == "run\n"
+
+
+async def test_what_a_server_starts_that_a_hook_started_is_no_call_of_the_hook(tmp_path: Path) -> None:
+    (tmp_path / "shop/.git").mkdir(parents=True)
+    async with serving_child(tmp_path, SERENA_CENTRAL_HOOK="holding") as child:
+        await child.call(
+            "create_text_file", {"project": str(tmp_path / "shop"), "relative_path": "a.py", "content": "x"}
+        )
+        started = psutil.Process(child.process.pid).children(recursive=True)
+        assert started
+        assert not any("SERENA_CENTRAL_HOOK" in one.environ() for one in started)
