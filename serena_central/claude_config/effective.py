@@ -1,6 +1,5 @@
 """The effective settings of one root: all tiers merged, with origins, problems and rules."""
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
@@ -152,13 +151,9 @@ def shown(value: Any, name: str | int = "", before: Any = "") -> Any:
         return {key: shown(inside, key) for key, inside in held.items()}
     if (items := as_list(value)) is not None:
         return [shown(inside, name, previous) for previous, inside in zip(["", *items], items, strict=False)]
-    is_secret = is_secret_name(str(name)) and value not in (None, "", True, False)
+    is_count = str(name).casefold().endswith("tokens") and str(value).isdigit()  # MAX_THINKING_TOKENS names no secret
+    is_secret = is_secret_name(str(name)) and value not in (None, "", True, False) and not is_count
     if not isinstance(value, str):
         return MASK if is_secret else value
     text = str(value)
-    is_secret = is_secret and not _COUNT.fullmatch(text)
     return masked_secret(text) if is_secret else masked_words([str(before), text])[-1]
-
-
-_COUNT = re.compile(r"\d{1,6}")
-"""MAX_THINKING_TOKENS names no secret."""

@@ -105,6 +105,14 @@ def test_show_explain_and_check(root: Path, run: Commands) -> None:
         assert SECRET not in ended.out + ended.err
 
 
+def test_numbers_of_tokens_are_shown_and_passwords_of_digits_are_not(root: Path, run: Commands) -> None:
+    env = {"MAX_THINKING_TOKENS": "2468013", "PGPASSWORD": "135791"}
+    write(root / ".claude" / "settings.json", {"env": env})
+    shown = run("claude", "show").out
+    assert "2468013" in shown
+    assert "135791" not in shown
+
+
 @pytest.mark.parametrize("options", [(), ("--json",), ("--origins",), ("--origins", "--json")])
 def test_settings_that_are_empty_are_shown(root: Path, run: Commands, options: tuple[str, ...]) -> None:
     write(root / ".claude" / "settings.json", {})
