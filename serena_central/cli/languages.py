@@ -56,8 +56,8 @@ def list_languages(*, as_json: bool) -> None:
     ]
     print_table(["LANGUAGE", "FILES", "SERVER", "OTHERS", "GET BY", "HERE"], rows, empty="The catalogue is empty.")
     click.echo(
-        f"\n{len(rows)} languages. HERE: the default server is installed on this machine (?: what runs it is; "
-        "`languages doctor` tries it). Details: --json."
+        f"\n{len(rows)} languages. HERE: the default server is installed on this machine; ?: what runs it is.\n"
+        "`languages doctor` tries servers. Details: --json."
     )
 
 

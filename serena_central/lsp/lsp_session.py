@@ -5,8 +5,8 @@ It joins connection, documents, callbacks and readiness. It knows no process and
 
 import logging
 import re
-from collections.abc import Callable, Collection, Sequence
-from contextlib import nullcontext
+from collections.abc import Callable, Collection, Generator, Sequence
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -265,7 +265,7 @@ class LspSession:
                 for one in questions:
                     params = self._params(one, reading.text)
                     sent.append(await self.connection.request(METHODS[one.feature][0], params))
-            with self.documents.held(first.path):
+            with self.documents.held(first.path), self._waiting(METHODS[first.feature][0]):
                 answers = [await _answered(pending, shape) for pending in sent]
         finally:
             for pending in sent:
@@ -395,11 +395,17 @@ class LspSession:
     async def _ask_once(
         self, method: str, question: Question, shape: Any, *, opened: bool, undisturbed: bool
     ) -> tuple[Reading, Any, bool]:
-        asked = f"{self._spec.name} is answering {method}"
         # For symbols, progress is the number of files that are left, which the indexer knows.
-        waiting = nullcontext() if question.feature == "document_symbols" else waiting_for(lambda: (asked, None))
-        with tracing.step_span(f"{self._spec.name} {method}"), phase("server", self._spec.name), waiting:
+        with self._waiting(method, tells_progress=question.feature != "document_symbols"):
             return await self._exchange(method, question, shape, opened=opened, undisturbed=undisturbed)
+
+    @contextmanager
+    def _waiting(self, method: str, *, tells_progress: bool = True) -> Generator[None]:
+        """While a call waits for the server, which its trace, its phases and its progress tell."""
+        asked = f"{self._spec.name} is answering {method}"
+        told = waiting_for(lambda: (asked, None)) if tells_progress else nullcontext()
+        with tracing.step_span(f"{self._spec.name} {method}"), phase("server", self._spec.name), told:
+            yield
 
     async def _opened(self, path: Path) -> Reading:
         """Shows the server the file as it is. One that takes documents in late may never take in what it is shown

@@ -26,11 +26,10 @@ from tests.support.central import RunningCentral, running_central
 from tests.support.child import PATIENCE_S, alive, environment, serving_child
 from tests.support.fakes import log_of, logged, methods_of
 from tests.support.mcp import RawClient, text_of
-from tests.support.scripted import CART, REFERENCES, SYMBOLS, behave, log_in, scripted_project, scripted_ty
+from tests.support.scripted import CART, DEFINITION, REFERENCES, SYMBOLS, behave, log_in, scripted_project, scripted_ty
 
 pytestmark = pytest.mark.anyio
 
-DEFINITION = "textDocument/definition"
 
 OVERVIEW = ("get_symbols_overview", {"relative_path": "cart.py"})
 WHO_USES = ("find_referencing_symbols", {"name_path": "Cart/total"})
@@ -412,7 +411,7 @@ async def test_references_that_a_silent_server_leaves_open_are_an_error_that_nam
 ) -> None:
     monkeypatch.setattr("serena_central.pool.run.PROGRESS_S", 0.2)
     monkeypatch.setattr("serena_central.pool.run.FURTHER_S", 0.2)
-    async with observing(tmp_path, {"tool_timeout_s": 8}, hang_on=[REFERENCES]) as seen:
+    async with observing(tmp_path, {"tool_timeout_s": 8}, hang_on=[REFERENCES, DEFINITION]) as seen:
         with (tmp_path / "shop/cart.py").open("a") as file:
             file.write("\n\nx = Cart().total()  # total\n")
         await seen.call(*OVERVIEW)

@@ -70,9 +70,9 @@ async def test_a_question_to_a_language_server_stands_below_its_call_in_the_call
         arguments = {"name_path": "Cart", "relative_path": "cart.py", "project": str(project)}
         answer = await client.call("find_referencing_symbols", **arguments)
         assert not answer["isError"], answer
-    asked = chain(spans, "ty textDocument/references")
+    asked = chain(spans, "ty textDocument/definition")
     assert [span.name for span in asked] == [
-        "ty textDocument/references",
+        "ty textDocument/definition",
         "tool find_referencing_symbols",
         "tools/call find_referencing_symbols",
     ]

@@ -17,6 +17,7 @@ CART = "class Cart:\n    def total(self) -> int:\n        return 0\n"
 
 SYMBOLS = "textDocument/documentSymbol"
 REFERENCES = "textDocument/references"
+DEFINITION = "textDocument/definition"
 
 
 def scripted_ty(folder: Path) -> None:

@@ -98,7 +98,7 @@ class UsesByPlace:
             return None
         own, uses = self._root / hit.path, dict[str, list[Range]]()
         definitions = leads.pop(itself, None)
-        if definitions is None or any(one.path != own or one.range.start != name for one in definitions):
+        if not definitions or any(one.path != own or one.range.start != name for one in definitions):
             return None  # the list also has the uses of what else it is: `from shop import *` and `net = 1`
         places.remove(itself)
         for place in places:

@@ -160,8 +160,8 @@ def counting_definitions(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     definitions = LanguageServer.definitions
 
     async def counted(server: LanguageServer, path: Path, positions: Sequence[Position]) -> list[list[Location] | None]:
-        assert path.name == "uses.py"
-        asked.extend(position.line0 for position in positions)
+        if path.name == "uses.py":
+            asked.extend(position.line0 for position in positions)
         return await definitions(server, path, positions)
 
     monkeypatch.setattr(LanguageServer, "definitions", counted)
