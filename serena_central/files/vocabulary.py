@@ -53,6 +53,11 @@ _SPELLED = re.compile(r"(?<![0-9A-Za-z_])[0-9A-Za-z_]*[^\x00-\x7f][^\x00-/:-@\[-
 """What may be a name with characters beyond ASCII. It begins where a word does: a long one in ASCII (a megabyte of
 hexadecimal digits) would be searched from each of its characters, to its end."""
 
+MOST_RESPELLED = 1000
+"""Names of one file that it spells otherwise; one with more may have any."""
+
+_ANY = frozenset(("",))
+
 _UNREAD: tuple[None, bytes] = None, b""
 _UNREADABLE: tuple[bytes, frozenset[str]] = b"", frozenset()
 
@@ -93,7 +98,7 @@ class Vocabulary:
         takes for the same (NFKC: `ﬁ` is `fi`), which no search for the name finds."""
         if not is_normalized("NFKC", name):
             return True
-        if any(name in names and path in files for path, names in self._respelled.items()):
+        if any((name in names or names is _ANY) and path in files for path, names in self._respelled.items()):
             return True
         return _size(await self._unread(files, paths)) > READ_BYTES
 
@@ -191,7 +196,8 @@ def _respelled_in(data: bytes) -> frozenset[str]:
     if data.isascii() or is_normalized("NFKC", text := data.decode(errors="replace")):
         return frozenset()
     spelled = {word: normalize("NFKC", word) for word in _SPELLED.findall(text)}
-    return frozenset(name for word, name in spelled.items() if name != word and name.isidentifier())
+    found = frozenset(name for word, name in spelled.items() if name != word and name.isidentifier())
+    return found if len(found) <= MOST_RESPELLED else _ANY
 
 
 def _words(data: bytes) -> set[bytes]:

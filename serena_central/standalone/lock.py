@@ -64,7 +64,8 @@ def lock_at_once(descriptor: int, *, shared: bool = False) -> bool:
 def is_locked(file: str | os.PathLike[str]) -> bool:
     """Whether a process holds a lock file alone; False where that can't be found out."""
     try:
-        descriptor = os.open(file, os.O_RDONLY)
+        # What is no lock must not hold up who asks: a pipe would be waited for.
+        descriptor = os.open(file, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
     except OSError:
         return False
     try:

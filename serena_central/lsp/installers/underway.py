@@ -4,7 +4,6 @@ A lock together with a progress file means that an installation is running: the 
 holder ends. The file alone may be left by a crash, and the lock alone is also held to remove a server.
 """
 
-import os
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -15,7 +14,7 @@ import msgspec
 from serena_central.core.decoding import from_json
 from serena_central.core.places import Places
 from serena_central.core.words import counted
-from serena_central.standalone.lock import lock_at_once
+from serena_central.standalone.lock import is_locked
 
 LOCK = ".lock"
 
@@ -83,22 +82,9 @@ def underway(places: Places) -> list[Underway]:
 def underway_of(server: str, places: Places) -> Underway | None:
     """The installation of one server, if there is one."""
     home = places.servers / server
-    if not _is_held(home / LOCK):
+    if not is_locked(home / LOCK):
         return None
     try:
         return from_json((home / NOTE).read_bytes(), Underway)
     except (OSError, msgspec.MsgspecError):
         return None
-
-
-def _is_held(lock: Path) -> bool:
-    try:
-        descriptor = os.open(lock, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
-    except OSError:
-        return False
-    try:
-        return not lock_at_once(descriptor, shared=True)
-    except OSError:
-        return False
-    finally:
-        os.close(descriptor)

@@ -8,12 +8,14 @@ to the list.
 
 from collections.abc import Sequence
 from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
 from serena_central.core.text import Range
 from serena_central.files.tree import FileTree
 from serena_central.lsp.answers import Location
+from serena_central.lsp.catalogue.spec import ServerSpec
 from serena_central.projects.languages.project_languages import ProjectLanguages
 from serena_central.projects.navigation.candidates import CandidateSearch, Places
 from serena_central.projects.navigation.leads import Answers, Leads
@@ -27,6 +29,9 @@ MOST_FILES = 16
 
 MOST_PLACES = 64
 """Of the name. Some hundred take as long as the list of a small project."""
+
+MOST_LINKS = 500
+"""Symlinks in a root that are looked at, within a millisecond; of more the server may read any."""
 
 STUBS = ".pyi"
 """A symbol of a stub is defined twice."""
@@ -68,8 +73,12 @@ class UsesByPlace:
             and hit.file.names.count(hit.symbol.name) == 1
             # The list also counts uses in files that are no part of this project, and lacks what git ignores.
             and not self._tree.leaves_out_more_than_git
-            and not any(self._languages.spec_for(link) is spec for link in self._tree.links)
+            and not self._may_read_links(spec)
         )
+
+    def _may_read_links(self, spec: ServerSpec) -> bool:
+        links = list(islice(self._tree.links, MOST_LINKS + 1))
+        return len(links) > MOST_LINKS or any(self._languages.spec_for(link) is spec for link in links)
 
     async def stands_in_few(self, hit: Hit) -> bool:
         """Whether few files may hold the name."""

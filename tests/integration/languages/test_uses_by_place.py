@@ -9,7 +9,7 @@ import pytest
 
 from serena_central.lsp.answers import Location
 from serena_central.lsp.client import LanguageServer
-from serena_central.projects.navigation import symbol_references
+from serena_central.projects.navigation import symbol_references, uses_by_place
 from serena_central.projects.navigation.symbol_views import References
 from serena_central.projects.navigation.uses_by_place import Told, UsesByPlace
 from serena_central.symbols.index import Hit
@@ -294,3 +294,16 @@ async def test_what_is_defined_elsewhere_as_well_is_listed(
 
     assert (counted.told, counted.lists) == (0, 1)
     assert essence(found) == essence(await by_list(shop, hit, monkeypatch))
+
+
+async def test_a_root_full_of_links_is_left_to_the_list(
+    shop: Asker, counted: Counting, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(uses_by_place, "MOST_LINKS", 2)
+    for number in range(2):
+        (shop.root / f"NOTES-{number}.md").symlink_to("shop/prices.py")
+    await shop.uses("Amount/tripled")
+    (shop.root / "NOTES-2.md").symlink_to("shop/prices.py")
+    await shop.uses("Amount/tripled")
+
+    assert (counted.told, counted.lists) == (1, 1)

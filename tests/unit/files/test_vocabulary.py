@@ -137,3 +137,13 @@ async def test_names_in_other_characters_are_found_beside_a_very_long_word(tmp_p
     assert await vocabulary.holding(files, ["a.py"], "absent") == []
     assert await vocabulary.may_be_respelled(files, ["a.py"], "find")
     assert not await vocabulary.may_be_respelled(files, ["a.py"], "bind")
+
+
+@pytest.mark.usefixtures("_clocks_are_exact")
+async def test_a_file_of_names_in_other_characters_may_hold_any_and_none_is_kept(tmp_path: Path) -> None:
+    names = "\n".join(f"ﬁ{number} = 1" for number in range(2000))
+    files = {"a.py": written(tmp_path, "a.py", names.encode())}
+    vocabulary = Vocabulary(tmp_path, None)
+    await vocabulary.holding(files, ["a.py"], "absent")
+    assert await vocabulary.may_be_respelled(files, ["a.py"], "anything")
+    assert sum(map(len, vocabulary._respelled.values())) == 1
