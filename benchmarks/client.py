@@ -58,11 +58,7 @@ class Connection:
         if time.monotonic() - self._used_at > KEPT_S:
             self.close()
             self._connect()
-        self._socket.sendall(request)
-        data = b""
-        while (end := data.find(b"\r\n\r\n")) < 0:
-            data += self._read()
-        head, body = data[:end].lower(), data[end + 4 :]
+        head, body = self.begin(request)
         if b"transfer-encoding: chunked" in head:
             while not body.endswith(b"0\r\n\r\n"):
                 body += self._read()
@@ -72,6 +68,14 @@ class Connection:
                 body += self._read()
         self._used_at = time.monotonic()
         return head, body
+
+    def begin(self, request: bytes) -> tuple[bytes, bytes]:
+        """The head of the answer, and what has come of its body."""
+        self._socket.sendall(request)
+        data = b""
+        while (end := data.find(b"\r\n\r\n")) < 0:
+            data += self._read()
+        return data[:end].lower(), data[end + 4 :]
 
     def _read(self) -> bytes:
         data = self._socket.recv(1 << 18)
@@ -85,6 +89,7 @@ class Client:
 
     def __init__(self, port: int, token: str, era: Era = "handshake", *, name: str = "bench") -> None:
         self.connection = Connection(port, token)
+        self._token = token
         self._era = era
         self._name = name
         self._session: dict[str, str] = {}
@@ -132,6 +137,18 @@ class Client:
     def ask(self, method: str, **params: Any) -> bytes:
         """The body of the answer to any request, which may be an event stream."""
         return self.connection.exchange(self._request(method, params))[1]
+
+    def follow(self) -> Connection:
+        """The stream outside of calls, on a connection of its own.
+
+        Raises:
+            Refused: there is none.
+        """
+        stream = Connection(self.connection.port, self._token)
+        head, body = stream.begin(stream.request("GET", "/mcp", headers=self._session))
+        if b" 200 " not in head[:16]:
+            raise Refused(body.decode(errors="replace")[:1000])
+        return stream
 
     def call(self, tool: str, **arguments: Any) -> bytes:
         return self.send(self.prepare(tool, **arguments))

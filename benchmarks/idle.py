@@ -14,6 +14,7 @@ from benchmarks.table import Row
 SESSIONS = 200
 PAGES = ("/dashboard/live", "/dashboard/live/sessions", "/dashboard/live/servers", "/dashboard/live/projects")
 DASHBOARDS = 10
+LISTS = ("tools/list", "prompts/list", "resources/list", "resources/templates/list")
 MEASURED_S = 60.0
 
 INSTALLED_S = 120.0
@@ -41,14 +42,26 @@ def resting(bench: Bench) -> Iterator[Row]:
                 unit="MB",
                 note="PSS, nobody has searched or opened the dashboard",
             )
-            server.client().ask("prompts/list")
+            agent = server.client()
+            stack.callback(agent.follow().close)
+            for method in LISTS:
+                agent.ask(method)
+            server.await_quiet()
+            yield Row(
+                "… with a client as agents are",
+                "≤ 100 MB",
+                proportional_bytes(own) / 1e6,
+                unit="MB",
+                note="PSS; it follows the stream outside of calls, and has asked for every list",
+            )
+            agent.ask("prompts/get", name="none")
             server.await_quiet()
             yield Row(
                 "… when a client has needed the MCP SDK",
                 "≤ 100 MB",
                 proportional_bytes(own) / 1e6,
                 unit="MB",
-                note="PSS; a stream outside of calls, lists of prompts or resources need it",
+                note="PSS; to read a resource, get a prompt or complete an argument",
             )
             clients = [_idle(stack, server, number) for number in range(SESSIONS)]
             for number in range(DASHBOARDS):

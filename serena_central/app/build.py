@@ -206,7 +206,7 @@ def build(
     caller.on_end, projects.registry.on_ended = collector.call_ended, collector.much_ended
     runs.append(collector.run)
     recorder = SessionRecorder(services.sessions, services.store, services.bus)
-    endpoint = _mcp(runs, services, caller, token, recorder, start_up, resources, prompts)
+    endpoint = _mcp(runs, services, caller, token, recorder, resources, prompts)
     if places.begun_file.exists():
         runs.append(services.gating.session_hooks(services).run)
     start_up.is_busy = services.sessions.any_call_runs
@@ -506,12 +506,11 @@ def _mcp(
     caller: ToolCaller,
     token: Token,
     recorder: SessionRecorder,
-    start_up: StartUp,
     resources: Resources | None,
     prompts: Prompts | None,
 ) -> McpEndpoint:
     sessions = services.sessions
-    plain = PlainMethods(sessions, caller, services.version)
+    plain = PlainMethods(sessions, caller, services.version, resources=resources, prompts=prompts)
 
     def adapter() -> "Adapter":
         from serena_central.mcp_server.adapter import Adapter
@@ -524,13 +523,11 @@ def _mcp(
             questions=TrustQuestions(
                 services.held_elsewhere.by or LocalTrustDialog(services.trust, services.projects), services.users
             ),
-            resources=resources,
-            prompts=prompts,
             secret=token.derived("request state"),
             plain=plain,
         )
 
-    sdk = SdkLane(adapter, start_up)
+    sdk = SdkLane(adapter)
     transports = HandshakeTransports(sdk, sessions=sessions, openings=recorder, direct=plain.direct)
     endpoint = McpEndpoint(sdk, transports, plain.subscriptions, plain.direct)
     runs += [recorder.run, sessions.run, endpoint.run, partial(plain.news.run, services.bus)]

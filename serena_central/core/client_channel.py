@@ -7,12 +7,15 @@ of the command line and the dashboard have none: nothing is logged there, and no
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Any, Literal, NamedTuple, Protocol
+from typing import Any, Literal, NamedTuple, Protocol, get_args
 
 from serena_central.core.errors import ClientCannotAnswer
 
 Level = Literal["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"]
 """RFC 5424, section 6.2.1."""
+
+LEVELS: tuple[Level, ...] = get_args(Level)
+"""From the least to the most severe."""
 
 Method = Literal["elicitation/create", "sampling/createMessage", "roots/list"]
 

@@ -40,17 +40,14 @@ from serena_central.core.tracing import new_call_id
 from serena_central.mcp_server.call_channel import CallChannel, input_required, missing_capability
 from serena_central.mcp_server.completions import completed
 from serena_central.mcp_server.conversation import HandshakeConversation
-from serena_central.mcp_server.description import INSTRUCTIONS, LIST_HINTS, SERVER_NAME
+from serena_central.mcp_server.description import INSTRUCTIONS, LISTS_KEPT_MS, SERVER_NAME
 from serena_central.mcp_server.errors import failed_result, protocol_error
-from serena_central.mcp_server.offered import Prompts, Resources
 from serena_central.mcp_server.plain_methods import PlainMethods
 from serena_central.mcp_server.progress import relaying
-from serena_central.mcp_server.prompts import WorkflowPrompts
-from serena_central.mcp_server.resources import ProjectResources
 from serena_central.mcp_server.resumption import ResumableTransport
-from serena_central.mcp_server.roots import asking_for_roots, folder_in_answers, learn_folder
+from serena_central.mcp_server.roots import asking_for_roots, folder_in_answers
 from serena_central.mcp_server.sender import ClientInfo, sender_of
-from serena_central.mcp_server.tool_methods import call_result, result_of_era, wire
+from serena_central.mcp_server.tool_methods import NOTES_LEVEL, call_result, result_of_era, wire
 from serena_central.mcp_server.trust_questions import AFTER, TrustQuestions
 from serena_central.sessions.manager import SessionManager
 from serena_central.sessions.session import Session
@@ -69,20 +66,14 @@ UPSTREAM_SEPARATOR = "__"
 UNSUBSCRIBED_S = 5.0
 """How long upstreams may take to be told that a client's stream has ended."""
 
-NOTES_LEVEL: types.LoggingLevel = "notice"
-
-_MINUTE_MS = 60_000
-
 CACHE_HINTS: Mapping[CacheableMethod, CacheHint] = {
-    "server/discover": CacheHint(ttl_ms=10 * _MINUTE_MS),
-    "tools/list": CacheHint(ttl_ms=LIST_HINTS["ttlMs"], scope=LIST_HINTS["cacheScope"]),
-    "resources/list": CacheHint(ttl_ms=_MINUTE_MS // 2),
+    "server/discover": CacheHint(ttl_ms=600_000),
     "resources/read": CacheHint(ttl_ms=0),
-    "resources/templates/list": CacheHint(ttl_ms=60 * _MINUTE_MS),
-    "prompts/list": CacheHint(ttl_ms=60 * _MINUTE_MS),
+    "tools/list": CacheHint(ttl_ms=LISTS_KEPT_MS["tools/list"]),
+    "resources/list": CacheHint(ttl_ms=LISTS_KEPT_MS["resources/list"]),
+    "resources/templates/list": CacheHint(ttl_ms=LISTS_KEPT_MS["resources/templates/list"]),
+    "prompts/list": CacheHint(ttl_ms=LISTS_KEPT_MS["prompts/list"]),
 }
-
-LISTS = frozenset(("tools/list", "resources/list", "resources/templates/list", "prompts/list"))
 
 Context = ServerRequestContext[Any, Any]
 
@@ -102,8 +93,6 @@ class Adapter:
         caller: ToolCaller,
         version: str,
         questions: TrustQuestions | None = None,
-        resources: Resources | None = None,
-        prompts: Prompts | None = None,
         secret: bytes | None = None,
         plain: PlainMethods | None = None,
     ) -> None:
@@ -112,12 +101,10 @@ class Adapter:
         survive a restart."""
         self._sessions = sessions
         self._caller = caller
-        self._resources = resources or ProjectResources()
-        self._prompts = prompts or WorkflowPrompts()
         self._questions = questions
         plain = plain or PlainMethods(sessions, caller, version)
         self.subscriptions, self.news = plain.subscriptions, plain.news
-        self.tools, self.direct = plain.tools, plain.direct
+        self.tools, self.listings, self.direct = plain.tools, plain.listings, plain.direct
         self.server: Server[Any] = Server(
             SERVER_NAME,
             version=version,
@@ -144,7 +131,7 @@ class Adapter:
         self, conversation: HandshakeConversation, *, task_status: anyio.abc.TaskStatus[ResumableTransport]
     ) -> None:
         """Carries messages between a transport for this conversation and the handlers until the transport ends."""
-        transport = ResumableTransport(conversation.id)
+        transport = ResumableTransport(conversation.id, conversation.streams.log)
         async with transport.connect() as (incoming, outgoing):
             task_status.started(transport)
             await serve_loop(
@@ -162,24 +149,20 @@ class Adapter:
         requests("server/discover", types.RequestParams, self._discover)
         requests("tools/list", types.PaginatedRequestParams, self._list_tools)
         requests("tools/call", types.CallToolRequestParams, self._call_tool)
-        requests("resources/list", types.PaginatedRequestParams, self._list_resources)
-        requests("resources/templates/list", types.PaginatedRequestParams, self._list_templates)
+        for method in self.listings.of:
+            requests(method, types.PaginatedRequestParams, self._list)
         requests("resources/read", types.ReadResourceRequestParams, self._read_resource)
         requests("resources/subscribe", types.SubscribeRequestParams, self._subscribe)
         requests("resources/unsubscribe", types.UnsubscribeRequestParams, self._unsubscribe)
-        requests("prompts/list", types.PaginatedRequestParams, self._list_prompts)
         requests("prompts/get", types.GetPromptRequestParams, self._get_prompt)
         requests("completion/complete", types.CompleteRequestParams, self._complete)
         requests("logging/setLevel", types.SetLevelRequestParams, self._set_level)
         requests("subscriptions/listen", types.SubscriptionsListenRequestParams, self._listen)
-        notifications = self.server.add_notification_handler
-        notifications("notifications/initialized", types.NotificationParams, learn_folder)
-        notifications("notifications/roots/list_changed", types.NotificationParams, learn_folder)
 
     async def _border(self, ctx: Context, call_next: CallNext) -> HandlerResult:
         """Around every message: the session is known from the handshake on, and no error leaves untranslated."""
         try:
-            if ctx.method in LISTS and (ctx.params or {}).get("cursor"):
+            if ctx.method in LISTS_KEPT_MS and (ctx.params or {}).get("cursor"):
                 raise MCPError(code=types.INVALID_PARAMS, message="No answer had this cursor: each list is one page.")
             if ctx.method == "tools/call" and not isinstance((ctx.params or {}).get("arguments"), Mapping | None):
                 try:
@@ -242,17 +225,9 @@ class Adapter:
                 for uri in uris:
                     await theirs.unsubscribe(session, uri, stream)
 
-    async def _list_resources(self, context: Context, _params: types.PaginatedRequestParams) -> HandlerResult:
-        session = self._identify(context)
-        self._meet(session, context)
-        theirs = self._caller.upstream_contents
-        others = await theirs.resources(session) if theirs is not None else []
-        return wire({"resources": [*await self._resources.listed(self._caller, session), *others]})
-
-    async def _list_templates(self, context: Context, _params: types.PaginatedRequestParams) -> HandlerResult:
-        theirs = self._caller.upstream_contents
-        others = await theirs.templates(self._identify(context)) if theirs is not None else []
-        return wire({"resourceTemplates": [*self._resources.templates, *others]})
+    async def _list(self, context: Context, _params: types.PaginatedRequestParams) -> HandlerResult:
+        listing = self.listings.of[context.method]
+        return await listing(self._identify(context), sender_of(context.request).connection)
 
     async def _read_resource(self, context: Context, params: types.ReadResourceRequestParams) -> HandlerResult:
         session = self._identify(context)
@@ -262,12 +237,7 @@ class Adapter:
                 found = await theirs.read(session, uri)
                 if found is not None:
                     return wire(found)
-            return wire(await self._resources.read(self._caller, session, uri))
-
-    async def _list_prompts(self, context: Context, _params: types.PaginatedRequestParams) -> HandlerResult:
-        theirs = self._caller.upstream_contents
-        others = await theirs.prompts(self._identify(context)) if theirs is not None else []
-        return wire({"prompts": [*self._prompts.listed(), *others]})
+            return wire(await self.listings.own_resources.read(self._caller, session, uri))
 
     async def _get_prompt(self, context: Context, params: types.GetPromptRequestParams) -> HandlerResult:
         session, theirs = self._identify(context), self._caller.upstream_contents
@@ -276,11 +246,12 @@ class Adapter:
                 found = await theirs.prompt(session, params.name, params.arguments or {})
                 if found is not None:
                     return wire(found)
-            return wire(await self._prompts.get(params.name, params.arguments or {}))
+            return wire(await self.listings.own_prompts.get(params.name, params.arguments or {}))
 
     async def _subscribe(self, context: Context, params: types.SubscribeRequestParams) -> HandlerResult:
-        session = self._identify(context)
-        self._meet(session, context)
+        session, connection = self._identify(context), sender_of(context.request).connection
+        if connection is not None:
+            self.news.met(session, connection)
         theirs, uri = self._caller.upstream_contents, str(params.uri)
         if theirs is None or uri.startswith(OWN_SCHEME) or not await theirs.subscribe(session, uri):
             self.news.subscribe(session, uri)
@@ -293,10 +264,6 @@ class Adapter:
             await theirs.unsubscribe(session, uri)
         return {}
 
-    def _meet(self, session: Session, context: Context) -> None:
-        if session.era == "handshake":
-            self.news.met(session, context.session)
-
     async def _complete(self, context: Context, params: types.CompleteRequestParams) -> HandlerResult:
         known = (params.context.arguments if params.context else None) or {}
         asked, session, theirs = params.argument, self._identify(context), self._caller.upstream_contents
@@ -307,12 +274,7 @@ class Adapter:
         return wire(await completed(self._caller, session, asked.name, asked.value, known))
 
     async def _set_level(self, context: Context, params: types.SetLevelRequestParams) -> HandlerResult:
-        session, theirs = self._identify(context), self._caller.upstream_contents
-        connection = sender_of(context.request).connection
-        if connection is not None:
-            connection.log_level = params.level
-        if theirs is not None:
-            await theirs.want_logs(session, params.level)
+        await self.tools.want_logs(self._identify(context), sender_of(context.request), params.level)
         return {}
 
     async def _list_tools(self, context: Context, _params: types.PaginatedRequestParams) -> HandlerResult:
@@ -383,10 +345,9 @@ def _open(context: Context, result: Mapping[str, Any]) -> None:
     """From now on plain requests of this client don't need the SDK."""
     connection = sender_of(context.request).connection
     if connection is not None:
-        connection.client, connection.info = context.session, _client(context)
-        connection.version = result.get("protocolVersion")
+        connection.info, connection.version = _client(context), result.get("protocolVersion")
         capabilities = _mapping((context.params or {}).get("capabilities"))
-        connection.can_be_asked = "elicitation" in capabilities
+        connection.can_be_asked, connection.offers_roots = "elicitation" in capabilities, "roots" in capabilities
 
 
 def _client(context: Context) -> ClientInfo:

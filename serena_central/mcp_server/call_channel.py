@@ -6,7 +6,7 @@ which the SDK seals and checks.
 """
 
 from collections.abc import Mapping
-from typing import Any, cast, get_args
+from typing import Any, cast
 
 import msgspec
 from mcp.server.connection import allowed_log_levels
@@ -25,20 +25,16 @@ from mcp_types import (
     InputRequiredResult,
     ListRootsRequest,
     ListRootsResult,
-    LoggingLevel,
     LoggingMessageNotification,
     LoggingMessageNotificationParams,
     ReadResourceRequestParams,
 )
 from pydantic import ValidationError
 
-from serena_central.core.client_channel import ClientRequest, Method
+from serena_central.core.client_channel import LEVELS, ClientRequest, Level, Method
 from serena_central.core.decoding import from_json
 from serena_central.core.errors import ClientCannotAnswer, ClientInputRequired
 from serena_central.mcp_server.sender import sender_of
-
-LEVELS: tuple[LoggingLevel, ...] = get_args(LoggingLevel)
-"""From the least to the most severe."""
 
 CAPABILITIES: Mapping[str, str] = {
     "elicitation/create": "elicitation",
@@ -76,7 +72,7 @@ class CallChannel:
         capabilities = self._context.session.client_capabilities
         return getattr(capabilities, CAPABILITIES[method], None) is not None
 
-    async def log(self, level: LoggingLevel, data: Any, logger: str) -> None:
+    async def log(self, level: Level, data: Any, logger: str) -> None:
         if not self._wants(level):
             return
         message = LoggingMessageNotificationParams(level=level, logger=logger, data=data)
@@ -92,7 +88,7 @@ class CallChannel:
             return self._answers_to(requests)
         return {name: await self._send(request) for name, request in requests.items()}
 
-    def log_level(self) -> LoggingLevel | None:
+    def log_level(self) -> Level | None:
         connection = sender_of(self._context.request).connection
         if connection is not None:
             return connection.log_level
@@ -100,7 +96,7 @@ class CallChannel:
         allowed = allowed_log_levels(self._context.protocol_version, self._context.meta)
         return next((level for level in LEVELS if level in allowed), None)
 
-    def _wants(self, level: LoggingLevel) -> bool:
+    def _wants(self, level: Level) -> bool:
         least = self.log_level()
         return least is not None and LEVELS.index(level) >= LEVELS.index(least)
 

@@ -4,9 +4,9 @@ Raw ASGI: it watches what passes between client and transport, and changes nothi
 """
 
 import math
-from collections.abc import Generator
+from collections.abc import Generator, Mapping
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import anyio
 import msgspec
@@ -18,6 +18,7 @@ from serena_central.core.locks import KeyedLocks
 from serena_central.core.running_time import running_time
 from serena_central.mcp_server.protocol import INVALID_REQUEST
 from serena_central.mcp_server.sender import IN_SCOPE, ClientConnection, Sender
+from serena_central.mcp_server.streams import Streams
 
 if TYPE_CHECKING:
     from serena_central.mcp_server.resumption import ResumableTransport
@@ -35,10 +36,13 @@ class HandshakeConversation(ClientConnection):
     def __init__(self, conversation_id: str, credential: str) -> None:
         super().__init__(conversation_id)
         self.credential = credential
+        self.streams = Streams()
         self.opening: bytes | None = None
         """Its `initialize` request, if the SDK has not read it."""
         self.is_initialized = False
-        """`notifications/initialized` came, while the SDK had not read `initialize`."""
+        """`notifications/initialized` came."""
+        self.knows_roots = False
+        """Its client was asked for its roots, and has not said since that they changed."""
         self.transport: ResumableTransport | None = None
         """None while nothing needs the SDK."""
         self.was_left = False
@@ -62,6 +66,10 @@ class HandshakeConversation(ClientConnection):
     def is_over(self) -> bool:
         """Its client closed it."""
         return self.was_left or (self.transport is not None and self.transport.is_terminated)
+
+    def notify(self, method: str, params: Mapping[str, Any] | None = None) -> None:
+        said = {"jsonrpc": "2.0", "method": method}
+        self.streams.say(said if params is None else {**said, "params": params})
 
 
 class Exchange:
@@ -180,18 +188,6 @@ class Replay:
 
     async def send(self, message: Message) -> None:
         """Drops the answer."""
-
-
-def note_stream(conversation: HandshakeConversation, send: Send) -> Send:
-    """Notices when a client's stream is open."""
-
-    async def noted(message: Message) -> None:
-        await send(message)
-        if message["type"] == "http.response.start" and message["status"] == 200:
-            conversation.had_stream = True
-            conversation.stream_opened.set()
-
-    return noted
 
 
 def id_in(scope: Scope) -> str | None:

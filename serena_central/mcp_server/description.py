@@ -19,5 +19,10 @@ CAPABILITIES: dict[str, Any] = {
 }
 """In the handshake era; the SDK derives the same from the handlers."""
 
-LIST_HINTS: dict[str, Any] = {"ttlMs": 30_000, "cacheScope": "private"}
-"""How long clients may keep the list of tools. Short: switching modes changes what a session is shown."""
+LISTS_KEPT_MS = {
+    "tools/list": 30_000,
+    "resources/list": 30_000,
+    "resources/templates/list": 3_600_000,
+    "prompts/list": 3_600_000,
+}
+"""How long clients may keep each list. Tools for a short time: switching modes changes what a session is shown."""

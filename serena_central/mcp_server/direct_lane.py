@@ -1,8 +1,8 @@
 """The direct lane: plain requests are answered in the task of their HTTP request, without the SDK's streams.
 
-Plain is one `tools/call`, `tools/list` or `ping` whose answer needs nothing on its way but progress: no log messages,
-no questions to the client. Everything else goes to the SDK as it came, and so does whatever is not exactly as the
-protocol says: all refusals of messages are the SDK's own.
+Plain is one `tools/call`, list, `logging/setLevel` or `ping` whose answer needs nothing on its way but progress and
+notes: no questions to the client. Everything else goes to the SDK as it came, and so does whatever is not exactly as
+the protocol says: all refusals of messages are the SDK's own.
 """
 
 from typing import Any
@@ -18,9 +18,10 @@ from serena_central.core.errors import SerenaCentralError, UnknownProject
 from serena_central.core.late_imports import import_to_stay
 from serena_central.core.lru import Lru
 from serena_central.mcp_server.conversation import ID_HEADER, Exchange, HandshakeConversation
-from serena_central.mcp_server.description import CAPABILITIES, INSTRUCTIONS, LIST_HINTS, SERVER_NAME
-from serena_central.mcp_server.direct_reply import DirectReply, HandshakeWire, Message, ModernWire, Wire, encoded
+from serena_central.mcp_server.description import CAPABILITIES, INSTRUCTIONS, LISTS_KEPT_MS, SERVER_NAME
+from serena_central.mcp_server.direct_reply import DirectReply, HandshakeWire, ModernWire, Wire
 from serena_central.mcp_server.errors import error_of, failed_result
+from serena_central.mcp_server.listings import Listings
 from serena_central.mcp_server.plain_requests import (
     Caller,
     Opening,
@@ -41,8 +42,10 @@ from serena_central.mcp_server.protocol import (
     STATUS_OF,
 )
 from serena_central.mcp_server.request_bodies import Body
+from serena_central.mcp_server.roots import asking_for_roots
 from serena_central.mcp_server.sender import IN_SCOPE, Sender
-from serena_central.mcp_server.tool_methods import ToolMethods, call_result, result_of_era
+from serena_central.mcp_server.sse import Message, encoded
+from serena_central.mcp_server.tool_methods import ToolMethods, call_result, notes_for, result_of_era
 
 ASKS_PERSON = frozenset(("activate_project",))
 """Tools that ask a client something only if it offers to ask its user."""
@@ -57,9 +60,10 @@ MOST_CALLERS = 256
 class DirectLane:
     """Both eras' plain requests. Belongs to the event loop's thread."""
 
-    def __init__(self, methods: ToolMethods, version: str) -> None:
+    def __init__(self, methods: ToolMethods, listings: Listings, version: str) -> None:
         """`version` is the server's."""
         self._methods = methods
+        self._listings = listings
         self._server_info = {"name": SERVER_NAME, "version": version}
         self._callers: Lru[tuple[str, bytes, bytes], Caller] = Lru(MOST_CALLERS)
         self._attendants: TaskGroup | None = None
@@ -79,7 +83,7 @@ class DirectLane:
     ) -> bool:
         """Serves a request of a conversation, or leaves it as it is and returns False."""
         version = conversation.version
-        if version is None or conversation.log_level is not None:
+        if version is None:
             return False
         request = self._plain(scope, body.content)
         if request is None or any(key.startswith(RESERVED) for key in request.params.meta):
@@ -105,7 +109,7 @@ class DirectLane:
     async def serve_modern(self, scope: Scope, body: Body, send: Send) -> bool:
         """Serves a request of the modern era, or leaves it as it is and returns False."""
         request = self._plain(scope, body.content)
-        if request is None or request.method == "ping":
+        if request is None or request.method in ("ping", "logging/setLevel"):  # this era has neither
             return False
         caller = self._caller(scope, request)
         if caller is None or (caller.can_be_asked and request.params.name in ASKS_PERSON):
@@ -123,7 +127,7 @@ class DirectLane:
         except SerenaCentralError:
             return False
         conversation.version, conversation.info = request.version, request.client
-        conversation.can_be_asked = request.can_be_asked
+        conversation.can_be_asked, conversation.offers_roots = request.can_be_asked, request.offers_roots
         result = {
             "capabilities": CAPABILITIES,
             "instructions": INSTRUCTIONS,
@@ -150,8 +154,10 @@ class DirectLane:
         params = request.params
         if type(params.meta.get(PROGRESS, 0)) not in (int, str):
             return None
+        if not request.is_whole:
+            return None
         if request.method != "tools/call":
-            return request if params.name is None and params.arguments is None else None
+            return request
         tool = self._methods.tool(params.name) if params.name is not None else None
         return None if tool is None or (tool.asks_client and tool.name not in ASKS_PERSON) else request
 
@@ -191,9 +197,14 @@ class DirectLane:
         params = request.params
         if request.method == "ping":
             return {}
-        if request.method == "tools/list":
+        if request.method in LISTS_KEPT_MS:
             session = self._methods.identify(sender, caller.client, params.meta)
-            return await self._methods.listed(session, sender)
+            listing = self._listings.of.get(request.method)
+            return await (listing(session, sender.connection) if listing else self._methods.listed(session, sender))
+        if params.level is not None:
+            session = self._methods.identify(sender, caller.client, params.meta)
+            await self._methods.want_logs(session, sender, params.level)
+            return {}
         name, arguments = params.name or "", params.arguments or {}
         try:
             session = self._methods.identify(sender, caller.client, params.meta)
@@ -206,6 +217,8 @@ class DirectLane:
                 on_progress=reply.on_progress,
                 waiting=reply,
             )
+            for note in notes_for(sender, answer):
+                await reply.tell(note)
         except UnknownProject as error:
             question = await _question(sender, caller, error)
             if question is None:
@@ -221,7 +234,8 @@ class DirectLane:
         """The result with what the SDK adds to it, or takes from it."""
         if version not in MODERN_VERSIONS:
             return result_of_era(result, version)
-        hints = LIST_HINTS if method == "tools/list" else {}
+        kept_ms = LISTS_KEPT_MS.get(method)
+        hints = {} if kept_ms is None else {"ttlMs": kept_ms, "cacheScope": "private"}
         return {**hints, **result, "_meta": {**result.get("_meta", {}), SERVER_INFO_KEY: self._server_info}}
 
 
@@ -229,8 +243,8 @@ async def _question(sender: Sender, caller: Caller, error: UnknownProject) -> di
     """For the folders that the client works in, in wire form; None if it is not asked."""
     if not caller.offers_roots:
         return None
-    roots = await anyio.to_thread.run_sync(import_to_stay, "serena_central.mcp_server.roots")
-    question = roots.asking_for_roots(sender, error, offered=True)
+    await anyio.to_thread.run_sync(import_to_stay, "mcp_types")
+    question = asking_for_roots(sender, error, offered=True)
     return None if question is None else question.model_dump(by_alias=True, mode="json", exclude_none=True)
 
 

@@ -7,20 +7,18 @@ ask for progress, so a stream begins, before the first byte of anything else, wi
 """
 
 import asyncio
-import json
 import math
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Any, Protocol
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Protocol
 
 import anyio
-import msgspec
 from anyio.abc import TaskGroup
 from starlette.types import Receive, Send
 
-from serena_central.core.decoding import from_json
 from serena_central.core.progress import Listener
 from serena_central.mcp_server.conversation import ID_HEADER, Exchange, HandshakeConversation
 from serena_central.mcp_server.progress import ProgressRelay
+from serena_central.mcp_server.sse import HEADERS, PING, PING_S, Message, encoded, event_of, opening_of
 
 ATTENDED_AFTER_S = 0.05
 """From then on the connection is looked after. Most answers are sent before, those of language servers too, and spare
@@ -29,14 +27,6 @@ the task that does it."""
 STREAM_AFTER_S = 5.0
 """An answer after this many seconds comes by an event stream: early enough for clients that wait 10 s for the head of a
 response, late enough that hardly any call comes that far."""
-
-PING_S = 15.0
-"""Between two comments on a stream that has nothing else to send."""
-
-PING = b": ping\r\n\r\n"
-
-Message = Mapping[str, Any]
-"""A JSON-RPC answer."""
 
 Answering = Callable[[], Awaitable[Message]]
 """Makes the answer."""
@@ -59,11 +49,11 @@ class Wire(Protocol):
         """The client has closed the connection; `scope` is around the work."""
         ...
 
-    async def opening(self) -> bytes:
+    def opening(self) -> bytes:
         """How a stream begins."""
         ...
 
-    async def event(self, message: Message | None) -> bytes:
+    def event(self, message: Message | None) -> bytes:
         """The answer, or news of the call, as an event; empty if the call gets no answer."""
         ...
 
@@ -102,6 +92,11 @@ class DirectReply:
         """Sends news of the call to a client that wants to hear of it."""
         return None if self._token is None else self._report
 
+    async def tell(self, notification: Message) -> None:
+        """Sends a notification before the answer."""
+        await self._open_stream()
+        await self._send({"type": "http.response.body", "body": self._wire.event(notification), "more_body": True})
+
     async def run(self, answering: Answering, status_of: Callable[[Message], int]) -> None:
         """Sends what `answering` makes. What a closed connection means is up to the wire."""
         try:
@@ -128,7 +123,7 @@ class DirectReply:
         if message is None or self._is_stream:
             # A cancelled request ends without an answer (MCP, "Cancellation"), as a stream can.
             await self._begin_stream()
-            await self._send({"type": "http.response.body", "body": await self._wire.event(message)})
+            await self._send({"type": "http.response.body", "body": self._wire.event(message)})
             return
         body = encoded(message)
         headers = [
@@ -161,9 +156,7 @@ class DirectReply:
     async def _notify(self, value: float, total: float | None, message: str | None) -> None:
         said = {"progressToken": self._token, "progress": value, "total": total, "message": message}
         params = {key: value for key, value in said.items() if value is not None}
-        await self._open_stream()
-        event = await self._wire.event({"jsonrpc": "2.0", "method": "notifications/progress", "params": params})
-        await self._send({"type": "http.response.body", "body": event, "more_body": True})
+        await self.tell({"jsonrpc": "2.0", "method": "notifications/progress", "params": params})
 
     async def _attend(self) -> None:
         """Looks after the connection while the answer is made."""
@@ -184,19 +177,13 @@ class DirectReply:
         async with self._opening:
             if not self._is_stream:
                 await self._begin_stream()
-                opening = await self._wire.opening()
+                opening = self._wire.opening()
                 await self._send({"type": "http.response.body", "body": opening, "more_body": True})
 
     async def _begin_stream(self) -> None:
         if self._is_stream:
             return
-        headers = [
-            (b"content-type", b"text/event-stream"),
-            (b"cache-control", b"no-cache, no-transform"),
-            (b"connection", b"keep-alive"),
-            (b"x-accel-buffering", b"no"),
-            *self._wire.headers,
-        ]
+        headers = [*HEADERS, *self._wire.headers]
         await self._send({"type": "http.response.start", "status": 200, "headers": headers})
         self._is_stream = True
 
@@ -246,10 +233,10 @@ class ModernWire:
     def hung_up(self, scope: anyio.CancelScope) -> None:
         scope.cancel()
 
-    async def opening(self) -> bytes:
+    def opening(self) -> bytes:
         return PING
 
-    async def event(self, message: Message | None) -> bytes:
+    def event(self, message: Message | None) -> bytes:
         return b"" if message is None else event_of(encoded(message))
 
 
@@ -258,8 +245,7 @@ class HandshakeWire:
 
     def __init__(self, conversation: HandshakeConversation, exchange: Exchange, request: str, version: str) -> None:
         self.headers: Headers = [(ID_HEADER, conversation.id.encode("ascii"))]
-        self._transport = conversation.transport
-        """None while the SDK is not needed; what is not sent through it can't be resumed."""
+        self._log = conversation.streams.log
         self._exchange = exchange
         self._request = request
         self._version = version
@@ -268,36 +254,16 @@ class HandshakeWire:
     def hung_up(self, scope: anyio.CancelScope) -> None:
         """The exchange has noticed, and ends what only reads; what changes something goes on."""
 
-    async def opening(self) -> bytes:
-        if self._version < RESUMABLE_SINCE or self._transport is None:
+    def opening(self) -> bytes:
+        if self._version < RESUMABLE_SINCE:
             return PING
-        from serena_central.mcp_server.resumption import RETRY_MS
-
-        event_id = await self._transport.log.store_event(self._request, None)
         self._exchange.resumable = True
-        return f"id: {event_id}\r\nretry: {RETRY_MS}\r\ndata: \r\n\r\n".encode("ascii")
+        return opening_of(self._log.add(self._request))
 
-    async def event(self, message: Message | None) -> bytes:
-        if self._transport is None:
-            return b"" if message is None else event_of(encoded(message))
+    def event(self, message: Message | None) -> bytes:
         if message is None:
-            await self._transport.end_stream(self._request)
+            self._log.add(self._request, is_last=True)
             return b""
         data = encoded(message)
-        event_id = await self._transport.deliver(self._request, json.loads(data))
         self._exchange.resumable = True  # it has an id to come back with, in any version
-        return event_of(data, event_id)
-
-
-def event_of(data: bytes, event_id: str = "") -> bytes:
-    """An encoded message as an event of a stream."""
-    number = b"id: " + event_id.encode("ascii") + b"\r\n" if event_id else b""
-    return number + b"event: message\r\ndata: " + data + b"\r\n\r\n"
-
-
-def encoded(message: Message) -> bytes:
-    """A message as JSON. Halves of surrogate pairs, which UTF-8 does not have, are escaped."""
-    try:
-        return msgspec.json.encode(message)
-    except UnicodeEncodeError:
-        return json.dumps(message, separators=(",", ":"), default=from_json).encode("ascii")
+        return event_of(data, self._log.add(self._request, data, is_last="method" not in message))

@@ -6,6 +6,7 @@ from typing import Any, Literal
 import msgspec
 from starlette.types import Scope
 
+from serena_central.core.client_channel import Level
 from serena_central.core.decoding import converted, json_decoder
 from serena_central.mcp_server.protocol import (
     CLIENT_CAPABILITIES_KEY,
@@ -25,6 +26,7 @@ PARAMETER = b"mcp-param-"
 class _Params(msgspec.Struct, forbid_unknown_fields=True):
     name: str | None = None
     arguments: dict[str, Any] | None = None
+    level: Level | None = None
     meta: dict[str, Any] = msgspec.field(name="_meta", default_factory=dict[str, Any])
 
 
@@ -33,8 +35,23 @@ class PlainRequest(msgspec.Struct, forbid_unknown_fields=True):
 
     jsonrpc: Literal["2.0"]
     id: int | str
-    method: Literal["tools/call", "tools/list", "ping"]
+    method: Literal[
+        "tools/call",
+        "tools/list",
+        "prompts/list",
+        "resources/list",
+        "resources/templates/list",
+        "logging/setLevel",
+        "ping",
+    ]
     params: _Params = msgspec.field(default_factory=_Params)
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether it has the parameters of its method, and no others."""
+        has_tool = self.params.name is not None or self.params.arguments is not None
+        of_call, sets_level = self.method == "tools/call", self.method == "logging/setLevel"
+        return (of_call or not has_tool) and sets_level == (self.params.level is not None)
 
 
 class _Form(msgspec.Struct, forbid_unknown_fields=True):
@@ -47,6 +64,7 @@ class _Info(msgspec.Struct, forbid_unknown_fields=True):
     title: str | None = None
     description: str | None = None
     websiteUrl: str | None = None  # noqa: N815 - the wire's name
+    icons: list[dict[str, Any]] | None = None
 
 
 class _Capabilities(msgspec.Struct, forbid_unknown_fields=True):
@@ -57,6 +75,7 @@ class _Capabilities(msgspec.Struct, forbid_unknown_fields=True):
     elicitation: dict[str, dict[str, Any]] | None = None
     experimental: dict[str, dict[str, Any]] | None = None
     extensions: dict[str, dict[str, Any]] | None = None
+    tasks: dict[str, dict[str, Any]] | None = None
 
 
 class _OpeningParams(msgspec.Struct, forbid_unknown_fields=True):
@@ -82,6 +101,10 @@ class Opening(msgspec.Struct, forbid_unknown_fields=True):
     @property
     def can_be_asked(self) -> bool:
         return self.params.capabilities.elicitation is not None
+
+    @property
+    def offers_roots(self) -> bool:
+        return self.params.capabilities.roots is not None
 
     @property
     def client(self) -> ClientInfo:
@@ -134,15 +157,25 @@ def routing_in(scope: Scope) -> list[bytes] | None:
 
 def accepts_both(scope: Scope) -> bool:
     """Whether the client takes an answer in both forms, which the protocol demands."""
-    return _takes_both(next((value for name, value in scope["headers"] if name == b"accept"), b""))
+    return _takes(_accept_in(scope)) == (True, True)
+
+
+def accepts_stream(scope: Scope) -> bool:
+    """Whether the client takes an event stream."""
+    return _takes(_accept_in(scope))[1]
+
+
+def _accept_in(scope: Scope) -> bytes:
+    return next((value for name, value in scope["headers"] if name == b"accept"), b"")
 
 
 @lru_cache(64)
-def _takes_both(accept: bytes) -> bool:
+def _takes(accept: bytes) -> tuple[bool, bool]:
+    """Whether JSON, whether event streams."""
     kinds = {kind.partition(b";")[0].strip().lower() for kind in accept.split(b",")}
+    json, stream = ((b"application/json", b"application/*"), (b"text/event-stream", b"text/*"))
     any_kind = b"*/*" in kinds
-    json = any_kind or not kinds.isdisjoint((b"application/json", b"application/*"))
-    return json and (any_kind or not kinds.isdisjoint((b"text/event-stream", b"text/*")))
+    return any_kind or not kinds.isdisjoint(json), any_kind or not kinds.isdisjoint(stream)
 
 
 def caller_in(version: str, envelope: dict[str, Any]) -> Caller | None:

@@ -1,13 +1,14 @@
 """Workflows as MCP prompts."""
 
 from collections.abc import Mapping
-from typing import Any
-
-from mcp.shared.exceptions import MCPError
-from mcp_types import INVALID_PARAMS
+from typing import TYPE_CHECKING, Any
 
 from serena_central.core.errors import InvalidArguments
+from serena_central.mcp_server.protocol import INVALID_PARAMS
 from serena_central.tools.workflow_prompts import WORKFLOWS, WorkflowPrompt
+
+if TYPE_CHECKING:
+    from mcp.shared.exceptions import MCPError
 
 
 class WorkflowPrompts:
@@ -20,13 +21,19 @@ class WorkflowPrompts:
         found = WORKFLOWS.get(name)
         if found is None:
             names = ", ".join(WORKFLOWS)
-            raise MCPError(code=INVALID_PARAMS, message=f"There is no prompt {name!r}. Prompts: {names}.")
+            raise _refusal(f"There is no prompt {name!r}. Prompts: {names}.")
         try:
             text = found.text(arguments)
         except InvalidArguments as error:
-            raise MCPError(code=INVALID_PARAMS, message=str(error)) from error
+            raise _refusal(str(error)) from error
         content = {"type": "text", "text": text}
         return {"description": found.description, "messages": [{"role": "user", "content": content}]}
+
+
+def _refusal(message: str) -> "MCPError":
+    from mcp.shared.exceptions import MCPError  # not at the top: prompts are listed without the SDK
+
+    return MCPError(code=INVALID_PARAMS, message=message)
 
 
 def _listed(one: WorkflowPrompt) -> dict[str, Any]:

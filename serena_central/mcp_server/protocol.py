@@ -16,6 +16,13 @@ UNSUPPORTED_VERSION = -32022
 STATUS_OF = {-32700: 400, -32600: 400, -32602: 400, -32020: 400, -32021: 400, -32022: 400, -32601: 404}
 """HTTP status of errors in the modern era; 200 of all others."""
 
+INITIALIZED = "notifications/initialized"
+CANCELLED = "notifications/cancelled"
+ROOTS_CHANGED = "notifications/roots/list_changed"
+TOOLS_CHANGED = "notifications/tools/list_changed"
+RESOURCES_CHANGED = "notifications/resources/list_changed"
+RESOURCE_UPDATED = "notifications/resources/updated"
+
 RESERVED = "io.modelcontextprotocol/"
 """Prefix of the keys in `_meta` that the protocol defines."""
 

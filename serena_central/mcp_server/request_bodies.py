@@ -11,6 +11,7 @@ from starlette.requests import ClientDisconnect
 from starlette.types import Message, Receive
 
 from serena_central.core.decoding import from_json, json_decoder
+from serena_central.mcp_server.protocol import CANCELLED
 
 MOST_MESSAGES = 100
 """Of a batch."""
@@ -92,12 +93,17 @@ class Head:
         """The id of a request, as its transport writes it."""
         if self.method is not None and message.id is not msgspec.UNSET and self.problem is None:
             self.request = str(message.id)
+        self.is_notification = self.method is not None and self.request is None and self.problem is None
+        self.answered: Any = message.id if self.method is None and self.problem is None else None
+        """The id of the question that it answers."""
+        self.result: msgspec.Raw | None = message.result if isinstance(message.result, msgspec.Raw) else None
+        """Of an answer; None if it is an error."""
         self._params = message.params
 
     @property
     def cancelled(self) -> str | None:
         """The request that a `notifications/cancelled` names, as its transport writes it."""
-        if self.method != "notifications/cancelled":
+        if self.method != CANCELLED:
             return None
         try:
             return str(from_json(self._params, _Cancelled).requestId)

@@ -1,7 +1,6 @@
 """Tells clients that a memory or an upstream's resource changed, or that there are other memories: subscribers, and
 those that have listed resources."""
 
-from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
 import anyio
@@ -11,13 +10,12 @@ from serena_central.core.errors import ToolRefused
 from serena_central.core.event_kinds import EditApplied, UpstreamResourceUpdated
 from serena_central.core.events import Event, EventBus
 from serena_central.core.periodic import follow
+from serena_central.mcp_server.protocol import RESOURCE_UPDATED, RESOURCES_CHANGED
 from serena_central.mcp_server.resources import memory_uri
+from serena_central.mcp_server.sender import ClientConnection
 from serena_central.mcp_server.subscriptions import Subscriptions
 from serena_central.sessions.manager import SessionManager
 from serena_central.sessions.session import Session
-
-if TYPE_CHECKING:
-    from mcp.server.session import ServerSession
 
 MOST_URIS = 1000
 """That one session subscribes to."""
@@ -35,12 +33,12 @@ class ResourceNews:
         self._sessions = sessions
         self._subscriptions = subscriptions
         self._wanted: WeakKeyDictionary[Session, set[str]] = WeakKeyDictionary()
-        self._streams: WeakKeyDictionary[Session, ServerSession] = WeakKeyDictionary()
+        self._connections: WeakKeyDictionary[Session, ClientConnection] = WeakKeyDictionary()
         """Of clients of the handshake era that have asked for resources."""
 
-    def met(self, session: Session, stream: "ServerSession") -> None:
+    def met(self, session: Session, connection: ClientConnection) -> None:
         """A client of the handshake era has listed resources, or subscribed to one."""
-        self._streams[session] = stream
+        self._connections[session] = connection
 
     def subscribe(self, session: Session, uri: str) -> None:
         """Raises ToolRefused: it has too many."""
@@ -73,9 +71,9 @@ class ResourceNews:
             return
         with anyio.move_on_after(SENT_WITHIN_S):
             await self._subscriptions.resource_updated(session, uri)
-            stream = self._streams.get(session)
-            if stream is not None:
-                await stream.send_resource_updated(uri)
+        connection = self._connections.get(session)
+        if connection is not None:
+            connection.notify(RESOURCE_UPDATED, {"uri": uri})
 
     async def _tell(self, event: EditApplied) -> None:
         names = [path.rpartition(FOLDER)[2].removesuffix(".md") for path in event.files if FOLDER in path]
@@ -89,10 +87,10 @@ class ResourceNews:
                     await self._subscriptions.resource_updated(session, uri)
                 if event.tool != "edit_memory":
                     await self._subscriptions.list_changed(session, "resources")
-                stream = self._streams.get(session)
-                if stream is None:
-                    continue
-                for uri in self._wanted.get(session, set()).intersection(uris):
-                    await stream.send_resource_updated(uri)
-                if event.tool != "edit_memory":
-                    await stream.send_resource_list_changed()
+            connection = self._connections.get(session)
+            if connection is None:
+                continue
+            for uri in self._wanted.get(session, set()).intersection(uris):
+                connection.notify(RESOURCE_UPDATED, {"uri": uri})
+            if event.tool != "edit_memory":
+                connection.notify(RESOURCES_CHANGED)

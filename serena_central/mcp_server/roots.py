@@ -1,71 +1,77 @@
 """Learns a client's working folder from its roots.
 
-In the handshake era the client is asked once, beside its calls: on the stream that it keeps open, and for a while. In
-the modern era a call that names no project, from a client that said nothing else of where it works, is answered by the
-question, and sent again with the roots.
+In the handshake era the client is asked beside its calls, on the stream that it keeps open, and again when it says that
+they changed. In the modern era a call that names no project, from a client that said nothing else of where it works, is
+answered by the question, and sent again with the roots.
 """
 
-import logging
-from typing import Any
+from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
 
-import anyio
-import mcp_types as types
-from mcp.server.context import ServerRequestContext
-from mcp.shared.exceptions import MCPError
-from pydantic import ValidationError
+import msgspec
 
+from serena_central.core.decoding import from_json
 from serena_central.core.errors import UnknownProject
-from serena_central.mcp_server.sender import Sender, sender_of
+from serena_central.mcp_server.sender import Sender
 
-logger = logging.getLogger(__name__)
+if TYPE_CHECKING:
+    import mcp_types as types
 
 KEY = "roots"
 """Of the question and its answer in the modern era."""
 
 ASKING_S = 10.0
-"""For the client to open its stream and answer; one that does neither has no roots for us."""
+"""For the client to answer; one that does not has no roots for us."""
+
+METHOD = "roots/list"
 
 
-async def learn_folder(context: ServerRequestContext[Any, Any], _params: types.NotificationParams) -> None:
-    """A handler of `initialized` and `roots/list_changed`: asks for the roots and keeps the first folder among them."""
-    connection = sender_of(context.request).connection
-    offered = context.session.client_capabilities
-    if connection is None or offered is None or offered.roots is None:
-        return
-    with anyio.move_on_after(ASKING_S):
-        await connection.stream_opened.wait()
-        try:
-            answer = await context.session.send_request(types.ListRootsRequest(), types.ListRootsResult)
-        except (MCPError, ValidationError) as error:
-            logger.debug("the client did not report its roots: %s", error)
-            return
-        connection.roots_folder = _first_folder(answer)
+class _Root(msgspec.Struct):
+    uri: str
+
+
+class _Roots(msgspec.Struct):
+    roots: list[_Root]
+
+
+def folder_in_answer(answer: msgspec.Raw) -> str | None:
+    """The first folder among the roots of an answer, in wire form; None also for what is no such answer."""
+    try:
+        return _first_folder([root.uri for root in from_json(answer, _Roots).roots])
+    except msgspec.DecodeError:
+        return None
 
 
 def asking_for_roots(
     sender: Sender,
     error: UnknownProject,
-    answers: types.InputResponses | None = None,
+    answers: "types.InputResponses | None" = None,
     *,
     offered: bool,
-) -> types.InputRequiredResult | None:
+) -> "types.InputRequiredResult | None":
     """The question for a call that failed because nothing said which project it means; None where it was asked, or
     can't be. `offered`: the client has roots."""
     if error.asked is not None or KEY in (answers or {}) or not offered:
         return None
-    return types.InputRequiredResult(input_requests={KEY: types.ListRootsRequest()}) if not sender.connection else None
+    if sender.connection is not None:
+        return None
+    import mcp_types as types  # not at the top: the handshake era asks without the SDK
+
+    return types.InputRequiredResult(input_requests={KEY: types.ListRootsRequest()})
 
 
-def folder_in_answers(answers: types.InputResponses | None) -> str | None:
+def folder_in_answers(answers: "types.InputResponses | None") -> str | None:
     """The first folder among the roots that a call was sent again with."""
+    import mcp_types as types
+
     answer = (answers or {}).get(KEY)
-    return _first_folder(answer) if isinstance(answer, types.ListRootsResult) else None
+    if not isinstance(answer, types.ListRootsResult):
+        return None
+    return _first_folder([str(root.uri) for root in answer.roots])
 
 
-def _first_folder(answer: types.ListRootsResult) -> str | None:
-    folders = (_folder(str(root.uri)) for root in answer.roots)
-    return next((folder for folder in folders if folder), None)
+def _first_folder(uris: list[str]) -> str | None:
+    return next((folder for folder in map(_folder, uris) if folder), None)
 
 
 def _folder(uri: str) -> str | None:

@@ -8,7 +8,6 @@ import anyio
 import anyio.abc
 
 from serena_central.core.late_imports import import_patiently
-from serena_central.core.start_up import StartUp
 
 if TYPE_CHECKING:
     from serena_central.mcp_server.adapter import Adapter
@@ -26,18 +25,12 @@ LOADED_WITHIN_S = 60.0
 class SdkLane:
     """Belongs to the event loop's thread."""
 
-    def __init__(self, make: "Callable[[], Adapter]", start_up: StartUp | None = None) -> None:
-        """`make` is called when the modules are imported. While `start_up` lasts they are imported only for messages
-        that can't wait for its end (`in_time`)."""
+    def __init__(self, make: "Callable[[], Adapter]") -> None:
+        """`make` is called when the modules are imported."""
         self._make = make
-        self._start_up = start_up
         self._wanted = anyio.Event()
         self._is_loaded = anyio.Event()
         self._adapter: Adapter | None = None
-
-    @property
-    def is_loaded(self) -> bool:
-        return self._adapter is not None
 
     async def run(self, *, task_status: anyio.abc.TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
         """Serves until cancelled."""
@@ -63,19 +56,6 @@ class SdkLane:
                 await self._is_loaded.wait()
             assert self._adapter is not None
         return self._adapter
-
-    async def in_time(self) -> None:
-        """Returns when the start is over, or a message had the SDK loaded: for what needs no answer before that."""
-        if self._start_up is None:
-            return
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(self._until_loaded, tasks.cancel_scope)
-            await self._start_up.over()
-            tasks.cancel_scope.cancel()
-
-    async def _until_loaded(self, waiting: anyio.CancelScope) -> None:
-        await self._is_loaded.wait()
-        waiting.cancel()
 
     def _let_streams_be(self) -> None:
         """The SDK's event streams would end by themselves on a signal, and running calls with them unanswered; the

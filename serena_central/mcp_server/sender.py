@@ -6,17 +6,13 @@ A transport hands a `Sender` to the SDK as the request of each message. Streamab
 
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import Any, NamedTuple, cast
 
-import anyio
 import msgspec
 from starlette.requests import Request
 
+from serena_central.core.client_channel import Level
 from serena_central.sessions.session import ClientIdentity
-
-if TYPE_CHECKING:
-    from mcp.server.session import ServerSession
-    from mcp_types import LoggingLevel
 
 IN_SCOPE = "serena_central.sender"
 """Where streamable HTTP keeps the sender of a request: the SDK hands on nothing else of it."""
@@ -40,17 +36,18 @@ class ClientConnection:
         self.session_id = connection_id
         """The session that its requests were last found to belong to."""
         self.roots_folder: str | None = None
-        self.stream_opened = anyio.Event()
-        """From then on the client can be asked something outside of a call."""
-        self.client: ServerSession | None = None
-        """Sends messages outside of calls; from when the SDK has read `initialize`."""
         self.version: str | None = None
         """Of the protocol, as negotiated by `initialize`."""
         self.info = ClientInfo()
         self.can_be_asked = True
         """The client may offer to ask its user something."""
-        self.log_level: LoggingLevel | None = None
+        self.offers_roots = False
+        """The client tells the folders that it works in when it is asked."""
+        self.log_level: Level | None = None
         """Of log messages that the client has asked for."""
+
+    def notify(self, method: str, params: Mapping[str, Any] | None = None) -> None:
+        """Tells the client something outside of its calls. Here nothing: not every transport has a way to."""
 
 
 def _always(_request: str) -> AbstractContextManager[Any]:

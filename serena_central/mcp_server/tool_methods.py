@@ -17,10 +17,14 @@ from weakref import WeakKeyDictionary
 import anyio
 import msgspec
 
+from serena_central.core.client_channel import LEVELS, Level
 from serena_central.core.decoding import from_json
 from serena_central.core.progress import Listener
 from serena_central.core.quoting import with_escapes_shown
+from serena_central.mcp_server.description import SERVER_NAME
+from serena_central.mcp_server.protocol import TOOLS_CHANGED
 from serena_central.mcp_server.sender import ClientInfo, Sender, identity_of, request_of
+from serena_central.mcp_server.sse import Message
 from serena_central.mcp_server.subscriptions import Subscriptions
 from serena_central.mcp_server.upstream_news import SENT_WITHIN_S, UpstreamNews
 from serena_central.sessions.manager import SessionManager
@@ -33,6 +37,8 @@ from serena_central.tools.upstream_tool import UpstreamTool
 _STARTS = frozenset('["-0123456789tfn')
 """First characters of JSON values other than objects."""
 
+
+NOTES_LEVEL: Level = "notice"
 
 MODERN = "2026-07-28"
 """The first version of the era without a handshake."""
@@ -93,13 +99,21 @@ class ToolMethods:
         tools, plain = self._caller.tools_for(session), self._caller.wants_plain_schemas(session)
         upstreams = await self._caller.upstreams_tools_for(session)
         self._shown[session] = self._deciding(session)
-        if upstreams and sender.connection is not None and sender.connection.client is not None:
-            self._upstream_news.met(session, sender.connection.client)
+        if upstreams and sender.connection is not None:
+            self._upstream_news.met(session, sender.connection)
         shown = (plain, *(tool.name for tool in tools))
         listing = self._listings.get(shown)
         if listing is None:
             listing = self._listings[shown] = [_listed(tool, plain=plain) for tool in tools]
         return wire({"tools": [*listing, *(_listed(tool, plain=plain) for tool in upstreams)]})
+
+    async def want_logs(self, session: Session, sender: Sender, level: Level) -> None:
+        """The client wants log messages of this level and those more severe."""
+        if sender.connection is not None:
+            sender.connection.log_level = level
+        theirs = self._caller.upstream_contents
+        if theirs is not None:
+            await theirs.want_logs(session, level)
 
     async def answer(
         self,
@@ -131,8 +145,8 @@ class ToolMethods:
         return answer
 
     async def _tools_changed(self, session: Session, sender: Sender) -> None:
-        if sender.connection is not None and sender.connection.client is not None:
-            await sender.connection.client.send_tool_list_changed()
+        if sender.connection is not None:
+            sender.connection.notify(TOOLS_CHANGED)
         await self._subscriptions.list_changed(session, "tools")
 
     async def _follow_rules(self, session: Session, sender: Sender) -> None:
@@ -172,6 +186,21 @@ def _listed(tool: Tool, *, plain: bool) -> dict[str, Any]:
         },
         **({"_meta": {"anthropic/alwaysLoad": True}} if tool.name in SHOWN_AT_ONCE else {}),
     }
+
+
+def notes_for(sender: Sender, answer: Answer) -> list[Message]:
+    """An answer's notes as log messages, for a client of the handshake era that asked for their level."""
+    least = sender.connection.log_level if sender.connection is not None else None
+    if least is None or LEVELS.index(least) > LEVELS.index(NOTES_LEVEL):
+        return []
+    return [
+        {
+            "jsonrpc": "2.0",
+            "method": "notifications/message",
+            "params": {"level": NOTES_LEVEL, "logger": SERVER_NAME, "data": note},
+        }
+        for note in answer.notes
+    ]
 
 
 def wire(result: dict[str, Any]) -> dict[str, Any]:

@@ -17,13 +17,13 @@ import msgspec
 from starlette.types import Receive, Scope, Send
 
 from serena_central.access.auth import credential_of
-from serena_central.core.disconnects import on_disconnect
-from serena_central.core.errors import SessionNotFound, SessionTerminated, TooManySessions
+from serena_central.core.errors import ClientCannotAnswer, SessionNotFound, SessionTerminated, TooManySessions
 from serena_central.core.periodic import repeat
 from serena_central.core.rest import rest
 from serena_central.core.running_time import running_time
 from serena_central.mcp_server.batches import serve_batch
 from serena_central.mcp_server.conversation import (
+    ID_HEADER,
     Exchange,
     HandshakeConversation,
     Opening,
@@ -31,12 +31,14 @@ from serena_central.mcp_server.conversation import (
     accept,
     begin_exchange,
     id_in,
-    note_stream,
     refuse,
 )
 from serena_central.mcp_server.direct_lane import DirectLane
-from serena_central.mcp_server.plain_requests import opening_in
+from serena_central.mcp_server.event_log import STANDING
+from serena_central.mcp_server.plain_requests import accepts_stream, opening_in
+from serena_central.mcp_server.protocol import INITIALIZED, ROOTS_CHANGED
 from serena_central.mcp_server.request_bodies import MOST_MESSAGES, Body, Head, body_of
+from serena_central.mcp_server.roots import ASKING_S, METHOD, folder_in_answer
 from serena_central.mcp_server.sdk_lane import SdkLane
 from serena_central.mcp_server.sender import IN_SCOPE, Sender
 from serena_central.sessions.manager import SessionManager
@@ -51,7 +53,7 @@ _LAST_EVENT = b"last-event-id"
 
 _HAS_BATCHES = "2025-03-26"
 
-_INITIALIZED = b'{"jsonrpc":"2.0","method":"notifications/initialized"}'
+_INITIALIZED = b'{"jsonrpc":"2.0","method":"%s"}' % INITIALIZED.encode("ascii")
 
 
 class TransportPolicy(msgspec.Struct, frozen=True, kw_only=True):
@@ -127,8 +129,8 @@ class HandshakeTransports:
     def close_streams(self, credential: str | None = None) -> None:
         """Ends the streams that clients hold open, those of one credential or all. Calls continue."""
         for conversation in self._known.values():
-            if conversation.transport is not None and credential in (None, conversation.credential):
-                conversation.transport.close_standalone_sse_stream()
+            if credential in (None, conversation.credential):
+                conversation.streams.close(STANDING)
 
     async def check(self) -> None:
         """Notices conversations whose client has disappeared, and drops those whose session is forgotten."""
@@ -136,8 +138,7 @@ class HandshakeTransports:
         silent_after = self._sessions.policy.modern_disconnect_s
         for conversation in list(self._known.values()):
             quiet = now - conversation.quiet_since
-            if conversation.transport is not None:
-                conversation.transport.log.expire()
+            conversation.streams.log.expire()
             if conversation.requests:
                 continue
             try:
@@ -175,7 +176,7 @@ class HandshakeTransports:
             return
         if len(self._known) >= self._sessions.policy.max_sessions:
             await self.check()  # those of sessions that were forgotten to make room
-        if not self._sdk.is_loaded and self._direct is not None and scope["method"] == "POST":
+        if self._direct is not None and scope["method"] == "POST":
             body = await body_of(receive)
             if await self._open_directly(self._direct, scope, body, send):
                 return
@@ -278,29 +279,47 @@ class HandshakeTransports:
 
     async def _get(self, conversation: HandshakeConversation, scope: Scope, receive: Receive, send: Send) -> None:
         """The stream outside of calls; with `Last-Event-ID` that one again, or the stream of a call."""
-        event = next((value.decode("latin-1") for name, value in scope["headers"] if name == _LAST_EVENT), None)
-        if conversation.transport is None and not await self._waits_for_sdk(receive):
+        streams = conversation.streams
+        asked = next((value.decode("latin-1") for name, value in scope["headers"] if name == _LAST_EVENT), "")
+        last = streams.log.find(asked)
+        if not accepts_stream(scope):
+            await refuse(send, 406, "Not Acceptable: Client must accept text/event-stream")
             return
-        transport = await self._transport(conversation, scope[IN_SCOPE])
-        if event and transport.log.stream_of(event) is None:
-            if event.startswith("r"):
-                await refuse(send, 400, "What was sent after that event is not kept any more. Send the request again.")
-                return
-            # Of the stream outside of calls, or nobody's: that stream starts over, also after a restart.
-            scope = {**scope, "headers": [pair for pair in scope["headers"] if pair[0] != _LAST_EVENT]}
-            event = None
-        call = conversation.exchanges.get(transport.resumed_stream(event) or "") if event else None
+        if last is None and asked.startswith("r"):
+            await refuse(send, 400, "What was sent after that event is not kept any more. Send the request again.")
+            return
+        # An event of the stream outside of calls, or nobody's: that stream starts over, also after a restart.
+        stream = STANDING if last is None else last.stream
+        if stream != STANDING:
+            if conversation.transport is not None:
+                await conversation.transport.let_go(stream)  # a connection that nobody has noticed to be dead
+        elif streams.stands:
+            await refuse(send, 409, "Conflict: Only one SSE stream is allowed per session")
+            return
+        call = conversation.exchanges.get(stream)
         with call.resumed() if call else nullcontext():
-            await transport.handle_request(scope, receive, note_stream(conversation, send))
+            conversation.had_stream = True
+            async with anyio.create_task_group() as tasks:
+                if stream == STANDING:
+                    tasks.start_soon(self._learn_folder, conversation)
+                headers = [(ID_HEADER, conversation.id.encode("ascii"))]
+                await streams.serve(stream, last and last.number, receive, send, headers)
+                tasks.cancel_scope.cancel()
 
-    async def _waits_for_sdk(self, receive: Receive) -> bool:
-        """Whether the client is still there when the SDK is."""
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(on_disconnect, receive, tasks.cancel_scope.cancel)
-            await self._sdk.in_time()
-            tasks.cancel_scope.cancel()
-            return True
-        return False
+    async def _learn_folder(self, conversation: HandshakeConversation) -> None:
+        """Asks a client for its roots, on its stream: once, until it says that they changed."""
+        is_ready = conversation.is_initialized and conversation.streams.stands
+        if not (is_ready and conversation.offers_roots) or conversation.knows_roots:
+            return
+        conversation.knows_roots = True
+        with anyio.move_on_after(ASKING_S):
+            try:
+                conversation.roots_folder = folder_in_answer(await conversation.streams.ask(METHOD))
+            except ClientCannotAnswer as error:
+                logger.debug("the client did not report its roots: %s", error)
+            except anyio.get_cancelled_exc_class():
+                conversation.knows_roots = False  # its stream broke, or it does not answer: it is asked on the next
+                raise
 
     async def _post(
         self, conversation: HandshakeConversation, exchange: Exchange, scope: Scope, receive: Receive, send: Send
@@ -308,10 +327,6 @@ class HandshakeTransports:
         body = await body_of(receive)
         direct = self._direct
         if direct is not None and await direct.serve_handshake(conversation, exchange, scope, body, send):
-            return
-        if conversation.transport is None and Head(body.content).method == "notifications/initialized":
-            conversation.is_initialized = True
-            await accept(conversation, send)
             return
         parts = body.parts()
         if parts is None:
@@ -339,9 +354,20 @@ class HandshakeTransports:
         if head.problem is not None:
             await refuse(send, 400, head.problem)
             return
+        if conversation.streams.take(head.answered, head.result):
+            await accept(conversation, send)
+            return
         cancelled = conversation.direct.get(head.cancelled or "")
         if cancelled is not None:
             cancelled.cancel()
+        if head.method in (INITIALIZED, ROOTS_CHANGED):
+            conversation.is_initialized |= head.method == INITIALIZED
+            conversation.knows_roots &= head.method != ROOTS_CHANGED
+            assert self._tasks is not None, "serve() needs run()"
+            self._tasks.start_soon(self._learn_folder, conversation)
+        if head.is_notification and conversation.transport is None and not conversation.connecting.locked():
+            await accept(conversation, send)  # of those that are left the SDK would know no more
+            return
         async with conversation.turns.holding([] if head.request is None else [head.request]):
             await (await self._transport(conversation, scope[IN_SCOPE])).handle_request(scope, receive, send)
 
@@ -361,6 +387,7 @@ class HandshakeTransports:
             self._disconnect(conversation, reason, for_good=for_good)
         for running in conversation.direct.values():
             running.cancel()
+        conversation.streams.close_all()
         if conversation.transport is not None and not conversation.transport.is_terminated:
             await conversation.transport.terminate()
 
@@ -387,7 +414,7 @@ class HandshakeTransports:
             request = opening_in(body)
             if request is not None and self._direct is not None:
                 conversation.version, conversation.info = request.version, request.client
-                conversation.can_be_asked = request.can_be_asked
+                conversation.can_be_asked, conversation.offers_roots = request.can_be_asked, request.offers_roots
             else:
                 await self._transport(conversation, scope[IN_SCOPE])
             self._known[conversation_id] = conversation

@@ -1,6 +1,5 @@
 """Tells clients that the tools of their upstreams are others: those that have listed any."""
 
-from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
 import anyio
@@ -9,12 +8,11 @@ from anyio.abc import TaskStatus
 from serena_central.core.event_kinds import UpstreamListed
 from serena_central.core.events import EventBus
 from serena_central.core.periodic import follow
+from serena_central.mcp_server.protocol import TOOLS_CHANGED
+from serena_central.mcp_server.sender import ClientConnection
 from serena_central.mcp_server.subscriptions import LISTS, Subscriptions
 from serena_central.sessions.manager import SessionManager
 from serena_central.sessions.session import Session
-
-if TYPE_CHECKING:
-    from mcp.server.session import ServerSession
 
 SENT_WITHIN_S = 5.0
 """A client that does not read holds up no other for longer."""
@@ -26,12 +24,12 @@ class UpstreamNews:
     def __init__(self, sessions: SessionManager, subscriptions: Subscriptions) -> None:
         self._sessions = sessions
         self._subscriptions = subscriptions
-        self._streams: WeakKeyDictionary[Session, ServerSession] = WeakKeyDictionary()
+        self._connections: WeakKeyDictionary[Session, ClientConnection] = WeakKeyDictionary()
         """Of clients of the handshake era that were shown tools of upstreams."""
 
-    def met(self, session: Session, stream: "ServerSession") -> None:
+    def met(self, session: Session, connection: ClientConnection) -> None:
         """A client of the handshake era has listed tools of upstreams."""
-        self._streams[session] = stream
+        self._connections[session] = connection
 
     async def run(self, bus: EventBus, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
         """Runs for ever; belongs to the composition root's task group."""
@@ -46,6 +44,6 @@ class UpstreamNews:
             with anyio.move_on_after(SENT_WITHIN_S):
                 for name in LISTS:
                     await self._subscriptions.list_changed(session, name)
-                stream = self._streams.get(session)
-                if stream is not None:
-                    await stream.send_tool_list_changed()
+            connection = self._connections.get(session)
+            if connection is not None:
+                connection.notify(TOOLS_CHANGED)

@@ -84,9 +84,20 @@ MESSAGES: dict[str, dict[str, Any]] = {
     },
     "no capabilities": {"method": "tools/call", "params": {**ECHO, "_meta": {f"{META}clientCapabilities": None}}},
     "the list": {"method": "tools/list"},
+    "the list of resources": {"method": "resources/list"},
+    "the list of templates": {"method": "resources/templates/list", "params": {}},
+    "the list of prompts": {"method": "prompts/list"},
+    "a list of prompts by name": {"method": "prompts/list", "params": {"name": "onboard"}},
+    "the next page of prompts": {"method": "prompts/list", "params": {"cursor": "x"}},
     "the list with parameters of null": {"method": "tools/list", "params": None},
     "the list's next page": {"method": "tools/list", "params": {"cursor": "x"}},
     "a ping": {"method": "ping"},
+    "a ping of a level": {"method": "ping", "params": {"level": "info"}},
+    "the level of logs": {"method": "logging/setLevel", "params": {"level": "warning"}},
+    "a level that is none": {"method": "logging/setLevel", "params": {"level": "loud"}},
+    "no level": {"method": "logging/setLevel"},
+    "a level and a name": {"method": "logging/setLevel", "params": {"level": "info", "name": "x"}},
+    "a call with a level": {"method": "tools/call", "params": {**ECHO, "level": "info"}},
     "an unknown method": {"method": "tools/forget"},
 }
 
@@ -168,20 +179,24 @@ async def test_results_are_those_of_the_negotiated_version(direct: Face, sdk: Fa
             response = await client.send("tools/call", {"name": "echo", "arguments": {"text": "[1]"}})
             assert is_direct(response) == (face is direct)
             said += messages_in(response.text)
-            said += messages_in((await client.send("tools/list")).text)
-    assert said[:2] == said[2:]
+            for method in ("tools/list", "resources/list", "resources/templates/list", "prompts/list"):
+                said += messages_in((await client.send(method)).text)
+    assert said[:5] == said[5:]
 
 
 async def test_what_needs_a_stream_goes_through_the_sdk(direct: Face) -> None:
     async with direct.raw("handshake") as client:
         assert is_direct(await client.send("tools/call", ECHO))
         assert is_direct(await client.send("tools/list"))
+        assert is_direct(await client.send("resources/list"))
+        assert is_direct(await client.send("resources/templates/list"))
+        assert is_direct(await client.send("prompts/list"))
         assert is_direct(await client.send("ping"))
         assert is_direct(await client.send("tools/call", {**ECHO, "_meta": {"progressToken": 1}}))
         assert not is_direct(await client.send("tools/call", {**ECHO, "_meta": {"progressToken": [1]}}))
-        assert not is_direct(await client.send("resources/list"))
-        await client.send("logging/setLevel", {"level": "info"})
-        assert not is_direct(await client.send("tools/call", ECHO))
+        assert not is_direct(await client.send("prompts/get", {"name": "none"}))
+        assert is_direct(await client.send("logging/setLevel", {"level": "info"}))
+        assert is_direct(await client.send("tools/call", ECHO))
 
 
 async def test_before_the_handshake_nothing_is_plain(direct: Face) -> None:
@@ -243,7 +258,7 @@ async def test_both_lanes_send_the_same_news_before_the_answer(
 
 
 async def test_news_need_no_sdk() -> None:
-    async with a_face(lane="starting") as face, face.raw("handshake") as client:
+    async with a_face(lane="direct") as face, face.raw("handshake") as client:
         sent = reporting(client)
         with anyio.fail_after(30):
             async with client.http.stream("POST", "/mcp", content=sent.content, headers=sent.headers) as response:

@@ -32,7 +32,7 @@ pytestmark = pytest.mark.anyio
 
 ERAS: list[Era] = ["handshake", "modern"]
 
-Lane = Literal["direct", "sdk", "starting"]
+Lane = Literal["direct", "sdk"]
 """`starting`: the direct lane, with the SDK loaded by the first message that needs it."""
 
 LANES: tuple[Lane, ...] = get_args(Lane)
@@ -102,8 +102,6 @@ async def a_face(
     async def lifespan(_app: Starlette) -> AsyncGenerator[None]:
         async with anyio.create_task_group() as tasks:
             await tasks.start(endpoint.run)
-            if lane != "starting":
-                await sdk.loaded()
             yield
             tasks.cancel_scope.cancel()
 

@@ -8,9 +8,8 @@ from typing import Any, NamedTuple
 import anyio
 import httpx
 import pytest
-from mcp_types import JSONRPCResponse
 
-from serena_central.mcp_server.resumption import MOST_CHARS, MOST_EVENTS, EventLog
+from serena_central.mcp_server.protocol import RESERVED
 from tests.support.central import RunningCentral, running_central
 from tests.support.mcp import RawClient, text_of
 
@@ -41,14 +40,15 @@ async def central(tmp_path: Path) -> AsyncGenerator[RunningCentral]:
 
 @pytest.fixture
 async def client(central: RunningCentral, tmp_path: Path) -> AsyncGenerator[RawClient]:
-    """Its calls go through the SDK, for it wants log messages, and so have a stream from the start."""
+    """Its calls go through the SDK, for they hold what the direct lane does not know, and so have a stream from the
+    start."""
     async with central.raw("handshake", x_serena_project=str(tmp_path / "shop")) as client:
-        await client.send("logging/setLevel", {"level": "emergency"})
         yield client
 
 
 def reading(client: RawClient) -> httpx.Request:
-    return client.request("tools/call", {"name": "read_file", "arguments": {"relative_path": "cart.txt"}})
+    params = {"name": "read_file", "arguments": {"relative_path": "cart.txt"}, "_meta": {f"{RESERVED}other": 1}}
+    return client.request("tools/call", params)
 
 
 async def resume(client: RawClient, event: str) -> list[Event]:
@@ -138,17 +138,3 @@ async def test_events_that_nobody_knows(client: RawClient) -> None:
             "GET", "/mcp", headers=headers | {"last-event-id": unknown.encode("latin-1")}
         ) as response:
             assert response.status_code == 200
-
-
-async def test_what_is_kept_is_bounded() -> None:
-    log = EventLog()
-    for number in range(MOST_EVENTS * 2):
-        last = await log.store_event(str(number), None)
-    assert len(log._events) == MOST_EVENTS
-    assert log.stream_of(last) == str(MOST_EVENTS * 2 - 1)
-    assert log.stream_of(last.replace(f".{MOST_EVENTS * 2}", ".1")) is None
-    large = JSONRPCResponse(jsonrpc="2.0", id=1, result={"content": [{"type": "text", "text": "x" * MOST_CHARS}]})
-    for _ in range(3):
-        last = await log.store_event("1", large)
-    assert len(log._events) == 1
-    assert log.stream_of(last) == "1"

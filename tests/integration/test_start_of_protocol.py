@@ -1,4 +1,4 @@
-"""Before the SDK is loaded: the direct lane begins conversations, and the SDK takes them over where it left off."""
+"""Without the SDK: the direct lane begins conversations, and the SDK takes them over where it left off."""
 
 from typing import Any
 
@@ -34,6 +34,15 @@ def initialize(**params: Any) -> dict[str, Any]:
     return {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": said}
 
 
+COMPLETION: dict[str, Any] = {
+    "method": "completion/complete",
+    "params": {
+        "ref": {"type": "ref/prompt", "name": "onboard"},
+        "argument": {"name": "project", "value": ""},
+    },
+}
+"""A request that needs the SDK."""
+
 INITIALIZED = {"jsonrpc": "2.0", "method": "notifications/initialized"}
 
 
@@ -62,7 +71,10 @@ def test_what_the_protocol_names_is_what_the_sdk_names() -> None:
     [
         *(initialize(protocolVersion=version) for version in (*sdk_versions.SUPPORTED_PROTOCOL_VERSIONS, "1999-01-01")),
         initialize(capabilities={"roots": {"listChanged": True}, "sampling": {}, "elicitation": {"form": {}}}),
-        initialize(capabilities={"tasks": {}}, clientInfo={**CLIENT, "title": "Codex", "websiteUrl": "https://x.test"}),
+        initialize(
+            capabilities={"tasks": {"list": {}}, "roots": {}},
+            clientInfo={**CLIENT, "title": "Codex", "websiteUrl": "https://x.test"},
+        ),
         initialize(capabilities="all"),
         initialize(clientInfo={"name": 5, "version": "1"}),
         initialize(protocolVersion=7),
@@ -75,21 +87,21 @@ def test_what_the_protocol_names_is_what_the_sdk_names() -> None:
     ids=str,
 )
 async def test_a_conversation_begins_in_the_same_way_with_and_without_the_sdk(message: dict[str, Any]) -> None:
-    async with a_face(lane="starting") as starting, a_face(lane="direct") as loaded:
-        early, late = await opened(starting, message), await opened(loaded, message)
+    async with a_face(lane="direct") as without, a_face(lane="sdk") as loaded:
+        early, late = await opened(without, message), await opened(loaded, message)
     assert early.status_code == late.status_code
     assert ("mcp-session-id" in early.headers) == ("mcp-session-id" in late.headers)
     assert messages_in(early.text) == messages_in(late.text)
 
 
 async def test_without_both_forms_of_an_answer_the_sdk_refuses() -> None:
-    async with a_face(lane="starting") as face:
+    async with a_face(lane="direct") as face:
         assert (await opened(face, initialize(), accept="application/json")).status_code == 406
 
 
 async def test_plain_calls_need_no_sdk_and_a_later_message_finds_the_conversation_as_it_was() -> None:
     async with (
-        a_face(lane="starting") as face,
+        a_face(lane="direct") as face,
         httpx.AsyncClient(base_url=face.url, headers=AUTHORIZED | ACCEPT) as http,
     ):
         begun = await http.post("/mcp", json=initialize())
@@ -108,8 +120,8 @@ async def test_plain_calls_need_no_sdk_and_a_later_message_finds_the_conversatio
         assert is_direct(await http.post("/mcp", json=call))
         assert conversation.transport is None
         session = conversation.session_id
-        prompts = await http.post("/mcp", json={"jsonrpc": "2.0", "id": 3, "method": "prompts/list"})
-        assert messages_in(prompts.text)[-1]["result"]["prompts"]
+        completed = await http.post("/mcp", json={"jsonrpc": "2.0", "id": 3, **COMPLETION})
+        assert messages_in(completed.text)[-1]["result"]["completion"]
         assert conversation.transport is not None
         assert conversation.session_id == session
         assert is_direct(await http.post("/mcp", json={**call, "id": 4}))
@@ -118,7 +130,7 @@ async def test_plain_calls_need_no_sdk_and_a_later_message_finds_the_conversatio
 
 
 async def test_a_conversation_ends_by_delete_before_the_sdk_was_needed() -> None:
-    async with a_face(lane="starting") as face:
+    async with a_face(lane="direct") as face:
         begun = await opened(face, initialize())
         headers = AUTHORIZED | ACCEPT | {"mcp-session-id": begun.headers["mcp-session-id"]}
         async with httpx.AsyncClient(base_url=face.url, headers=headers) as http:
@@ -128,15 +140,15 @@ async def test_a_conversation_ends_by_delete_before_the_sdk_was_needed() -> None
 
 async def test_a_conversation_of_before_a_restart_goes_on_without_the_sdk() -> None:
     openings = Remembered()
-    async with a_face(openings=openings, lane="starting") as before:
+    async with a_face(openings=openings, lane="direct") as before:
         begun = await opened(before, initialize())
     headers = AUTHORIZED | ACCEPT | {"mcp-session-id": begun.headers["mcp-session-id"]}
     async with (
-        a_face(openings=openings, lane="starting") as after,
+        a_face(openings=openings, lane="direct") as after,
         httpx.AsyncClient(base_url=after.url, headers=headers) as http,
     ):
         answered = await http.post("/mcp", json=echo("again"))
         assert is_direct(answered)
         assert "again" in answered.text
-        listed = await http.post("/mcp", json={"jsonrpc": "2.0", "id": 3, "method": "resources/templates/list"})
-        assert "resourceTemplates" in listed.text
+        completed = await http.post("/mcp", json={"jsonrpc": "2.0", "id": 3, **COMPLETION})
+        assert "completion" in completed.text

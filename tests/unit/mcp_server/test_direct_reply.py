@@ -13,7 +13,8 @@ from anyio.abc import TaskGroup
 from starlette.types import Message
 
 from serena_central.mcp_server import direct_reply
-from serena_central.mcp_server.direct_reply import PING, DirectReply, ModernWire, encoded
+from serena_central.mcp_server.direct_reply import DirectReply, ModernWire
+from serena_central.mcp_server.sse import PING, encoded
 
 pytestmark = pytest.mark.anyio
 
@@ -21,7 +22,7 @@ ANSWER = {"jsonrpc": "2.0", "id": 1, "result": {}}
 
 
 class BrokenWire(ModernWire):
-    async def opening(self) -> bytes:
+    def opening(self) -> bytes:
         raise OSError("the log is full")
 
 

@@ -1,0 +1,99 @@
+"""What one client was sent by event streams, kept for a while under ids.
+
+MCP 2025-11-25, "Resumability and Redelivery": each event has an id, and a client whose connection broke asks with GET
+and `Last-Event-ID` for what came after it. What is kept is bounded in number, size and age.
+"""
+
+import secrets
+from collections import deque
+from typing import NamedTuple
+
+import anyio
+
+from serena_central.core.running_time import running_time
+
+STANDING = "_GET_stream"
+"""The stream outside of calls, as the SDK names it, too. All others are named after the ids of their requests."""
+
+MOST_EVENTS = 256
+"""Of one client."""
+
+MOST_BYTES = 2_000_000
+"""Of one client's events; the newest event is kept whatever its size."""
+
+KEPT_S = 60.0
+
+EVENT_BYTES = 300
+"""What an event takes beside its data."""
+
+
+class StreamEvent(NamedTuple):
+    number: int
+    stream: str
+    data: bytes | None
+    """An encoded message; None for an event that only tells its id, or ends the stream."""
+    is_last: bool
+    """The stream ends with it."""
+    at: float
+
+    @property
+    def size(self) -> int:
+        return EVENT_BYTES + len(self.data or b"")
+
+
+class EventLog:
+    """Newest last. Ids are those of this log alone: `stream kind.log.number`. Belongs to the event loop's thread."""
+
+    def __init__(self) -> None:
+        self._name = secrets.token_hex(4)
+        self._events: deque[StreamEvent] = deque()
+        self._number = 0
+        self._size = 0
+        self._news = anyio.Event()
+
+    def add(self, stream: str, data: bytes | None = None, *, is_last: bool = False) -> str:
+        """Keeps an event of a stream, and wakes who waits for it. Returns its id."""
+        self._number += 1
+        event = StreamEvent(self._number, stream, data, is_last, running_time())
+        self._events.append(event)
+        self._size += event.size
+        while len(self._events) > MOST_EVENTS or (self._size > MOST_BYTES and len(self._events) > 1):
+            self._drop()
+        self._news.set()
+        self._news = anyio.Event()
+        return self.id_of(event)
+
+    async def wait(self) -> None:
+        """Until the next event, of any stream."""
+        await self._news.wait()
+
+    def expire(self) -> None:
+        """Drops what is too old to be asked for."""
+        while self._events and self._events[0].at < running_time() - KEPT_S:
+            self._drop()
+
+    def id_of(self, event: StreamEvent) -> str:
+        kind = "g" if event.stream == STANDING else "r"
+        return f"{kind}.{self._name}.{event.number}"
+
+    def find(self, event_id: str) -> StreamEvent | None:
+        """The event of an id; None if it is not known any more."""
+        _, _, rest = event_id.partition(".")
+        name, _, number = rest.partition(".")
+        if name != self._name:
+            return None
+        return next((event for event in self._events if str(event.number) == number), None)
+
+    def after(self, number: int, stream: str) -> list[StreamEvent]:
+        """What came on the stream after an event's number."""
+        return [event for event in self._events if event.number > number and event.stream == stream]
+
+    def has_ended(self, stream: str) -> bool:
+        """Whether the last that came on the stream ends it."""
+        return next((event.is_last for event in reversed(self._events) if event.stream == stream), False)
+
+    def __len__(self) -> int:
+        return len(self._events)
+
+    def _drop(self) -> None:
+        self._size -= self._events.popleft().size

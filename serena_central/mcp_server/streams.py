@@ -1,0 +1,118 @@
+"""The event streams that a client of the handshake era opens by GET: the one outside of calls, and those of calls that
+it takes up again. They follow the log of what the client is sent, whichever lane sent it.
+"""
+
+from itertools import count
+from typing import Any
+
+import anyio
+import msgspec
+from starlette.types import Receive, Send
+
+from serena_central.core.disconnects import on_disconnect
+from serena_central.core.errors import ClientCannotAnswer
+from serena_central.mcp_server.event_log import STANDING, EventLog
+from serena_central.mcp_server.sse import HEADERS, PING, PING_S, Message, encoded, event_of
+
+
+class Streams:
+    """Those of one conversation. Belongs to the event loop's thread."""
+
+    def __init__(self) -> None:
+        self.log = EventLog()
+        self._open: dict[str, anyio.CancelScope] = {}
+        self._sent = 0
+        """The number of the last event that was sent on the stream outside of calls."""
+        self._questions = count(1)
+        self._asked: dict[str, _Question] = {}
+
+    @property
+    def stands(self) -> bool:
+        """Whether the stream outside of calls is open."""
+        return STANDING in self._open
+
+    def say(self, message: Message) -> None:
+        """Sends a message outside of calls: at once, or when the client opens its stream. One that waits already is
+        not repeated."""
+        data = encoded(message)
+        if all(event.data != data for event in self.log.after(self._sent, STANDING)):
+            self.log.add(STANDING, data)
+
+    async def ask(self, method: str) -> msgspec.Raw:
+        """Asks the client something outside of calls, and waits for its result.
+
+        Raises:
+            ClientCannotAnswer: it answered with an error.
+        """
+        key = f"ask-{next(self._questions)}"  # the SDK's ids are numbers
+        question = self._asked[key] = _Question()
+        try:
+            self.say({"jsonrpc": "2.0", "id": key, "method": method})
+            await question.is_answered.wait()
+        finally:
+            del self._asked[key]
+        if question.result is None:
+            raise ClientCannotAnswer(method, "the client answered with an error")
+        return question.result
+
+    def take(self, key: Any, result: msgspec.Raw | None) -> bool:
+        """The client's answer to a question of this id, without a result if it is an error. False if there is none."""
+        question = self._asked.get(key) if isinstance(key, str) else None
+        if question is None:
+            return False
+        question.result = result
+        question.is_answered.set()
+        return True
+
+    async def serve(
+        self, stream: str, after: int | None, receive: Receive, send: Send, headers: list[tuple[bytes, bytes]]
+    ) -> None:
+        """Sends what comes on a stream after an event's number, until the stream ends or is closed, or the client
+        leaves. Without a number: what was not sent yet. Takes the place of who followed the stream before."""
+        self.close(stream)
+        with anyio.CancelScope() as scope:
+            self._open[stream] = scope
+            try:
+                await send({"type": "http.response.start", "status": 200, "headers": [*HEADERS, *headers]})
+                async with anyio.create_task_group() as tasks:
+                    tasks.start_soon(on_disconnect, receive, scope.cancel)
+                    await self._follow(stream, self._sent if after is None else after, send)
+                    tasks.cancel_scope.cancel()
+            finally:
+                if self._open.get(stream) is scope:
+                    del self._open[stream]
+        await send({"type": "http.response.body", "body": b""})
+
+    def close(self, stream: str) -> None:
+        """Ends what the client follows of a stream; it may come back for the rest."""
+        scope = self._open.pop(stream, None)
+        if scope is not None:
+            scope.cancel()
+
+    def close_all(self) -> None:
+        for stream in list(self._open):
+            self.close(stream)
+
+    async def _follow(self, stream: str, number: int, send: Send) -> None:
+        while True:
+            for event in self.log.after(number, stream):
+                number = event.number
+                if event.data is not None:
+                    sent = event_of(event.data, self.log.id_of(event))
+                    await send({"type": "http.response.body", "body": sent, "more_body": True})
+                if stream == STANDING:
+                    self._sent = max(self._sent, number)
+            if self.log.after(number, stream):
+                continue  # came while the client read
+            if self.log.has_ended(stream):
+                return
+            with anyio.move_on_after(PING_S) as quiet:
+                await self.log.wait()
+            if quiet.cancelled_caught:
+                await send({"type": "http.response.body", "body": PING, "more_body": True})
+
+
+class _Question:
+    def __init__(self) -> None:
+        self.is_answered = anyio.Event()
+        self.result: msgspec.Raw | None = None

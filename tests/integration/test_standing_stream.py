@@ -1,0 +1,176 @@
+"""The stream outside of calls, which needs no SDK: notices, questions, and what happens where it breaks."""
+
+import json
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import anyio
+import httpx
+import pytest
+
+from serena_central.mcp_server.conversation import HandshakeConversation
+from serena_central.mcp_server.protocol import TOOLS_CHANGED
+from tests.integration.test_mcp_endpoint import Face, a_face, until
+from tests.support.mcp import RawClient
+
+pytestmark = pytest.mark.anyio
+
+CHANGED = {"jsonrpc": "2.0", "method": TOOLS_CHANGED}
+
+
+@pytest.fixture
+async def face() -> AsyncGenerator[Face]:
+    async with a_face() as running:
+        yield running
+
+
+class Stream:
+    def __init__(self, response: httpx.Response) -> None:
+        self.status = response.status_code
+        self.last_id = ""
+        self._lines = response.aiter_lines()
+
+    async def next(self) -> dict[str, Any]:
+        """The next message. Raises anyio.EndOfStream."""
+        with anyio.fail_after(30):
+            async for line in self._lines:
+                if line.startswith("id: "):
+                    self.last_id = line.removeprefix("id: ")
+                if line.startswith("data: "):
+                    return json.loads(line.removeprefix("data: "))
+        raise anyio.EndOfStream
+
+
+@asynccontextmanager
+async def streaming(client: RawClient, last_id: str = "") -> AsyncIterator[Stream]:
+    headers = client.headers("", {}) | ({"last-event-id": last_id} if last_id else {})
+    async with client.http.stream("GET", "/mcp", headers=headers) as response:
+        yield Stream(response)
+
+
+def conversation_of(face: Face, client: RawClient) -> HandshakeConversation:
+    found = face.transports.conversation(str(client.session_id))
+    assert found is not None
+    return found
+
+
+async def test_a_notice_comes_at_once_and_one_of_before_the_stream_comes_once_when_it_opens(face: Face) -> None:
+    async with face.raw("handshake") as client:
+        conversation = conversation_of(face, client)
+        for _ in range(3):
+            conversation.notify(TOOLS_CHANGED)
+        async with streaming(client) as stream:
+            assert await stream.next() == CHANGED
+            conversation.notify("notifications/resources/updated", {"uri": "serena://x"})
+            assert (await stream.next())["params"] == {"uri": "serena://x"}
+            conversation.notify(TOOLS_CHANGED)
+            assert await stream.next() == CHANGED
+        assert conversation.transport is None
+
+
+async def test_what_came_while_a_stream_was_broken_comes_on_the_next(face: Face) -> None:
+    async with face.raw("handshake") as client:
+        conversation = conversation_of(face, client)
+        async with streaming(client) as stream:
+            conversation.notify(TOOLS_CHANGED)
+            assert await stream.next() == CHANGED
+            known = stream.last_id
+        await until(lambda: not conversation.streams.stands)
+        conversation.notify("notifications/resources/list_changed")
+        async with streaming(client) as stream:
+            assert (await stream.next())["method"].startswith("notifications/resources")
+        await until(lambda: not conversation.streams.stands)
+        async with streaming(client, known) as stream:  # it has not had that, as it says
+            assert (await stream.next())["method"].startswith("notifications/resources")
+
+
+async def test_there_is_one_stream_outside_of_calls_and_it_needs_the_right_accept(face: Face) -> None:
+    async with face.raw("handshake") as client, streaming(client) as first:
+        assert first.status == 200
+        async with streaming(client) as second:
+            assert second.status == 409
+        headers = client.headers("", {}) | {"accept": "application/json"}
+        assert (await client.http.get("/mcp", headers=headers)).status_code == 406
+        conversation_of(face, client).notify(TOOLS_CHANGED)
+        assert await first.next() == CHANGED
+
+
+async def test_a_conversation_that_ends_ends_its_stream_and_so_does_a_server_that_stops(face: Face) -> None:
+    async with (
+        face.raw("handshake") as client,
+        face.raw("handshake") as other,
+        streaming(client) as stream,
+        streaming(other) as kept,
+    ):
+        await client.http.delete("/mcp", headers=client.headers("", {}))
+        with pytest.raises(anyio.EndOfStream):
+            await stream.next()
+        conversation_of(face, other).notify(TOOLS_CHANGED)
+        assert await kept.next() == CHANGED
+        face.endpoint.close_streams()
+        with pytest.raises(anyio.EndOfStream):
+            await kept.next()
+
+
+async def answered(client: RawClient, question: dict[str, Any], said: dict[str, Any]) -> int:
+    body = {"jsonrpc": "2.0", "id": question["id"], **said}
+    return (await client.http.post("/mcp", json=body, headers=client.headers("", {}))).status_code
+
+
+@asynccontextmanager
+async def with_roots(face: Face) -> AsyncIterator[RawClient]:
+    async with face.raw("handshake") as before:
+        client = RawClient(before.http, "handshake", name="roots")
+        params = {
+            "protocolVersion": "2025-11-25",
+            "capabilities": {"roots": {"listChanged": True}},
+            "clientInfo": {"name": "roots", "version": "1"},
+        }
+        client.session_id = (await client.send("initialize", params)).headers["mcp-session-id"]
+        await client.notify("notifications/initialized")
+        yield client
+
+
+async def test_a_client_is_asked_for_its_roots_and_again_when_they_changed(face: Face) -> None:
+    async with with_roots(face) as client, streaming(client) as stream:
+        conversation = conversation_of(face, client)
+        question = await stream.next()
+        assert question["method"] == "roots/list"
+        roots = [{"uri": "https://no.folder"}, {"uri": "file:///work/b%C3%BCcher", "name": "x"}]
+        assert await answered(client, question, {"result": {"roots": roots}}) == 202
+        await until(lambda: conversation.roots_folder == "/work/bücher")
+        await client.notify("notifications/roots/list_changed")
+        again = await stream.next()
+        assert again["id"] != question["id"]
+        assert await answered(client, question, {"result": {"roots": []}}) == 202  # nobody waits for it
+        assert await answered(client, again, {"result": {"roots": [{"uri": "file:///work/other"}]}}) == 202
+        await until(lambda: conversation.roots_folder == "/work/other")
+
+
+@pytest.mark.parametrize(
+    "said",
+    [{"error": {"code": -32601, "message": "no"}}, {"result": {"roots": "all"}}, {"result": None}, {"result": [1]}],
+    ids=str,
+)
+async def test_a_client_that_does_not_tell_its_roots_has_none(face: Face, said: dict[str, Any]) -> None:
+    async with with_roots(face) as client, streaming(client) as stream:
+        assert await answered(client, await stream.next(), said) == 202
+        assert (await client.call("echo", text="on"))["content"]
+        assert conversation_of(face, client).roots_folder is None
+
+
+async def test_who_lost_the_question_with_its_stream_is_asked_on_the_next(face: Face) -> None:
+    async with with_roots(face) as client:
+        async with streaming(client) as stream:
+            await stream.next()
+        await until(lambda: not conversation_of(face, client).streams.stands)
+        async with streaming(client) as stream:
+            assert (await stream.next())["method"] == "roots/list"
+
+
+async def test_notices_and_cancelling_need_no_sdk(face: Face) -> None:
+    async with face.raw("handshake") as client:
+        for method in ("notifications/cancelled", "notifications/progress", "notifications/unheard_of"):
+            assert (await client.notify(method, {"requestId": 99})).status_code == 202
+        assert conversation_of(face, client).transport is None

@@ -1,0 +1,31 @@
+"""What is kept of what a client was sent."""
+
+from serena_central.mcp_server.event_log import MOST_BYTES, MOST_EVENTS, STANDING, EventLog
+
+
+def test_what_is_kept_is_bounded_in_number_and_size() -> None:
+    log = EventLog()
+    ids = [log.add(str(number)) for number in range(MOST_EVENTS * 2)]
+    assert len(log) == MOST_EVENTS
+    last = log.find(ids[-1])
+    assert last is not None
+    assert last.stream == str(MOST_EVENTS * 2 - 1)
+    assert log.find(ids[0]) is None
+    for _ in range(3):
+        newest = log.add("1", b"x" * MOST_BYTES)
+    assert len(log) == 1
+    assert log.find(newest) is not None
+
+
+def test_a_stream_is_known_by_an_event_of_this_log_alone() -> None:
+    log, other = EventLog(), EventLog()
+    first, _ = log.add("7", b"1"), log.add(STANDING, b"2")
+    second = log.add("7", b"3", is_last=True)
+    event = log.find(first)
+    assert event is not None
+    assert [after.data for after in log.after(event.number, "7")] == [b"3"]
+    assert log.has_ended("7")
+    assert not log.has_ended(STANDING)
+    assert other.find(first) is None
+    for unknown in ("", "r", "r.", "r.x.1", first + "0", second.upper()):
+        assert log.find(unknown) is None, unknown
