@@ -27,7 +27,9 @@ CLIENT = Client(
     title="Claude Code",
     about=(
         "Over HTTP it gets its headers from a serena-proxy command at each connection; the token is in no file. It "
-        "runs that command in its own folder, so the project is that of the nearest ancestor process (Linux only)."
+        "runs that command in its own folder, so the project is that of the nearest ancestor process (Linux only). On "
+        "a busy machine it may begin before its servers are connected, and then finds their tools by its tool search "
+        "alone; with `MCP_CONNECTION_NONBLOCKING=false` in its environment it waits for them."
     ),
     servers=("mcpServers",),
     user_files=user_files,

@@ -210,8 +210,11 @@ async def test_a_search_is_stopped_by_the_hook_and_its_hint_is_a_call_that_answe
 
 
 async def test_claude_code_shows_the_main_tools_without_a_search_for_tools(tmp_path: Path) -> None:
+    # It would not wait for servers: what comes after its first request is found by a search in any case.
+    more = {"ENABLE_TOOL_SEARCH": "true", "MCP_CONNECTION_NONBLOCKING": "false"}
+
     def searching(home: Path, url: str) -> dict[str, str]:
-        return CLAUDE_CODE.variables(home, url) | {"ENABLE_TOOL_SEARCH": "true"}
+        return CLAUDE_CODE.variables(home, url) | more
 
     agent = replace(CLAUDE_CODE, variables=searching)
     project = project_in(tmp_path, "shop", "cart.py")
