@@ -26,7 +26,7 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from serena_central.access.auth import MAX_BODY_BYTES
 from serena_central.core import tracing
 from serena_central.core.client_channel import connected_to
-from serena_central.core.decoding import from_json
+from serena_central.core.decoding import converted, from_json
 from serena_central.core.errors import (
     ClientCannotAnswer,
     ClientInputRequired,
@@ -36,17 +36,20 @@ from serena_central.core.errors import (
 )
 from serena_central.core.late_imports import import_to_stay
 from serena_central.core.progress import Listener
-from serena_central.core.tracing import new_call_id
 from serena_central.mcp_server.call_channel import CallChannel, input_required, missing_capability
 from serena_central.mcp_server.completions import completed
 from serena_central.mcp_server.conversation import HandshakeConversation
-from serena_central.mcp_server.description import INSTRUCTIONS, LISTS_KEPT_MS, SERVER_NAME
+from serena_central.mcp_server.description import DISCOVERY_KEPT_MS, INSTRUCTIONS, LISTS_KEPT_MS, SERVER_NAME
 from serena_central.mcp_server.errors import failed_result, protocol_error
 from serena_central.mcp_server.plain_methods import PlainMethods
 from serena_central.mcp_server.progress import relaying
+from serena_central.mcp_server.protocol import LIST_CHANGED, RESOURCE_UPDATED, SUBSCRIBED
+from serena_central.mcp_server.resources import OWN_SCHEME
 from serena_central.mcp_server.resumption import ResumableTransport
 from serena_central.mcp_server.roots import asking_for_roots, folder_in_answers
 from serena_central.mcp_server.sender import ClientInfo, sender_of
+from serena_central.mcp_server.sse import Message
+from serena_central.mcp_server.subscriptions import Wanted
 from serena_central.mcp_server.tool_methods import NOTES_LEVEL, call_result, result_of_era, wire
 from serena_central.mcp_server.trust_questions import AFTER, TrustQuestions
 from serena_central.sessions.manager import SessionManager
@@ -57,22 +60,24 @@ from serena_central.tools.call import ToolCaller
 if TYPE_CHECKING:
     from mcp.server.request_state import RequestStateBoundary
 
-OWN_SCHEME = "serena:"
-"""Of our own resources; all others are of other MCP servers."""
-
 UPSTREAM_SEPARATOR = "__"
 """In names of their prompts."""
 
-UNSUBSCRIBED_S = 5.0
-"""How long upstreams may take to be told that a client's stream has ended."""
-
 CACHE_HINTS: Mapping[CacheableMethod, CacheHint] = {
-    "server/discover": CacheHint(ttl_ms=600_000),
+    "server/discover": CacheHint(ttl_ms=DISCOVERY_KEPT_MS),
     "resources/read": CacheHint(ttl_ms=0),
     "tools/list": CacheHint(ttl_ms=LISTS_KEPT_MS["tools/list"]),
     "resources/list": CacheHint(ttl_ms=LISTS_KEPT_MS["resources/list"]),
     "resources/templates/list": CacheHint(ttl_ms=LISTS_KEPT_MS["resources/templates/list"]),
     "prompts/list": CacheHint(ttl_ms=LISTS_KEPT_MS["prompts/list"]),
+}
+
+_NOTICES: Mapping[str, Any] = {
+    SUBSCRIBED: types.SubscriptionsAcknowledgedNotification,
+    RESOURCE_UPDATED: types.ResourceUpdatedNotification,
+    LIST_CHANGED.format("tools"): types.ToolListChangedNotification,
+    LIST_CHANGED.format("prompts"): types.PromptListChangedNotification,
+    LIST_CHANGED.format("resources"): types.ResourceListChangedNotification,
 }
 
 Context = ServerRequestContext[Any, Any]
@@ -211,19 +216,15 @@ class Adapter:
         )
 
     async def _listen(self, context: Context, params: types.SubscriptionsListenRequestParams) -> HandlerResult:
-        session, theirs = self._identify(context), self._caller.upstream_contents
-        uris = [uri for uri in params.notifications.resource_subscriptions or [] if not uri.startswith(OWN_SCHEME)]
-        if theirs is None or not uris:
-            return await self.subscriptions.listen(session, context, params)
-        stream = new_call_id()
-        try:
-            for uri in uris:
-                await theirs.subscribe(session, uri, stream)
-            return await self.subscriptions.listen(session, context, params)
-        finally:
-            with anyio.move_on_after(UNSUBSCRIBED_S, shield=True):
-                for uri in uris:
-                    await theirs.unsubscribe(session, uri, stream)
+        asked = params.notifications.model_dump(by_alias=True, exclude_none=True)
+        session, stream = self._identify(context), cast("types.RequestId", context.request_id)
+        async with self.subscriptions.opened(session, stream, converted(asked, Wanted)) as subscription:
+            said: Message | None = subscription.acknowledgement
+            while said is not None:
+                notice = _NOTICES[said["method"]].model_validate({"method": said["method"], "params": said["params"]})
+                await context.session.send_notification(notice, related_request_id=stream)
+                said = await subscription.next()
+        return wire({"_meta": subscription.meta})
 
     async def _list(self, context: Context, _params: types.PaginatedRequestParams) -> HandlerResult:
         listing = self.listings.of[context.method]

@@ -17,7 +17,10 @@ CAPABILITIES: dict[str, Any] = {
     "resources": {"listChanged": True, "subscribe": True},
     "tools": {"listChanged": True},
 }
-"""In the handshake era; the SDK derives the same from the handlers."""
+"""In both eras; the SDK derives the same from the handlers."""
+
+DISCOVERY_KEPT_MS = 600_000
+"""How long clients of the modern era may keep what they are told of this server."""
 
 LISTS_KEPT_MS = {
     "tools/list": 30_000,

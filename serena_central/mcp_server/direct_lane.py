@@ -5,6 +5,8 @@ notes: no questions to the client. Everything else goes to the SDK as it came, a
 the protocol says: all refusals of messages are the SDK's own.
 """
 
+from contextlib import AsyncExitStack
+from functools import partial
 from typing import Any
 
 import anyio
@@ -18,7 +20,13 @@ from serena_central.core.errors import SerenaCentralError, UnknownProject
 from serena_central.core.late_imports import import_to_stay
 from serena_central.core.lru import Lru
 from serena_central.mcp_server.conversation import ID_HEADER, Exchange, HandshakeConversation
-from serena_central.mcp_server.description import CAPABILITIES, INSTRUCTIONS, LISTS_KEPT_MS, SERVER_NAME
+from serena_central.mcp_server.description import (
+    CAPABILITIES,
+    DISCOVERY_KEPT_MS,
+    INSTRUCTIONS,
+    LISTS_KEPT_MS,
+    SERVER_NAME,
+)
 from serena_central.mcp_server.direct_reply import DirectReply, HandshakeWire, ModernWire, Wire
 from serena_central.mcp_server.errors import error_of, failed_result
 from serena_central.mcp_server.listings import Listings
@@ -44,11 +52,17 @@ from serena_central.mcp_server.protocol import (
 from serena_central.mcp_server.request_bodies import Body
 from serena_central.mcp_server.roots import asking_for_roots
 from serena_central.mcp_server.sender import IN_SCOPE, Sender
-from serena_central.mcp_server.sse import Message, encoded
-from serena_central.mcp_server.tool_methods import ToolMethods, call_result, notes_for, result_of_era
+from serena_central.mcp_server.sse import Message, Write, encoded, event_of, kept_open, send_stream
+from serena_central.mcp_server.subscriptions import Subscription, Subscriptions, Wanted
+from serena_central.mcp_server.tool_methods import ToolMethods, call_result, notes_for, result_of_era, wire
+from serena_central.sessions.manager import SessionManager
 
 ASKS_PERSON = frozenset(("activate_project",))
 """Tools that ask a client something only if it offers to ask its user."""
+
+OF_HANDSHAKE_ERA = frozenset(("ping", "logging/setLevel"))
+OF_MODERN_ERA = frozenset(("server/discover", "subscriptions/listen"))
+"""Methods of one era: in the other the SDK refuses them."""
 
 PROGRESS = "progressToken"
 """By which a client asks for the progress of a call: an integer or a text."""
@@ -60,10 +74,19 @@ MOST_CALLERS = 256
 class DirectLane:
     """Both eras' plain requests. Belongs to the event loop's thread."""
 
-    def __init__(self, methods: ToolMethods, listings: Listings, version: str) -> None:
+    def __init__(
+        self,
+        methods: ToolMethods,
+        listings: Listings,
+        subscriptions: Subscriptions,
+        sessions: SessionManager,
+        version: str,
+    ) -> None:
         """`version` is the server's."""
         self._methods = methods
         self._listings = listings
+        self._subscriptions = subscriptions
+        self._sessions = sessions
         self._server_info = {"name": SERVER_NAME, "version": version}
         self._callers: Lru[tuple[str, bytes, bytes], Caller] = Lru(MOST_CALLERS)
         self._attendants: TaskGroup | None = None
@@ -86,7 +109,9 @@ class DirectLane:
         if version is None:
             return False
         request = self._plain(scope, body.content)
-        if request is None or any(key.startswith(RESERVED) for key in request.params.meta):
+        if request is None or request.method in OF_MODERN_ERA:
+            return False
+        if any(key.startswith(RESERVED) for key in request.params.meta):
             return False
         if conversation.can_be_asked and request.params.name in ASKS_PERSON:
             return False
@@ -109,14 +134,35 @@ class DirectLane:
     async def serve_modern(self, scope: Scope, body: Body, send: Send) -> bool:
         """Serves a request of the modern era, or leaves it as it is and returns False."""
         request = self._plain(scope, body.content)
-        if request is None or request.method in ("ping", "logging/setLevel"):  # this era has neither
+        if request is None or request.method in OF_HANDSHAKE_ERA:
             return False
         caller = self._caller(scope, request)
         if caller is None or (caller.can_be_asked and request.params.name in ASKS_PERSON):
             return False
+        if request.method == "subscriptions/listen":
+            await self._listen(request, caller, scope[IN_SCOPE], body, send)
+            return True
         reply = self._reply(request, body, send, ModernWire())
         await reply.run(lambda: self._answer(request, caller, scope[IN_SCOPE], reply), _status_of)
         return True
+
+    async def _listen(self, request: PlainRequest, caller: Caller, sender: Sender, body: Body, send: Send) -> None:
+        """A stream of notices, until its client leaves or the server ends it."""
+        wanted = request.params.notifications or Wanted()
+        async with AsyncExitStack() as stack:
+            try:
+                session = self._methods.identify(sender, caller.client, request.params.meta)
+                self._sessions.check_alive(session)
+                stack.enter_context(self._sessions.held(session))
+                opening = self._subscriptions.opened(session, request.id, wanted)
+                subscription = await stack.enter_async_context(opening)
+            except Exception as error:  # noqa: BLE001 (the border of a request: error_of logs what is not ours)
+                refusal = {"jsonrpc": "2.0", "id": request.id, "error": error_of(error)}
+                await self._reply(request, body, send, ModernWire()).run(partial(_as_it_is, refusal), _status_of)
+                return
+            result = self._of_era(request.method, wire({"_meta": subscription.meta}), caller.version)
+            last = {"jsonrpc": "2.0", "id": request.id, "result": result}
+            await send_stream(body.receive, send, (), partial(_follow, subscription, last))
 
     async def open(self, conversation: HandshakeConversation, request: Opening, scope: Scope, send: Send) -> bool:
         """Answers `initialize`; False, with nothing sent, where the SDK has something to say about it."""
@@ -201,6 +247,10 @@ class DirectLane:
             session = self._methods.identify(sender, caller.client, params.meta)
             listing = self._listings.of.get(request.method)
             return await (listing(session, sender.connection) if listing else self._methods.listed(session, sender))
+        if request.method == "server/discover":
+            return wire(
+                {"supportedVersions": MODERN_VERSIONS, "capabilities": CAPABILITIES, "instructions": INSTRUCTIONS}
+            )
         if params.level is not None:
             session = self._methods.identify(sender, caller.client, params.meta)
             await self._methods.want_logs(session, sender, params.level)
@@ -234,7 +284,7 @@ class DirectLane:
         """The result with what the SDK adds to it, or takes from it."""
         if version not in MODERN_VERSIONS:
             return result_of_era(result, version)
-        kept_ms = LISTS_KEPT_MS.get(method)
+        kept_ms = DISCOVERY_KEPT_MS if method == "server/discover" else LISTS_KEPT_MS.get(method)
         hints = {} if kept_ms is None else {"ttlMs": kept_ms, "cacheScope": "private"}
         return {**hints, **result, "_meta": {**result.get("_meta", {}), SERVER_INFO_KEY: self._server_info}}
 
@@ -253,6 +303,17 @@ def _sieved(result: dict[str, Any], caller: Caller) -> dict[str, Any]:
     from mcp_types import methods as sdk_methods  # of other servers' answers, which come by the SDK
 
     return sdk_methods.serialize_server_result("tools/call", caller.version, result)
+
+
+async def _follow(subscription: Subscription, last: Message, write: Write) -> None:
+    await write(event_of(encoded(subscription.acknowledgement)))
+    while (notice := await kept_open(write, subscription.next)) is not None:
+        await write(event_of(encoded(notice)))
+    await write(event_of(encoded(last)))
+
+
+async def _as_it_is(message: Message) -> Message:
+    return message
 
 
 def _ok(_message: Message) -> int:

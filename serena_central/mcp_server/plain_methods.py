@@ -24,9 +24,9 @@ class PlainMethods:
         prompts: Prompts | None = None,
     ) -> None:
         """`resources` and `prompts` stand in the place of our own."""
-        self.subscriptions = Subscriptions()
+        self.subscriptions = Subscriptions(caller)
         self.news = ResourceNews(sessions, self.subscriptions)
         self.upstream_news = UpstreamNews(sessions, self.subscriptions)
         self.tools = ToolMethods(sessions, caller, self.subscriptions, self.upstream_news)
         self.listings = Listings(caller, self.news, resources, prompts)
-        self.direct = DirectLane(self.tools, self.listings, version)
+        self.direct = DirectLane(self.tools, self.listings, self.subscriptions, sessions, version)

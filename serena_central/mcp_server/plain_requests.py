@@ -15,6 +15,7 @@ from serena_central.mcp_server.protocol import (
     MODERN_VERSIONS,
 )
 from serena_central.mcp_server.sender import ClientInfo
+from serena_central.mcp_server.subscriptions import Wanted
 
 ROUTING = (b"mcp-protocol-version", b"mcp-method", b"mcp-name")
 """Headers that repeat what the message says."""
@@ -27,6 +28,7 @@ class _Params(msgspec.Struct, forbid_unknown_fields=True):
     name: str | None = None
     arguments: dict[str, Any] | None = None
     level: Level | None = None
+    notifications: Wanted | None = None
     meta: dict[str, Any] = msgspec.field(name="_meta", default_factory=dict[str, Any])
 
 
@@ -42,6 +44,8 @@ class PlainRequest(msgspec.Struct, forbid_unknown_fields=True):
         "resources/list",
         "resources/templates/list",
         "logging/setLevel",
+        "server/discover",
+        "subscriptions/listen",
         "ping",
     ]
     params: _Params = msgspec.field(default_factory=_Params)
@@ -49,9 +53,13 @@ class PlainRequest(msgspec.Struct, forbid_unknown_fields=True):
     @property
     def is_whole(self) -> bool:
         """Whether it has the parameters of its method, and no others."""
-        has_tool = self.params.name is not None or self.params.arguments is not None
-        of_call, sets_level = self.method == "tools/call", self.method == "logging/setLevel"
-        return (of_call or not has_tool) and sets_level == (self.params.level is not None)
+        params, method = self.params, self.method
+        has_tool = params.name is not None or params.arguments is not None
+        return (
+            (method == "tools/call" or not has_tool)
+            and (method == "logging/setLevel") == (params.level is not None)
+            and (method == "subscriptions/listen") == (params.notifications is not None)
+        )
 
 
 class _Form(msgspec.Struct, forbid_unknown_fields=True):

@@ -19,9 +19,11 @@ STATUS_OF = {-32700: 400, -32600: 400, -32602: 400, -32020: 400, -32021: 400, -3
 INITIALIZED = "notifications/initialized"
 CANCELLED = "notifications/cancelled"
 ROOTS_CHANGED = "notifications/roots/list_changed"
-TOOLS_CHANGED = "notifications/tools/list_changed"
-RESOURCES_CHANGED = "notifications/resources/list_changed"
+LIST_CHANGED = "notifications/{}/list_changed"
+TOOLS_CHANGED = LIST_CHANGED.format("tools")
+RESOURCES_CHANGED = LIST_CHANGED.format("resources")
 RESOURCE_UPDATED = "notifications/resources/updated"
+SUBSCRIBED = "notifications/subscriptions/acknowledged"
 
 RESERVED = "io.modelcontextprotocol/"
 """Prefix of the keys in `_meta` that the protocol defines."""
@@ -30,6 +32,7 @@ PROTOCOL_VERSION_KEY = f"{RESERVED}protocolVersion"
 CLIENT_INFO_KEY = f"{RESERVED}clientInfo"
 CLIENT_CAPABILITIES_KEY = f"{RESERVED}clientCapabilities"
 SERVER_INFO_KEY = f"{RESERVED}serverInfo"
+SUBSCRIPTION_ID_KEY = f"{RESERVED}subscriptionId"
 
 ENVELOPE = frozenset((PROTOCOL_VERSION_KEY, CLIENT_INFO_KEY, CLIENT_CAPABILITIES_KEY))
 """What each request of the modern era says of its client."""

@@ -20,9 +20,6 @@ from serena_central.sessions.session import Session
 MOST_URIS = 1000
 """That one session subscribes to."""
 
-SENT_WITHIN_S = 5.0
-"""A client that does not read holds up no other for longer."""
-
 FOLDER = "memories/"
 
 
@@ -60,33 +57,31 @@ class ResourceNews:
 
     async def _take(self, event: Event) -> None:
         if isinstance(event, EditApplied) and event.tool.endswith("_memory"):
-            await self._tell(event)
+            self._tell(event)
         elif isinstance(event, UpstreamResourceUpdated):
-            await self._tell_subscriber(event.session or "", event.uri)
+            self._tell_subscriber(event.session or "", event.uri)
 
-    async def _tell_subscriber(self, session_id: str, uri: str) -> None:
+    def _tell_subscriber(self, session_id: str, uri: str) -> None:
         """A resource of an upstream has changed that this session, and maybe no other, has subscribed to."""
         session = next((one for one in self._sessions.sessions() if one.id == session_id), None)
         if session is None or session.disconnected_at is not None:
             return
-        with anyio.move_on_after(SENT_WITHIN_S):
-            await self._subscriptions.resource_updated(session, uri)
+        self._subscriptions.resource_updated(session, uri)
         connection = self._connections.get(session)
         if connection is not None:
             connection.notify(RESOURCE_UPDATED, {"uri": uri})
 
-    async def _tell(self, event: EditApplied) -> None:
+    def _tell(self, event: EditApplied) -> None:
         names = [path.rpartition(FOLDER)[2].removesuffix(".md") for path in event.files if FOLDER in path]
         for session in self._sessions.sessions():
             project = session.project
             if project is None or project.root != event.root or session.disconnected_at is not None:
                 continue
             uris = [memory_uri(project.name, name) for name in names]
-            with anyio.move_on_after(SENT_WITHIN_S):
-                for uri in uris:
-                    await self._subscriptions.resource_updated(session, uri)
-                if event.tool != "edit_memory":
-                    await self._subscriptions.list_changed(session, "resources")
+            for uri in uris:
+                self._subscriptions.resource_updated(session, uri)
+            if event.tool != "edit_memory":
+                self._subscriptions.list_changed(session, "resources")
             connection = self._connections.get(session)
             if connection is None:
                 continue

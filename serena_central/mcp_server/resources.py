@@ -15,7 +15,10 @@ from serena_central.tools.call import ToolCaller
 if TYPE_CHECKING:
     from mcp.shared.exceptions import MCPError
 
-PREFIX = "serena://projects/"
+OWN_SCHEME = "serena:"
+"""Of our own resources; all others are of other MCP servers."""
+
+PREFIX = f"{OWN_SCHEME}//projects/"
 
 MARKDOWN, JSON = "text/markdown", "application/json"
 

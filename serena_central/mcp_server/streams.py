@@ -9,10 +9,9 @@ import anyio
 import msgspec
 from starlette.types import Receive, Send
 
-from serena_central.core.disconnects import on_disconnect
 from serena_central.core.errors import ClientCannotAnswer
 from serena_central.mcp_server.event_log import STANDING, EventLog
-from serena_central.mcp_server.sse import HEADERS, PING, PING_S, Message, encoded, event_of
+from serena_central.mcp_server.sse import Message, Write, encoded, event_of, kept_open, send_stream
 
 
 class Streams:
@@ -70,18 +69,17 @@ class Streams:
         """Sends what comes on a stream after an event's number, until the stream ends or is closed, or the client
         leaves. Without a number: what was not sent yet. Takes the place of who followed the stream before."""
         self.close(stream)
-        with anyio.CancelScope() as scope:
-            self._open[stream] = scope
-            try:
-                await send({"type": "http.response.start", "status": 200, "headers": [*HEADERS, *headers]})
-                async with anyio.create_task_group() as tasks:
-                    tasks.start_soon(on_disconnect, receive, scope.cancel)
-                    await self._follow(stream, self._sent if after is None else after, send)
-                    tasks.cancel_scope.cancel()
-            finally:
-                if self._open.get(stream) is scope:
-                    del self._open[stream]
-        await send({"type": "http.response.body", "body": b""})
+        scope = self._open[stream] = anyio.CancelScope()
+
+        async def follow(write: Write) -> None:
+            with scope:
+                await self._follow(stream, self._sent if after is None else after, write)
+
+        try:
+            await send_stream(receive, send, headers, follow)
+        finally:
+            if self._open.get(stream) is scope:
+                del self._open[stream]
 
     def close(self, stream: str) -> None:
         """Ends what the client follows of a stream; it may come back for the rest."""
@@ -93,23 +91,19 @@ class Streams:
         for stream in list(self._open):
             self.close(stream)
 
-    async def _follow(self, stream: str, number: int, send: Send) -> None:
+    async def _follow(self, stream: str, number: int, write: Write) -> None:
         while True:
             for event in self.log.after(number, stream):
                 number = event.number
                 if event.data is not None:
-                    sent = event_of(event.data, self.log.id_of(event))
-                    await send({"type": "http.response.body", "body": sent, "more_body": True})
+                    await write(event_of(event.data, self.log.id_of(event)))
                 if stream == STANDING:
                     self._sent = max(self._sent, number)
             if self.log.after(number, stream):
                 continue  # came while the client read
             if self.log.has_ended(stream):
                 return
-            with anyio.move_on_after(PING_S) as quiet:
-                await self.log.wait()
-            if quiet.cancelled_caught:
-                await send({"type": "http.response.body", "body": PING, "more_body": True})
+            await kept_open(write, self.log.wait)
 
 
 class _Question:

@@ -14,7 +14,6 @@ from collections.abc import Hashable, Mapping
 from typing import Any
 from weakref import WeakKeyDictionary
 
-import anyio
 import msgspec
 
 from serena_central.core.client_channel import LEVELS, Level
@@ -26,7 +25,7 @@ from serena_central.mcp_server.protocol import TOOLS_CHANGED
 from serena_central.mcp_server.sender import ClientInfo, Sender, identity_of, request_of
 from serena_central.mcp_server.sse import Message
 from serena_central.mcp_server.subscriptions import Subscriptions
-from serena_central.mcp_server.upstream_news import SENT_WITHIN_S, UpstreamNews
+from serena_central.mcp_server.upstream_news import UpstreamNews
 from serena_central.sessions.manager import SessionManager
 from serena_central.sessions.session import Session
 from serena_central.tools.answer import Answer
@@ -132,30 +131,28 @@ class ToolMethods:
         Raises:
             SerenaCentralError: the call failed.
         """
-        await self._follow_rules(session, sender)
+        self._follow_rules(session, sender)
         before = session.modes, session.active_project
         request = request_of(sender, request_id)
         answer = await self._caller.call(
             session, name, arguments, on_progress=on_progress, request=request, waiting=waiting
         )
         if before != (session.modes, session.active_project):
-            # A person may have cancelled the call when it could not be stopped any more: it is answered all the same.
-            with anyio.move_on_after(SENT_WITHIN_S, shield=True):
-                await self._tools_changed(session, sender)
+            self._tools_changed(session, sender)
         return answer
 
-    async def _tools_changed(self, session: Session, sender: Sender) -> None:
+    def _tools_changed(self, session: Session, sender: Sender) -> None:
         if sender.connection is not None:
             sender.connection.notify(TOOLS_CHANGED)
-        await self._subscriptions.list_changed(session, "tools")
+        self._subscriptions.list_changed(session, "tools")
 
-    async def _follow_rules(self, session: Session, sender: Sender) -> None:
+    def _follow_rules(self, session: Session, sender: Sender) -> None:
         """Tells a client that its list is another one, if permission rules switch other tools off than when it was
         listed, or its upstreams are others. Seen at its next call: who does not call needs no list."""
         now = self._deciding(session)
         if self._shown.setdefault(session, now) != now:
             self._shown[session] = now
-            await self._tools_changed(session, sender)
+            self._tools_changed(session, sender)
 
     def _deciding(self, session: Session) -> Hashable:
         return self._caller.switched_off(session), self._caller.upstreams_version(session)

@@ -14,9 +14,6 @@ from serena_central.mcp_server.subscriptions import LISTS, Subscriptions
 from serena_central.sessions.manager import SessionManager
 from serena_central.sessions.session import Session
 
-SENT_WITHIN_S = 5.0
-"""A client that does not read holds up no other for longer."""
-
 
 class UpstreamNews:
     """Belongs to the event loop's thread."""
@@ -41,9 +38,8 @@ class UpstreamNews:
         for session in self._sessions.sessions():
             if session.disconnected_at is not None:
                 continue
-            with anyio.move_on_after(SENT_WITHIN_S):
-                for name in LISTS:
-                    await self._subscriptions.list_changed(session, name)
+            for name in LISTS:
+                self._subscriptions.list_changed(session, name)
             connection = self._connections.get(session)
             if connection is not None:
                 connection.notify(TOOLS_CHANGED)

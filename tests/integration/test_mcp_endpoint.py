@@ -22,6 +22,7 @@ from serena_central.mcp_server import conversation
 from serena_central.mcp_server.adapter import Adapter
 from serena_central.mcp_server.endpoint import McpEndpoint
 from serena_central.mcp_server.sdk_lane import SdkLane
+from serena_central.mcp_server.subscriptions import Subscriptions
 from serena_central.mcp_server.transports import HandshakeTransports, TransportPolicy
 from serena_central.sessions.manager import SessionManager
 from serena_central.sessions.session import SessionState
@@ -73,6 +74,7 @@ class Face:
     sessions: SessionManager
     endpoint: McpEndpoint
     transports: HandshakeTransports
+    subscriptions: Subscriptions
 
     @asynccontextmanager
     async def raw(self, era: Era, *, name: str = "raw", **headers: str) -> AsyncGenerator[RawClient]:
@@ -109,7 +111,7 @@ async def a_face(
     with anyio.fail_after(60):
         config = uvicorn.Config(AuthGate(app, token=TOKEN), log_config=None, access_log=False, lifespan="on")
         async with serving(uvicorn.Server(config)) as url:
-            yield Face(url, tools, sessions, endpoint, transports)
+            yield Face(url, tools, sessions, endpoint, transports, adapter.subscriptions)
 
 
 @pytest.fixture(params=LANES)
