@@ -418,7 +418,8 @@ def _upstreams(base: _Base, built: _Projects, catalogue: Catalogue) -> UpstreamO
         built.pool.share_budget(made.processes)
         return made
 
-    return UpstreamOffer(claude, trust, settings, hub, frozenset(catalogue.names()), base.bus)
+    taken = frozenset(catalogue.names())
+    return UpstreamOffer(claude, trust, settings, hub, taken, base.bus, own_urls=own_origins(settings))
 
 
 def _scheduler(services: Services, caller: ToolCaller, token: Token, recording: Recording) -> "Scheduler":

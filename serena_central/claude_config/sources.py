@@ -79,6 +79,17 @@ class Server(NamedTuple):
         return "http" if kind == "streamable-http" else str(kind)
 
     @property
+    def command(self) -> tuple[str, ...]:
+        """What it is started by, with variables resolved; empty for one that is reached by its `url`."""
+        if self.kind != "stdio":
+            return ()
+        return tuple(revealed(part) for part in (self.entry["command"], *self.entry.get("args", ())))
+
+    @property
+    def url(self) -> str:
+        return revealed(self.entry.get("url", ""))
+
+    @property
     def target(self) -> str:
         """What it starts or reaches, for people: variables stand as they are written, and secrets masked."""
         if self.kind == "stdio":

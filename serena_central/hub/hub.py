@@ -27,7 +27,7 @@ from serena_central.hub.callers import Caller
 from serena_central.hub.catalogs import Catalog, Catalogs
 from serena_central.hub.connection import Connection
 from serena_central.hub.masks import Masks
-from serena_central.hub.own_server import reaches_ourselves, starts_ourselves
+from serena_central.hub.own_server import leads_to_ourselves
 from serena_central.hub.snapshots import UpstreamSnapshot, UpstreamState
 from serena_central.hub.specs import UpstreamSpec, spec_of
 from serena_central.hub.subscribers import Subscriber
@@ -172,7 +172,7 @@ class Hub:
         left_out: dict[str, str] = {}
         for name, server in found.servers.usable().items():
             spec = spec_of(server, root, found.settings, self.policy, trusted=found.trusted)
-            if starts_ourselves(spec.command) or reaches_ourselves(spec.url, self._port, self._own_urls):
+            if leads_to_ourselves(spec.command, spec.url, self._port, self._own_urls):
                 left_out[name] = OURSELVES
                 continue
             specs[name] = spec
@@ -432,9 +432,3 @@ def scope_of(spec: UpstreamSpec, caller: Caller) -> str:
             return str(caller.root)
         case "session":
             return caller.session
-
-
-def is_read_by_client(spec: UpstreamSpec, client: str) -> bool:
-    """Whether a client starts this upstream itself, since it reads the same file: Claude Code reads all but the
-    `mcpServers` of settings files."""
-    return client == "claude-code" and not Path(spec.file).name.startswith(("settings", "managed-settings"))

@@ -1,8 +1,9 @@
-"""Finds entries that lead to this very server: it must never become its own upstream.
+"""Finds entries that no session is offered, without the hub: those that its client starts itself, and those that lead
+to this very server, which must never become its own upstream.
 
-Found by the command that an entry starts, by the address that it reaches, and, for what neither tells (a script that
-starts the proxy), by a count of hops that every upstream is given and hands on. A session that came through a hub is
-shown no upstreams, so that no chain of hubs is longer than one.
+The latter are found by the command that an entry starts, by the address that it reaches, and, for what neither tells (a
+script that starts the proxy), by a count of hops that every upstream is given and hands on. A session that came through
+a hub is shown no upstreams, so that no chain of hubs is longer than one.
 """
 
 from collections.abc import Iterable, Sequence
@@ -22,6 +23,11 @@ _LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1", "0.0.0.0"})  # noqa: S10
 _SCRIPT_ENDINGS = (".exe", ".cmd", ".bat", ".py")
 
 
+def leads_to_ourselves(command: Sequence[str], url: str, port: int, own_urls: Iterable[str]) -> bool:
+    """Whether an entry starts or reaches this server. `command`: of one that is started, else empty, as `url` is."""
+    return starts_ourselves(command) or reaches_ourselves(url, port, own_urls)
+
+
 def starts_ourselves(command: Sequence[str]) -> bool:
     """Whether a command line runs one of our programs, by itself or by a launcher (uvx, python -m, npx)."""
     return any(_is_ours(part) for part in command)
@@ -34,6 +40,12 @@ def reaches_ourselves(url: str, port: int, own_urls: Iterable[str]) -> bool:
         return False
     known = {(host, own) for one in own_urls if (found := _split(one)) is not None for host, own in [found[:2]]}
     return (parts[0] in _LOOPBACK and parts[1] == port) or parts[:2] in known
+
+
+def is_read_by_client(file: str, client: str) -> bool:
+    """Whether a client starts the servers of a file itself: Claude Code reads all but the `mcpServers` of settings
+    files."""
+    return client == "claude-code" and not PurePath(file).name.startswith(("settings", "managed-settings"))
 
 
 def _is_ours(part: str) -> bool:

@@ -262,13 +262,16 @@ class UpstreamOffer:
         build: "Callable[[], Hub]",
         taken: frozenset[str],
         bus: EventBus,
+        *,
+        own_urls: Sequence[str],
     ) -> None:
-        """`build` makes the hub; `taken` are the names of our own tools."""
+        """`build` makes the hub; `taken` are the names of our own tools; `own_urls`: where this server is reached."""
         self._claude = claude
         self._trust = trust
         self.settings = settings
         self._build = build
         self._taken = taken
+        self._own_urls = own_urls
         self._wanted = anyio.Event()
         self._runs = anyio.Event()
         self._hub: Hub | None = None
@@ -276,6 +279,8 @@ class UpstreamOffer:
         self._suspended = SuspendedCalls()
         self._known: Lru[Hashable, Offered] = Lru(MOST_SETS)
         self._searches: Lru[Hashable, ToolSearch] = Lru(MOST_SETS)
+        self._offers: Lru[Hashable, tuple[object, bool]] = Lru(MOST_SETS)
+        """Servers, client and whether it is spared its own → whether any is offered."""
 
     async def run(self, *, task_status: anyio.abc.TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
         """Runs the hub from the moment that it is needed, until it is cancelled."""
@@ -322,8 +327,29 @@ class UpstreamOffer:
         return self._hub
 
     def are_configured(self, session: Session) -> bool:
-        """Whether any file that counts for a session has an MCP server. Some microseconds."""
-        return self.has_servers(session.rules_root)
+        """Whether a session is offered any MCP server of the files that count for it. Some microseconds, and without
+        the hub: most files have none but this server, or their client starts them itself."""
+        root = session.rules_root
+        return self.has_servers(root) and not session.through_hub and self._any_offered(root, session.client_name)
+
+    def _any_offered(self, root: Path, client: str) -> bool:
+        servers = self._claude.servers(root, trusted=self._trust.is_trusted(root))
+        # What is kept holds its servers, so that no others can have this id meanwhile.
+        key = id(servers), client, self.settings.hub.enabled
+        kept = self._offers.get(key)
+        if kept is None:
+            usable = servers.usable().values()
+            any_offered = any(self._is_offered(one.place.file, one.command, one.url, client) for one in usable)
+            kept = self._offers[key] = servers, any_offered
+        return kept[1]
+
+    def _is_offered(self, file: str, command: Sequence[str], url: str, client: str) -> bool:
+        # Late: who has no MCP server has nothing of the hub.
+        from serena_central.hub.own_server import is_read_by_client, leads_to_ourselves
+
+        if self.settings.hub.enabled == "auto" and is_read_by_client(file, client):
+            return False
+        return not leads_to_ourselves(command, url, self.settings.central_server_port, self._own_urls)
 
     def has_servers(self, root: Path) -> bool:
         """Whether any file that counts for a root has an MCP server. Some microseconds."""
@@ -365,13 +391,13 @@ class UpstreamOffer:
 
     def specs(self, hub: "Hub", session: Session) -> "list[UpstreamSpec]":
         """The upstreams of a session. One that came through a hub has none: see `hub/own_server`."""
-        from serena_central.hub.hub import is_read_by_client
+        from serena_central.hub.own_server import is_read_by_client
 
         if session.through_hub:
             return []
         found = list(hub.of(session.rules_root).specs.values())
         if self.settings.hub.enabled == "auto":
-            found = [spec for spec in found if not is_read_by_client(spec, session.client_name)]
+            found = [spec for spec in found if not is_read_by_client(spec.file, session.client_name)]
         return found
 
     def _made(self, hub: "Hub", specs: "list[UpstreamSpec]", known: Mapping[str, Any], version: Hashable) -> Offered:

@@ -1,5 +1,6 @@
 """The first answers of a server are made without the libraries that take long to import."""
 
+import json
 import sys
 from pathlib import Path
 
@@ -82,13 +83,21 @@ SERVER = "import sys; from serena_central.cli.__main__ import main; sys.exit(mai
 
 
 async def test_a_server_that_only_plain_requests_come_to_does_without_the_sdk(tmp_path: Path) -> None:
-    """Also after its start, and where it refuses one."""
+    """Also after its start, and where it refuses one: what agents do when they begin."""
     imports = tmp_path / "serve.log"
     program = (sys.executable, "-X", "importtime", "-c", SERVER)
     async with serving_child(tmp_path, program=program) as child, child.http() as http:
         clients = [RawClient(http, era) for era in ERAS]
         for client in clients:
             await client.open()
+        before, modern = clients
+        assert (await modern.ask("server/discover"))["result"]["instructions"]
+        notices = {"notifications": {"toolsListChanged": True, "resourcesListChanged": True}}
+        streams = [
+            await http.send(http.build_request("GET", "/mcp", headers=before.headers("", {})), stream=True),
+            await http.send(modern.request("subscriptions/listen", notices), stream=True),
+        ]
+        assert (await before.ask("logging/setLevel", {"level": "info"}))["result"] == {}
         with anyio.fail_after(PATIENCE_S):
             while "serena_central.store.list_queries" not in modules_in(imports):  # so the start is over
                 await anyio.sleep(0.05)
@@ -102,9 +111,34 @@ async def test_a_server_that_only_plain_requests_come_to_does_without_the_sdk(tm
         for session in killed:
             assert (await http.delete(f"/api/v1/sessions/{session}")).status_code == 200
         refused = [await client.send("tools/list") for client in clients]
+        for stream in streams:
+            assert stream.status_code == 200
+            await stream.aclose()
         assert len(killed) == len(clients)
         assert all("was terminated" in response.text for response in refused)
     assert modules_in(imports).isdisjoint(("mcp", "mcp.server.session", "mcp_types", "pydantic", "sse_starlette"))
+
+
+async def test_servers_that_a_client_starts_itself_and_this_very_one_need_no_hub(tmp_path: Path) -> None:
+    """Claude Code's file has at least the entry by which it came."""
+    own = {"command": "/usr/bin/serena-proxy", "args": []}
+    other = {"command": "true", "args": []}
+    (tmp_path / "user").mkdir()
+    (tmp_path / "user" / ".claude.json").write_text(json.dumps({"mcpServers": {"serena": own, "other": other}}))
+    imports = tmp_path / "serve.log"
+    program = (sys.executable, "-X", "importtime", "-c", SERVER)
+    async with serving_child(tmp_path, program=program) as child, child.http() as http:
+        for era in ERAS:
+            client = RawClient(http, era, name="claude-code")
+            await client.open()
+            assert (await client.ask("tools/list"))["result"]["tools"]
+            assert (await client.ask("prompts/list"))["result"]["prompts"]
+            assert "session" in text_of(await client.call("get_current_config"))
+        assert modules_in(imports).isdisjoint(("mcp_types", "pydantic", "serena_central.hub.hub"))
+        codex = RawClient(http, "handshake", name="codex")  # reads no such file
+        await codex.open()
+        assert (await codex.ask("tools/list"))["result"]["tools"]
+        assert "pydantic" in modules_in(imports)
 
 
 async def test_a_client_that_ends_at_once_waits_for_no_import(tmp_path: Path) -> None:
