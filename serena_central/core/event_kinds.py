@@ -20,7 +20,7 @@ class SessionCreated(SessionEvent, frozen=True, kw_only=True):
     client: str
     version: str
     identified_by: str
-    """By what the caller was known: a value of `sessions.claim.Recognised`."""
+    """What the caller was identified by: a value of `sessions.session.IdentifiedBy`."""
     folder: str | None = None
     """Where the client works, if it says so."""
 

@@ -3,8 +3,8 @@
     python fake_server.py '{"crash_on": ["textDocument/hover"], "log": "/tmp/x/log.jsonl"}'
 
 Its behaviours are the fields of `Script`. Every message that it reads is appended to `log`, one JSON object per line,
-beside `{"event": …}` lines of its own (`started` with its pid, `child` with a child's pid, `eof`, `sigterm`); with
-`append_log` false each run starts a new log. Standard library only, so that it starts as quickly as it can.
+beside `{"event": …}` lines of its own (`started` with its pid, `child` with a child's pid, `eof`, `sigterm`).
+Standard library only, so that it starts as quickly as it can.
 """
 
 import json
@@ -41,7 +41,6 @@ class Script:
     """Method → result; else hover echoes the open document's text and version, other requests answer null."""
     first_answers: dict[str, list[Any]] = field(default_factory=dict)
     """Method → results that are given before."""
-    initialize_delay_s: float = 0
     never_initialize: bool = False
     fail_initialize: str = ""
     """initialize is answered with an error of this message."""
@@ -202,7 +201,6 @@ class FakeServer:
         script = self.script
         if script.never_initialize:
             return
-        time.sleep(script.initialize_delay_s)
         if script.fail_initialize:
             self.send({"id": request_id, "error": {"code": -32603, "message": script.fail_initialize}})
             return

@@ -484,7 +484,7 @@ class Refactoring:
 async def _relied_on(
     navigations: Iterable[Navigation], hits: Collection[Hit], names: Collection[str]
 ) -> AsyncGenerator[Check]:
-    """As `PossibleReferences.relied_on`, in several projects."""
+    """As `Possible.relied_on`, in several projects."""
     async with AsyncExitStack() as stack:
         checks = [await stack.enter_async_context(one.possible.relied_on(hits, names)) for one in navigations]
 

@@ -1,6 +1,6 @@
 """A graph as a page draws it: the geometry of its nodes and edges, and where they lead, small enough for a page.
 
-Knows no analysis_run's making; `_drawing.html` draws what this computes.
+Does not know how analysis runs are made; `graph/_shown.html` draws what this computes.
 """
 
 import msgspec

@@ -59,10 +59,8 @@ class HolderRow(msgspec.Struct, frozen=True):
 
 
 class ServerRow(msgspec.Struct, frozen=True):
-    """A run in the table, newest of its key first. `share` is its memory in percent of the budget.
-
-    `started_at` is Unix time, None for one that is gone; `only_last` marks what is shown of a key that runs no more.
-    """
+    """A run in the table, newest of its key first. `share` is its memory in percent of the budget; `started_at` is Unix
+    time, None for one that is gone."""
 
     id: str
     url: str
