@@ -11,7 +11,8 @@ from serena_central.editing.rename import Rename, check_new_name, completed
 from serena_central.files.stamp import Stamp
 from serena_central.files.text import FileText
 from serena_central.projects.project import Project
-from serena_central.projects.refactoring.refactoring import LeftOver, Renamed
+from serena_central.projects.refactoring.refactoring import Renamed
+from serena_central.projects.refactoring.rename_plan import LeftOver
 from serena_central.projects.refactoring.shorthands import both_written
 from serena_central.projects.superrepo.sibling_places import SiblingPlaces, places_in, range_of, shown
 from serena_central.projects.superrepo.sibling_references import Declaration

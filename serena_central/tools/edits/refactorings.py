@@ -11,7 +11,8 @@ from serena_central.core.errors import AmbiguousSymbol, EditRefused
 from serena_central.core.quoting import quoted
 from serena_central.projects.navigation.navigation import Navigation
 from serena_central.projects.project import Project
-from serena_central.projects.refactoring.refactoring import MOST_PARTS, LeftOver, Renamed, parts_of
+from serena_central.projects.refactoring.refactoring import MOST_PARTS, Renamed, parts_of
+from serena_central.projects.refactoring.rename_plan import LeftOver
 from serena_central.projects.superrepo.sibling_references import Declaration, declarations
 from serena_central.projects.superrepo.sibling_rename import rename_uses
 from serena_central.symbols.index import Hit
