@@ -12,9 +12,9 @@ from serena_central.core.event_kinds import SessionKilled
 from serena_central.core.quoting import escaped
 from serena_central.sessions.session import (
     DURATIONS_KEPT,
-    KEPT,
     LOG_LINES,
     MESSAGE_CHARS,
+    MINUTES_KEPT,
     EarlierCalls,
     LogLine,
     Session,
@@ -46,7 +46,7 @@ async def read_earlier_calls(session: Session, store: Store) -> str:
     before = session.calls_in_store_before
     if before is None:
         return ""
-    session_id, since = session.id, time.time() - 60 * KEPT
+    session_id, since = session.id, time.time() - 60 * MINUTES_KEPT
 
     def stored(queries: "Queries") -> _Stored:
         return _Stored(

@@ -36,12 +36,11 @@ from serena_central.sessions.session import (
     ClientIdentity,
     IdentifiedBy,
     Session,
-    SessionSnapshot,
     SessionState,
     Termination,
     new_session_id,
-    snapshot,
 )
+from serena_central.sessions.session_snapshot import SessionSnapshot, snapshot
 from serena_central.sessions.users import Users
 
 logger = logging.getLogger(__name__)

@@ -25,10 +25,8 @@ import msgspec
 
 from serena_central.core.clock import utc
 from serena_central.core.errors import InvalidArguments, SessionTerminated
-from serena_central.core.masking import masked
 from serena_central.core.paths import kept_path
 from serena_central.core.quoting import escaped
-from serena_central.sessions.users import user_name
 
 _SAFE_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:-]{0,127}")
 _NAME_LIMIT = 200
@@ -105,8 +103,7 @@ def _digest(*parts: str) -> str:
     return hashlib.blake2b("\0".join(parts).encode("utf-8", "surrogatepass"), digest_size=12).hexdigest()
 
 
-KEPT = 60
-"""Minutes."""
+MINUTES_KEPT = 60
 
 _BOUNDS_MS = [0.05 * 1.25**step for step in range(68)]
 """Upper bounds of the duration buckets: 50 µs to three minutes."""
@@ -144,7 +141,7 @@ class _Slot:
 
 
 class Minutes:
-    """The ring. Belongs to the event loop's thread."""
+    """The calls of the last hour, counted by minute. Belongs to the event loop's thread."""
 
     def __init__(self) -> None:
         self._slots: dict[int, _Slot] = {}
@@ -152,9 +149,9 @@ class Minutes:
     def add(self, at: float, duration_ms: float, *, failed: bool) -> None:
         """A call ended."""
         minute = int(at // 60)
-        slot = self._slots.get(minute % KEPT)
+        slot = self._slots.get(minute % MINUTES_KEPT)
         if slot is None or slot.minute != minute:
-            slot = self._slots[minute % KEPT] = _Slot(minute)
+            slot = self._slots[minute % MINUTES_KEPT] = _Slot(minute)
         slot.calls += 1
         slot.errors += failed
         slot.counts[bisect_left(_BOUNDS_MS, duration_ms)] += 1
@@ -162,10 +159,10 @@ class Minutes:
     def last_hour(self, now: float) -> list[Minute]:
         """The last 60 minutes, the running one included, oldest first."""
         newest = int(now // 60)
-        return [self._minute(minute) for minute in range(newest - KEPT + 1, newest + 1)]
+        return [self._minute(minute) for minute in range(newest - MINUTES_KEPT + 1, newest + 1)]
 
     def _minute(self, minute: int) -> Minute:
-        slot = self._slots.get(minute % KEPT)
+        slot = self._slots.get(minute % MINUTES_KEPT)
         if slot is None or slot.minute != minute:
             return Minute(minute * 60.0, 0, 0, None, None)
         return Minute(minute * 60.0, slot.calls, slot.errors, slot.percentile(50), slot.percentile(95))
@@ -428,77 +425,3 @@ class Session:
         if failed:
             statistics.errors += 1
             self.errors += 1
-
-
-class RunningView(msgspec.Struct, frozen=True):
-    """A call in flight, and what it is about; `started_at` in Unix seconds."""
-
-    id: str
-    tool: str
-    about: str
-    started_at: float
-
-
-class SessionSnapshot(msgspec.Struct, frozen=True):
-    """A session as /api and the command line show it. Times are Unix seconds."""
-
-    session_id: str
-    client_name: str
-    client_version: str
-    era: str
-    identified_by: str
-    state: SessionState
-    awaited: bool
-    """Disconnected only because the server was restarted: its client has not called since."""
-    created_at: float
-    last_activity: float
-    project_name: str | None
-    """Of the project that it works on, by its folder or since it made it the active one."""
-    project_root: str | None
-    active_project_name: str | None
-    active_project_root: str | None
-    active_modes: list[str]
-    working_folder: str | None
-    client_pid: int | None
-    tool_call_count: int
-    error_count: int
-    edit_count: int
-    running: list[str]
-    open_streams: int
-    """Of its client: while there is one, it counts as connected however quiet it is."""
-    terminated_by: str | None
-    running_calls: list[RunningView]
-    user: str = ""
-    """The name of the team's user whose session it is; "" for the holder of the server's own token."""
-
-
-def snapshot(session: Session, now: float, idle_after_s: float) -> SessionSnapshot:
-    project, active = session.project, session.active_project
-    return SessionSnapshot(
-        session_id=session.id,
-        client_name=session.client_name,
-        client_version=session.client_version,
-        era=session.era,
-        identified_by=session.identified_by.value,
-        state=session.state(now, idle_after_s),
-        awaited=session.awaited,
-        created_at=session.created_at,
-        last_activity=session.last_activity,
-        project_name=project.name if project else None,
-        project_root=project.root if project else None,
-        active_project_name=active.name if active else None,
-        active_project_root=active.root if active else None,
-        active_modes=list(session.modes),
-        working_folder=session.working_folder,
-        client_pid=session.client_pid,
-        tool_call_count=session.calls,
-        error_count=session.errors,
-        edit_count=session.edits,
-        running=[call.tool for call in session.running.values()],
-        open_streams=session.holders,
-        terminated_by=session.termination.by if session.termination else None,
-        running_calls=[
-            RunningView(call.id, call.tool, masked(call.about), call.started_at) for call in session.running.values()
-        ],
-        user=user_name(session.credential),
-    )

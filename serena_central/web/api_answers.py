@@ -14,7 +14,7 @@ from serena_central.pool.snapshot import ServerSnapshot
 from serena_central.projects.editing.edit_records import ChangedFile
 from serena_central.projects.registry import ProjectSnapshot
 from serena_central.projects.warming.project_warm_up import Warmed
-from serena_central.sessions.session import SessionSnapshot
+from serena_central.sessions.session_snapshot import SessionSnapshot
 from serena_central.store.rows import EventRow
 from serena_central.web.upstreams import UpstreamTool, UpstreamView
 

@@ -28,7 +28,8 @@ from serena_central.projects.project import Project
 from serena_central.projects.registry import ProjectRegistry
 from serena_central.projects.root_settings import ClaudeSettings
 from serena_central.projects.trust.trust_decisions import State, Trust
-from serena_central.sessions.session import Minute, SessionSnapshot
+from serena_central.sessions.session import Minute
+from serena_central.sessions.session_snapshot import SessionSnapshot
 from serena_central.web.pages.configuration import PATH as CONFIGURATION
 from serena_central.web.pages.page import Page, Section, Visit, link
 from serena_central.web.pages.plot import Plot, Series, Timeline, plot

@@ -15,7 +15,7 @@ import msgspec
 from serena_central.core.errors import SerenaCentralError
 from serena_central.core.events import Event
 from serena_central.projects.registry import ProjectSnapshot
-from serena_central.sessions.session import SessionSnapshot
+from serena_central.sessions.session_snapshot import SessionSnapshot
 from serena_central.sessions.users import User
 from serena_central.web.web_services import WebServices
 

@@ -8,7 +8,8 @@ import msgspec
 from serena_central.core.event_kinds import CallFinished
 from serena_central.core.events import Event
 from serena_central.pool.key import ServerKey
-from serena_central.sessions.session import SessionSnapshot, SessionState
+from serena_central.sessions.session import SessionState
+from serena_central.sessions.session_snapshot import SessionSnapshot
 from serena_central.store.rows import EventRow
 from serena_central.web.pages.page import Visit, link
 from serena_central.web.pages.rendering import bounded

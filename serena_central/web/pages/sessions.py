@@ -5,7 +5,8 @@ from collections import Counter
 import msgspec
 
 from serena_central.core.event_kinds import CallFinished, EditApplied, SessionEvent
-from serena_central.sessions.session import SessionSnapshot, SessionState
+from serena_central.sessions.session import SessionState
+from serena_central.sessions.session_snapshot import SessionSnapshot
 from serena_central.web.pages.listing import Column, Columns, Heading, Option, Pager, options, paged
 from serena_central.web.pages.page import Page, Section, Visit
 from serena_central.web.pages.references import SHOWN_STATES, session_page, shown_state

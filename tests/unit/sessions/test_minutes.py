@@ -1,6 +1,6 @@
 """Calls by the minute."""
 
-from serena_central.sessions.session import KEPT, Minute, Minutes
+from serena_central.sessions.session import MINUTES_KEPT, Minute, Minutes
 
 
 def test_calls_are_counted_in_their_minute_and_old_ones_fall_out() -> None:
@@ -9,12 +9,12 @@ def test_calls_are_counted_in_their_minute_and_old_ones_fall_out() -> None:
     minutes.add(119.9, 1.0, failed=True)
     minutes.add(120.0, 1.0, failed=False)
     hour = minutes.last_hour(179.0)
-    assert len(hour) == KEPT
+    assert len(hour) == MINUTES_KEPT
     assert [(one.at, one.calls, one.errors) for one in hour[-2:]] == [(60.0, 2, 1), (120.0, 1, 0)]
-    assert minutes.last_hour(60.0 * KEPT)[0].calls == 2
-    assert minutes.last_hour(60.0 * (KEPT + 1))[0].calls == 1
-    minutes.add(60.0 * (KEPT + 1), 1.0, failed=False)
-    assert sum(one.calls for one in minutes.last_hour(60.0 * (KEPT + 1))) == 2
+    assert minutes.last_hour(60.0 * MINUTES_KEPT)[0].calls == 2
+    assert minutes.last_hour(60.0 * (MINUTES_KEPT + 1))[0].calls == 1
+    minutes.add(60.0 * (MINUTES_KEPT + 1), 1.0, failed=False)
+    assert sum(one.calls for one in minutes.last_hour(60.0 * (MINUTES_KEPT + 1))) == 2
 
 
 def test_a_minute_without_calls_has_no_durations() -> None:
