@@ -53,8 +53,8 @@ def write_in(
         raise
 
 
-def make_folders(folder: Path, made: list[Path] | None = None) -> None:
-    """Makes a folder and those on the way as the user would make them; each new one is put into `made` at once."""
+def make_folders(folder: Path) -> None:
+    """Makes a folder and those on the way as the user would make them."""
     for one in reversed([path for path in (folder, *folder.parents) if not path.exists()]):
         try:
             one.mkdir()
@@ -62,8 +62,6 @@ def make_folders(folder: Path, made: list[Path] | None = None) -> None:
             if one.is_dir():
                 continue  # somebody was quicker, and it is theirs
             raise
-        if made is not None:
-            made.append(one)
         share(str(one), str(one.parent), 0o777)
 
 

@@ -18,7 +18,6 @@ from serena_central.proxy.handshake import Handshake, NotTaken
 from serena_central.proxy.http1 import AWAY, Broken, Connection, Head, request
 from serena_central.proxy.link import Link, Unreachable
 from serena_central.proxy.messages import (
-    INTERNAL_ERROR,
     Message,
     answered_id,
     key_of,
@@ -63,10 +62,6 @@ class Call:
 
 class Undelivered(Exception):
     """There will be no answer of the server. The text tells why, and what to do."""
-
-    def __init__(self, text: str, code: int = INTERNAL_ERROR) -> None:
-        super().__init__(text)
-        self.code = code
 
 
 class Knowledge(Protocol):

@@ -143,12 +143,9 @@ def read_object(data: bytes) -> dict[str, Any]:
     return cast("dict[str, Any]", said)
 
 
-def error_answer(message_id: Id | None, code: int, text: str, data: Any = None) -> bytes:
+def error_answer(message_id: Id | None, code: int, text: str) -> bytes:
     """The line of an error."""
-    error: dict[str, Any] = {"code": code, "message": text}
-    if data is not None:
-        error["data"] = data
-    answer = {"jsonrpc": "2.0", "id": message_id, "error": error}
+    answer = {"jsonrpc": "2.0", "id": message_id, "error": {"code": code, "message": text}}
     return json.dumps(answer, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "backslashreplace")
 
 

@@ -210,9 +210,9 @@ class StdioProxy:
             finally:
                 self._leave(call)
         except Undelivered as error:
-            await self._fail(call, error.code, str(error))
+            await self._fail(call, str(error))
         except Cancelled:
-            await self._fail(call, INTERNAL_ERROR, "serena-proxy is shutting down.")
+            await self._fail(call, "serena-proxy is shutting down.")
         finally:
             del self._pending[key]
             self._pending_bytes -= len(call.message.raw)
@@ -244,10 +244,10 @@ class StdioProxy:
         if call.message.method == "tools/list":
             self._read_only |= read_only_tools(answer)
 
-    async def _fail(self, call: Call, code: int, text: str) -> None:
+    async def _fail(self, call: Call, text: str) -> None:
         if not call.answered and not call.cancelled:  # MCP, "Cancellation": no response is sent any more
             call.answered = True
-            await self._output.write(error_answer(call.message.id, code, text))
+            await self._output.write(error_answer(call.message.id, INTERNAL_ERROR, text))
 
     # --- notifications, and answers to the server ------------------------------------------------------------------
 

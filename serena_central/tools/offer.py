@@ -51,9 +51,6 @@ if TYPE_CHECKING:
 LISTED_BYTES = 20_000
 """Schemas of upstreams' tools beyond which a session is shown how to search for them instead."""
 
-SEARCHING = ("search_tools", "call_upstream_tool")
-"""Our tools that stand for those of upstreams."""
-
 MOST_SETS = 256
 """Of upstreams whose tools are kept ready: projects with the same ones share theirs."""
 

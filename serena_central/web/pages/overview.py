@@ -416,8 +416,6 @@ def _problem(event: Event, references: PageLinks) -> AttentionItem:
     return AttentionItem(event.severity, text, advice, where, event.at)
 
 
-_TROUBLE = (ServerEvent, ProjectEvent, StoreEvent)
-
 PAGE = Page(
     path="",
     title="Overview",

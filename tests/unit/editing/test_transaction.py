@@ -175,9 +175,6 @@ async def test_a_text_too_large_to_be_read_again_is_refused(root: Path, tmp_path
         await applier.apply(operation(replacing(root / "a", "x" * 20_000_001)))
 
 
-OPERATION = ("a", "b", "c", "made")
-
-
 def _everything(root: Path) -> list[FileChange]:
     return [
         replacing(root / "a", "new a\n"),
