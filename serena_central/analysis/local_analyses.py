@@ -26,7 +26,7 @@ class LocalAnalyses:
         collections: Collections,
         validation: Validation,
         *,
-        rules: Callable[[Iterable[str]], str] = lambda _roots: "",
+        rules: Callable[[Iterable[str]], str],
     ) -> None:
         """`rules` gives a fingerprint of the rules that close paths in some roots."""
         self._rules = rules

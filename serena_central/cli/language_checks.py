@@ -20,6 +20,7 @@ from serena_central.core.events import EventBus
 from serena_central.core.paths import expanded
 from serena_central.core.places import Places
 from serena_central.core.progress import Listener
+from serena_central.files.boundary import OPEN
 from serena_central.files.tree import FileTree
 from serena_central.files.watch import Watches
 from serena_central.lsp.catalogue import ServerSpec
@@ -93,6 +94,7 @@ async def look(root: Path, places: Places, says: Listener) -> list[Finding]:
         pool,
         places,
         trusted=found.trusted,
+        access=OPEN,
         languages=settings.languages,
         chosen=settings.language_servers,
         users=server.value.language_servers,

@@ -38,7 +38,7 @@ from serena_central.editing.change import Author, FileChange
 from serena_central.editing.replacing import Mode, replaced, replacements
 from serena_central.editing.transaction import Applier
 from serena_central.files.atomic import make_folders
-from serena_central.files.boundary import OPEN, Access, resolve_inside
+from serena_central.files.boundary import Access, resolve_inside
 from serena_central.files.text import FileText, read_text
 from serena_central.projects.editing.edit_records import AppliedEdit, Recorded, differs, new_edit_id
 from serena_central.projects.editing.joint_edits import write_edit
@@ -88,7 +88,7 @@ class Memories:
         settings: ProjectSettings,
         applier: Applier,
         applied: Callable[[AppliedEdit], None],
-        access: Access = OPEN,
+        access: Access,
     ) -> None:
         """`home` is the user's SERENA_HOME; `applied` is called for every change, and must neither wait nor raise."""
         self._applier = applier

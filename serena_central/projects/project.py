@@ -25,7 +25,7 @@ from serena_central.core.pacing import paced
 from serena_central.core.paths import expanded
 from serena_central.core.quoting import as_name
 from serena_central.editing.transaction import Applier
-from serena_central.files.boundary import OPEN, Access, from_shown, relative, relative_or_none, resolve_inside, shown
+from serena_central.files.boundary import Access, from_shown, relative, relative_or_none, resolve_inside, shown
 from serena_central.files.corpus import Corpora
 from serena_central.files.path_watch import PathWatch
 from serena_central.files.search import SearchRequest, SearchResult, Source, search
@@ -95,6 +95,7 @@ class Project:
         languages: ProjectLanguages,
         cache: IndexCache | None = None,
         *,
+        access: Access,
         watches: Watches,
         applier: Applier,
         edited: Callable[[AppliedEdit], None],
@@ -102,7 +103,6 @@ class Project:
         shared_trees: SharedTrees | None = None,
         corpora: Corpora | None = None,
         indexing: IndexingPolicy | None = None,
-        access: Access = OPEN,
         path_watch: PathWatch | None = None,
     ) -> None:
         """`applier` writes edits, and `edited` is called for each; it must neither wait nor raise. `amended` is called

@@ -75,7 +75,7 @@ class RootPolicy:
     """`home` is the user's home folder; `own` are folders of the server itself; `allowed` is the setting
     `allowed_roots`. All are real paths; nothing here is changed later."""
 
-    def __init__(self, *, home: Path, own: Sequence[Path] = (), allowed: Sequence[Path] = ()) -> None:
+    def __init__(self, *, home: Path, own: Sequence[Path], allowed: Sequence[Path]) -> None:
         self.home = home
         self.allowed = allowed
         self._places = [

@@ -13,6 +13,7 @@ from serena_central.core.events import EventBus
 from serena_central.core.places import Places
 from serena_central.editing.journal import Journal
 from serena_central.editing.transaction import Applier
+from serena_central.files.boundary import OPEN
 from serena_central.files.watch import Watches
 from serena_central.pool.pool import LanguageServerPool
 from serena_central.projects.languages.project_languages import ProjectLanguages
@@ -50,10 +51,18 @@ class Registered:
     def _build(self, root: Path) -> Project:
         self.before_build()
         self.built.append(root)
-        languages = ProjectLanguages(root, self.pool, self.places, trusted=True)
+        languages = ProjectLanguages(root, self.pool, self.places, trusted=True, access=OPEN)
         repo = self.repos.of(root)
         settings = repo.settings_in(root, ProjectSettings()) if repo else ProjectSettings()
-        return Project(root, settings, languages, watches=self.watches, applier=self.applier, edited=lambda _edit: None)
+        return Project(
+            root,
+            settings,
+            languages,
+            access=OPEN,
+            watches=self.watches,
+            applier=self.applier,
+            edited=lambda _edit: None,
+        )
 
     def kinds(self) -> list[str]:
         return [event.kind for event in self.bus.recent() if event.kind.startswith("project.")]

@@ -24,7 +24,7 @@ from serena_central.core.locks import KeyedLocks
 from serena_central.core.lru import Lru
 from serena_central.editing.journal import Entry, Journal, Past
 from serena_central.editing.transaction import Applier
-from serena_central.files.boundary import OPEN, Access
+from serena_central.files.boundary import Access
 from serena_central.projects.editing.edit_records import AppliedEdit, edits_in, operation_of
 from serena_central.store.edit_log import undoer_in_force
 from serena_central.store.query_results import EDIT_PATCHES_KEPT_S, EditAnswer, EditBrief, EditFilter, next_page
@@ -76,7 +76,7 @@ class EditHistory:
         *,
         recall: Recall,
         clock: Callable[[], float] = time.time,
-        access: Callable[[Path], Access] = lambda _root: OPEN,
+        access: Callable[[Path], Access],
     ) -> None:
         """`access` gives what rules close in a root now: edits made before are listed without its names."""
         self._access = access

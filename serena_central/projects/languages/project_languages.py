@@ -17,7 +17,7 @@ import anyio.to_thread
 from serena_central.core.errors import LanguageServerError, ServerNotInstalled
 from serena_central.core.places import Places
 from serena_central.core.text import Text
-from serena_central.files.boundary import OPEN, Access
+from serena_central.files.boundary import Access
 from serena_central.files.path_watch import PathWatch
 from serena_central.files.text import FileText
 from serena_central.files.tree import Change
@@ -55,13 +55,13 @@ class ProjectLanguages:
         places: Places,
         *,
         trusted: bool,
+        access: Access,
         above: Path | None = None,
         languages: Sequence[str] = (),
         chosen: dict[str, Any] | None = None,
         users: dict[str, Any] | None = None,
         encoding: str | None = None,
         around: Path | None = None,
-        access: Access = OPEN,
         python: str | None = None,
         side_percent: float = 0,
         syntax: SyntaxReader | None = None,

@@ -11,7 +11,7 @@ import msgspec
 
 from serena_central.core.errors import PathDenied
 from serena_central.core.text import Position
-from serena_central.files.boundary import OPEN, Access
+from serena_central.files.boundary import Access
 from serena_central.files.tree import FileTree
 from serena_central.lsp.answers import Diagnostic, Location
 from serena_central.projects.languages.project_languages import ProjectLanguages
@@ -40,7 +40,7 @@ class Navigation:
         index: SymbolIndex,
         indexer: Indexer,
         languages: ProjectLanguages,
-        access: Access = OPEN,
+        access: Access,
     ) -> None:
         self._root = root
         self._indexer = indexer

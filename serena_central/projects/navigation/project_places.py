@@ -10,7 +10,7 @@ import anyio
 from serena_central.core.errors import PathNotFound
 from serena_central.core.pacing import Pace
 from serena_central.core.text import Position, Range
-from serena_central.files.boundary import OPEN, Access
+from serena_central.files.boundary import Access
 from serena_central.files.stamp import Stamp
 from serena_central.files.text import FileText
 from serena_central.files.tree import FileTree
@@ -68,7 +68,7 @@ class ProjectPlaces:
         index: SymbolIndex,
         indexer: Indexer,
         languages: ProjectLanguages,
-        access: Access = OPEN,
+        access: Access,
     ) -> None:
         self._root = root
         self._prefix = f"{root}/"

@@ -17,6 +17,7 @@ from serena_central.core.errors import (
 )
 from serena_central.editing.change import Author
 from serena_central.editing.transaction import Applier
+from serena_central.files.boundary import OPEN
 from serena_central.projects.editing.edit_records import AppliedEdit
 from serena_central.projects.memories import MAX_BYTES, Memories
 from tests.support.editing import FailingDisk, applier_in
@@ -43,7 +44,9 @@ APPLIERS: dict[Path, Applier] = {}
 
 def memories(root: Path, *, told: list[AppliedEdit] | None = None, **settings: object) -> Memories:
     tell = (told if told is not None else []).append
-    return Memories(root, root.parent / "serena", msgspec.convert(settings, ProjectSettings), APPLIERS[root], tell)
+    return Memories(
+        root, root.parent / "serena", msgspec.convert(settings, ProjectSettings), APPLIERS[root], tell, OPEN
+    )
 
 
 async def test_memories_are_files_that_serena_reads_too(root: Path) -> None:

@@ -8,6 +8,7 @@ import anyio
 import pytest
 
 from serena_central.core.errors import LanguageServerError, ServerNotTrusted
+from serena_central.files.boundary import OPEN
 from serena_central.files.stamp import RACY_NS
 from serena_central.files.tree import FileTree
 from serena_central.files.watch import Watches
@@ -21,7 +22,7 @@ pytestmark = pytest.mark.anyio
 
 
 def languages(world: Registered, root: Path, **chosen: Any) -> ProjectLanguages:
-    return ProjectLanguages(root, world.pool, world.places, trusted=True, chosen=chosen)
+    return ProjectLanguages(root, world.pool, world.places, trusted=True, access=OPEN, chosen=chosen)
 
 
 @pytest.mark.parametrize(
@@ -48,7 +49,13 @@ async def test_a_server_stays_unless_what_was_said_of_it_changed(
 async def test_what_has_no_effect_is_among_the_problems(tmp_path: Path) -> None:
     world = Registered(tmp_path)
     made = ProjectLanguages(
-        tmp_path, world.pool, world.places, trusted=True, languages=["cobol", "golang"], chosen={"python": "tie"}
+        tmp_path,
+        world.pool,
+        world.places,
+        trusted=True,
+        access=OPEN,
+        languages=["cobol", "golang"],
+        chosen={"python": "tie"},
     )
     assert [problem.key for problem in made.selection.problems] == ["python", "languages"]
     assert made.language_of("a.go") == "go"
@@ -89,7 +96,9 @@ async def test_nothing_is_fetched_that_only_an_untrusted_project_chose(
 ) -> None:
     world, fetching = Registered(tmp_path), Fetching()
     monkeypatch.setenv("PATH", str(tmp_path))
-    made = ProjectLanguages(tmp_path, world.pool, world.places, trusted=trusted, chosen=chosen, installations=fetching)
+    made = ProjectLanguages(
+        tmp_path, world.pool, world.places, trusted=trusted, access=OPEN, chosen=chosen, installations=fetching
+    )
     await made.until_installed("a.ts")
     assert fetching.wanted[:1] == fetched
 
@@ -99,7 +108,7 @@ async def test_nobody_is_told_to_install_what_the_background_will_install(
 ) -> None:
     world, fetching = Registered(tmp_path), Fetching()
     monkeypatch.setenv("PATH", str(tmp_path))
-    made = ProjectLanguages(tmp_path, world.pool, world.places, trusted=False, installations=fetching)
+    made = ProjectLanguages(tmp_path, world.pool, world.places, trusted=False, access=OPEN, installations=fetching)
     assert "not installed yet; the background installs it" in made.standing("a.ts")
     await made.until_installed("a.ts")
     assert made.standing("a.ts") == "on its way"
@@ -107,7 +116,9 @@ async def test_nobody_is_told_to_install_what_the_background_will_install(
 
 async def test_symbols_of_a_restricted_server_are_not_taken_for_those_of_a_trusted_one(tmp_path: Path) -> None:
     world = Registered(tmp_path)
-    both = [ProjectLanguages(tmp_path, world.pool, world.places, trusted=trusted) for trusted in (True, False)]
+    both = [
+        ProjectLanguages(tmp_path, world.pool, world.places, trusted=trusted, access=OPEN) for trusted in (True, False)
+    ]
     specs = [one.spec_for("a.py") for one in both]
     keys = [one.orders.order(spec, "a.py").key for one, spec in zip(both, specs, strict=True) if spec]
     assert keys[0] != keys[1]
@@ -116,7 +127,7 @@ async def test_symbols_of_a_restricted_server_are_not_taken_for_those_of_a_trust
 
 async def test_what_is_not_run_for_lack_of_trust_is_never_fetched_and_says_so(tmp_path: Path) -> None:
     world, fetching = Registered(tmp_path), Fetching()
-    made = ProjectLanguages(tmp_path, world.pool, world.places, trusted=False, installations=fetching)
+    made = ProjectLanguages(tmp_path, world.pool, world.places, trusted=False, access=OPEN, installations=fetching)
     (tmp_path / "rust-project.json").touch()
     for path in ("a.rs", "A.java"):
         assert not await made.until_installed(path)

@@ -12,6 +12,7 @@ import pytest
 
 from serena_central.core.text import whole_word
 from serena_central.files import vocabulary as vocabulary_module
+from serena_central.files.boundary import OPEN
 from serena_central.files.text import FileText, read_text
 from serena_central.files.tree import FileTree
 from serena_central.projects.languages.project_languages import ProjectLanguages
@@ -82,7 +83,7 @@ def symbol_named(name: str, path: str) -> Hit:
 @asynccontextmanager
 async def searching(root: Path) -> AsyncGenerator[tuple[CandidateSearch, FileTree, ProjectLanguages]]:
     world = Registered(root.parent)
-    languages = ProjectLanguages(root, world.pool, world.places, trusted=True)
+    languages = ProjectLanguages(root, world.pool, world.places, trusted=True, access=OPEN)
     tree = FileTree(root, world.watches)
     tree.subscribe(languages.changed)
     with anyio.fail_after(60):
