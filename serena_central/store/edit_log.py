@@ -8,9 +8,12 @@ import sqlite3
 from collections.abc import Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from serena_central.core.errors import StoreError
+
+if TYPE_CHECKING:
+    from serena_central.store.rows import EditRow
 
 BUSY_S = 5.0
 
@@ -35,6 +38,22 @@ class LoggedEdit(NamedTuple):
     undoes: str | None
     symbol: str
     patches: bytes | None = None
+
+
+def logged(row: "EditRow", *, patches: bool = False) -> LoggedEdit:
+    """An edit as the store has it; with `patches`, which may be large, only where they are wanted."""
+    return LoggedEdit(
+        id=row.id,
+        at=row.at,
+        tool=row.tool,
+        session=row.session,
+        client=row.client,
+        root=row.project_root,
+        files=_names_of(row.files),
+        undoes=row.undoes,
+        symbol=row.symbol,
+        patches=row.patches if patches else None,
+    )
 
 
 def undoer_in_force(undoers: Mapping[str, Sequence[str]], edit: str, depth: int = 0) -> str:
@@ -81,21 +100,7 @@ def _at(path: Path, url: str, since: float, file: tuple[str, str] | None) -> lis
     root, name = file or (None, None)
     with closing(Database(path, url)) as database:
         rows = Queries(database).edits(EditFilter(since=since, project=root, file=name, limit=MOST_EDITS))
-    return [
-        LoggedEdit(
-            id=row.id,
-            at=row.at,
-            tool=row.tool,
-            session=row.session,
-            client=row.client,
-            root=row.project_root,
-            files=_names_of(row.files),
-            undoes=row.undoes,
-            symbol=row.symbol,
-            patches=row.patches if file else None,
-        )
-        for row in rows
-    ]
+    return [logged(row, patches=file is not None) for row in rows]
 
 
 def _names(files: str) -> list[str]:

@@ -33,24 +33,10 @@ async def edits_used(parts: WebServices, since: datetime | None) -> UsedEdits:
 
 
 def _joined(parts: WebServices, rows: list[EditRow]) -> UsedEdits:
-    from serena_central.store.edit_log import LoggedEdit
+    from serena_central.store.edit_log import logged
     from serena_central.transcripts.edit_usage import by_edit
     from serena_central.transcripts.roots import all_roots
 
-    edits = [
-        LoggedEdit(
-            id=row.id,
-            at=row.at,
-            tool=row.tool,
-            session=row.session,
-            client=row.client,
-            root=row.project_root,
-            files=[str(one.get("moved_to") or one.get("path")) for one in row.files],
-            undoes=row.undoes,
-            symbol=row.symbol,
-        )
-        for row in rows
-    ]
     with read_usage(parts) as (store, done):
-        found = by_edit(store, all_roots(parts.places.transcripts), edits)
+        found = by_edit(store, all_roots(parts.places.transcripts), list(map(logged, rows)))
         return UsedEdits(found, store.dropped(), done.unreadable)
