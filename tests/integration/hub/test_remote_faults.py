@@ -13,7 +13,7 @@ from anyio.streams.buffered import BufferedByteReceiveStream
 from serena_central.hub import bodies, remote_client, sse
 from serena_central.hub.snapshots import UpstreamState
 from tests.support.central import running_central
-from tests.support.mcp import text_of
+from tests.support.mcp import RawClient, text_of
 from tests.support.upstreams import QUICK, settings_of_user
 
 pytestmark = pytest.mark.anyio
@@ -35,6 +35,10 @@ def head_of(number: Any) -> dict[str, Any]:
 
 def event(message: object) -> bytes:
     return f"event: message\r\ndata: {json.dumps(message)}\r\n\r\n".encode()
+
+
+class Cut(bytes):
+    """An answer that breaks off: the connection ends before it is whole."""
 
 
 class Broken:
@@ -85,6 +89,8 @@ class Broken:
                     await self.stream.send(event(json.loads(answer.partition(b"\r\n\r\n")[2])))
                     answer = said("202 Accepted")
                 await stream.send(answer)
+                if isinstance(answer, Cut):
+                    return
 
     async def posted(self, head: str, message: dict[str, Any]) -> bytes:
         number, params = message.get("id"), message.get("params") or {}
@@ -144,10 +150,26 @@ async def served(broken: Broken, user: Path, kind: str = "http", **entry: Any) -
         tasks.cancel_scope.cancel()
 
 
-CUT = said("200 OK", {"jsonrpc": "2.0"})[:-5]
+@asynccontextmanager
+async def beside_a_held_call(broken: Broken, client: RawClient) -> AsyncGenerator[None]:
+    """Around what happens while a call of this client is in progress, which is answered afterwards."""
+    answers: list[str] = []
+
+    async def held() -> None:
+        answers.append(text_of(await client.call("far__held")))
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(held)
+        with anyio.fail_after(30):
+            await broken.is_holding.wait()
+        yield
+        broken.release.set()
+    assert answers == ["held"]
+
 
 FAULTS: dict[str, tuple[Callable[[int], bytes], str]] = {
     "reset": (lambda number: b"", "its answer did not arrive"),
+    "cut_off": (lambda number: Cut(said("200 OK", result(number, "x"))[:-5]), "its answer did not arrive"),
     "not_compressed": (
         lambda number: said("200 OK", b"no gzip", "application/json", "content-encoding: gzip"),
         "can't be decompressed",
@@ -167,25 +189,16 @@ FAULTS: dict[str, tuple[Callable[[int], bytes], str]] = {
 @pytest.mark.parametrize("fault", FAULTS)
 async def test_a_broken_response_fails_its_call_alone(tmp_path: Path, user: Path, fault: str) -> None:
     answer, expected = FAULTS[fault]
-    broken, answers = Broken(answer), list[str]()
+    broken = Broken(answer)
     async with (
         served(broken, user),
         running_central(tmp_path, QUICK) as running,
         running.raw("modern") as one,
         running.raw("modern") as other,
     ):
-
-        async def held() -> None:
-            answers.append(text_of(await other.call("far__held")))
-
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(held)
-            with anyio.fail_after(30):
-                await broken.is_holding.wait()
+        async with beside_a_held_call(broken, other):
             for _ in range(5):
                 assert expected in text_of(await one.call("far__bad"))
-            broken.release.set()
-        assert answers == ["held"]
         assert text_of(await one.call("far__echo")) == "echo"
         assert len(broken.sessions) == 1
 
@@ -244,47 +257,29 @@ async def test_an_event_over_sse_that_is_too_long_fails_its_call_alone(
         answer = result(number, "x" * 2_000_000)
         return said("200 OK", answer if order == "id first" else {"result": answer["result"], **head_of(number)})
 
-    broken, answers = Broken(long), list[str]()
+    broken = Broken(long)
     async with (
         served(broken, user, "sse"),
         running_central(tmp_path, QUICK) as running,
         running.raw("modern") as one,
         running.raw("modern") as other,
     ):
-
-        async def held() -> None:
-            answers.append(text_of(await other.call("far__held")))
-
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(held)
-            with anyio.fail_after(30):
-                await broken.is_holding.wait()
+        async with beside_a_held_call(broken, other):
             assert "the limit is 1 MB" in text_of(await one.call("far__bad"))
-            broken.release.set()
-        assert answers == ["held"]
         assert text_of(await one.call("far__echo")) == "echo"
 
 
 async def test_a_request_that_is_not_found_ends_no_call_that_is_in_progress(tmp_path: Path, user: Path) -> None:
     """404 says that a session is unknown, but gateways also answer it to one request of a session that goes on."""
-    broken, answers = Broken(lambda number: said("404 Not Found", b"no route", "text/plain")), list[str]()
+    broken = Broken(lambda number: said("404 Not Found", b"no route", "text/plain"))
     async with (
         served(broken, user),
         running_central(tmp_path, QUICK) as running,
         running.raw("modern") as one,
         running.raw("modern") as other,
     ):
-
-        async def held() -> None:
-            answers.append(text_of(await other.call("far__held")))
-
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(held)
-            with anyio.fail_after(30):
-                await broken.is_holding.wait()
+        async with beside_a_held_call(broken, other):
             assert "HTTP status 404 Not Found" in text_of(await one.call("far__bad"))
-            broken.release.set()
-        assert answers == ["held"]
         assert len(broken.sessions) == 1
 
 
