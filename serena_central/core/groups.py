@@ -15,6 +15,13 @@ def only_cause(error: BaseException) -> BaseException:
     return error
 
 
+def holds(error: BaseException, kind: type[Exception]) -> bool:
+    """Whether an error is of a kind, or one of those that tasks failed of."""
+    if isinstance(error, BaseExceptionGroup):
+        return cast("BaseExceptionGroup[BaseException]", error).subgroup(kind) is not None
+    return isinstance(error, kind)
+
+
 def reported_failure(error: BaseException) -> BaseException:
     """What tasks failed of, if all of that is for the caller to know; else the error or group itself."""
     if not isinstance(error, BaseExceptionGroup):

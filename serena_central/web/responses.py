@@ -18,6 +18,7 @@ from starlette.responses import Response
 
 from serena_central.core import errors
 from serena_central.core.decoding import from_json
+from serena_central.core.groups import holds
 from serena_central.core.tracing import new_call_id
 from serena_central.web.query import Query, check_query
 
@@ -107,11 +108,18 @@ def problem_of(error: Exception) -> tuple[int, dict[str, Any]]:
     """Status and body that tell of a failure. One that is not of our own tree is logged, and its inside kept."""
     if isinstance(error, errors.SerenaCentralError):
         return status_of(error), _error(_kind(error), str(error))
+    status, kind, text = unexpected(error)
+    return status, _error(kind, text)
+
+
+def unexpected(error: Exception) -> tuple[int, str, str]:
+    """Logs a failure that is not of our own tree; status, kind and words for its caller, which tell where it is
+    logged."""
     trace = new_call_id()
     logger.error("unexpected error %s", trace, exc_info=error)
-    if isinstance(error, MemoryError):
-        return 503, _error("no_memory", f"{errors.NO_MEMORY} (log: {trace})")
-    return 500, _error("internal", f"Internal error. See the server's log, {trace}.")
+    if holds(error, MemoryError):
+        return 503, "no_memory", f"{errors.NO_MEMORY} (log: {trace})"
+    return 500, "internal", f"Internal error. See the server's log, {trace}."
 
 
 async def no_such_route(request: Request, error: Exception) -> Response:

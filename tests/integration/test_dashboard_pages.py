@@ -17,6 +17,7 @@ from serena_central.analysis.broken_references import Broken
 from serena_central.analysis.collection import Definition
 from serena_central.analysis.unused_symbols import Unused
 from serena_central.core.quoting import is_visible
+from serena_central.pool.pool import LanguageServerPool
 from serena_central.projects.registry import KnownProject
 from serena_central.sessions.session import ActiveProject
 from serena_central.web.pages.actions import BY
@@ -236,6 +237,22 @@ async def test_what_is_not_there_is_said_on_a_page(visitor: Visitor, path: str) 
     response = await visitor.http.get(f"/dashboard{path}")
     assert response.status_code in (404, 200)
     assert "event: leave" in response.text or "Not found" in response.text
+
+
+@pytest.mark.parametrize(
+    ("raised", "status", "says"),
+    [(MemoryError(), 503, "Out of memory in this call"), (RuntimeError("canary"), 500, "Internal error. See the")],
+)
+async def test_a_page_that_fails_says_why_and_shows_nothing_of_its_inside(
+    visitor: Visitor, monkeypatch: pytest.MonkeyPatch, raised: Exception, status: int, says: str
+) -> None:
+    def fails(_self: LanguageServerPool) -> None:
+        raise raised
+
+    monkeypatch.setattr(LanguageServerPool, "snapshot", fails)
+    response = await visitor.http.get("/dashboard/servers")
+    assert (response.status_code, says in shown(response.text)) == (status, True), response.text
+    assert "canary" not in response.text
 
 
 async def test_words_of_clients_files_and_logs_stay_words_on_every_page(

@@ -3,7 +3,6 @@
 Nothing is changed by GET. Who may send an action is checked in `forms`.
 """
 
-import logging
 import re
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -19,7 +18,6 @@ from starlette.routing import compile_path
 
 from serena_central.access.auth import login_of, restricted_user
 from serena_central.core.errors import InvalidArguments, SerenaCentralError, ToolRefused
-from serena_central.core.tracing import new_call_id
 from serena_central.web.pages.csrf import ForeignRequest, login_required
 from serena_central.web.pages.forms import Form, read_form
 from serena_central.web.pages.listing import AFTER
@@ -27,10 +25,8 @@ from serena_central.web.pages.live import PAGES_OF_STREAM, Feed, Live
 from serena_central.web.pages.long_lists import MOST_CHARS
 from serena_central.web.pages.page import BELOW, Frame, Link, Page, Visit
 from serena_central.web.pages.rendering import bounded, render
-from serena_central.web.responses import HUNG_UP, NotFound, status_of
+from serena_central.web.responses import HUNG_UP, NotFound, status_of, unexpected
 from serena_central.web.web_services import WebServices
-
-logger = logging.getLogger(__name__)
 
 USERS_HOME = "/sessions"
 """The first page of a team's users, below /dashboard."""
@@ -190,11 +186,9 @@ class Endpoints:
                 return self._refused(request, str(error), status)
             except ClientDisconnect:
                 return Response(status_code=HUNG_UP)
-            except Exception:
-                trace = new_call_id()
-                logger.exception("unexpected error %s", trace)
-                text = f"Internal error. See the server's log, {trace}."
-                return self._refused(request, text, 500)
+            except Exception as error:  # noqa: BLE001 (the boundary of a request: logged by `unexpected`)
+                status, _, text = unexpected(error)
+                return self._refused(request, text, status)
 
         return endpoint
 
