@@ -13,9 +13,9 @@ import msgspec
 
 from serena_central.claude_config.locations import Locations
 from serena_central.web.pages.listing import Column, Columns, Heading
-from serena_central.web.pages.page import Page, Section, Visit, link
+from serena_central.web.pages.page import Page, Section, Visit
 from serena_central.web.pages.projects import known
-from serena_central.web.pages.references import project_page
+from serena_central.web.pages.references import ProjectLink, project_links, project_page
 
 if TYPE_CHECKING:
     from serena_central.claude_config.effective import Effective
@@ -23,12 +23,6 @@ if TYPE_CHECKING:
 PATH = "/configuration"
 
 MOST_ROWS = 1000
-
-
-class ProjectLink(msgspec.Struct, frozen=True):
-    name: str
-    url: str
-    current: bool
 
 
 class Setting(msgspec.Struct, frozen=True):
@@ -122,10 +116,7 @@ class _Read(msgspec.Struct, frozen=True):
 
 async def configuration(visit: Visit) -> Configuration:
     asked = visit.query.get("root", "")
-    links = [
-        ProjectLink(one.name, link(PATH, root=one.root), one.root == asked)
-        for one in sorted(visit.parts.projects.snapshots(), key=lambda one: one.name)
-    ]
+    links = project_links(visit, PATH, asked)
     if not asked:
         return Configuration(projects=links)
     one = known(visit, asked)

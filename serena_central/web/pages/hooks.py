@@ -13,9 +13,9 @@ from serena_central.core.quoting import quoted
 from serena_central.web.pages.endpoints import Action
 from serena_central.web.pages.forms import Form
 from serena_central.web.pages.listing import Column, Columns, Heading
-from serena_central.web.pages.page import Page, Section, Visit, link
+from serena_central.web.pages.page import Page, Section, Visit
 from serena_central.web.pages.projects import known, one_value
-from serena_central.web.pages.references import project_page, session_page
+from serena_central.web.pages.references import ProjectLink, project_links, project_page, session_page
 
 PATH = "/hooks"
 
@@ -37,12 +37,6 @@ class HaltedRow(msgspec.Struct, frozen=True):
 class HaltedSessions(msgspec.Struct, frozen=True):
     columns: list[Heading]
     rows: list[HaltedRow]
-
-
-class ProjectLink(msgspec.Struct, frozen=True):
-    name: str
-    url: str
-    current: bool
 
 
 class HookRow(msgspec.Struct, frozen=True):
@@ -137,10 +131,7 @@ async def halted(visit: Visit) -> HaltedSessions:
 
 async def hooks(visit: Visit) -> HookTable:
     asked = visit.query.get("root", "")
-    links = [
-        ProjectLink(one.name, link(PATH, root=one.root), one.root == asked)
-        for one in sorted(visit.parts.projects.snapshots(), key=lambda one: one.name)
-    ]
+    links = project_links(visit, PATH, asked)
     if not asked:
         return HookTable(projects=links)
     one = known(visit, asked)

@@ -27,6 +27,22 @@ class PageLink(msgspec.Struct, frozen=True):
     url: str
 
 
+class ProjectLink(msgspec.Struct, frozen=True):
+    """A project that a page can be about; `current`: it is about this one."""
+
+    name: str
+    url: str
+    current: bool
+
+
+def project_links(visit: Visit, path: str, current: str) -> list[ProjectLink]:
+    """The known projects by name, for a page at `path` that gets the `current` one's root in its query."""
+    return [
+        ProjectLink(one.name, link(path, root=one.root), one.root == current)
+        for one in sorted(visit.parts.projects.snapshots(), key=lambda one: one.name)
+    ]
+
+
 def edit_page(edit: str) -> str:
     return link(f"/edits/{edit}")
 
