@@ -83,7 +83,8 @@ class Analyses(Protocol):
     """Makes analysis runs where the projects are open."""
 
     async def analyze(self, root: Path, kind: Kind) -> GraphRun | FindingsRun:
-        """
+        """Makes an analysis run of a root.
+
         Raises:
             SerenaCentralError
         """

@@ -114,7 +114,8 @@ class ClusterFront:
         services.warm_up.by = services.analysis_runs.by = services.held_elsewhere.by = asking
 
     async def run(self, tool: Tool, run: ToolRun, reply: ToolReply) -> Answer:
-        """
+        """Carries a call out on the hosts of the projects that it means; here, if it means none.
+
         Raises:
             NotReady: the call may have been sent before, and the database can't be asked.
             SeveralHosts: an edit means projects of several hosts.

@@ -61,7 +61,8 @@ class HostRequests:
     # --- edits --------------------------------------------------------------------------------------------------------
 
     async def undo(self, rows: list[EditRow], author: Author) -> Edited:
-        """
+        """Undoes the parts of an edit, on the host that has its projects.
+
         Raises:
             SeveralHosts: the edit changed projects of several hosts.
             SerenaCentralError: as `undo` and a tool's run.

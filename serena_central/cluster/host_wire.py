@@ -298,7 +298,8 @@ class HostWire:
 
 
 async def _opened(address: HostAddress) -> HostConnection:
-    """
+    """Connects to a host; each side has proved then that it knows the secret.
+
     Raises:
         HostGone: nobody answers there, or somebody else.
     """

@@ -172,7 +172,8 @@ def encode_reply(
 
 
 def decode_reply(message: bytes) -> ReplyMessage:
-    """
+    """Reads what `encode_reply` has written.
+
     Raises:
         ClusterError: the host is of another version.
     """

@@ -114,7 +114,8 @@ class _Announcer:
                 logger.exception("telling the directory of this node failed")
 
     async def announce(self, directory: DirectoryClient) -> None:
-        """
+        """Announces this node, its roots, memory and load; learns whether it is to drain.
+
         Raises:
             ClusterError
         """

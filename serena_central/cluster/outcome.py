@@ -34,7 +34,8 @@ def failed_outcome(error: SerenaCentralError) -> bytes:
 
 
 def value_of(outcome: bytes) -> Any:
-    """
+    """What a request has returned.
+
     Raises:
         SerenaCentralError: what the request has raised.
     """

@@ -135,7 +135,8 @@ class DirectoryClient:
 
     @classmethod
     def found(cls) -> "DirectoryClient":
-        """
+        """The directory of the cluster that this process belongs to.
+
         Raises:
             ClusterError: the cluster has none.
         """

@@ -93,7 +93,8 @@ class Listener:
     """
 
     def __init__(self, url: URL) -> None:
-        """
+        """Connects, and listens from then on.
+
         Raises:
             StoreError
         """
