@@ -15,6 +15,7 @@ import pytest
 
 from serena_central.app import Application
 from serena_central.core.errors import SerenaCentralError
+from serena_central.projects.editing import edit_effects
 from tests.support.central import running_parts, session_of
 
 pytestmark = pytest.mark.anyio
@@ -28,9 +29,15 @@ HEAD = re.compile(r"^=== (?P<kind>file|call) (?P<what>.*)\n", re.MULTILINE)
 
 @pytest.fixture(scope="module")
 async def central(tmp_path_factory: pytest.TempPathFactory) -> AsyncGenerator[Application]:
-    settings = {"included_optional_tools": ["delete_lines", "replace_lines", "insert_at_line", "replace_in_files"]}
-    async with running_parts(tmp_path_factory.mktemp("home"), settings) as running:
-        yield running
+    """With bounds so wide that answers say the same on a busy machine."""
+    settings = {
+        "included_optional_tools": ["delete_lines", "replace_lines", "insert_at_line", "replace_in_files"],
+        "edit_diagnostics_s": 30,
+    }
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(edit_effects, "SYMBOLS_S", 30.0)
+        async with running_parts(tmp_path_factory.mktemp("home"), settings) as running:
+            yield running
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.stem)
