@@ -88,7 +88,7 @@ def material(name: str) -> tuple[Path, str]:
 def _kernel(root: Path) -> str:
     """The sources of Debian's kernel, without what Debian adds to .gitignore: it ignores all of it."""
     package = "linux-source-6.1"
-    # As root apt downloads as another user, who may not write here: it says so, and downloads all the same.
+    # As root apt downloads as another user, who may not write here: it says so, and downloads anyway.
     subprocess.run(["apt-get", "download", "--quiet", "--quiet", package], cwd=BUILD, check=True)
     (archive,) = BUILD.glob(f"{package}_*.deb")
     unpacked = BUILD / "unpacked-kernel"

@@ -242,7 +242,7 @@ def _without_wrappers(words: Sequence[str]) -> tuple[list[str], bool]:
                 return [UNKNOWN], True
         else:
             return list(words[at:]), added
-    # Nothing but assignments, or options: it is no program that is run.
+    # Nothing but assignments, or options: no program is run.
     return [words[0].partition("=")[0]], added
 
 

@@ -148,7 +148,7 @@ class Corpus:
         that are not kept."""
         self._check_now_and_then()
         planned = self._planned
-        # The same stamps are mostly the same object: equality asks all the same.
+        # Mostly the same object: `==` would compare all stamps with themselves.
         if planned is not None and planned.paths == paths and (planned.stamps is stamps or planned.stamps == stamps):
             self.last_used = time.monotonic()
             return planned.blocks, planned.missing

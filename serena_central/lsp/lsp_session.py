@@ -467,7 +467,7 @@ class LspSession:
         if published.version is not None:
             self._names_versions = True
         elif self._names_versions:
-            return  # it takes back what it said of a document that was closed
+            return  # it clears the diagnostics of a document that was closed
         self._patience.heard(path)
         # A server that names no version means the newest that it was told.
         published.version = published.version or version

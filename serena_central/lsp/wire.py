@@ -369,7 +369,7 @@ class Connection:
             while True:
                 await send.send(await self._outbox.take())
         except (anyio.BrokenResourceError, anyio.ClosedResourceError):
-            # The reader may still find an answer or last words; its end ends the connection.
+            # The reader may still find an answer; its end ends the connection.
             logger.debug("%s no longer reads", self._name)
             self._outbox.close()
 

@@ -164,8 +164,8 @@ class ToolCaller:
             id=new_call_id(), tool=tool.name, session=session, began=began, person=person, from_hook=from_hook
         )
         reply = ToolReply()
-        # What it saw and how it began is in the database before it changes something: else nobody recognises it after a
-        # kill. An edit is planned meanwhile.
+        # What the session saw and how it began is in the database before it changes something: it could not be resumed
+        # after a kill otherwise. An edit is planned meanwhile.
         views, secured = self._services.views, _NOTHING
         if tool.journaled and self._host.writes_here:
             views.secure_soon(session)

@@ -111,7 +111,7 @@ class KeptNames:
     async def _is_kept(self, place: Named) -> bool:
         """Whether it leads to what keeps the old name, by itself or over others that do."""
         if place not in self._known:
-            self._known[place] = False  # a cycle leads nowhere
+            self._known[place] = False  # for places that lead to each other
             locations, _ = await self._navigation.targets(*place)
             for location in locations:
                 target = _named(self._navigation, location)
