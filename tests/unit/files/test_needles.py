@@ -10,7 +10,7 @@ from pathlib import Path
 import anyio
 import pytest
 import regex
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from serena_central.core.errors import InvalidArguments
@@ -162,6 +162,8 @@ def check(
     }
 
 
+@example("a = get_absolute_url\n", r"get_\w+_url", 5)  # chance hardly finds a match of more than one part
+@example("v1.2-rc\nslugify  größe\n", r"slug\w+\s.*größe", 3)
 @given(TEXTS, SOURCES, st.integers(1, 40))
 def test_each_line_that_matches_has_what_the_pattern_needs(text: str, source: str, piece: int) -> None:
     try:
