@@ -205,9 +205,14 @@ class Scheduler:
         if spec.parent and (parent is None or parent.scope.cancel_called):
             raise TaskRefused(f"Its parent {spec.parent} does not run any more.")
         if spec.depth > self.policy.max_depth:
-            raise TaskRefused(f"Tasks may start tasks {self.policy.max_depth} deep (agents.max_depth), no deeper.")
+            raise TaskRefused(
+                f"Tasks may start tasks {self.policy.max_depth} deep (agents.max_depth). Do the work in this one."
+            )
         if self._slots.queued >= MAX_QUEUED:
-            raise TaskRefused(f"{self._slots.queued} tasks are queued, which is the maximum.")
+            raise TaskRefused(
+                f"{self._slots.queued} tasks are queued, which is the maximum. Call again when some have ended, or "
+                "cancel some."
+            )
         self._grants.give(spec)
         row = TaskRow(
             id=spec.id,

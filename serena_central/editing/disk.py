@@ -171,7 +171,8 @@ def _make_alike(descriptor: int, like: HeldName) -> None:
                 os.fchown(descriptor, wanted.st_uid, wanted.st_gid)
             except PermissionError as error:
                 raise PathRefused(
-                    f"{like.path} belongs to another user or group, and replacing it would change that."
+                    f"{like.path} belongs to another user or group, and replacing it would change that. "
+                    "A person can edit it, or change its owner (chown)."
                 ) from error
         os.fchmod(descriptor, stat.S_IMODE(wanted.st_mode))
         if sys.platform == "linux":

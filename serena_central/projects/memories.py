@@ -181,7 +181,7 @@ class Memories:
         def plan() -> FileChange:
             now = self._there(name)
             if os.path.lexists(self._path(new_name)):
-                raise InvalidArguments(f"A memory named {quoted(new_name)} already exists.")
+                raise InvalidArguments(f"A memory named {quoted(new_name)} already exists. Choose another name.")
             return FileChange(self._path(name), now, now.text.content, moved_to=self._path(new_name))
 
         await self._change(plan, author)

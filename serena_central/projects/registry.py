@@ -351,7 +351,10 @@ class ProjectRegistry:
             cause = only_cause(error)
             if not isinstance(cause, SerenaCentralError):
                 logger.exception("project %s failed", root, extra={"project": root.name})
-                cause = ProjectRefused(f"The project {quoted(root)} failed and was closed: {cause}.")
+                cause = ProjectRefused(
+                    f"The project {quoted(root)} failed and was closed ({type(cause).__name__}; see the server's log). "
+                    "The next call opens it again."
+                )
             opening.error = cause
             self._bus.publish(
                 ProjectFailed(message=str(cause), severity=Severity.ERROR, project=root.name, root=str(root))

@@ -181,7 +181,9 @@ def page(cursor: str, limit: int | None, chars: int) -> Page:
         return Page(limit=limit, chars=chars)
     parts = _CURSOR.fullmatch(cursor)
     if parts is None:
-        raise InvalidArguments(f"cursor {cursor[:40]!r} was not returned by this tool.")
+        raise InvalidArguments(
+            f"cursor {cursor[:40]!r} was not returned by this tool. Leave it out for the first page."
+        )
     return Page(int(parts[2]), limit, int(parts[3]), chars, parts[1] or "")
 
 

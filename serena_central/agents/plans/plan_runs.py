@@ -331,7 +331,9 @@ class PlanRuns:
         if plan_id in self._live:
             raise PlanRefused(f"{plan_id} is {self._live[plan_id].view.state} already.")
         if len(self._live) >= MOST_RUNNING:
-            raise PlanRefused(f"{MOST_RUNNING} plans are running, which is the maximum.")
+            raise PlanRefused(
+                f"{MOST_RUNNING} plans are running, which is the maximum. Try again when one has ended, or cancel one."
+            )
         run.view.state, run.view.says, run.view.ended_at = PlanState.RUNNING, "", None
         self._live[plan_id] = run
         try:

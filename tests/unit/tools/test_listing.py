@@ -88,7 +88,7 @@ def test_a_cursor_behind_the_end_answers_that_there_is_nothing() -> None:
 
 @pytest.mark.parametrize("cursor", ["x", "-1/3", "1", "1/2/3", "9999999999/1"])
 def test_what_is_no_cursor_is_refused(cursor: str) -> None:
-    with pytest.raises(InvalidArguments, match="was not returned by this tool"):
+    with pytest.raises(InvalidArguments, match=r"was not returned by this tool\. Leave it out"):
         page(cursor, None, 100)
 
 
