@@ -28,11 +28,12 @@ class Steady:
         self._indexer = indexer
 
     async def ask(
-        self, hit: Hit, question: Callable[[Hit], Awaitable[tuple[T, Collection[str]]]]
+        self, hit: Hit, question: Callable[[Hit], Awaitable[tuple[T, Collection[str] | None]]]
     ) -> tuple[T, str | None]:
         """What `question` answers of a symbol that was just found, and a note if its files never held still.
 
-        `question` also tells which files its answer is about, beside the symbol's own.
+        `question` also tells which files its answer is about, beside the symbol's own; None if any may have a part in
+        it, since it is made of several answers of the server.
 
         Raises:
             SymbolNotFound: the symbol is gone meanwhile.
@@ -43,7 +44,7 @@ class Steady:
             with self._tree.noting() as noted:
                 answer, files = await question(hit)
                 await self._tree.fresh()
-            changed = noted.intersection((hit.path, *files))
+            changed = noted if files is None else noted.intersection((hit.path, *files))
             if not changed or not tries_left:
                 return answer, unsteady_note(changed) if changed else None
             hit = await self._found_again(hit)

@@ -94,10 +94,13 @@ class SymbolReferences:
 
     async def of(self, hit: Hit, within: str = "") -> References:
         """Uses of a symbol, its own definition excepted, by file and position; possible ones at or below `within`."""
+        is_first = True
 
-        async def ask(hit: Hit) -> tuple[References, Collection[str]]:
+        async def ask(hit: Hit) -> tuple[References, Collection[str] | None]:
+            nonlocal is_first
+            may_tell, is_first = is_first and self._by_place.may_tell(hit), False  # while files change: by one answer
             shown, unopened = await self._questions.files_to_show(hit.path, hit.symbol.name)
-            (uses, leads), candidates = await self._named_and_candidates(hit, shown, unopened, _Asked())
+            (uses, leads), candidates = await self._named_and_candidates(hit, shown, unopened, _Asked(), may_tell)
             examined = await self._possible.examine(hit, uses, candidates=candidates, leads=leads)
             found_in: Sequence[tuple[str, Range]] = [
                 (path, span) for path, spans in uses.places.items() for span in spans
@@ -108,6 +111,8 @@ class SymbolReferences:
             possible = await self._possible_references(hit, examined, within)
             caveat = joined(self._languages.caveat(hit.path), await self._possible.other_name(hit))
             found = References(references, uses.outside, gaps, uses.note, caveat, possible)
+            if leads is not None:
+                return found, None
             return found, {*uses.places, *(place.path for place in (*examined.references, *examined.possible))}
 
         with self._languages.holding_texts():
@@ -145,7 +150,7 @@ class SymbolReferences:
             LanguageServerError
         """
         shown, unopened = await self._questions.files_to_show(hit.path, hit.symbol.name)
-        told = Told(Uses(failed=True), {})
+        told = Told(Uses(failed=True))
         candidates: Places = {}
         proposal: WorkspaceEdit | None = WorkspaceEdit(unusable=True)
         elsewhere: list[str] = []
@@ -165,7 +170,8 @@ class SymbolReferences:
                 async with anyio.create_task_group() as tasks:
                     tasks.start_soon(propose)
                     tasks.start_soon(look_elsewhere)
-                    told, candidates = await self._named_and_candidates(hit, shown, unopened, asked)
+                    may_tell = self._by_place.may_tell(hit)
+                    told, candidates = await self._named_and_candidates(hit, shown, unopened, asked, may_tell)
         except BaseExceptionGroup as group:
             raise reported_failure(group) from group  # both questions may fail, of a file that no build has
         return RenameGround(told.uses, proposal, candidates, elsewhere)
@@ -212,14 +218,15 @@ class SymbolReferences:
         )
 
     async def _named_and_candidates(
-        self, hit: Hit, shown: Sequence[Path], unopened: str | None, asked: "_Asked"
+        self, hit: Hit, shown: Sequence[Path], unopened: str | None, asked: "_Asked", may_tell: bool
     ) -> tuple[Told, Places]:
-        """What the server lists, and while it looks, every place of the name; or only these, and where they lead.
+        """What the server lists, and while it looks, every place of the name; or, if places `may_tell`, only these, and
+        where they lead.
 
         Raises:
             LanguageServerError
         """
-        found, told = Told(Uses(failed=True), {}), None
+        found, told = Told(Uses(failed=True)), None
         candidates: dict[str, Sequence[Range]] = {}
         are_few = False
         counted, searched = anyio.Event(), anyio.Event()
@@ -233,7 +240,6 @@ class SymbolReferences:
             candidates.update(await self._possible.candidates(hit))
             searched.set()
 
-        may_tell = self._by_place.may_tell(hit)
         try:
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(look)
@@ -244,7 +250,7 @@ class SymbolReferences:
                     await searched.wait()
                     told = await self._by_place.of(hit, candidates)
                 if told is None:
-                    found = Told(await self._named(hit, shown, unopened, asked.set), {})
+                    found = Told(await self._named(hit, shown, unopened, asked.set))
                 else:
                     asked.set()
                     note = await self._questions.elsewhere_note(hit.path, {hit.symbol.name})

@@ -38,10 +38,10 @@ STUBS = ".pyi"
 
 
 class Told(NamedTuple):
-    """The uses, and where each place of the name leads."""
+    """The uses, and where each place of the name leads; None where the server has listed them."""
 
     uses: Uses
-    leads: Answers
+    leads: Answers | None = None
 
 
 class UsesByPlace:

@@ -5,6 +5,7 @@ from collections.abc import AsyncGenerator
 from pathlib import Path
 from typing import Any
 
+import anyio
 import pytest
 
 from serena_central.lsp.answers import Location
@@ -208,6 +209,59 @@ async def test_a_file_that_uses_it_since_is_asked_about(shop: Asker, counted: Co
 
     assert {*after} - {*before} == {"shop/later.py:2:10 -"}
     assert (counted.told, counted.lists) == (2, 0)
+
+
+async def test_a_use_that_moves_while_places_are_asked_about_is_found(
+    shop: Asker, counted: Counting, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one, two, text = (
+        shop.root / "shop" / "one.py",
+        shop.root / "shop" / "two.py",
+        "from shop.prices import *\n\nspeedy(1)\n",
+    )
+    one.write_text(text)
+    told = UsesByPlace.of
+
+    async def of(self: UsesByPlace, *asked: Any) -> Told | None:
+        two.write_text(text)
+        one.write_text("")
+        return await told(self, *asked)
+
+    monkeypatch.setattr(UsesByPlace, "of", of)
+
+    places = await shop.uses("speedy")
+
+    assert [place for place in places if "orders" not in place] == ["shop/two.py:2:0 -"]
+    assert (counted.told, counted.lists) == (1, 1)
+
+
+async def test_places_that_were_asked_about_before_and_after_a_change_tell_nothing(
+    shop: Asker, counted: Counting, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder, asked, definitions = shop.root / "shop", anyio.Event(), LanguageServer.definitions
+    (folder / "hub.py").write_text("from shop.red import *\n")
+    for name in ("red", "blue"):
+        (folder / f"{name}.py").write_text("def paint(): ...\n")
+    for name in ("one", "two"):
+        (folder / f"{name}.py").write_text("from shop import hub\n\nhub.paint()\n")
+    hit = await shop.project.find_one("paint", "shop/red.py")
+
+    async def asks(self: LanguageServer, path: Path, *places: Any) -> Any:
+        if path.name == "two.py" and not asked.is_set():
+            await asked.wait()
+            (folder / "hub.py").write_text("from shop.blue import *\n")
+            await shop.project.fresh()
+        found = await definitions(self, path, *places)
+        if path.name == "one.py":
+            asked.set()
+        return found
+
+    monkeypatch.setattr(LanguageServer, "definitions", asks)
+
+    found = await shop.project.navigation.references.of(hit)
+
+    assert essence(found) == essence(await by_list(shop, hit, monkeypatch))
+    assert counted.told == 1
 
 
 OUTSIDE = "from shop.prices import net\n\nnet(1)\n"
