@@ -155,7 +155,7 @@ class Roots(CatalogueStruct, frozen=True):
 
 class OuterProject(CatalogueStruct, frozen=True):
     """The server takes a folder above its root for its project, by the files that it finds there, and then searches
-    only what git does not ignore in that folder: see `roots.kept_to_root`.
+    only what git does not ignore in that folder: see `roots.outer_project`.
 
     `files` maps a file's name → the table (dotted) with which it counts before files that are nearer to the root; empty
     if it always does. `setting` (dotted) names a configuration file to be used in place of those: with one, the

@@ -3,7 +3,7 @@
 from serena_central.lsp.roots.dependencies import ProjectDependencies
 from serena_central.lsp.roots.go import Manifests
 from serena_central.lsp.roots.neighbours import users_elsewhere
-from serena_central.lsp.roots.outer_project import kept_to_root
+from serena_central.lsp.roots.outer_project import Reach, reach
 from serena_central.lsp.roots.place import ServerRoot
 from serena_central.lsp.roots.project_python import ProjectPython
 from serena_central.lsp.roots.resolve import has_marker, server_root
@@ -12,9 +12,10 @@ __all__ = [
     "Manifests",
     "ProjectDependencies",
     "ProjectPython",
+    "Reach",
     "ServerRoot",
     "has_marker",
-    "kept_to_root",
+    "reach",
     "server_root",
     "users_elsewhere",
 ]

@@ -5,7 +5,7 @@ its settings are meant for the root as well.
 """
 
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from serena_central.files.repository import is_ignored_below
 from serena_central.lsp.catalogue import ServerSpec
@@ -16,18 +16,26 @@ NO_CONFIGURATION = Path(__file__).with_name("no_configuration.toml")
 """Stands in for the files of the outer project, which are not about the root: it sets nothing."""
 
 
-def kept_to_root(spec: ServerSpec, root: Path) -> dict[str, Any]:
-    """The settings that keep a server to `root`; none where it needs none. Reads some small files above the root."""
+class Reach(NamedTuple):
+    """What a server takes for its project: its root, or a folder above it, which `is_outer`. `settings` keep it to its
+    root; none where it needs none."""
+
+    settings: dict[str, Any]
+    is_outer: bool = False
+
+
+def reach(spec: ServerSpec, root: Path) -> Reach:
+    """Of a server at `root`. Reads some small files above the root."""
     outer = spec.outer_project
-    if outer is None:
-        return {}
-    project = _project(root, outer)
-    if project == root or not is_ignored_below(project, root):
-        return {}
+    project = root if outer is None else _project(root, outer)
+    if outer is None or project == root:
+        return Reach({})
+    if not is_ignored_below(project, root):
+        return Reach({}, is_outer=True)
     settings: Any = str(NO_CONFIGURATION)
     for key in reversed(outer.setting.split(".")):
         settings = {key: settings}
-    return settings
+    return Reach(settings)
 
 
 def _project(root: Path, outer: OuterProject) -> Path:

@@ -20,7 +20,7 @@ from serena_central.lsp.catalogue.permitted import Permitted
 from serena_central.lsp.handshake import merged
 from serena_central.lsp.installers.underway import Underway, underway_of
 from serena_central.lsp.locate import Launch, locate
-from serena_central.lsp.roots import Manifests, ProjectPython, ServerRoot, kept_to_root, server_root, users_elsewhere
+from serena_central.lsp.roots import Manifests, ProjectPython, Reach, ServerRoot, reach, server_root, users_elsewhere
 from serena_central.pool.key import ServerKey, WantedServer, digest_of
 from serena_central.projects.languages.root_texts import RootTexts
 
@@ -254,8 +254,8 @@ class ServerOrders:
         """(server, its folder) → folders that use it and are not loaded with it."""
         self._resolving: set[ServerKey] = set()
         """Servers that were started with the Python environment as it is."""
-        self._kept: dict[tuple[str, Path], dict[str, Any]] = {}
-        """(server, its root) → the settings that keep it there."""
+        self._reach: dict[tuple[str, Path], Reach] = {}
+        """(server, its root) → what it takes for its project there."""
 
     def order(self, spec: ServerSpec, path: str) -> WantedServer:
         """The order for the server that answers for a root-relative path.
@@ -313,16 +313,20 @@ class ServerOrders:
     def meaning(self, spec: ServerSpec) -> str:
         """What answers about the project's files depend on beside the server and its settings: the environment, and
         which folder the server takes for its project."""
-        return self.environment(spec) + (" kept to its root" if self._kept_to(spec, self._root) else "")
+        return self.environment(spec) + (" kept to its root" if self._reach_of(spec, self._root).settings else "")
 
     def _settings(self, spec: ServerSpec, root: Path) -> dict[str, Any]:
         """The user's, laid over those that keep the server to its root."""
-        return merged(self._kept_to(spec, root), self._choices.settings_of(spec.name))
+        return merged(self._reach_of(spec, root).settings, self._choices.settings_of(spec.name))
 
-    def _kept_to(self, spec: ServerSpec, root: Path) -> dict[str, Any]:
-        known = self._kept.get((spec.name, root))
+    def is_of_outer_project(self, spec: ServerSpec) -> bool:
+        """Whether a server at the project's root takes a folder above it for its project, and so reads more files."""
+        return self._reach_of(spec, self._root).is_outer
+
+    def _reach_of(self, spec: ServerSpec, root: Path) -> Reach:
+        known = self._reach.get((spec.name, root))
         if known is None:
-            known = self._kept[spec.name, root] = kept_to_root(spec, root)
+            known = self._reach[spec.name, root] = reach(spec, root)
         return known
 
     def _state(self, spec: ServerSpec) -> str:
@@ -365,4 +369,4 @@ class ServerOrders:
         self.named_folders.clear()
         self._manifests = Manifests()
         self._users = {}
-        self._kept.clear()
+        self._reach.clear()

@@ -73,6 +73,7 @@ class UsesByPlace:
             and hit.file.names.count(hit.symbol.name) == 1
             # The list also counts uses in files that are no part of this project, and lacks what git ignores.
             and not self._tree.leaves_out_more_than_git
+            and not self._languages.orders.is_of_outer_project(spec)
             and not self._may_read_links(spec)
         )
 

@@ -267,9 +267,11 @@ async def test_places_that_were_asked_about_before_and_after_a_change_tell_nothi
 OUTSIDE = "from shop.prices import net\n\nnet(1)\n"
 
 
-@pytest.mark.parametrize(
-    "kind", ["repository", "setting", "output", "ignored outside of a repository", "links", ".ignore", "ty.toml"]
-)
+LEFT_OUT = ["repository", "setting", "output", "ignored outside of a repository", "links", "outer project"]
+SETTINGS = {".ignore": "!other/\n", "ty.toml": "[src]\nrespect-ignore-files = false\n"}
+
+
+@pytest.mark.parametrize("kind", [*LEFT_OUT, *SETTINGS])
 async def test_uses_in_files_that_are_left_out_are_counted(tmp_path: Path, counted: Counting, kind: str) -> None:
     root = tmp_path / "shop"
     for name, text in {**FILES, "other/uses.py": OUTSIDE}.items():
@@ -282,13 +284,16 @@ async def test_uses_in_files_that_are_left_out_are_counted(tmp_path: Path, count
         settings = {"ignored_paths": ["other"]}
     elif kind == "output":
         (root / "other" / "CACHEDIR.TAG").write_text("Signature: 8a477f597d28d172789f06886806bc55\n")
-    elif kind in (".ignore", "ty.toml"):
+    elif kind in SETTINGS:
         (root / ".git").mkdir()
         (root / ".gitignore").write_text("other/\n")
-        (root / kind).write_text("!other/\n" if kind == ".ignore" else "[src]\nrespect-ignore-files = false\n")
+        (root / kind).write_text(SETTINGS[kind])
     elif kind == "links":
         (root / "other" / "uses.py").rename(tmp_path / "uses.py")
         (root / "other" / "uses.py").symlink_to(tmp_path / "uses.py")
+    elif kind == "outer project":
+        (root / "other" / "uses.py").rename(tmp_path / "uses.py")
+        (tmp_path / "ty.toml").write_text("[environment]\nroot = ['shop']\n")
     else:
         (root / ".gitignore").write_text("other/\n")
     async with asker(tmp_path, root, settings) as ask:

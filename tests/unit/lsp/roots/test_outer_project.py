@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from serena_central.lsp.catalogue import catalogue
-from serena_central.lsp.roots import kept_to_root
+from serena_central.lsp.roots import Reach, reach
 from serena_central.lsp.roots.outer_project import NO_CONFIGURATION
 
 PROJECT = '[project]\nname = "x"\nversion = "1"\n'
@@ -22,7 +22,7 @@ def write(folder: Path, **files: str) -> None:
 
 
 def kept(root: Path) -> object:
-    return kept_to_root(catalogue().server("ty"), root)
+    return reach(catalogue().server("ty"), root).settings
 
 
 @pytest.fixture
@@ -53,7 +53,9 @@ def test_so_is_a_folder_that_is_no_repository_itself(outer: Path) -> None:
 def test_a_root_that_the_outer_project_holds_is_left_to_it(outer: Path) -> None:
     write(outer, pyproject=CONFIGURED)
     write(outer / "packages" / "one")
-    assert kept(outer / "packages" / "one") == {}
+    assert reach(catalogue().server("ty"), outer / "packages" / "one") == Reach({}, is_outer=True)
+    write(outer / "packages" / "one", ty="")
+    assert reach(catalogue().server("ty"), outer / "packages" / "one") == Reach({})
 
 
 def test_without_an_outer_project_there_is_nothing_to_keep_it_from(outer: Path) -> None:
@@ -89,4 +91,4 @@ def test_a_repository_decides_as_far_as_the_next_one_in_it(outer: Path) -> None:
 
 
 def test_servers_that_take_no_folder_above_are_not_concerned(outer: Path) -> None:
-    assert kept_to_root(catalogue().server("basedpyright"), outer / "build" / "inner") == {}
+    assert reach(catalogue().server("basedpyright"), outer / "build" / "inner") == Reach({})
