@@ -205,7 +205,8 @@ class Documents(CatalogueStruct, frozen=True):
     """Its references of a symbol that is defined once are those places of the name of which it says that they lead to
     the symbol's definition, and no others; it reads no file that git ignores."""
     reads_ignored: dict[str, str] = {}
-    """Names of files → a text that stands in those which have it read what git ignores."""
+    """Names of files, in the root and above it, or paths of the user's (`~/…`) → a text that stands in those which have
+    it read what git ignores."""
     included: tuple[str, ...] = ()
     """Names (globs) of files whose text is part of others: when one changes, open files are rebuilt."""
     file_status: str = ""

@@ -15,11 +15,13 @@ import msgspec
 
 from serena_central.core.errors import PathError
 from serena_central.core.lru import Lru
+from serena_central.core.nofollow import open_following
 from serena_central.core.pacing import paced
+from serena_central.core.paths import expanded
 from serena_central.core.text import Range, whole_word
 from serena_central.files.containing import files_lacking, find_containing
 from serena_central.files.stamp import Stamp
-from serena_central.files.text import FEW_FILES, FileText
+from serena_central.files.text import FEW_FILES, FileText, read_bytes
 from serena_central.files.tree import FileTree
 from serena_central.files.vocabulary import Vocabulary
 from serena_central.projects.languages.project_languages import ProjectLanguages
@@ -81,7 +83,7 @@ class _Served(NamedTuple):
 class _Settings(NamedTuple):
     """Files that were read, with the texts that they were searched for and their stamps; whether one holds its text."""
 
-    asked: Sequence[tuple[str, str, Stamp | None]] = ()
+    asked: Sequence[tuple[str, Path, Stamp]] = ()
     is_one_telling: bool = False
 
 
@@ -201,13 +203,25 @@ class CandidateSearch:
         words = {*names, *(name for hit in hits for name in self._names(hit))} if there else ()
         return {path for word in words for path in await self.holding(there, word)}
 
-    async def _is_one_telling(self, settings: Mapping[str, Sequence[str]]) -> bool:
-        """Whether one of some files holds its text, of text → files; they are read again when they have changed."""
-        asked = [(text, path, self._tree.files.get(path)) for text, paths in settings.items() for path in paths]
-        if asked and asked != self._settings.asked:
-            holding = [await find_containing(self._root, paths, text, whole=False) for text, paths in settings.items()]
-            self._settings = _Settings(asked, any(some.files for some in holding))
-        return bool(asked) and self._settings.is_one_telling
+    async def _is_one_telling(self, settings: Sequence[tuple[str, Path, Stamp]]) -> bool:
+        """Whether one of some files holds the text that comes with it; they are read again when they have changed."""
+        if settings and settings != self._settings.asked:
+            is_one = await anyio.to_thread.run_sync(lambda: any(_holds(file, text) for text, file, _ in settings))
+            self._settings = _Settings(settings, is_one)
+        return bool(settings) and self._settings.is_one_telling
+
+    def _unlisted(self, tells: Mapping[str, str]) -> Iterator[tuple[str, Path, Stamp]]:
+        """Files that are called so and that the tree lacks, with what comes with the name: above the root, and right in
+        it as links or where git ignores them; and the user's own."""
+        for name, text in tells.items():
+            is_users = name.startswith("~/")
+            for file in (
+                [expanded(name)] if is_users else [self._root / name, *(up / name for up in self._root.parents)]
+            ):
+                if name in self._tree.files and file.parent == self._root:
+                    continue
+                with suppress(OSError):
+                    yield text, file, Stamp.of(file.stat())
 
     async def _files_by_server(self, path: str) -> "_Served":
         """Of the server for `path`."""
@@ -217,12 +231,13 @@ class CandidateSearch:
         key = None if spec is None else spec.name
         known = self._served.get(key)
         if known is None:
-            served, same, others, settings = self._served, list[str](), list[str](), dict[str, list[str]]()
+            served, same, others = self._served, list[str](), list[str]()
             tells = spec.documents.reads_ignored if spec is not None else {}
+            settings = list(self._unlisted(tells))
             async for other in paced(list(self._tree.files)):
                 (same if self._languages.spec_for(other) is spec else others).append(other)
-                if tells and (name := other.rpartition("/")[2]) in tells:
-                    settings.setdefault(tells[name], []).append(other)
+                if tells and (name := other.rpartition("/")[2]) in tells and (stamp := self._tree.files.get(other)):
+                    settings.append((tells[name], self._root / other, stamp))
             known = _Served(same, others, await self._is_one_telling(settings), Lru(NAMES_KEPT))
             served[key] = known  # nobody's any more, if files have changed meanwhile
         return known
@@ -253,6 +268,14 @@ class CandidateSearch:
             told = kinds(read.text.content, found_tokens, [read.text.offset(span.start) for span in places])
             found[path] = list(map(Candidate, places, told))
         return found
+
+
+def _holds(file: Path, text: str) -> bool:
+    """Whether a file holds a text; links are followed, as servers follow them."""
+    try:
+        return text.encode() in read_bytes(file, opener=open_following)[0]
+    except PathError:
+        return False
 
 
 class RecentPlaces:

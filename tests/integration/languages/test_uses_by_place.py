@@ -271,9 +271,16 @@ LEFT_OUT = ["repository", "setting", "output", "ignored outside of a repository"
 SETTINGS = {".ignore": "!other/\n", "ty.toml": "[src]\nrespect-ignore-files = false\n"}
 
 
-@pytest.mark.parametrize("kind", [*LEFT_OUT, *SETTINGS])
-async def test_uses_in_files_that_are_left_out_are_counted(tmp_path: Path, counted: Counting, kind: str) -> None:
-    root = tmp_path / "shop"
+@pytest.mark.parametrize(
+    "kind", [*LEFT_OUT, *SETTINGS, "ignored .ignore", "linked ty.toml", "outer .ignore", "user's ty.toml"]
+)
+async def test_uses_in_files_that_are_left_out_are_counted(
+    tmp_path: Path, counted: Counting, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    root, users = tmp_path / "shop", tmp_path / "user" / ".config" / "ty"
+    users.mkdir(parents=True)
+    monkeypatch.setenv("HOME", str(users.parent.parent))
+    monkeypatch.delenv("XDG_CONFIG_HOME", raising=False)
     for name, text in {**FILES, "other/uses.py": OUTSIDE}.items():
         (root / name).parent.mkdir(parents=True, exist_ok=True)
         (root / name).write_text(text)
@@ -284,10 +291,13 @@ async def test_uses_in_files_that_are_left_out_are_counted(tmp_path: Path, count
         settings = {"ignored_paths": ["other"]}
     elif kind == "output":
         (root / "other" / "CACHEDIR.TAG").write_text("Signature: 8a477f597d28d172789f06886806bc55\n")
-    elif kind in SETTINGS:
+    elif name := next((name for name in SETTINGS if name in kind), None):
         (root / ".git").mkdir()
-        (root / ".gitignore").write_text("other/\n")
-        (root / kind).write_text(SETTINGS[kind])
+        (root / ".gitignore").write_text("other/\n.ignore\n" if "ignored" in kind else "other/\n")
+        folders = {"outer": tmp_path, "linked": tmp_path, "user's": users}
+        (folders.get(kind.partition(" ")[0], root) / name).write_text(SETTINGS[name])
+        if kind.startswith("linked"):
+            (root / name).symlink_to(tmp_path / name)
     elif kind == "links":
         (root / "other" / "uses.py").rename(tmp_path / "uses.py")
         (root / "other" / "uses.py").symlink_to(tmp_path / "uses.py")
