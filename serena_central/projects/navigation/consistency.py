@@ -5,7 +5,7 @@ read, and both are shown in what is on disk then. If a file changes in between, 
 replaced, wrong symbols would be named. It knows no language server.
 """
 
-from collections.abc import Awaitable, Callable, Collection
+from collections.abc import Awaitable, Callable, Collection, Container
 from typing import TypeVar
 
 from serena_central.core.errors import SymbolNotFound
@@ -28,12 +28,11 @@ class Steady:
         self._indexer = indexer
 
     async def ask(
-        self, hit: Hit, question: Callable[[Hit], Awaitable[tuple[T, Collection[str] | None]]]
+        self, hit: Hit, question: Callable[[Hit], Awaitable[tuple[T, Container[str]]]]
     ) -> tuple[T, str | None]:
         """What `question` answers of a symbol that was just found, and a note if its files never held still.
 
-        `question` also tells which files its answer is about, beside the symbol's own; None if any may have a part in
-        it, since it is made of several answers of the server.
+        `question` also tells which files its answer is about, beside the symbol's own.
 
         Raises:
             SymbolNotFound: the symbol is gone meanwhile.
@@ -44,7 +43,7 @@ class Steady:
             with self._tree.noting() as noted:
                 answer, files = await question(hit)
                 await self._tree.fresh()
-            changed = noted if files is None else noted.intersection((hit.path, *files))
+            changed = {path for path in noted if path == hit.path or path in files}
             if not changed or not tries_left:
                 return answer, unsteady_note(changed) if changed else None
             hit = await self._found_again(hit)

@@ -24,7 +24,7 @@ PLACES_AT_ONCE = 16
 """Places of a file that are asked about in one go: where the time ends, their answers are lost together."""
 
 KEPT_PLACES = 2_000
-"""Of which it is remembered where in the project they lead, until something changes: some 500 KB."""
+"""Of which it is remembered where in the project they lead, until something changes: 1 to 2 MB."""
 
 Answers = dict[PlaceInCode, Sequence[Location] | None]
 """Place → where it leads; None if the server does not say."""

@@ -1,6 +1,6 @@
 """The references of a symbol: what its language server lists, what else may refer to it, and what a rename changes."""
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Container, Iterable, Sequence
 from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
@@ -69,6 +69,20 @@ class _Asked:
             await checkpoint()  # the event loop writes at the end of a turn
 
 
+class _FilesOfServer(Container[str]):
+    """Those of the server for a file, and what it is configured by: whatever was asked place by place may depend on any
+    of them, and some places may have been asked about before a change and some after it."""
+
+    def __init__(self, languages: ProjectLanguages, path: str) -> None:
+        self._languages = languages
+        self._spec = languages.spec_for(path)
+
+    def __contains__(self, path: object) -> bool:
+        return isinstance(path, str) and (
+            self._languages.spec_for(path) is self._spec or self._languages.is_marker(path)
+        )
+
+
 class SymbolReferences:
     """References to one project's symbols. Belongs to the event loop's thread."""
 
@@ -96,7 +110,7 @@ class SymbolReferences:
         """Uses of a symbol, its own definition excepted, by file and position; possible ones at or below `within`."""
         is_first = True
 
-        async def ask(hit: Hit) -> tuple[References, Collection[str] | None]:
+        async def ask(hit: Hit) -> tuple[References, Container[str]]:
             nonlocal is_first
             may_tell, is_first = is_first and self._by_place.may_tell(hit), False  # while files change: by one answer
             shown, unopened = await self._questions.files_to_show(hit.path, hit.symbol.name)
@@ -111,9 +125,9 @@ class SymbolReferences:
             possible = await self._possible_references(hit, examined, within)
             caveat = joined(self._languages.caveat(hit.path), await self._possible.other_name(hit))
             found = References(references, uses.outside, gaps, uses.note, caveat, possible)
-            if leads is not None:
-                return found, None
-            return found, {*uses.places, *(place.path for place in (*examined.references, *examined.possible))}
+            if leads is not None or examined.references:
+                return found, _FilesOfServer(self._languages, hit.path)
+            return found, {*uses.places, *(place.path for place in examined.possible)}
 
         with self._languages.holding_texts():
             found, unsteady = await self._steady.ask(hit, ask)
