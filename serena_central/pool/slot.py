@@ -138,7 +138,7 @@ class Slot:
             if run.failure is not None and not run.is_restarted:
                 if run.life.facts.cause is Cause.SETTINGS_CHANGED:
                     return None
-                raise run.failure.with_traceback(None)  # one instance for all who waited, as a future does
+                raise run.failure.again()
         return run
 
     def _starting(self) -> tuple[str, float | None]:

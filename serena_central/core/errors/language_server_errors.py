@@ -20,11 +20,18 @@ class LanguageServerError(SerenaCentralError):
         super().__init__(message)
         self.server = server
 
-    def prefaced(self, sentence: str) -> Self:
-        """The same error with what is known without the server before its message. This one stays as it is: all who
-        wait for one start are given one error."""
+    def again(self) -> Self:
+        """The same error, to be raised where this one is kept: an error keeps alive all frames that it has passed, and
+        with them projects that were closed since."""
         told = self.__new__(type(self))  # constructors make messages of other arguments
         told.__dict__.update(self.__dict__)
+        told.args = self.args
+        told.__cause__ = self.__cause__
+        return told
+
+    def prefaced(self, sentence: str) -> Self:
+        """The same error with what is known without the server before its message. This one stays as it is."""
+        told = self.again()
         told.args = (f"{sentence} {self.args[0]}",)
         return told
 

@@ -1,9 +1,11 @@
 """Leases, single flight, owned starts, and the pool's own end; with real child processes."""
 
+import gc
 import os
 from collections.abc import Callable
 from contextvars import ContextVar
 from pathlib import Path
+from weakref import ref
 
 import anyio
 import msgspec
@@ -208,6 +210,27 @@ async def test_a_program_that_is_not_installed_is_no_failure_of_the_server(tmp_p
                     pass
         shown = box.shown(box.wanted("a"))
         assert (shown.breaker.failures, shown.restarts, shown.missing) == (0, 0, True)
+
+
+async def test_a_failed_start_keeps_nothing_alive_of_who_waited_for_it(tmp_path: Path) -> None:
+    class Held:
+        """What a caller has at hand, such as its project."""
+
+    async def ask(held: Held) -> None:
+        with pytest.raises(ServerStartFailed, match="no licence"):
+            async with box.pool.lease(box.wanted("a")):
+                pass
+
+    async with pool_box(tmp_path) as box:
+        box.scripts["a"] = {"fail_initialize": "no licence"}
+        held = Held()
+        gone = ref(held)
+        await ask(held)
+        del held
+        with anyio.fail_after(PATIENCE_S):
+            while gone() is not None:
+                await anyio.lowlevel.checkpoint()
+                gc.collect()
 
 
 async def test_a_bug_while_starting_is_logged_and_told_to_who_waits(
