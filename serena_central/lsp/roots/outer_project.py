@@ -17,11 +17,11 @@ NO_CONFIGURATION = Path(__file__).with_name("no_configuration.toml")
 
 
 class Reach(NamedTuple):
-    """What a server takes for its project: its root, or a folder above it, which `is_outer`. `settings` keep it to its
-    root; none where it needs none."""
+    """What a server takes for its project: its root, or the folder `outer` above it. `settings` keep it to its root;
+    none where it needs none."""
 
     settings: dict[str, Any]
-    is_outer: bool = False
+    outer: Path | None = None
 
 
 def reach(spec: ServerSpec, root: Path) -> Reach:
@@ -31,7 +31,7 @@ def reach(spec: ServerSpec, root: Path) -> Reach:
     if outer is None or project == root:
         return Reach({})
     if not is_ignored_below(project, root):
-        return Reach({}, is_outer=True)
+        return Reach({}, project)
     settings: Any = str(NO_CONFIGURATION)
     for key in reversed(outer.setting.split(".")):
         settings = {key: settings}

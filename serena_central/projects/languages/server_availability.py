@@ -271,7 +271,7 @@ class ServerOrders:
                 self.roots.add(found.root)
                 self.named_folders |= found.reads
                 self.on_reached()
-            state = self._state(spec)
+            state = self._state(spec, found.root)
             python = self._python.tell(spec, self._settings(spec, found.root))
             made = WantedServer(
                 spec=spec,
@@ -298,7 +298,7 @@ class ServerOrders:
         for language in order.spec.languages:
             spec = self._choices.server_for(language)
             if spec is not None and spec.name == order.spec.name:
-                state = self._state(spec)
+                state = self._state(spec, order.root)
                 python = self._python.tell(spec, self._settings(spec, order.root))
                 digest = digest_of(spec, python.settings, {**order.env, **python.env}, state)
                 return ServerKey(order.root, spec.name, digest, self._untrusted)
@@ -313,7 +313,8 @@ class ServerOrders:
     def meaning(self, spec: ServerSpec) -> str:
         """What answers about the project's files depend on beside the server and its settings: the environment, and
         which folder the server takes for its project."""
-        return self.environment(spec) + (" kept to its root" if self._reach_of(spec, self._root).settings else "")
+        reached = self._reach_of(spec, self._root)
+        return self.environment(spec) + (" kept to its root" if reached.settings else f" of {reached.outer}")
 
     def _settings(self, spec: ServerSpec, root: Path) -> dict[str, Any]:
         """The user's, laid over those that keep the server to its root."""
@@ -321,7 +322,7 @@ class ServerOrders:
 
     def is_of_outer_project(self, spec: ServerSpec) -> bool:
         """Whether a server at the project's root takes a folder above it for its project, and so reads more files."""
-        return self._reach_of(spec, self._root).is_outer
+        return self._reach_of(spec, self._root).outer is not None
 
     def _reach_of(self, spec: ServerSpec, root: Path) -> Reach:
         known = self._reach.get((spec.name, root))
@@ -329,10 +330,12 @@ class ServerOrders:
             known = self._reach[spec.name, root] = reach(spec, root)
         return known
 
-    def _state(self, spec: ServerSpec) -> str:
-        """What a process of a server was started with, and another one has to be started for."""
+    def _state(self, spec: ServerSpec, root: Path) -> str:
+        """What a process of a server was started with, and another one has to be started for: it stays in the project
+        that it found above its root although nothing configures that any more."""
         builds = str(self._builds_changes()) if spec.roots.unmarked is not None and self._builds_changes() else ""
-        return self.environment(spec) + builds + (self._texts.encoding or "")
+        outer = self._reach_of(spec, root).outer
+        return self.environment(spec) + builds + (self._texts.encoding or "") + (str(outer) if outer else "")
 
     async def users_elsewhere(self, order: WantedServer, files: Collection[str]) -> list[str]:
         """Root-relative folders of modules that use an order's, and that its server doesn't load with it.

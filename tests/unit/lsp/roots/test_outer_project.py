@@ -53,7 +53,7 @@ def test_so_is_a_folder_that_is_no_repository_itself(outer: Path) -> None:
 def test_a_root_that_the_outer_project_holds_is_left_to_it(outer: Path) -> None:
     write(outer, pyproject=CONFIGURED)
     write(outer / "packages" / "one")
-    assert reach(catalogue().server("ty"), outer / "packages" / "one") == Reach({}, is_outer=True)
+    assert reach(catalogue().server("ty"), outer / "packages" / "one") == Reach({}, outer)
     write(outer / "packages" / "one", ty="")
     assert reach(catalogue().server("ty"), outer / "packages" / "one") == Reach({})
 
