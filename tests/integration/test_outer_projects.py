@@ -104,20 +104,27 @@ async def test_a_root_that_the_outer_project_holds_has_its_settings(tmp_path: Pa
     assert "has no member `missing`" in await problems(tmp_path, root)
 
 
-async def test_an_outer_project_that_is_not_configured_for_ty_any_more_gives_the_root_back(tmp_path: Path) -> None:
+async def test_ty_is_started_again_for_an_outer_project_that_comes_or_goes(tmp_path: Path) -> None:
     calls = CALLS.replace("shop.cart", "inner.shop.cart")
-    write(tmp_path / "outer", {"pyproject.toml": PROJECT + "[tool.ty.rules]\n", "use.py": calls})
+    write(tmp_path / "outer", {"pyproject.toml": PROJECT, "use.py": calls})
     root = tmp_path / "outer" / "inner"
     write_shop(root, {"pyproject.toml": PROJECT})
     async with running_parts(tmp_path) as central:
         project = await central.projects.open(root)
         pay = await project.find_one("pay")
-        assert (await project.navigation.references.of(pay)).outside == USES + 1
-        before = project.languages.meaning("shop/cart.py")
-        (tmp_path / "outer" / "pyproject.toml").write_text(PROJECT)
-        await project.fresh()
-        assert (await project.navigation.references.uses(pay)).outside == 0
+
+        async def outside() -> int:
+            await project.fresh()
+            return (await project.navigation.references.uses(pay)).outside
+
+        assert await outside() == 0
+        before, state = project.languages.meaning("shop/cart.py"), project.state
+        (tmp_path / "outer" / "pyproject.toml").write_text(PROJECT + "[tool.ty.rules]\n")
+        assert await outside() == USES + 1
         assert project.languages.meaning("shop/cart.py") != before
+        assert project.state != state
+        (tmp_path / "outer" / "pyproject.toml").write_text(PROJECT)
+        assert await outside() == 0
 
 
 async def test_so_it_is_not_where_the_outer_project_ignores_the_root(tmp_path: Path, inner: Path) -> None:

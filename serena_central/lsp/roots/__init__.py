@@ -3,7 +3,7 @@
 from serena_central.lsp.roots.dependencies import ProjectDependencies
 from serena_central.lsp.roots.go import Manifests
 from serena_central.lsp.roots.neighbours import users_elsewhere
-from serena_central.lsp.roots.outer_project import Reach, reach
+from serena_central.lsp.roots.outer_project import Reach, deciding, reach
 from serena_central.lsp.roots.place import ServerRoot
 from serena_central.lsp.roots.project_python import ProjectPython
 from serena_central.lsp.roots.resolve import has_marker, server_root
@@ -14,6 +14,7 @@ __all__ = [
     "ProjectPython",
     "Reach",
     "ServerRoot",
+    "deciding",
     "has_marker",
     "reach",
     "server_root",

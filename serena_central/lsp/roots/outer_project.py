@@ -7,7 +7,7 @@ its settings are meant for the root as well.
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from serena_central.files.repository import is_ignored_below
+from serena_central.files.repository import IGNORE_FILE, is_ignored_below
 from serena_central.lsp.catalogue import ServerSpec
 from serena_central.lsp.catalogue.spec import OuterProject
 from serena_central.lsp.roots.python import configured_in
@@ -36,6 +36,13 @@ def reach(spec: ServerSpec, root: Path) -> Reach:
     for key in reversed(outer.setting.split(".")):
         settings = {key: settings}
     return Reach(settings)
+
+
+def deciding(spec: ServerSpec, root: Path) -> list[str]:
+    """Files, there or not, that decide which folder that is."""
+    if spec.outer_project is None:
+        return []
+    return [str(folder / name) for folder in (root, *root.parents) for name in (*spec.outer_project.files, IGNORE_FILE)]
 
 
 def _project(root: Path, outer: OuterProject) -> Path:

@@ -174,7 +174,10 @@ class ProjectLanguages:
         return next(filter(None, (self.orders.environment(spec) for spec in specs if spec)), "")
 
     def look_at_environment(self) -> None:
-        """Sees whether the Python environment has changed, if it is in use: what was started with it before ends."""
+        """Sees whether the Python environment has changed, if it is in use, or the project above its root that a server
+        belongs to: what was started before ends."""
+        if self.orders.reach_changed(self._path_watch):
+            self._end_servers("the project above its root is another one")
         if not self.python.state:
             return
         if (places := self.python.places) is not None:
@@ -184,9 +187,12 @@ class ProjectLanguages:
                 return
             self._environment_seen = seen
         if self.python.look():
-            self.changes += 1
-            for key in self.orders.environment_changed():
-                self._pool.replace(key, "the Python environment has changed")
+            self._end_servers("the Python environment has changed")
+
+    def _end_servers(self, reason: str) -> None:
+        self.changes += 1
+        for key in self.orders.environment_changed():
+            self._pool.replace(key, reason)
 
     def is_installed(self, path: str) -> bool:
         """Whether the server that answers for a root-relative path is there, and may be run."""

@@ -8,6 +8,7 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Collection, Generator, Iterable
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -15,12 +16,22 @@ import anyio.to_thread
 
 from serena_central.core.errors import LanguageServerError, ServerBeingInstalled, ServerNotInstalled, ServerNotTrusted
 from serena_central.core.places import Places
+from serena_central.files.path_watch import PathWatch
 from serena_central.lsp.catalogue import ServerSpec
 from serena_central.lsp.catalogue.permitted import Permitted
 from serena_central.lsp.handshake import merged
 from serena_central.lsp.installers.underway import Underway, underway_of
 from serena_central.lsp.locate import Launch, locate
-from serena_central.lsp.roots import Manifests, ProjectPython, Reach, ServerRoot, reach, server_root, users_elsewhere
+from serena_central.lsp.roots import (
+    Manifests,
+    ProjectPython,
+    Reach,
+    ServerRoot,
+    deciding,
+    reach,
+    server_root,
+    users_elsewhere,
+)
 from serena_central.pool.key import ServerKey, WantedServer, digest_of
 from serena_central.projects.languages.root_texts import RootTexts
 
@@ -254,7 +265,7 @@ class ServerOrders:
         """(server, its folder) → folders that use it and are not loaded with it."""
         self._resolving: set[ServerKey] = set()
         """Servers that were started with the Python environment as it is."""
-        self._reach: dict[tuple[str, Path], Reach] = {}
+        self._reach: dict[tuple[str, Path], tuple[ServerSpec, Reach]] = {}
         """(server, its root) → what it takes for its project there."""
 
     def order(self, spec: ServerSpec, path: str) -> WantedServer:
@@ -327,12 +338,22 @@ class ServerOrders:
     def _reach_of(self, spec: ServerSpec, root: Path) -> Reach:
         known = self._reach.get((spec.name, root))
         if known is None:
-            known = self._reach[spec.name, root] = reach(spec, root)
-        return known
+            known = self._reach[spec.name, root] = spec, reach(spec, root)
+        return known[1]
+
+    def reach_changed(self, watch: PathWatch) -> bool:
+        """Whether a server takes another folder for its project than at the last look. Files above its root decide it,
+        of which it hears nothing, or which it heeds no more once it has found its project."""
+        for (name, root), (spec, known) in self._reach.items():
+            key = "outer project", name, root
+            now = watch.get(key, partial(deciding, spec, root), partial(reach, spec, root))
+            if now != known:
+                self._reach[name, root] = spec, now
+                return True
+        return False
 
     def _state(self, spec: ServerSpec, root: Path) -> str:
-        """What a process of a server was started with, and another one has to be started for: it stays in the project
-        that it found above its root although nothing configures that any more."""
+        """What a process of a server was started with, and another one has to be started for."""
         builds = str(self._builds_changes()) if spec.roots.unmarked is not None and self._builds_changes() else ""
         outer = self._reach_of(spec, root).outer
         return self.environment(spec) + builds + (self._texts.encoding or "") + (str(outer) if outer else "")
@@ -352,7 +373,8 @@ class ServerOrders:
         return known
 
     def environment_changed(self) -> set[ServerKey]:
-        """Forgets the orders; returns the servers that were started with the Python environment as it was."""
+        """Forgets the orders; returns the servers that were started with the Python environment as it was, or with
+        other projects above their roots."""
         outdated, self._resolving = self._resolving, set()
         self._forget_orders()
         return outdated
@@ -372,4 +394,3 @@ class ServerOrders:
         self.named_folders.clear()
         self._manifests = Manifests()
         self._users = {}
-        self._reach.clear()
