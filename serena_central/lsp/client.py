@@ -8,7 +8,7 @@ import time
 from collections.abc import Awaitable, Callable, Collection, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 import anyio
 import anyio.to_thread
@@ -76,6 +76,9 @@ as it may: a worker thread begins again with it."""
 
 REAPING_S = 6.0
 """How long a caller whose server ended waits to learn how; longer than the whole stop ladder."""
+
+Lead = Literal["declaration", "definition"]
+"""What several places may be asked for in one go."""
 
 FEW_LOCATIONS = 200
 """Converted in less than half a millisecond, if no file has to be read for it."""
@@ -340,9 +343,11 @@ class LanguageServer:
     async def definition(self, path: Path, position: Position) -> list[Location]:
         return await self._locations(Question("definition", path, position))
 
-    async def definitions(self, path: Path, positions: Sequence[Position]) -> list[list[Location] | None]:
+    async def definitions(
+        self, path: Path, positions: Sequence[Position], feature: Lead = "definition"
+    ) -> list[list[Location] | None]:
         """Where several names of one file lead, asked in one go; None where the server could not tell."""
-        questions = [Question("definition", path, position) for position in positions]
+        questions = [Question(feature, path, position) for position in positions]
         try:
             together = await self._lsp_session.ask_together(questions, list[LspLocation] | LspLocation | None)
         except ConnectionLost as error:
@@ -359,11 +364,8 @@ class LanguageServer:
         for at, position in enumerate(positions):
             if found[at] is None:
                 with suppress(RequestFailed, ServerBusy):
-                    found[at] = await self.definition(path, position)
+                    found[at] = await self._locations(Question(feature, path, position))
         return found
-
-    async def declaration(self, path: Path, position: Position) -> list[Location]:
-        return await self._locations(Question("declaration", path, position))
 
     async def implementation(
         self, path: Path, position: Position, *, candidates: Sequence[Path] = ()

@@ -12,7 +12,7 @@ from serena_central.core.lru import Lru
 from serena_central.files.stamp import Stamp
 from serena_central.files.tree import FileTree
 from serena_central.lsp.answers import Location
-from serena_central.lsp.client import LanguageServer
+from serena_central.lsp.client import LanguageServer, Lead
 from serena_central.lsp.readiness import noting_gaps
 from serena_central.projects.languages.project_languages import ProjectLanguages
 from serena_central.projects.navigation.places_in_code import PlaceInCode
@@ -26,6 +26,9 @@ PLACES_AT_ONCE = 16
 KEPT_PLACES = 2_000
 """Of which it is remembered where in the project they lead, until something changes: 1 to 2 MB."""
 
+KEPT_DECLARATIONS = 20_000
+"""The same of methods and what they override: of that many names the questions take 20 minutes, in many calls."""
+
 Answers = dict[PlaceInCode, Sequence[Location] | None]
 """Place → where it leads; None if the server does not say."""
 
@@ -33,12 +36,14 @@ Answers = dict[PlaceInCode, Sequence[Location] | None]
 class Leads:
     """Of one project. Belongs to the event loop's thread; callers passed the barrier."""
 
-    def __init__(self, root: Path, tree: FileTree, languages: ProjectLanguages) -> None:
+    def __init__(self, root: Path, tree: FileTree, languages: ProjectLanguages, feature: Lead = "definition") -> None:
         self._root = root
         self._prefix = f"{root}/"
         self._tree = tree
         self._languages = languages
-        self._leads: Lru[PlaceInCode, tuple[int, Sequence[Location]]] = Lru(KEPT_PLACES)
+        self._feature: Lead = feature
+        kept = KEPT_DECLARATIONS if feature == "declaration" else KEPT_PLACES
+        self._leads: Lru[PlaceInCode, tuple[int, Sequence[Location]]] = Lru(kept)
         """Place → of how many changes that was true, and where it leads."""
 
     async def ask(self, places: Sequence[PlaceInCode], answers: Answers) -> None:
@@ -72,7 +77,8 @@ class Leads:
                 changes = self._languages.changes
                 try:
                     with noting_gaps() as lacks:
-                        found = await server.definitions(self._root / path, [place.range.start for place in some])
+                        starts = [place.range.start for place in some]
+                        found = await server.definitions(self._root / path, starts, self._feature)
                     answers.update(zip(some, found, strict=True))
                     if not is_unready and lacks() is None:
                         self._remember(changes, zip(some, found, strict=True))
@@ -108,9 +114,12 @@ class Leads:
 
     def _remember(self, changes: int, leads: Iterable[tuple[PlaceInCode, Sequence[Location] | None]]) -> None:
         """`changes`: of the project, before the server was asked. What is unresolved, or leads out of the project, is
-        asked about each time: packages that are installed meanwhile are no change of the project's."""
+        asked about each time: packages that are installed meanwhile are no change of the project's. By them, no method
+        comes to override one of the project."""
         for place, locations in leads:
-            if locations and all(map(self._is_inside, locations)):
+            if locations is None:
+                continue
+            if self._feature == "declaration" or (locations and all(map(self._is_inside, locations))):
                 self._leads[place] = changes, locations
 
     def _is_inside(self, location: Location) -> bool:

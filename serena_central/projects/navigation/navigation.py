@@ -57,6 +57,9 @@ class Navigation:
         self.references = SymbolReferences(
             root, self.places, indexer, languages, self.questions, self.possible, by_place, self._steady
         )
+        self.declarations = Leads(root, tree, languages, "declaration")
+        """Of servers that tell declarations from definitions, where symbols are declared: of jdtls, the topmost method
+        that one overrides; nothing of one that overrides none."""
         self.hierarchies = SymbolHierarchies(root, self.places, self.questions, self._steady)
 
     async def hover(self, hit: Hit) -> str | None:
@@ -87,17 +90,6 @@ class Navigation:
         """
         absolute = self._root / path
         return await self.questions.when_ready(path, lambda server: server.definition(absolute, position))
-
-    async def declared(self, hit: Hit) -> list[Location]:
-        """Where a server that tells declarations from definitions says that a symbol is declared: of jdtls, the topmost
-        method that one overrides; nothing of one that overrides none.
-
-        Raises:
-            LanguageServerError
-        """
-        path, position = self._root / hit.path, hit.symbol.name_position
-        locations, _ = await self.questions.when_ready(hit.path, lambda server: server.declaration(path, position))
-        return locations
 
     async def implementations(self, hit: Hit) -> tuple[list[Hit], int, str | None]:
         """Symbols that implement one; how many lie outside the project; a note."""

@@ -5,22 +5,25 @@ jdtls looks for them by the types of their parameters. Where a type takes the pl
 lists some of them as implementations, and knows of each what it overrides.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import anyio
 
 from serena_central.core.errors import EditRefused
 from serena_central.core.text import Position
 from serena_central.lsp.answers import Location, SymbolKind, WorkspaceEdit
+from serena_central.projects.navigation.leads import Answers
 from serena_central.projects.navigation.navigation import Navigation
+from serena_central.projects.navigation.places_in_code import PlaceInCode
 from serena_central.projects.navigation.same_hierarchy import type_of
+from serena_central.projects.refactoring.refusals import name_range
 from serena_central.symbols.index import Hit
 
 _LEFT_OUT = frozenset({"java"})
 """Languages whose servers leave some out."""
 
 OVERRIDDEN_S = 30.0
-"""For asking methods what they override: each takes 10 to 100 ms."""
+"""For asking methods what they override: each takes 10 to 100 ms. What was answered is kept for the next call."""
 
 _Methods = dict[tuple[str, Position], Hit]
 """File, and where the name stands → method."""
@@ -42,11 +45,7 @@ async def overriding(navigation: Navigation, hit: Hit, proposal: WorkspaceEdit) 
         if place not in below:  # one question about the topmost method finds all
             found, *_ = await navigation.implementations(one)
             below |= _methods(other for other in found if other.symbol.name == hit.symbol.name)
-    unlisted = await _unlisted(navigation, [*topmost, hit], renamed | below)
-    if unlisted is None:
-        raise EditRefused(
-            f"Nothing was changed: which methods override {hit.name_path} could not be determined in time: call again."
-        )
+    unlisted = await _unlisted(navigation, hit, topmost, renamed | below)
     return [*(one for place, one in below.items() if place not in renamed), *unlisted]
 
 
@@ -60,25 +59,50 @@ async def _renamed(navigation: Navigation, hit: Hit, proposal: WorkspaceEdit) ->
     return [one for one in found if one not in lower], lower
 
 
-async def _unlisted(navigation: Navigation, bases: Iterable[Hit], known: _Methods) -> list[Hit] | None:
-    """Methods of the types below those of `bases`, and of anonymous classes, that override one of the methods that are
-    known; None if they can't be found in time."""
-    found: list[Hit] = []
+async def _unlisted(navigation: Navigation, hit: Hit, topmost: Sequence[Hit], known: _Methods) -> list[Hit]:
+    """Methods of the types below those of `hit` and the `topmost`, and of anonymous classes, that override one of the
+    methods that are known.
+
+    Raises:
+        EditRefused
+    """
+    namesakes: dict[PlaceInCode, Hit] | None = None
+    declared: Answers = {}
     with anyio.move_on_after(OVERRIDDEN_S):
-        namesakes: list[Hit] = []
-        for base in bases:
-            kin = await navigation.possible.kin_called(base, base.symbol.name)
-            if kin is None:
-                return None
-            namesakes += [*kin, *await navigation.possible.outside_types(base)]
-        for place, one in _methods(namesakes).items():
-            if place in known or one.symbol.kind != SymbolKind.METHOD:
-                continue
-            overridden = await navigation.declared(one)
-            if any((navigation.places.inside(base.path), base.range.start) in known for base in overridden):
-                found.append(one)
-        return found
-    return None
+        namesakes = await _namesakes(navigation, [*topmost, hit], known)
+        await navigation.declarations.ask(list(namesakes or ()), declared)
+    if namesakes is None:
+        raise EditRefused(
+            f"Nothing was changed: which methods override {hit.name_path} could not be determined in time: call again."
+        )
+    answered = {place: locations for place, locations in declared.items() if locations is not None}
+    if len(answered) < len(namesakes):
+        raise EditRefused(
+            f"Nothing was changed: which methods override {hit.name_path} is not known yet: {len(answered):,} of "
+            f"{len(namesakes):,} methods of that name were examined. Call again to resume; what was found out is kept "
+            "until a file changes."
+        )
+    return [
+        namesakes[place]
+        for place, locations in answered.items()
+        if any((navigation.places.inside(base.path), base.range.start) in known for base in locations)
+    ]
+
+
+async def _namesakes(navigation: Navigation, bases: Iterable[Hit], known: _Methods) -> dict[PlaceInCode, Hit] | None:
+    """Where methods are named that may override one of `bases` and are not known; None if they can't be found in
+    time."""
+    found: list[Hit] = []
+    for base in bases:
+        kin = await navigation.possible.kin_called(base, base.symbol.name)
+        if kin is None:
+            return None
+        found += [*kin, *await navigation.possible.outside_types(base)]
+    return {
+        PlaceInCode(one.path, name_range(one)): one
+        for place, one in _methods(found).items()
+        if place not in known and one.symbol.kind == SymbolKind.METHOD
+    }
 
 
 def _methods(hits: Iterable[Hit]) -> _Methods:

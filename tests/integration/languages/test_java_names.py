@@ -1,14 +1,18 @@
 """New names that Java gives a meaning of its own; read by syntax, without a language server."""
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
+from typing import Any
 
+import anyio
 import pytest
 
+from serena_central.core.errors import EditRefused
 from serena_central.core.text import Position, Range
 from serena_central.editing.plan import TextEdit
 from serena_central.editing.rename import Rename
 from serena_central.lsp.answers import Location, Replacement, SymbolKind, WorkspaceEdit
+from serena_central.projects.navigation.leads import Answers
 from serena_central.projects.navigation.places_in_code import PlaceInCode
 from serena_central.projects.navigation.symbol_views import Uses
 from serena_central.projects.refactoring.kept_names import of_others
@@ -112,26 +116,78 @@ async def test_methods_are_found_that_override_one_with_types_that_their_class_g
         named = ["Dogs/feed[0]", "Dogs/feed[1]", "Dogs/mixed/feed"]
         dogs, overload, mixed = [await project.find_one(name, "Dogs.java") for name in named]
         overriding_it = [(one.path, one.symbol.name_position) for one in (dogs, mixed)]
-        about: list[str] = []
+        about: list[PlaceInCode] = []
 
         async def implementations(_: Hit) -> tuple[list[Hit], int, str | None]:
             return [], 0, None
 
-        async def declared(one: Hit) -> list[Location]:
-            about.append(one.name_path)
-            overrides = (one.path, one.symbol.name_position) in overriding_it
-            return [Location(root / "Keeper.java", name_range(keeper))] if overrides else []
+        async def declared(places: Sequence[PlaceInCode], answers: Answers) -> None:
+            about.extend(places)
+            base = [Location(root / "Keeper.java", name_range(keeper))]
+            answers |= {one: base if (one.path, one.range.start) in overriding_it else [] for one in places}
 
         monkeypatch.setattr(navigation, "implementations", implementations)
-        monkeypatch.setattr(navigation, "declared", declared)
+        monkeypatch.setattr(navigation.declarations, "ask", declared)
         proposal = WorkspaceEdit({root / "Keeper.java": [Replacement(name_range(keeper), "serve")]})
         for begun in (keeper, dogs):
             about.clear()
             found = await overriding(navigation, begun, proposal)
             assert {one.name_path for one in (begun, *found)} >= {"Dogs/feed[0]", "Dogs/mixed/feed"}
             assert {one.name_path for one in found} <= {"Dogs/feed[0]", "Dogs/mixed/feed"}
-            assert sorted(about) == sorted(name for name in named if name != begun.name_path)
-        assert overload.name_path in about
+            asked = {PlaceInCode(one.path, name_range(one)) for one in (dogs, overload, mixed) if one is not begun}
+            assert (set(about), len(about)) == (asked, len(asked))
+
+
+async def test_what_many_methods_override_is_asked_until_the_time_ends_and_remembered_for_the_next_call(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """jdtls takes up to 100 ms for each, and a name may have thousands: each call gets further. A server that answers
+    for some files and then for no more stands for it."""
+    root = tmp_path / "shop"
+    root.mkdir()
+    (root / "Keeper.java").write_text("class Keeper<T> {\n  void feed(T one) {}\n}\n")
+    for at in range(6):
+        text = f"class Dogs{at} extends Keeper<Dog> {{\n  void feed(Dog one) {{}}\n  void feed(String one) {{}}\n}}\n"
+        (root / f"Dogs{at}.java").write_text(text)
+    async with asker(tmp_path, root) as asked:
+        project, navigation = asked.project, asked.project.navigation
+        await project.fresh()
+        keeper = await project.find_one("Keeper/feed", "Keeper.java")
+        about: list[str] = []
+        left = 4
+
+        class Server:
+            async def ready(self) -> None: ...
+
+            async def definitions(
+                self, path: Path, positions: Sequence[Position], feature: str
+            ) -> list[list[Location] | None]:
+                nonlocal left
+                assert feature == "declaration"
+                left -= 1
+                if left < 0:
+                    await anyio.sleep_forever()
+                about.append(path.name)
+                base = [Location(root / "Keeper.java", name_range(keeper))]
+                return [base if at.line0 == 1 else [] for at in positions]
+
+        async def ask(_: str, question: Callable[[Server], Awaitable[Any]]) -> Any:
+            return await question(Server())
+
+        async def implementations(_: Hit) -> tuple[list[Hit], int, str | None]:
+            return [], 0, None
+
+        monkeypatch.setattr("serena_central.projects.refactoring.overriding.OVERRIDDEN_S", 2.0)
+        monkeypatch.setattr(navigation, "implementations", implementations)
+        monkeypatch.setattr(project.languages, "ask", ask)
+        proposal = WorkspaceEdit({root / "Keeper.java": [Replacement(name_range(keeper), "serve")]})
+        await navigation.possible.kin_called(keeper, "feed")  # all is read before the time begins
+        with pytest.raises(EditRefused, match=r"8 of 12 methods of that name were examined\. Call again to resume"):
+            await overriding(navigation, keeper, proposal)
+        left = 6
+        found = await overriding(navigation, keeper, proposal)
+        assert sorted(one.name_path for one in found) == [f"Dogs{at}/feed[0]" for at in range(6)]
+        assert sorted(about) == [f"Dogs{at}.java" for at in range(6)]
 
 
 async def test_components_of_records_and_methods_with_their_names_are_renamed_together_or_not_at_all(

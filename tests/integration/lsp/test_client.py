@@ -691,9 +691,10 @@ async def test_broken_framing_is_a_crash(file: Path) -> None:
 async def test_what_is_not_offered_is_unsupported_and_a_denied_feature_too(file: Path) -> None:
     spec = msgspec.structs.replace(FAKE_SPEC, deny=("definition",), unadvertised=("implementation",))
     async with running(fake_server(file.parent, spec)) as server:
-        for refused in (server.declaration, server.definition):
-            with pytest.raises(Unsupported):
-                await refused(file, START)
+        with pytest.raises(Unsupported):
+            await server.definition(file, START)
+        with pytest.raises(Unsupported):
+            await server.definitions(file, [START], "declaration")
         assert await server.implementation(file, START) == []
 
 
