@@ -24,6 +24,26 @@ def takes_nothing(hit: Hit, text: Text) -> bool:
     return _NO_PARAMETERS.match(text.content, text.offset(hit.symbol.name_position) + len(hit.symbol.name)) is not None
 
 
+def parameters(hit: Hit, text: Text) -> int:
+    """How many parameters a method has."""
+    behind = _NO_CODE.sub(" ", text.slice(Range(hit.symbol.name_position, hit.symbol.range.end)))
+    depth, count, is_empty = 0, 1, True
+    for char in behind[behind.find("(") + 1 :]:
+        if char == ")" and not depth:
+            break
+        depth += (char in "(<[{") - (char in ")>]}")
+        count += char == "," and not depth
+        is_empty &= char.isspace()
+    return 0 if is_empty else count
+
+
+def may_take_parameters_types(hit: Hit, text: Text) -> bool:
+    """Whether types of a method's parameters may be given by a type below its own, or by a call."""
+    holder = holder_of(hit)
+    behind = text.content[text.offset(holder.name_position) + len(holder.name) :] if holder else ""
+    return behind.lstrip().startswith("<") or "<" in head_of(hit.symbol, text)
+
+
 def head_of(symbol: Symbol, text: Text) -> str:
     """What stands before the name in a symbol's declaration, without comments and the text of strings."""
     return _NO_CODE.sub(" ", text.slice(Range(symbol.range.start, symbol.name_position)))

@@ -192,6 +192,32 @@ class Possible:
             return None
         return await self._hierarchy(language).kin(own, await self._called(name, language))
 
+    async def namesakes(self, hit: Hit) -> list[Hit]:
+        """Symbols of the same name and language, and itself."""
+        return await self._called(hit.symbol.name, self._languages.language_of(hit.path))
+
+    async def meeting(self, own: Iterable[Hit], members: Iterable[Hit]) -> list[Hit] | None:
+        """Those of some members that a type inherits beside those of the types `own`, of the same language; None if
+        files that may hold such a type could not be read in time."""
+        types = list(own)
+        language = self._languages.language_of(types[0].path)
+        files = [path async for path in paced(list(self._tree.files)) if self._languages.language_of(path) == language]
+        return await self._hierarchy(language).meeting(types, members, partial(self._types_near, files))
+
+    async def _types_near(self, files: Collection[str], name: str) -> list[Hit] | None:
+        """The types of those files that hold a name; None if some could not be read in time."""
+        holding = await self._search.holding(files, name)
+        await self._are_read(holding)
+        if any(map(self._indexer.is_pending, holding)):
+            return None
+        indexed = [(path, self._index.file(path)) for path in holding if path in self._index]
+        return [
+            Hit(path, file, place)
+            for path, file in indexed
+            for place, symbol in enumerate(file.symbols)
+            if symbol.kind in TYPES
+        ]
+
     async def outside_types(self, hit: Hit) -> list[Hit]:
         """Symbols of the same name and language that are no direct part of a type, such as methods of anonymous
         classes."""

@@ -87,6 +87,33 @@ class SameHierarchy:
             return list(found.values()) if found or not unknown else None
         return list(found.values()) or None
 
+    async def meeting(self, own: Iterable[Hit], members: Iterable[Hit], near: TypesCalled) -> list[Hit] | None:
+        """Those of some members whose types stand above a type that also stands below one of `own`, and neither above
+        these nor below. `near`: the types of the files that hold a name."""
+        below: dict[Place, Hit] = {}
+        todo, names = list(own), set[str]()
+        apart = {_place(one) for one in todo}
+        with anyio.move_on_after(KIN_S):
+            for one in todo:
+                above = await self._names_above(one)
+                types = await near(one.symbol.name)
+                if above is None or types is None:
+                    return None
+                if _place(one) in apart:
+                    names |= above
+                async for other in paced(types):
+                    if _place(other) not in below and one.symbol.name in await self._bases(other):
+                        below[_place(other)] = other
+                        todo.append(other)
+            met: set[str] = set()
+            for one in below.values():
+                met |= await self._names_above(one) or set()
+            types = [(member, its) for member in members if (its := type_of(member))]
+            return [
+                one for one, its in types if its.symbol.name in met - names and _place(its) not in apart | below.keys()
+            ]
+        return None
+
     async def may_override(self, member: Hit) -> bool | None:
         """Whether a base of a member's type has a member of its name, or is not in this project."""
         own = type_of(member)

@@ -48,6 +48,17 @@ def check_implemented(hit: Hit, others: Collection[Hit]) -> None:
         )
 
 
+def check_apart(hit: Hit, others: Collection[Hit]) -> None:
+    """Raises EditRefused for a method that some class inherits beside others which keep the old name."""
+    if others:
+        named = listed(f"{one.name_path} in {one.path}:{one.symbol.name_line}" for one in others)
+        raise EditRefused(
+            f"Nothing was changed: a class inherits {hit.name_path}, or what is renamed with it, beside {named}. Where "
+            "one of them implements the other, they must have the same name, and the language server does not rename "
+            f"them together: pass force=true to rename {hit.name_path} alone, and rename each that must follow, too."
+        )
+
+
 def not_ours(path: Path) -> EditRefused:
     return EditRefused(
         f"Nothing was changed: the rename would also change {path}, which is ignored or outside this project."

@@ -31,6 +31,7 @@ from serena_central.projects.navigation.possible_references import THOROUGH, Exa
 from serena_central.projects.navigation.symbol_references import RenameGround
 from serena_central.projects.navigation.symbol_views import Uses
 from serena_central.projects.refactoring.counterparts import Counterparts
+from serena_central.projects.refactoring.joined_methods import of_joined
 from serena_central.projects.refactoring.kept_names import KeptNames, of_implementations, of_others, of_private_members
 from serena_central.projects.refactoring.module_files import files_below, has_path
 from serena_central.projects.refactoring.name_conflicts import Naming
@@ -39,6 +40,7 @@ from serena_central.projects.refactoring.pasted_names import pasted
 from serena_central.projects.refactoring.re_exports import Patterns, brought_in, handed_on
 from serena_central.projects.refactoring.record_components import of_same_accessor
 from serena_central.projects.refactoring.refusals import (
+    check_apart,
     check_changing,
     check_complete,
     check_free,
@@ -182,6 +184,7 @@ class RenamePlanner:
         if not asked.force:
             kept = await of_implementations(self._navigation, hit, rename)
             check_implemented(hit, [*kept, *await of_same_accessor(self._navigation, hit, rename)])
+            check_apart(hit, await of_joined(self._navigation, hit, rename))
         changes = await self._changes(rename, known.moves, sources)
         if hit.symbol.kind in GROUPS:
             left_out.unexamined += brought_in(rename, examined.elsewhere, self._navigation, sources.texts)

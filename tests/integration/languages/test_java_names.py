@@ -15,6 +15,7 @@ from serena_central.lsp.answers import Location, Replacement, SymbolKind, Worksp
 from serena_central.projects.navigation.leads import Answers
 from serena_central.projects.navigation.places_in_code import PlaceInCode
 from serena_central.projects.navigation.symbol_views import Uses
+from serena_central.projects.refactoring.joined_methods import of_joined
 from serena_central.projects.refactoring.kept_names import of_others
 from serena_central.projects.refactoring.name_conflicts import Naming
 from serena_central.projects.refactoring.overriding import overriding
@@ -226,6 +227,47 @@ async def test_components_of_records_and_methods_with_their_names_are_renamed_to
         plain, overload = [await project.find_one(f"Priced/price[{at}]", "Priced.java") for at in (0, 1)]
         assert await bound(plain) == ["Item.java:0"]
         assert await bound(overload) == []
+
+
+async def test_methods_that_a_class_inherits_as_one_are_not_renamed_apart(tmp_path: Path) -> None:
+    """jdtls sees it where their parameters have the same types as they are written, and not where a class gives one."""
+    root = tmp_path / "shop"
+    root.mkdir()
+    (root / "Filter.java").write_text("interface Filter<X> {\n  boolean accept(X one);\n  int size();\n}\n")
+    (root / "Fine.java").write_text("interface Fine<X> extends Filter<X> {\n}\n")
+    (root / "Words.java").write_text(
+        "class Words {\n  public boolean accept(String one) { return true; }\n"
+        "  public boolean accept(String one, Map<Integer, String> more) { return true; }\n"
+        "  public static int size() { return 1; }\n}\n"
+    )
+    (root / "More.java").write_text(
+        "class More extends Words {\n  public boolean accept(Long one) { return true; }\n}\n"
+    )
+    (root / "Met.java").write_text("class Met extends More implements Fine<String> {\n}\n")
+    (root / "Other.java").write_text("class Other<T> {\n  public boolean accept(T one) { return true; }\n}\n")
+    async with asker(tmp_path, root) as asked:
+        project = asked.project
+        await project.fresh()
+        found: dict[str, list[str]] = {}
+        for name, path in [
+            ("Filter/accept", "Filter.java"),
+            ("Filter/size", "Filter.java"),
+            ("Words/accept[0]", "Words.java"),
+            ("Words/accept[1]", "Words.java"),
+            ("Words/size", "Words.java"),
+            ("Other/accept", "Other.java"),
+        ]:
+            hit = await project.find_one(name, path)
+            rename = Rename({path: [TextEdit(name_range(hit), "admit")]}, [])
+            found[name] = sorted(one.name_path for one in await of_joined(project.navigation, hit, rename))
+        assert found == {
+            "Filter/accept": ["More/accept", "Words/accept[0]"],
+            "Filter/size": [],
+            "Words/accept[0]": ["Filter/accept"],
+            "Words/accept[1]": [],
+            "Words/size": [],
+            "Other/accept": [],
+        }
 
 
 async def test_places_that_a_rename_proposes_and_that_lead_to_another_method_keep_their_name(
