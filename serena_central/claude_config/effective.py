@@ -13,7 +13,17 @@ from serena_central.claude_config.problems import KeyPath, Place, Problem, Sever
 from serena_central.claude_config.reading import Settings, read_settings
 from serena_central.claude_config.rules import VERDICTS, parse_rule
 from serena_central.claude_config.tiers import Tier, TierFile, tier_files
-from serena_central.core.masking import MASK, is_secret_name, masked_secret, masked_words
+from serena_central.core.masking import (
+    MASK,
+    is_secret_header,
+    is_secret_name,
+    masked_output,
+    masked_secret,
+    masked_words,
+)
+
+_PRINTS_SECRET = ("apiKeyHelper", "headersHelper", "otelHeadersHelper")
+"""Commands whose output is a secret."""
 
 
 class Effective:
@@ -39,10 +49,10 @@ class Effective:
 
     def shown(self, path: KeyPath, value: Any) -> Any:
         """`shown` of the value at a key, or of one that it shadows."""
-        names = [part for part in path if isinstance(part, str)]
+        names = ["", "", *(part for part in path if isinstance(part, str))]
         last = path[-1] if path else ""  # of settings that are empty
         before = get(self.value, (*path[:-1], last - 1)) if isinstance(last, int) and last else ""
-        return shown(value, names[-1] if names else "", before)
+        return shown(value, names[-1], before, names[-2])
 
     @property
     def value(self) -> dict[str, Any]:
@@ -144,16 +154,17 @@ def _read(file: TierFile, locations: Locations) -> Settings | None:
     return read_settings(file, locations.environment)
 
 
-def shown(value: Any, name: str | int = "", before: Any = "") -> Any:
+def shown(value: Any, name: str | int = "", before: Any = "", parent: str | int = "") -> Any:
     """A copy for people and programs that display it: resolved values stand as their templates, and secrets are masked,
-    by their form, by the `name` that they have or by the option `before` them in a command line."""
+    by their form, by the `name` that they have (below `parent`) or by the option `before` them in a command line."""
     if (held := as_object(value)) is not None:
-        return {key: shown(inside, key) for key, inside in held.items()}
+        return {key: shown(inside, key, "", name) for key, inside in held.items()}
     if (items := as_list(value)) is not None:
-        return [shown(inside, name, previous) for previous, inside in zip(["", *items], items, strict=False)]
+        return [shown(inside, name, previous, parent) for previous, inside in zip(["", *items], items, strict=False)]
     is_count = str(name).casefold().endswith("tokens") and str(value).isdigit()  # MAX_THINKING_TOKENS names no secret
-    is_secret = is_secret_name(str(name)) and value not in (None, "", True, False) and not is_count
+    is_named = is_secret_header(str(name)) if parent == "headers" else is_secret_name(str(name))
+    is_secret = is_named and value not in (None, "", True, False) and not is_count
     if not isinstance(value, str):
         return MASK if is_secret else value
-    text = str(value)
+    text = masked_output(str(value)) if name in _PRINTS_SECRET else str(value)
     return masked_secret(text) if is_secret else masked_words([str(before), text])[-1]

@@ -140,7 +140,7 @@ def _report(
     dry_run: bool,
     as_json: bool,
 ) -> dict[str, Any]:
-    diff = change.diff(here.hidden()) if dry_run else None
+    diff = here.diff(change) if dry_run else None
     old = change.replaced
     replaced = (program_of(members_of(old)) or "something else") if old is not None and not is_ours(old) else None
     if not as_json and change.is_none:

@@ -20,6 +20,7 @@ from serena_central.clients.client import Client, Machine, Proxy, Scope, Server,
 from serena_central.clients.forms import Entry, Keys
 from serena_central.config.load import load_server_config
 from serena_central.core.errors import ConfigError, SerenaCentralError
+from serena_central.core.masking import masked
 from serena_central.core.places import HOME_VARIABLE, Places
 from serena_central.core.quoting import quoted
 from serena_central.standalone.home import Home
@@ -151,9 +152,9 @@ class Here:
         except FileNotFoundError:
             return None
 
-    def hidden(self) -> dict[str, str]:
-        """What must not be shown, and what is shown instead."""
-        return {self.token: SHOWN_TOKEN} if self.token else {}
+    def diff(self, change: Change) -> str:
+        """A change as `diff -u` shows it, without our token, and without secrets of the entries around ours."""
+        return masked(change.diff({self.token: SHOWN_TOKEN} if self.token else {}))
 
     def _minted(self) -> str:
         self.places.create()

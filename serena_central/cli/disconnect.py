@@ -28,7 +28,7 @@ def command(*, clients: tuple[str, ...], scope: Scope, project: Path | None, dry
     done: list[dict[str, Any]] = []
     for (client, plan), planned in zip(plans, changes, strict=True):
         change, backup = carry_out(planned, plan, here, dry_run=dry_run)
-        diff = change.diff(here.hidden()) if dry_run else None
+        diff = here.diff(change) if dry_run else None
         said = {"client": client.name, "file": str(change.file), "changed": not change.is_none and not dry_run}
         done.append(said | {"backup": str(backup) if backup else None, "diff": diff})
         if as_json:

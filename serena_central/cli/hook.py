@@ -113,7 +113,7 @@ def _change(
     said: list[dict[str, Any]] = []
     for name, planned in changes.items():
         change, backup = carry_out(planned, plans[name], here, dry_run=dry_run)
-        diff = change.diff(here.hidden()) if dry_run else None
+        diff = here.diff(change) if dry_run else None
         about = {"client": name, "file": str(change.file), "changed": not change.is_none and not dry_run}
         said.append(about | {"backup": str(backup) if backup else None, "diff": diff})
         if not as_json and diff and not change.is_none:

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from serena_central.core.masking import masked
 from serena_central.core.quoting import quoted
 from serena_central.gates.decisions import NOT_EXECUTABLE, NOT_FOUND
 from serena_central.gates.events import GateEvent
@@ -140,7 +141,7 @@ def _encodable(text: str) -> str:
 
 
 def _shown(hook: Hook) -> str:
-    return quoted(hook.action)
+    return quoted(masked(hook.action))
 
 
 def _remedy(hook: Hook, root: Path) -> str:

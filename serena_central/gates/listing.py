@@ -4,13 +4,15 @@ import msgspec
 
 from serena_central.claude_config.checks import EVENTS
 from serena_central.claude_config.effective import Effective
+from serena_central.core.masking import masked, masked_words
 from serena_central.gates.rules import Hook, rules_of
 from serena_central.projects.trust.trust_decisions import Standing, State
 
 
 class ListedHook(msgspec.Struct, frozen=True, kw_only=True):
-    """One hook as its file has it. `if` is its condition; `runs` its command line, URL or check; `place` is file, line
-    and column. One that is not `active` is held back: nobody trusts the repository with it. `held_back` is why."""
+    """One hook as its file has it. `if` is its condition; `runs` its command line, URL or check, with secrets masked;
+    `place` is file, line and column. One that is not `active` is held back: nobody trusts the repository with it.
+    `held_back` is why."""
 
     event: str
     matcher: str
@@ -42,7 +44,7 @@ def _listed(hook: Hook, held_back: str) -> ListedHook:
         matcher=hook.matcher,
         condition=hook.condition,
         type=hook.kind,
-        runs=hook.action if hook.arguments is None else " ".join((hook.action, *hook.arguments)),
+        runs=masked(hook.action) if hook.arguments is None else " ".join(masked_words([hook.action, *hook.arguments])),
         timeout_s=hook.timeout_s,
         background=hook.background,
         once=hook.once,

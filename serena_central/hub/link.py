@@ -108,7 +108,7 @@ class Link:
     def explained(self, error: BaseException | None, lost: str = "") -> str:
         """Why a run ended, for people: what the program said last, as far as it is no secret."""
         if isinstance(error, UpstreamUnavailable):
-            return self._masks.masked(error.why)
+            return self._masks.for_people(error.why)
         if isinstance(error, TimeoutError):
             lost = f"it did not start within {self._spec.start_timeout_s:.0f} s (hub.start_timeout_s, or MCP_TIMEOUT)"
         elif isinstance(error, MCPError) and not has_closed(error):
@@ -123,10 +123,10 @@ class Link:
             return f"it asks for a login: run `serena-central mcp login {self._spec.name}`, then call again"
         process = self.process
         if process is not None and process.not_executed is not None:
-            return self._masks.masked(f"its command {self._spec.command[0]!r} can't be executed")
+            return self._masks.for_people(f"its command {self._spec.command[0]!r} can't be executed")
         if process is not None and process.exit_code is not None and not isinstance(error, TimeoutError):
             lost = f"it ended with exit code {process.exit_code}"
-        masked = self._masks.masked
+        masked = self._masks.for_people
         stderr = masked(process.stderr_tail)[-STDERR_SHOWN // 4 :] if process else ""
         return masked(lost) + (f"; its stderr ends with: {stderr}" if stderr else "")
 

@@ -7,9 +7,8 @@ from collections.abc import Iterable
 import msgspec
 
 from serena_central.core.decoding import from_json
+from serena_central.core.masking import MASK, masked
 from serena_central.hub.catalogs import Catalog
-
-MASK = "***"
 
 LEAST_SECRET = 6
 """Shorter values are not masked wherever they occur: they are words and numbers that stand in any text."""
@@ -40,3 +39,7 @@ class Masks:
         for value in self._values:
             text = text.replace(value, MASK)
         return text
+
+    def for_people(self, text: str) -> str:
+        """The text also without what looks like a secret: what a program says of itself, for logs and errors."""
+        return masked(self.masked(text))

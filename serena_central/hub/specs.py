@@ -5,7 +5,8 @@ its time limits, and the key that two entries have in common if one process can 
 import hashlib
 import json
 import os
-from collections.abc import Iterator, Mapping, Sequence
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, cast
 
@@ -15,6 +16,7 @@ from serena_central.claude_config.effective import Effective
 from serena_central.claude_config.sources import Server, Source
 from serena_central.claude_config.substitution import Resolved, revealed
 from serena_central.config.policies import HubPolicy
+from serena_central.core.masking import is_secret_header, is_secret_name, secrets_in
 from serena_central.core.paths import expanded
 from serena_central.hub.sharing import Sharing, sharing_of
 
@@ -27,6 +29,12 @@ _LONGEST_S = 86_400.0
 
 _SECRET_NAMES = ("key", "token", "secret", "password", "passwd", "auth", "credential", "cookie")
 """A variable or header with one of these in its name holds a secret, however it was written."""
+
+_HEADER_VALUE = re.compile(r"[^\s=:,;]+(?=\s*(?:[,;\n]|$))")
+"""The secret words of a variable that holds headers: `Authorization=Bearer …,x-team=…`."""
+
+_WORD = re.compile(r"\D{0,15}|.{0,7}", re.DOTALL)
+"""What may be masked where an entry is shown, and is too common to be masked elsewhere: `--auth github`."""
 
 
 class UpstreamSpec(msgspec.Struct, frozen=True, kw_only=True):
@@ -90,7 +98,7 @@ def spec_of(server: Server, root: Path, settings: Effective, policy: HubPolicy, 
         file=server.place.file,
         place=str(server.place),
         target=server.target,
-        secrets=frozenset(_secrets([*given.items(), *headers.items()], [*command, entry.get("url", "")])),
+        secrets=frozenset(_secrets(given, headers, [*command, entry.get("url", "")])),
         key=_digest(parts),
     )
 
@@ -131,16 +139,25 @@ def _milliseconds(name: str, environment: Mapping[str, str]) -> float | None:
     return seconds if 0 < seconds <= _LONGEST_S else None
 
 
-def _secrets(named: Sequence[tuple[str, Any]], others: Sequence[Any]) -> Iterator[str]:
-    """What a variable was resolved to, and what has the name of a secret."""
-    for name, value in named:
-        if isinstance(value, Resolved) or any(part in name.lower() for part in _SECRET_NAMES):
+def _secrets(variables: Mapping[str, Any], headers: Mapping[str, Any], others: Sequence[Any]) -> Iterator[str]:
+    """What a variable was resolved to, what has the name of a secret, and what is masked where the entry is shown."""
+    for name, value in [*variables.items(), *headers.items()]:
+        is_named = any(part in name.lower() for part in _SECRET_NAMES) or is_secret_name(name)
+        if isinstance(value, Resolved) or is_named or (name in headers and is_secret_header(name)):
             text = revealed(value)
             yield text
             yield from text.split()[1:]  # `Bearer …`: the part that is secret may stand elsewhere by itself
+            yield from _HEADER_VALUE.findall(text) if name.endswith("HEADERS") else ()
+        else:
+            yield from _uncommon(secrets_in([revealed(value)]))
     for value in others:
         if isinstance(value, Resolved):
             yield revealed(value)
+    yield from _uncommon(secrets_in(map(revealed, others)))
+
+
+def _uncommon(texts: Iterable[str]) -> Iterator[str]:
+    return (text for text in texts if not _WORD.fullmatch(text))
 
 
 def _digest(parts: Mapping[str, Any]) -> str:

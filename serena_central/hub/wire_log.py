@@ -59,9 +59,9 @@ class WireLog:
             return
         if len(message) > LINE_CHARS:
             # A secret that is cut in two would not be found.
-            message = self._masks.masked(message[: 2 * LINE_CHARS])[:LINE_CHARS] + f" … {len(message)} characters"
+            message = self._masks.for_people(message[: 2 * LINE_CHARS])[:LINE_CHARS] + f" … {len(message)} characters"
         else:
-            message = self._masks.masked(message)
+            message = self._masks.for_people(message)
         moment = time.time()
         line = (
             f"{time.strftime('%Y-%m-%dT%H:%M:%S', time.gmtime(moment))}.{int(moment % 1 * 1000):03d}Z {mark} {message}"

@@ -19,6 +19,7 @@ from serena_central.claude_config.substitution import Resolved, revealed
 from serena_central.claude_config.tiers import Tier
 from serena_central.core.clock import utc
 from serena_central.core.errors import HookBlocked, InvalidArguments, SerenaCentralError, SessionHalted
+from serena_central.core.masking import is_secret_name
 from serena_central.core.progress import waiting_for
 from serena_central.core.quoting import quoted
 from serena_central.core.words import counted
@@ -71,7 +72,9 @@ def means_of(gating: "Gating", root: Path, found: Effective, check: Check, decid
         urls,
         gating.forks,
         {name: str(revealed(value)) for name, value in given.items()},
-        frozenset(value.reveal() for value in given.values() if isinstance(value, Resolved)),
+        frozenset(
+            str(revealed(value)) for name, value in given.items() if isinstance(value, Resolved) or is_secret_name(name)
+        ),
     )
 
 

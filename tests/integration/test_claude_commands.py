@@ -113,6 +113,38 @@ def test_numbers_of_tokens_are_shown_and_passwords_of_digits_are_not(root: Path,
     assert "135791" not in shown
 
 
+def test_secrets_in_commands_headers_and_addresses_are_shown_nowhere(root: Path, run: Commands) -> None:
+    hooks: list[dict[str, Any]] = [
+        {
+            "type": "command",
+            "command": f"API_KEY={SECRET} check --token {SECRET} 'https://me:{SECRET}@h/?sig={SECRET}'",
+        },
+        {"type": "command", "command": "check", "args": ["--password", SECRET]},
+        {"type": "http", "url": f"http://127.0.0.1:9/?key={SECRET}", "headers": {"X-Gate": SECRET, "Accept": "text/x"}},
+    ]
+    settings = {
+        "env": {"OTEL_EXPORTER_OTLP_HEADERS": f"x-team={SECRET}", "SOME_KEY": SECRET, "DEBUG": "yes"},
+        "apiKeyHelper": f"echo {SECRET}",
+        "hooks": {"PreToolUse": [{"matcher": "*", "hooks": hooks}]},
+    }
+    write(root / ".claude" / "settings.json", settings)
+    write(root.parent / ".codex" / "config.toml", f'[mcp_servers.a]\ncommand = "a"\nargs = ["--token", "{SECRET}"]\n')
+    for command in (
+        ["claude", "show"],
+        ["claude", "show", "--json", "--origins"],
+        *(["claude", "explain", key] for key in settings),
+        ["hooks", "list"],
+        ["hooks", "list", "--json"],
+        ["connect", "codex", "--dry-run"],
+    ):
+        ended = run(*command)
+        assert (ended.code, ended.err) == (0, ""), command
+        assert SECRET not in ended.out, command
+        assert MASK in ended.out or command[0] == "connect", command
+    assert '"Accept": "text/x"' in run("claude", "show").out
+    assert f"check --password {MASK}" in run("hooks", "list", "--json").out
+
+
 @pytest.mark.parametrize("options", [(), ("--json",), ("--origins",), ("--origins", "--json")])
 def test_settings_that_are_empty_are_shown(root: Path, run: Commands, options: tuple[str, ...]) -> None:
     write(root / ".claude" / "settings.json", {})

@@ -22,7 +22,7 @@ from serena_central.agents.task_transcripts import TaskTranscripts
 from serena_central.agents.tasks import Emission, Emit, Ending, TaskResult, TaskSpec, Usage, ends
 from serena_central.config.policies import AgentPolicy
 from serena_central.core.errors import SerenaCentralError
-from serena_central.core.masking import masked
+from serena_central.core.masking import MASK, masked
 from serena_central.transcripts.resuming import Conversation
 
 if TYPE_CHECKING:
@@ -374,7 +374,7 @@ def _result(call: Mapping[str, Any], text: str, failed: bool) -> dict[str, Any]:
 def _without_keys(text: str) -> str:
     for name in KEYS:
         if key := os.environ.get(name):
-            text = text.replace(key, "***")
+            text = text.replace(key, MASK)
     return masked(text)
 
 

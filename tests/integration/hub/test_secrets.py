@@ -15,6 +15,7 @@ from click.testing import CliRunner
 
 from serena_central.cli.mcp import command
 from serena_central.core.logs import TALKATIVE
+from serena_central.core.masking import MASK
 from serena_central.web.pages.table import PAGES
 from tests.support.browser import visiting
 from tests.support.central import RunningCentral, running_central
@@ -24,7 +25,7 @@ from tests.support.upstreams import QUICK, scripted, settings_of_user
 pytestmark = pytest.mark.anyio
 
 VALUES = ("variable", "literal", "argument", "option", "header", "address", "query")
-VALUES += ("of-settings", "key-helper", "headers-helper")
+VALUES += ("assigned1", "stderr", "team1", "hook", "of-settings", "key-helper", "headers-helper")
 SECRETS = {name: f"canary-{name}-{'x' * 10}" for name in VALUES}
 
 PLACES = ("$TOKEN", "$MY_PASSWORD", "$ANTHROPIC_API_KEY", "$SETTINGS_SECRET")
@@ -45,19 +46,27 @@ def user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         monkeypatch.setenv(f"CANARY_{name}".upper(), SECRETS[name])
     env = {"TOKEN": "${CANARY_VARIABLE}", "MY_PASSWORD": SECRETS["literal"]}
     leaking = scripted(expands=True, version="${CANARY_ARGUMENT}") | {"env": env}
-    leaking["args"] += ["${CANARY_ARGUMENT}", "--api-key", SECRETS["option"]]
-    broken = scripted(exit_at_start=3, last_stderr="no such user $TOKEN $MY_PASSWORD $ANTHROPIC_API_KEY") | {"env": env}
+    leaking["args"] += ["${CANARY_ARGUMENT}", "--api-key", SECRETS["option"], f"--token={SECRETS['assigned1']}"]
+    last_words = f"no such user $TOKEN $MY_PASSWORD $ANTHROPIC_API_KEY; tried --password {SECRETS['stderr']}"
+    broken = scripted(exit_at_start=3, last_stderr=last_words) | {"env": env}
     printed = json.dumps({"X-More": SECRETS["headers-helper"]})
     remote = {
         "type": "http",
         "url": f"http://127.0.0.1:9/${{CANARY_ADDRESS}}?token={SECRETS['query']}",
-        "headers": {"Authorization": "Bearer ${CANARY_HEADER}"},
+        "headers": {"Authorization": "Bearer ${CANARY_HEADER}", "X-Team": SECRETS["team1"]},
         "headersHelper": helper(tmp_path, "headers", printed),
     }
     nowhere = {"command": "/nowhere/${CANARY_ARGUMENT}"}
     servers = {"leaking": leaking, "broken": broken, "remote": remote, "nowhere": nowhere}
     key_helper = helper(tmp_path, "key", SECRETS["key-helper"])
-    settings_of_user(folder, servers, env={"SETTINGS_SECRET": SECRETS["of-settings"]}, apiKeyHelper=key_helper)
+    hook = {"type": "command", "command": f"true --token {SECRETS['hook']}"}
+    settings_of_user(
+        folder,
+        servers,
+        env={"SETTINGS_SECRET": SECRETS["of-settings"]},
+        apiKeyHelper=key_helper,
+        hooks={"Stop": [{"hooks": [hook]}]},
+    )
     return folder
 
 
@@ -91,7 +100,7 @@ async def test_secrets_that_an_upstream_prints_to_stderr_are_masked(
     """REQ-MCP-002, REQ-MCP-007"""
     monkeypatch.setenv("SERENA_CENTRAL_HOME", str(tmp_path / "home"))
     async with running_central(tmp_path, QUICK) as running, running.raw("modern") as client:
-        await client.call("leaking__complain", text=f"connecting as {' '.join(PLACES)}")
+        await client.call("leaking__complain", text=f"connecting as {' '.join((*PLACES, SECRETS['assigned1']))}")
         file = tmp_path / "home" / "logs" / "mcp" / "leaking.log"
         with anyio.fail_after(30):
             while "! connecting as" not in file.read_text():
@@ -100,7 +109,7 @@ async def test_secrets_that_an_upstream_prints_to_stderr_are_masked(
         async with visiting(running) as visitor:
             page = await visitor.see("/upstreams/leaking")
         said = {"file": file.read_text(), "mcp logs": lines, "page": page}
-    assert [where for where, text in said.items() if "! connecting as *** *** *** ***" not in text] == []
+    assert [where for where, text in said.items() if f"! connecting as{f' {MASK}' * 5}" not in text] == []
     assert [(where, one) for where, text in said.items() for one in SECRETS.values() if one in text] == []
 
 
@@ -117,7 +126,7 @@ async def called(client: RawClient) -> dict[str, str]:
         ("leaking__refuse", "broken__echo", "remote__echo", "nowhere__echo", "leaking__boom")
     ):
         found[f"{number} {tool}"] = json.dumps(await client.call(tool, text=" ".join(PLACES)))
-    assert "***" in found["0 leaking__refuse"]
+    assert json.dumps(MASK)[1:-1] in found["0 leaking__refuse"]
     long = await client.call("leaking__echo", text="it is $TOKEN. " * 10_000)
     found["a long answer"] = json.dumps(long)
     assert "read_result" in found["a long answer"]

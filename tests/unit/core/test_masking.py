@@ -2,7 +2,16 @@
 
 import pytest
 
-from serena_central.core.masking import MASK, is_secret_file, is_secret_name, masked, masked_value, masked_words
+from serena_central.core.masking import (
+    MASK,
+    is_secret_file,
+    is_secret_name,
+    masked,
+    masked_output,
+    masked_value,
+    masked_words,
+    secrets_in,
+)
 
 
 @pytest.mark.parametrize(
@@ -23,6 +32,23 @@ from serena_central.core.masking import MASK, is_secret_file, is_secret_name, ma
         ("eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.abc", MASK),
         ("-----BEGIN RSA PRIVATE KEY-----\nMIIE\n-----END RSA PRIVATE KEY-----\nrest", f"{MASK}\nrest"),
         ("-----BEGIN PRIVATE KEY-----\nMIIE cut", MASK),
+        ("run --token Zq7xHv2Lk9 -v", f"run --token {MASK} -v"),
+        ("run --api-key 'two words' -v", f"run --api-key '{MASK}' -v"),
+        ('["--authToken", "Zq7xHv2Lk9"]', f'["--authToken", "{MASK}"]'),
+        ("curl -u me:Zq7xHv2Lk9 https://x", f"curl -u me:{MASK} https://x"),
+        ('curl -H "Authorization: token Zq7xHv2Lk9" x', f'curl -H "Authorization: {MASK}" x'),
+        ("STRIPE_KEY=Zq7xHv2Lk9 run", f"STRIPE_KEY={MASK} run"),
+        ("VAULT_TOKEN=hvs.Zq7xHv2Lk9 run", f"VAULT_TOKEN={MASK} run"),
+        ("run --token=abc.def", f"run --token={MASK}"),
+        ("GITHUB_PAT=Zq7xHv2Lk9", f"GITHUB_PAT={MASK}"),
+        ("PASSWORD='a b; c' run", f"PASSWORD='{MASK}' run"),
+        (r'PASSWORD="a\"b c" run', f'PASSWORD="{MASK}" run'),
+        ('X_HEADERS="a=Zq7xHv2Lk9,b=c"', f'X_HEADERS="{MASK}"'),
+        ("https://h/x?key=Zq7xHv2Lk9&b=1&sig=Zq7x", f"https://h/x?key={MASK}&b=1&sig={MASK}"),
+        ("https://0123456789abcdef0@sentry.io/1", f"https://{MASK}@sentry.io/1"),
+        ("https://me:a@b@host/x", f"https://{MASK}@host/x"),
+        ("https://h.com/s/T0/aB3aB3aB3aB3aB3aB3aB3/mcp", f"https://h.com/s/T0/{MASK}/mcp"),
+        ("{authToken: 'Zq7xHv2Lk9'}", f"{{authToken: '{MASK}'}}"),
     ],
 )
 def test_a_secret_is_masked(text: str, shown: str) -> None:
@@ -40,6 +66,16 @@ def test_a_secret_is_masked(text: str, shown: str) -> None:
         "max_tokens: 1000",
         "def secret(self) -> None: ...",
         "https://example.com/a:b",
+        "ssh://git@example.com/a.git",
+        "token=self.token",
+        "token: Optional[str]\n    metrics: Metrics",
+        "docker run -u 1000:1000 x",
+        "rsync -u host:/a b",
+        "docker login --password-stdin",
+        "API_KEY=$KEY run --token $TOKEN -H 'Authorization: Bearer $TOKEN'",
+        "PASSWORD=$(op read op://x) run",
+        '"Authorization": "Bearer <token>"',
+        "https://h.com/blob/0123456789abcdef0123456789abcdef01234567/a.py",
         "Cart/total in src/keyboard.py",
     ],
 )
@@ -92,6 +128,18 @@ def test_of_a_secret_that_is_a_variable_its_default_alone_is_masked(word: str, s
     assert masked_words(["--api-key", word]) == ["--api-key", shown]
 
 
+def test_a_secret_that_is_masked_in_a_command_line_can_be_found_elsewhere() -> None:
+    words = ["run", "--token=abc.def", "-u", "me:pw", "--key", "x", "https://a:b@h/?sig=12345"]
+    assert secrets_in(words) == ["abc.def", "pw", "a:b", "12345"]
+    assert secrets_in(["run", "--token", "${TOKEN}"]) == []
+
+
+def test_what_a_command_has_to_print_is_masked_where_its_output_is_a_secret() -> None:
+    assert masked_output("echo abc | tr a b") == f"echo {MASK} | tr a b"
+    assert masked_output("echo $TOKEN") == "echo $TOKEN"
+    assert masked_output("get-key --of me") == "get-key --of me"
+
+
 def test_names_of_secrets_and_of_files_that_hold_them() -> None:
     assert all(map(is_secret_name, ["password", "dbPassword", "DB_PASS", "api-key", "authToken", "AUTH"]))
     assert not any(map(is_secret_name, ["name_path", "key", "compass", "author", "path"]))
@@ -100,5 +148,15 @@ def test_names_of_secrets_and_of_files_that_hold_them() -> None:
 
 
 def test_hostile_texts_are_masked_in_linear_time() -> None:
-    for text in ("token" * 50_000, "a." * 100_000 + "token=", "://" + "a" * 200_000, "-----BEGIN " + "A" * 200_000):
-        masked(text)
+    for text in (
+        "token" * 50_000,
+        "a." * 100_000 + "token=",
+        "://" + "a" * 200_000,
+        "://" + "/aB1" * 50_000,
+        "-----BEGIN " + "A" * 200_000,
+        "token='" * 50_000,
+        "-token " * 50_000,
+        "token=" + "${A}" * 50_000,
+        "echo" + " " * 200_000,
+    ):
+        masked_output(text)

@@ -6,6 +6,7 @@ import sys
 
 import pytest
 
+from serena_central.core.masking import MASK
 from serena_central.hub.masks import Masks
 from serena_central.hub.names import MAX_CHARS, upstream_names
 from serena_central.hub.own_server import reaches_ourselves, starts_ourselves
@@ -91,7 +92,7 @@ def test_secrets_are_masked_as_text_and_as_json(tmp_path_factory: pytest.TempPat
     log.close()
     text = (folder / "one.log").read_text()
     assert "cret-value" not in text
-    assert text.count("***") == 2
+    assert text.count(MASK) == 2
 
 
 def test_nothing_of_the_hub_is_imported_by_the_server() -> None:
