@@ -266,19 +266,57 @@ document.addEventListener("htmx:afterRequest", (event) => {
   quietSoon();
 });
 
-// The server may have done it before the connection broke: this stays until the next answer.
-document.addEventListener("htmx:sendError", (event) => {
-  if (event.detail.requestConfig?.verb !== "post") return;
-  clearTimeout(quiet);
-  const text = document.createElement("span");
-  text.className = "failed";
-  text.textContent = "The server did not answer. Reload the page to see whether it was done.";
-  document.getElementById("said")?.replaceChildren(text);
+// Of a form that replaces the page: the answer of a tool is shown, of other forms it is said that they were taken.
+document.addEventListener("htmx:afterSettle", ({ detail, target }) => {
+  if (target !== document.body || detail.requestConfig?.verb !== "post") return;
+  const answer = document.getElementById("answer");
+  if (answer) return answer.scrollIntoView({ block: "nearest" });
+  say("done", "Done.");
+  quietSoon();
 });
 
+// What is refused replaces nothing of the page, whoever refuses it and in whatever form: what one typed stays.
+document.addEventListener("htmx:beforeSwap", ({ detail }) => {
+  if (detail.xhr.status < 400) return;
+  detail.shouldSwap = false;
+  const text = wordsOf(detail.xhr).replace(/\s+/g, " ").trim().slice(0, 1000);
+  say("failed", text || `The server answered with status ${detail.xhr.status}.`);
+});
+
+// A page's, those of an error of /api, or a text as it is.
+function wordsOf(xhr) {
+  const kind = xhr.getResponseHeader("content-type") ?? "", text = xhr.responseText;
+  if (kind.startsWith("text/html")) {
+    const page = new DOMParser().parseFromString(text, "text/html");
+    return (page.querySelector("main") ?? page.body).textContent;
+  }
+  try {
+    return String(JSON.parse(text).error.message);
+  } catch {
+    return text;
+  }
+}
+
+// The server may have done it before the connection broke.
+document.addEventListener("htmx:sendError", ({ detail }) => {
+  if (detail.requestConfig?.verb !== "post") return say("failed", "The server did not answer. Try again in a moment.");
+  const typed = detail.elt.querySelector?.("input:not([type=hidden], [type=checkbox]), textarea");
+  const first = typed ? "Copy what you typed, then reload" : "Reload";
+  say("failed", `The server did not answer. ${first} the page to see whether it was done.`);
+});
+
+function say(how, text) {
+  clearTimeout(quiet);
+  const said = document.createElement("span");
+  said.className = how;
+  said.textContent = text;
+  document.getElementById("said")?.replaceChildren(said);
+}
+
+// A failure is there until the next answer.
 function quietSoon() {
   clearTimeout(quiet);
-  quiet = setTimeout(() => document.getElementById("said")?.replaceChildren(), 6000);
+  if (!document.querySelector("#said .failed")) quiet = setTimeout(() => document.getElementById("said")?.replaceChildren(), 6000);
 }
 
 // Who works by keyboard goes on where they were: at what now stands in that place, else at the content's beginning.
@@ -311,16 +349,12 @@ document.addEventListener("htmx:configRequest", (event) => {
 
 // Said where actions are: a button that is kept up to date would lose its text at once.
 async function copied(text) {
-  const said = document.createElement("span");
   try {
     await navigator.clipboard.writeText(text);
-    said.className = "done";
-    said.textContent = "Copied.";
+    say("done", "Copied.");
   } catch {
-    said.className = "failed";
-    said.textContent = "The browser did not copy. It does so on https and on localhost alone.";
+    say("failed", "The browser did not copy. It does so on https and on localhost alone.");
   }
-  document.getElementById("said")?.replaceChildren(said);
   quietSoon();
 }
 

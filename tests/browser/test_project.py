@@ -70,6 +70,8 @@ async def test_a_setting_of_a_project_is_changed_and_undone(
         one = page.locator("#setting-max_answer_chars")
         await one.get_by_role("textbox").fill("5000")
         await one.get_by_role("button", name="Save").click()
+        if scripts:
+            await expect(page.locator("#said")).to_contain_text("Done.")
         await expect(one.get_by_role("textbox")).to_have_value("5000")
         assert file.read_text() == "# Ours\nmax_answer_chars: 5000  # enough\n"
         await page.get_by_role("main").get_by_role("link", name="Edits").click()

@@ -24,7 +24,7 @@ async def test_a_setting_of_the_server_is_changed_and_undone(tmp_path: Path, per
         form = page.locator('[id="setting-sessions.idle_after_s"]')
         await form.get_by_role("textbox").fill("90")
         await form.get_by_role("button", name="Save").click()
-        await expect(form.get_by_role("textbox")).to_have_value("90.0")
+        await expect(form.get_by_role("textbox")).to_have_value("90.0")  # as the server writes it
         assert file.read_text() == "# Mine\nsessions:\n  idle_after_s: 90.0  # a minute\n"
         assert central.central.sessions.policy.idle_after_s == 90
         await page.locator('[id="setting-edit_conflicts"]').get_by_role("combobox").select_option("warn")

@@ -146,13 +146,13 @@ class Endpoints:
         return rendered
 
     def action(self, action: Action, *, for_users: bool = False) -> Endpoint:
-        """Does something, and goes back to the page; htmx gets the words only. `for_users`: also for a team's users,
-        who are administrators of nothing."""
+        """Does something, and goes back to the page; a button that htmx sends gets the words only. `for_users`: also
+        for a team's users, who are administrators of nothing."""
 
         async def make(request: Request) -> Response:
             form = await read_form(request)
             said = await action(self._visit(request, for_users=for_users), form)
-            if "hx-request" in request.headers:
+            if "hx-request" in request.headers and "hx-boosted" not in request.headers:
                 return HTMLResponse(render("_said.html", said=said, failed=False))
             return RedirectResponse(_back(form), status_code=303)
 
