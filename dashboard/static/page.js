@@ -9,10 +9,19 @@ const WORKER = new URL("streams.js", document.currentScript.src);
 
 class OwnStream {
   static RETRY_MS = 1000;
+  static QUIET_MS = 90_000; // as in streams.js
 
   constructor(heard) {
     this.heard = heard;
     this.names = new Set();
+    setInterval(() => this.source && Date.now() - this.heardAt > OwnStream.QUIET_MS && this.again(), OwnStream.QUIET_MS / 6);
+  }
+
+  again() {
+    const { address, names } = this;
+    this.heard("error");
+    this.hide();
+    this.show(address, names);
   }
 
   show(address, names) {
@@ -23,7 +32,9 @@ class OwnStream {
   }
 
   connect() {
+    this.heardAt = Date.now();
     this.source = new EventSource(this.address.replace("/dashboard", "/dashboard/live"));
+    for (const name of ["open", "here"]) this.source.addEventListener(name, () => (this.heardAt = Date.now()));
     this.source.onopen = () => this.heard("open");
     this.source.onerror = () => {
       this.heard("error");
@@ -37,7 +48,10 @@ class OwnStream {
   listen(name) {
     if (this.names.has(name)) return;
     this.names.add(name);
-    this.source.addEventListener(name, (event) => this.heard(name, event.data));
+    this.source.addEventListener(name, (event) => {
+      this.heardAt = Date.now();
+      this.heard(name, event.data);
+    });
   }
 
   hide() {

@@ -3,9 +3,10 @@
 "use strict";
 
 const SILENT_MS = 60_000, GATHER_MS = 30, RETRY_MS = 1000;
+const QUIET_MS = 90_000; // A server that is there says so each minute (pages/live.py); a network that broke says nothing.
 
 const pages = new Map(); // port → the address that its page shows, and when it said so
-let source, shown = [], connected = false, later;
+let source, shown = [], connected = false, later, heardAt;
 
 onconnect = ({ ports: [port] }) => {
   port.onmessage = ({ data: { address } }) => {
@@ -25,8 +26,15 @@ setInterval(() => {
   if (silent.length) open();
 }, SILENT_MS / 4);
 
+setInterval(() => {
+  if (!source || Date.now() - heardAt < QUIET_MS) return;
+  tell("error");
+  open();
+}, QUIET_MS / 6);
+
 function open() {
   clearTimeout(later);
+  heardAt = Date.now();
   source?.close();
   source = undefined;
   shown = [...new Set([...pages.values()].map(({ address }) => address))];
@@ -38,6 +46,7 @@ function open() {
     if (source.readyState === EventSource.CLOSED) later = setTimeout(open, RETRY_MS);
   };
   for (const name of ["version", "leave"]) source.addEventListener(name, ({ data }) => tell(name, data));
+  for (const name of ["open", "version", "message", "here"]) source.addEventListener(name, () => (heardAt = Date.now()));
   // `NUMBER SECTION`, then the section.
   source.onmessage = ({ data }) => {
     const end = data.indexOf("\n");

@@ -243,6 +243,31 @@ async def test_a_page_comes_back_by_itself_when_the_server_was_started_again(tmp
         await page_of.__aexit__(None, None, None)
 
 
+async def test_a_page_says_that_it_hears_nothing_and_recovers_by_itself(
+    central: RunningCentral, person: OpenPage
+) -> None:
+    """A network that breaks closes no connection, and a server that hangs neither."""
+    async with person(central) as page:
+        await page.add_init_script("delete window.SharedWorker")  # whose clock can't be set
+        await page.clock.install()
+        lost = page.get_by_text("Reconnecting…")
+        silent = anyio.Event()
+
+        async def stay(_route: Route) -> None:
+            await silent.wait()
+
+        await page.route("**/dashboard/live*", stay)
+        await page.reload()
+        await page.clock.fast_forward(60_000)
+        await expect(lost).to_be_hidden()
+        await page.clock.fast_forward(60_000)
+        await expect(lost).to_be_visible()
+        await page.unroute("**/dashboard/live*", stay)
+        silent.set()
+        await page.clock.run_for(5000)
+        await expect(lost).to_be_hidden()
+
+
 async def test_a_hidden_tab_holds_no_stream_and_is_up_to_date_when_it_is_seen(
     central: RunningCentral, person: OpenPage
 ) -> None:

@@ -46,7 +46,11 @@ SEND_S = 30.0
 GOODBYE_S = 1.0
 
 PING_S = 15.0
-"""Something is sent this often, so that a connection that broke is noticed."""
+"""Something is sent at the first wake-up after this time, so that a connection that broke is noticed: by this
+server, and by the page, which takes 90 s without a word for a server that is away (`QUIET_MS`)."""
+
+PING = b"event: here\ndata: .\n\n"
+"""An event, since scripts do not see comments."""
 
 STREAMS_PER_BROWSER = 12
 """Beyond that the oldest ends: a browser has but six connections to a host, so it is a forgotten one."""
@@ -317,7 +321,7 @@ class Stream(StreamingResponse):
             spent = time.thread_time() - began
             if anyio.current_time() - sent_at > PING_S:
                 sent_at = anyio.current_time()
-                yield b":\n\n"
+                yield PING
             if self._feeds:
                 updated_at = anyio.current_time()
                 await self._wait()
@@ -334,10 +338,10 @@ class Stream(StreamingResponse):
                 await self._urgent.wait()
 
     async def _wait(self) -> None:
-        """Until a section is due, or while the process rests until periodic work comes."""
+        """Until a section is due, a minute at most, or while the process rests until periodic work comes."""
         self._wakeup = anyio.Event()
-        left = min(feed.due for feed in self._feeds) - anyio.current_time()
-        if 0 < left < RESTING_S and rest.is_resting:
+        left = min(RESTING_S, *(feed.due - anyio.current_time() for feed in self._feeds))
+        if 0 < left <= RESTING_S and rest.is_resting:
             with rest.waking(self._wakeup.set), anyio.move_on_after(aligned(RESTING_S)):
                 await self._wakeup.wait()
         elif left > 0:

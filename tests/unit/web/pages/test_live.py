@@ -112,6 +112,15 @@ def _at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(live_module, "LEAST_S", 0.0)
 
 
+async def test_a_page_without_news_is_told_that_the_server_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(live_module, "PING_S", 0.0)
+    monkeypatch.setattr(live_module, "RESTING_S", 0.01)
+    words, browser = Words(), Browser()
+    async with streaming(Live(EventBus()), words, browser):
+        await browser.until(b"event: here\ndata: .\n\n")
+    assert words.made == 1
+
+
 async def test_what_a_page_shows_is_sent_first_and_then_what_changed() -> None:
     bus = EventBus()
     live, words, browser = Live(bus), Words(), Browser()
