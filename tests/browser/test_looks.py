@@ -59,10 +59,15 @@ async def test_names_without_an_end_break_and_ordinary_words_do_not(
         activated = {"session": long, "arguments": {"project": str(root)}}
         assert (await http.post("/api/v1/tools/activate_project", json=activated)).status_code == 200
         project = f"/projects/one?root={quote(str(root))}"
-        for path in ("", "/sessions", "/events", "/statistics", "/projects", "/tools", project, f"/sessions/{long}"):
+        pages = ("", "/sessions", "/events", "/statistics", "/projects", "/tools", project, f"/sessions/{long}")
+        of_project = (
+            f"/{page}?root={quote(str(root))}" for page in ("hooks", "configuration", "projects/one/findings")
+        )
+        for path in (*pages, *of_project):
             await page.goto(f"{life.central.url}/dashboard{path}")
             assert await page.evaluate("document.documentElement.scrollWidth") <= width, path
-            await page.screenshot(path=SHOTS / f"long-names-{path.strip('/').partition('/')[0]}-{width}.png")
+            shown = path.strip("/").partition("?")[0].partition("/")[0]
+            await page.screenshot(path=SHOTS / f"long-names-{shown}-{width}.png")
             broken = await page.evaluate(BROKEN_WORDS)
             assert not broken, (path, broken)
             assert not await page.evaluate(HIDDEN_QUESTIONS), path
