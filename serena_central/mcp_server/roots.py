@@ -75,5 +75,11 @@ def _first_folder(uris: list[str]) -> str | None:
 
 
 def _folder(uri: str) -> str | None:
-    parts = urlsplit(uri)
-    return unquote(parts.path) if parts.scheme == "file" and parts.netloc in ("", "localhost") else None
+    """The absolute path of a folder on this machine."""
+    try:
+        parts = urlsplit(uri)
+    except ValueError:  # brackets or characters that no host has
+        return None
+    folder = unquote(parts.path)
+    is_local = parts.scheme == "file" and parts.netloc in ("", "localhost")
+    return folder if is_local and folder.startswith("/") and "\0" not in folder else None

@@ -320,6 +320,8 @@ class HandshakeTransports:
             except anyio.get_cancelled_exc_class():
                 conversation.knows_roots = False  # its stream broke, or it does not answer: it is asked on the next
                 raise
+            except Exception:  # a task of all conversations
+                logger.exception("the roots of a client could not be read", extra={"session": conversation.session_id})
 
     async def _post(
         self, conversation: HandshakeConversation, exchange: Exchange, scope: Scope, receive: Receive, send: Send

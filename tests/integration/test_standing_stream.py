@@ -160,6 +160,19 @@ async def test_a_client_that_does_not_tell_its_roots_has_none(face: Face, said: 
         assert conversation_of(face, client).roots_folder is None
 
 
+@pytest.mark.parametrize(
+    "uri", ["file://[x/", "file:///a%00b", "file:relative", "file://elsewhere/x", "file:", "http://[", ""], ids=repr
+)
+async def test_a_root_that_is_no_folder_of_this_machine_is_passed_over(face: Face, uri: str) -> None:
+    async with with_roots(face) as client, streaming(client) as stream:
+        conversation = conversation_of(face, client)
+        for folder in ("/work/first", "/work/changed"):
+            roots = [{"uri": uri}, {"uri": f"file://{folder}"}]
+            assert await answered(client, await stream.next(), {"result": {"roots": roots}}) == 202
+            await until(lambda folder=folder: conversation.roots_folder == folder)
+            await client.notify("notifications/roots/list_changed")
+
+
 async def test_who_lost_the_question_with_its_stream_is_asked_on_the_next(face: Face) -> None:
     async with with_roots(face) as client:
         async with streaming(client) as stream:
