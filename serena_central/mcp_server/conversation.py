@@ -79,6 +79,8 @@ class Exchange:
         self._conversation = conversation
         self._scope: anyio.CancelScope | None = None
         self._hung_up = False
+        self._followers = 0
+        """Other connections on which the client follows the stream."""
         self.resumable = True
         """The client has what it needs to come back."""
 
@@ -96,8 +98,7 @@ class Exchange:
     def begin(self, request: str, scope: anyio.CancelScope) -> None:
         """`scope` is around the call of this id, until `end`."""
         self._scope = scope
-        if self._hung_up:
-            self.hang_up()
+        self._set_deadline()
         self._conversation.exchanges[request] = self
 
     def end(self, request: str) -> None:
@@ -106,20 +107,29 @@ class Exchange:
             del exchanges[request]
 
     def hang_up(self) -> None:
+        """The client has closed a connection: that of the request, or one on which it followed the stream."""
         self._hung_up = True
-        if self._scope is not None:
-            self._scope.deadline = anyio.current_time() + (RESUMED_WITHIN_S if self.resumable else 0)
+        self._set_deadline()
 
     @contextmanager
     def resumed(self) -> Generator[None]:
-        """While the client follows the stream on another connection."""
-        self._hung_up = False
-        if self._scope is not None:
-            self._scope.deadline = math.inf
+        """While the client follows the stream on another connection. Those of before may be noticed to be closed
+        meanwhile."""
+        self._followers += 1
+        self._set_deadline()
         try:
             yield
         finally:
+            self._followers -= 1
             self.hang_up()
+
+    def _set_deadline(self) -> None:
+        if self._scope is None:
+            return
+        if self._followers:
+            self._scope.deadline = math.inf
+        elif self._hung_up:
+            self._scope.deadline = anyio.current_time() + (RESUMED_WITHIN_S if self.resumable else 0)
 
     def watch(self, receive: Receive) -> Receive:
         async def watched() -> Message:

@@ -52,9 +52,10 @@ class EventLog:
         self._news = anyio.Event()
 
     def add(self, stream: str, data: bytes | None = None, *, is_last: bool = False) -> str:
-        """Keeps an event of a stream, and wakes who waits for it. Returns its id."""
+        """Keeps an event of a stream, and wakes who waits for it. Returns its id. The stream outside of calls never
+        ends, not even by the answer to a request that has its name for an id."""
         self._number += 1
-        event = StreamEvent(self._number, stream, data, is_last, running_time())
+        event = StreamEvent(self._number, stream, data, is_last and stream != STANDING, running_time())
         self._events.append(event)
         self._size += event.size
         while len(self._events) > MOST_EVENTS or (self._size > MOST_BYTES and len(self._events) > 1):
@@ -85,12 +86,20 @@ class EventLog:
         return next((event for event in self._events if str(event.number) == number), None)
 
     def after(self, number: int, stream: str) -> list[StreamEvent]:
-        """What came on the stream after an event's number."""
-        return [event for event in self._events if event.number > number and event.stream == stream]
+        """What came on the stream after the event of this number, up to its end. What follows that is of another
+        request with the same id."""
+        events: list[StreamEvent] = []
+        for event in self._events:
+            if event.stream == stream and event.number >= number:
+                if event.number > number:
+                    events.append(event)
+                if event.is_last:
+                    break
+        return events
 
-    def has_ended(self, stream: str) -> bool:
-        """Whether the last that came on the stream ends it."""
-        return next((event.is_last for event in reversed(self._events) if event.stream == stream), False)
+    def has_ended(self, stream: str, number: int) -> bool:
+        """Whether the event of this number, or one that came after it, ends the stream."""
+        return any(event.is_last for event in self._events if event.number >= number and event.stream == stream)
 
     def __len__(self) -> int:
         return len(self._events)

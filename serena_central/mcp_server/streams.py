@@ -93,15 +93,18 @@ class Streams:
 
     async def _follow(self, stream: str, number: int, write: Write) -> None:
         while True:
-            for event in self.log.after(number, stream):
+            events = self.log.after(number, stream)
+            for event in events:
                 number = event.number
                 if event.data is not None:
                     await write(event_of(event.data, self.log.id_of(event)))
                 if stream == STANDING:
                     self._sent = max(self._sent, number)
-            if self.log.after(number, stream):
-                continue  # came while the client read
-            if self.log.has_ended(stream):
+                if event.is_last:
+                    return
+            if events:
+                continue  # more may have come while the client read
+            if self.log.has_ended(stream, number):
                 return
             await kept_open(write, self.log.wait)
 

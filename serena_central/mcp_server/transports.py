@@ -289,14 +289,15 @@ class HandshakeTransports:
             await refuse(send, 400, "What was sent after that event is not kept any more. Send the request again.")
             return
         # An event of the stream outside of calls, or nobody's: that stream starts over, also after a restart.
+        # Who knows an event takes the place of a connection that nobody has noticed to be dead.
         stream = STANDING if last is None else last.stream
-        if stream != STANDING:
-            if conversation.transport is not None:
-                await conversation.transport.let_go(stream)  # a connection that nobody has noticed to be dead
-        elif streams.stands:
+        if last is None and streams.stands:
             await refuse(send, 409, "Conflict: Only one SSE stream is allowed per session")
             return
-        call = conversation.exchanges.get(stream)
+        runs = last is not None and not streams.log.has_ended(stream, last.number)
+        if runs and conversation.transport is not None and stream != STANDING:
+            await conversation.transport.let_go(stream)
+        call = conversation.exchanges.get(stream) if runs else None
         with call.resumed() if call else nullcontext():
             conversation.had_stream = True
             async with anyio.create_task_group() as tasks:

@@ -1,8 +1,8 @@
-"""The stream outside of calls, which needs no SDK: notices, questions, and what happens where it breaks."""
+"""Streams by GET, which need no SDK: the one outside of calls, and those of calls that are taken up again."""
 
 import json
 from collections.abc import AsyncGenerator, AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any
 
 import anyio
@@ -10,7 +10,7 @@ import httpx
 import pytest
 
 from serena_central.mcp_server.conversation import HandshakeConversation
-from serena_central.mcp_server.protocol import TOOLS_CHANGED
+from serena_central.mcp_server.protocol import RESERVED, TOOLS_CHANGED
 from tests.integration.test_mcp_endpoint import Face, a_face, until
 from tests.support.mcp import RawClient
 
@@ -31,13 +31,20 @@ class Stream:
         self.last_id = ""
         self._lines = response.aiter_lines()
 
+    async def opened(self) -> str:
+        """The id of the first event. What that says is left out."""
+        while not self.last_id:
+            line = await anext(self._lines)
+            self.last_id = line.removeprefix("id: ") if line.startswith("id: ") else ""
+        return self.last_id
+
     async def next(self) -> dict[str, Any]:
         """The next message. Raises anyio.EndOfStream."""
         with anyio.fail_after(30):
             async for line in self._lines:
                 if line.startswith("id: "):
                     self.last_id = line.removeprefix("id: ")
-                if line.startswith("data: "):
+                if line.startswith("data: {"):
                     return json.loads(line.removeprefix("data: "))
         raise anyio.EndOfStream
 
@@ -94,6 +101,19 @@ async def test_there_is_one_stream_outside_of_calls_and_it_needs_the_right_accep
         assert (await client.http.get("/mcp", headers=headers)).status_code == 406
         conversation_of(face, client).notify(TOOLS_CHANGED)
         assert await first.next() == CHANGED
+
+
+async def test_who_comes_back_before_its_broken_connection_was_noticed_takes_its_place(face: Face) -> None:
+    async with face.raw("handshake") as client, streaming(client) as first:
+        conversation = conversation_of(face, client)
+        conversation.notify(TOOLS_CHANGED)
+        await first.next()
+        async with streaming(client, first.last_id) as second:
+            assert second.status == 200
+            with pytest.raises(anyio.EndOfStream):
+                await first.next()
+            conversation.notify(TOOLS_CHANGED)
+            assert await second.next() == CHANGED
 
 
 async def test_a_conversation_that_ends_ends_its_stream_and_so_does_a_server_that_stops(face: Face) -> None:
@@ -187,3 +207,49 @@ async def test_notices_and_cancelling_need_no_sdk(face: Face) -> None:
         for method in ("notifications/cancelled", "notifications/progress", "notifications/unheard_of"):
             assert (await client.notify(method, {"requestId": 99})).status_code == 202
         assert conversation_of(face, client).transport is None
+
+
+@asynccontextmanager
+async def calling(client: RawClient, tool: str, request: int) -> AsyncIterator[Stream]:
+    """A call whose stream begins at once: in the direct lane by its progress, else in the SDK's, because of what only
+    that knows."""
+    meta = {"progressToken": 1} if tool == "report" else {f"{RESERVED}other": 1}
+    params = {"name": tool, "arguments": {"text": "x"}, "_meta": meta}
+    body = {"jsonrpc": "2.0", "id": request, "method": "tools/call", "params": params}
+    async with client.http.stream("POST", "/mcp", json=body, headers=client.headers("", {})) as response:
+        yield Stream(response)
+
+
+@pytest.mark.parametrize("tool", ["report", "wait"])
+async def test_a_call_goes_on_while_its_client_follows_it_by_any_connection(
+    face: Face, monkeypatch: pytest.MonkeyPatch, tool: str
+) -> None:
+    monkeypatch.setattr("serena_central.mcp_server.conversation.RESUMED_WITHIN_S", 0)
+    async with face.raw("handshake") as client, AsyncExitStack() as broken:
+        call = await broken.enter_async_context(calling(client, tool, 7))
+        event = await call.opened()
+        await broken.enter_async_context(streaming(client, event))
+        async with streaming(client, event) as last:
+            assert last.status == 200
+            await broken.aclose()
+            await client.call("echo", text="the server has seen that they are closed")
+            await anyio.wait_all_tasks_blocked()
+            face.tools.release.set()
+            while "result" not in (answer := await last.next()):
+                pass
+    assert not answer["result"]["isError"]
+
+
+async def test_an_id_that_is_used_again_is_another_stream(face: Face) -> None:
+    async with face.raw("handshake") as client:
+        async with calling(client, "echo", 7) as call:
+            event = await call.opened()
+            await call.next()
+        async with calling(client, "wait", 7) as again:
+            await again.opened()
+            async with streaming(client, event) as late:
+                assert (await late.next())["result"]["content"][0]["text"] == "x"
+                with pytest.raises(anyio.EndOfStream):
+                    await late.next()
+            face.tools.release.set()
+            assert (await again.next())["result"]["content"][0]["text"] == "done"

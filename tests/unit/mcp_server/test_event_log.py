@@ -24,8 +24,21 @@ def test_a_stream_is_known_by_an_event_of_this_log_alone() -> None:
     event = log.find(first)
     assert event is not None
     assert [after.data for after in log.after(event.number, "7")] == [b"3"]
-    assert log.has_ended("7")
-    assert not log.has_ended(STANDING)
+    assert log.has_ended("7", event.number)
+    assert not log.has_ended(STANDING, event.number)
+    again = log.find(log.add("7"))
+    assert again is not None
+    assert not log.has_ended("7", again.number)
+    assert [after.data for after in log.after(event.number, "7")] == [b"3"]  # the other is of another request
+    assert log.after(event.number + 2, "7") == []
     assert other.find(first) is None
     for unknown in ("", "r", "r.", "r.x.1", first + "0", second.upper()):
         assert log.find(unknown) is None, unknown
+
+
+def test_the_stream_outside_of_calls_never_ends() -> None:
+    log = EventLog()
+    log.add(STANDING, b"an answer to a request of this id", is_last=True)
+    log.add(STANDING, b"news")
+    assert len(log.after(0, STANDING)) == 2
+    assert not log.has_ended(STANDING, 0)
