@@ -8,6 +8,13 @@ from urllib.parse import unquote, urlsplit
 
 FOLDER_HEADER = b"x-serena-project"
 
+MOST_CHARS = 4096
+"""The kernel takes no longer path (PATH_MAX)."""
+
+MOST_LEVELS = 100
+"""Settings are looked for in a folder and in all above it, and their paths grow with them: 2,000 levels stop the server
+for seconds, and a message has room for millions."""
+
 
 def working_folder(headers: Iterable[tuple[bytes, bytes]]) -> str | None:
     """What the header names, of a request's headers (ASGI); None without one, or where it names no folder."""
@@ -27,6 +34,6 @@ def folder_in(text: str | None) -> str | None:
             text = unquote(urlsplit(text).path, errors="surrogateescape")
         except ValueError:  # half an IPv6 address
             return None
-    if text and "\0" not in text and (text.startswith("~") or PurePath(text).is_absolute()):
-        return text
-    return None
+    if not text or "\0" in text or text.count("/") > MOST_LEVELS or len(text) > MOST_CHARS:
+        return None
+    return text if text.startswith("~") or PurePath(text).is_absolute() else None

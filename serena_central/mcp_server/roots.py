@@ -10,6 +10,7 @@ from urllib.parse import unquote, urlsplit
 
 import msgspec
 
+from serena_central.access.working_folder import folder_in
 from serena_central.core.decoding import from_json
 from serena_central.core.errors import UnknownProject
 from serena_central.mcp_server.sender import Sender
@@ -75,11 +76,11 @@ def _first_folder(uris: list[str]) -> str | None:
 
 
 def _folder(uri: str) -> str | None:
-    """The absolute path of a folder on this machine."""
+    """The folder of this machine that a root is."""
     try:
         parts = urlsplit(uri)
     except ValueError:  # brackets or characters that no host has
         return None
-    folder = unquote(parts.path)
-    is_local = parts.scheme == "file" and parts.netloc in ("", "localhost")
-    return folder if is_local and folder.startswith("/") and "\0" not in folder else None
+    if parts.scheme != "file" or parts.netloc not in ("", "localhost") or not parts.path.startswith("/"):
+        return None
+    return folder_in(unquote(parts.path, errors="surrogateescape"))

@@ -34,7 +34,7 @@ pytestmark = pytest.mark.anyio
 ERAS: list[Era] = ["handshake", "modern"]
 
 Lane = Literal["direct", "sdk"]
-"""`starting`: the direct lane, with the SDK loaded by the first message that needs it."""
+"""`direct`: with the SDK loaded by the first message that needs it."""
 
 LANES: tuple[Lane, ...] = get_args(Lane)
 """How plain requests are served: by the direct lane, or as all others, through the SDK."""

@@ -181,7 +181,19 @@ async def test_a_client_that_does_not_tell_its_roots_has_none(face: Face, said: 
 
 
 @pytest.mark.parametrize(
-    "uri", ["file://[x/", "file:///a%00b", "file:relative", "file://elsewhere/x", "file:", "http://[", ""], ids=repr
+    "uri",
+    [
+        "file://[x/",
+        "file:///a%00b",
+        "file:relative",
+        "file://elsewhere/x",
+        "file:",
+        "http://[",
+        "",
+        "file:///" + "a/" * 1000,
+        "file:///" + "a" * 5000,
+    ],
+    ids=lambda uri: uri[:20],
 )
 async def test_a_root_that_is_no_folder_of_this_machine_is_passed_over(face: Face, uri: str) -> None:
     async with with_roots(face) as client, streaming(client) as stream:
