@@ -69,9 +69,18 @@ class EventLog:
         await self._news.wait()
 
     def expire(self) -> None:
-        """Drops what is too old to be asked for."""
-        while self._events and self._events[0].at < running_time() - KEPT_S:
-            self._drop()
+        """Drops what is too old to be asked for. A request that runs keeps its newest event: its client may have heard
+        nothing since, and come back with that."""
+        oldest = running_time() - KEPT_S
+        if not self._events or self._events[0].at >= oldest:
+            return
+        newest = {event.stream: event for event in self._events if event.stream != STANDING}
+        self._events = deque(
+            event
+            for event in self._events
+            if event.at >= oldest or (newest.get(event.stream) is event and not event.is_last)
+        )
+        self._size = sum(event.size for event in self._events)
 
     def id_of(self, event: StreamEvent) -> str:
         kind = "g" if event.stream == STANDING else "r"

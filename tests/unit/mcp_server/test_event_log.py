@@ -1,6 +1,9 @@
 """What is kept of what a client was sent."""
 
-from serena_central.mcp_server.event_log import MOST_BYTES, MOST_EVENTS, STANDING, EventLog
+import pytest
+
+from serena_central.mcp_server import event_log
+from serena_central.mcp_server.event_log import KEPT_S, MOST_BYTES, MOST_EVENTS, STANDING, EventLog
 
 
 def test_what_is_kept_is_bounded_in_number_and_size() -> None:
@@ -42,3 +45,24 @@ def test_the_stream_outside_of_calls_never_ends() -> None:
     log.add(STANDING, b"news")
     assert len(log.after(0, STANDING)) == 2
     assert not log.has_ended(STANDING, 0)
+
+
+def test_a_request_that_runs_can_be_taken_up_however_long_it_has_sent_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = 1000.0
+    monkeypatch.setattr(event_log, "running_time", lambda: now)
+    log = EventLog()
+    opened, progress = log.add("7"), log.add("7", b"1")
+    log.add("8", b"answer", is_last=True)
+    news = log.add(STANDING, b"news")
+    now += KEPT_S + 1
+    log.expire()
+    assert log.find(progress) is not None
+    assert log.find(opened) is None
+    assert log.find(news) is None
+    assert len(log) == 1
+    log.add("7", b"answer", is_last=True)
+    log.expire()
+    assert len(log) == 1
+    now += KEPT_S + 1
+    log.expire()
+    assert len(log) == 0
