@@ -87,12 +87,17 @@ class EventLog:
         return f"{kind}.{self._name}.{event.number}"
 
     def find(self, event_id: str) -> StreamEvent | None:
-        """The event of an id; None if it is not known any more."""
-        _, _, rest = event_id.partition(".")
+        """The event of an id; None if it is not known any more. One of the stream outside of calls always is, without
+        its data: a client may come back hours after the last notice."""
+        kind, _, rest = event_id.partition(".")
         name, _, number = rest.partition(".")
         if name != self._name:
             return None
-        return next((event for event in self._events if str(event.number) == number), None)
+        kept = next((event for event in self._events if str(event.number) == number), None)
+        if kept is not None or kind != "g" or not (number.isascii() and number.isdigit()):
+            return kept
+        was_given = len(number) <= len(str(self._number)) and int(number) <= self._number
+        return StreamEvent(int(number), STANDING, None, is_last=False, at=0.0) if was_given else None
 
     def after(self, number: int, stream: str) -> list[StreamEvent]:
         """What came on the stream after the event of this number, up to its end. What follows that is of another

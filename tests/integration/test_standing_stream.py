@@ -103,11 +103,15 @@ async def test_there_is_one_stream_outside_of_calls_and_it_needs_the_right_accep
         assert await first.next() == CHANGED
 
 
-async def test_who_comes_back_before_its_broken_connection_was_noticed_takes_its_place(face: Face) -> None:
+async def test_who_comes_back_before_its_broken_connection_was_noticed_takes_its_place(
+    face: Face, monkeypatch: pytest.MonkeyPatch
+) -> None:
     async with face.raw("handshake") as client, streaming(client) as first:
         conversation = conversation_of(face, client)
         conversation.notify(TOOLS_CHANGED)
         await first.next()
+        monkeypatch.setattr("serena_central.mcp_server.event_log.KEPT_S", -1)
+        conversation.streams.log.expire()
         async with streaming(client, first.last_id) as second:
             assert second.status == 200
             with pytest.raises(anyio.EndOfStream):

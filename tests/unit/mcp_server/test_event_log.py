@@ -58,7 +58,11 @@ def test_a_request_that_runs_can_be_taken_up_however_long_it_has_sent_nothing(mo
     log.expire()
     assert log.find(progress) is not None
     assert log.find(opened) is None
-    assert log.find(news) is None
+    standing = log.find(news)
+    assert standing is not None
+    assert standing.stream == STANDING
+    for unknown in (news + "0", news.replace("g.", "r.", 1), news.rpartition(".")[0] + "." + "9" * 5000):
+        assert log.find(unknown) is None, unknown
     assert len(log) == 1
     log.add("7", b"answer", is_last=True)
     log.expire()
