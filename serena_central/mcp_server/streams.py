@@ -2,6 +2,7 @@
 it takes up again. They follow the log of what the client is sent, whichever lane sent it.
 """
 
+import logging
 from itertools import count
 from typing import Any
 
@@ -12,6 +13,11 @@ from starlette.types import Receive, Send
 from serena_central.core.errors import ClientCannotAnswer
 from serena_central.mcp_server.event_log import STANDING, EventLog
 from serena_central.mcp_server.sse import Message, Write, encoded, event_of, kept_open, send_stream
+
+logger = logging.getLogger(__name__)
+
+_ASKED = "ask-"
+"""Begins the ids of questions. Those of the SDK are numbers."""
 
 
 class Streams:
@@ -43,7 +49,7 @@ class Streams:
         Raises:
             ClientCannotAnswer: it answered with an error.
         """
-        key = f"ask-{next(self._questions)}"  # the SDK's ids are numbers
+        key = f"{_ASKED}{next(self._questions)}"
         question = self._asked[key] = _Question()
         try:
             self.say({"jsonrpc": "2.0", "id": key, "method": method})
@@ -55,10 +61,14 @@ class Streams:
         return question.result
 
     def take(self, key: Any, result: msgspec.Raw | None) -> bool:
-        """The client's answer to a question of this id, without a result if it is an error. False if there is none."""
-        question = self._asked.get(key) if isinstance(key, str) else None
-        if question is None:
+        """The client's answer to a question of this id, without a result if it is an error. One that comes too late is
+        dropped. False if the id is none of ours."""
+        if not isinstance(key, str) or not key.startswith(_ASKED):
             return False
+        question = self._asked.get(key)
+        if question is None:
+            logger.debug("an answer came too late, or twice: %.20s", key)
+            return True
         question.result = result
         question.is_answered.set()
         return True

@@ -170,6 +170,7 @@ async def test_a_client_is_asked_for_its_roots_and_again_when_they_changed(face:
         assert await answered(client, question, {"result": {"roots": []}}) == 202  # nobody waits for it
         assert await answered(client, again, {"result": {"roots": [{"uri": "file:///work/other"}]}}) == 202
         await until(lambda: conversation.roots_folder == "/work/other")
+        assert conversation.transport is None
 
 
 @pytest.mark.parametrize(
