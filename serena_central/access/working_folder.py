@@ -6,10 +6,9 @@ from collections.abc import Iterable
 from pathlib import PurePath
 from urllib.parse import unquote, urlsplit
 
-FOLDER_HEADER = b"x-serena-project"
+from serena_central.files.boundary import MOST_PATH_CHARS
 
-MOST_CHARS = 4096
-"""The kernel takes no longer path (PATH_MAX)."""
+FOLDER_HEADER = b"x-serena-project"
 
 MOST_LEVELS = 100
 """Settings are looked for in a folder and in all above it, and their paths grow with them: 2,000 levels stop the server
@@ -34,6 +33,6 @@ def folder_in(text: str | None) -> str | None:
             text = unquote(urlsplit(text).path, errors="surrogateescape")
         except ValueError:  # half an IPv6 address
             return None
-    if not text or "\0" in text or text.count("/") > MOST_LEVELS or len(text) > MOST_CHARS:
+    if not text or "\0" in text or text.count("/") > MOST_LEVELS or len(text) > MOST_PATH_CHARS:
         return None
     return text if text.startswith("~") or PurePath(text).is_absolute() else None

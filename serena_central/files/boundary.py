@@ -16,10 +16,14 @@ from typing import NamedTuple
 
 from serena_central.core.errors import PathDenied, PathNotFound, PathOutsideProject, PathRefused
 from serena_central.core.nofollow import OpenFolder, resolved
+from serena_central.core.quoting import quoted
 
 Closed = Callable[[str], str | None]
 """Takes a root-relative POSIX path; a sentence on why it is closed, None where it is open. Safe from any thread."""
 
+
+MOST_PATH_CHARS = 4096
+"""The kernel takes no longer path (PATH_MAX); a call has room for millions, of which each level would be looked up."""
 
 MOST_SIBLINGS = 2000
 """Names of one folder that are compared for close matches: about 20 ms, spent on an error alone."""
@@ -54,6 +58,10 @@ def resolve_inside(
         PathNotFound: nothing is there; names close matches.
         PathRefused: git's own, neither file nor folder, a NUL, unreadable, or a path that the system can't hold.
     """
+    if len(path) > MOST_PATH_CHARS:
+        raise PathRefused(
+            f"{quoted(path)} can't be used: a path has at most {MOST_PATH_CHARS} characters, and this one {len(path)}."
+        )
     if "\0" in path:
         raise PathRefused(f"{path!r} contains a NUL character, which is not allowed in paths.")
     try:

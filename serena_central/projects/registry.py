@@ -46,10 +46,11 @@ from serena_central.projects.root_policy import Opener, RootPolicy, has_manifest
 
 logger = logging.getLogger(__name__)
 
-"""The event of every move of a language server's run; its `cause` says why."""
-
 CLOSE_AFTER_S = 1800.0
 """A project without attached sessions or calls for this long is closed; its index is in the cache."""
+
+MOST_LEVELS = 250
+"""Of a path that somebody names. Each level is looked up, by a path that grows with them: 100,000 take 16 s."""
 
 SWEEP_EVERY_S = 60.0
 
@@ -463,9 +464,11 @@ def real_path(path: Path) -> Path:
         whole = expanded(path)
         if str(whole).startswith("~"):
             raise ValueError("there is no such user")
+        if len(whole.parts) > MOST_LEVELS:
+            raise ValueError(f"it has more than {MOST_LEVELS} levels")
         return whole.resolve()
     except (ValueError, RuntimeError, OSError) as error:
-        raise ProjectRefused(f"{str(path)!r} is not a valid project path: {error}.") from error
+        raise ProjectRefused(f"{quoted(path)} is not a valid project path: {error}.") from error
 
 
 def opener_in(folder: str | None, *, person: bool) -> Opener:

@@ -127,6 +127,17 @@ async def test_no_tool_follows_a_path_out_of_the_project(
     assert "class Secret" not in said
 
 
+@pytest.mark.parametrize("path", ["a/" * 100_000, "../" * 100_000, "/a" * 100_000])
+async def test_no_tool_looks_up_a_path_that_no_system_has(client: RawClient, project: Path, path: str) -> None:
+    """A look at each level took seconds, and the answer repeated the whole."""
+    for tool, arguments in WITH_A_PATH.items():
+        said = await refused(client, tool, relative_path=path, project=str(project), **arguments)
+        assert "a path has at most 4096" in said, tool
+        assert len(said) < 1000, tool
+    said = await refused(client, "read_file", relative_path=path)
+    assert len(said) < 1000
+
+
 async def test_a_walk_through_the_project_leaves_links_out_of_it_alone(client: RawClient) -> None:
     for tool, arguments in {
         "find_symbol": {"name_path_pattern": "Key"},
@@ -189,6 +200,7 @@ async def test_odd_files_spoil_no_answer_about_the_others(client: RawClient) -> 
         (["shop", "nobody-knows-me"], "Known projects: 'shop'"),
         ("nul\0", "Known projects: 'shop'"),
         ("/nul\0", "is not a valid project path"),
+        ("/a" * 100_000, "it has more than 250 levels"),
         ("~no-such-user-anywhere", "is not a valid project path"),
         ("/" + "x" * 5000, "There is no project"),
         (17, "project"),
