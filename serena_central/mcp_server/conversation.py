@@ -1,6 +1,6 @@
 """One conversation of the handshake era, and its HTTP requests.
 
-Raw ASGI: it watches what passes between client and transport, and changes nothing of it.
+Raw ASGI: it watches what passes between the client and whoever answers, and changes nothing of it.
 """
 
 import math

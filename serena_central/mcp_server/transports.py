@@ -1,4 +1,4 @@
-"""The conversations of the handshake era: one transport each, from `initialize` to DELETE.
+"""The conversations of the handshake era, from `initialize` to DELETE. Each gets the SDK's transport if it needs it.
 
 Owns their ids, notices when a client aborts a call, closes its stream or disconnects, and resumes a conversation
 whose id is from before a restart. What a message means is the adapter's business; who may still call is the
