@@ -3,8 +3,6 @@
 import sys
 from pathlib import Path
 
-import anyio
-import anyio.lowlevel
 import pytest
 
 from serena_central.mcp_server.subscriptions import ListName, Subscriptions
@@ -36,8 +34,7 @@ async def test_it_is_answered_also_where_the_client_is_told_of_other_tools(
 ) -> None:
     told: list[ListName] = []
 
-    async def list_changed(_: Subscriptions, _session: Session, name: ListName) -> None:
-        await anyio.lowlevel.checkpoint()
+    def list_changed(_: Subscriptions, _session: Session, name: ListName) -> None:
         told.append(name)
 
     monkeypatch.setattr(Subscriptions, "list_changed", list_changed)

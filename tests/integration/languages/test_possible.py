@@ -159,10 +159,12 @@ def counting_definitions(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     asked: list[int] = []
     definitions = LanguageServer.definitions
 
-    async def counted(server: LanguageServer, path: Path, positions: Sequence[Position]) -> list[list[Location] | None]:
+    async def counted(
+        server: LanguageServer, path: Path, positions: Sequence[Position], *more: Any
+    ) -> list[list[Location] | None]:
         if path.name == "uses.py":
             asked.extend(position.line0 for position in positions)
-        return await definitions(server, path, positions)
+        return await definitions(server, path, positions, *more)
 
     monkeypatch.setattr(LanguageServer, "definitions", counted)
     return asked
