@@ -29,9 +29,12 @@ _SECRET_NAME = re.compile(
     re.IGNORECASE,
 )
 
-_VALUE = r"""(?:(?P<quote>\\?["'`])(?P<quoted>(?:(?!(?P=quote))(?:\\.|[^\\\n])){4,500})(?=(?P=quote))
+_MOST_DEFAULT = 500
+"""Characters of a default that are looked at for its end: where none comes, every `${` begins such a search."""
+
+_VALUE = rf"""(?:(?P<quote>\\?["'`])(?P<quoted>(?:(?!(?P=quote))(?:\\.|[^\\\n])){{4,500}})(?=(?P=quote))
     |(?P<open>\\?["'`])?(?P<value>(?:(?:bearer|basic|token|apikey|bot)[ ]+)?
-        (?=\$\{|[^\s"'`,;&\\)\]}]{4})(?:\$\{\w+(?::-[^}\s]*)?\}|[^\s"'`,;&\\)\]}])+))"""
+        (?=\$\{{|[^\s"'`,;&\\)\]}}]{{4}})(?:\$\{{\w+(?::-[^}}\s]{{0,{_MOST_DEFAULT}}})?\}}|[^\s"'`,;&\\)\]}}])+))"""
 """All that stands between two quotes, else a word; with the scheme before it in a header."""
 
 _ASSIGNED = re.compile(
@@ -76,7 +79,10 @@ _LOGIN_OPTIONS = ("-u", "-U", "--user", "--proxy-user")
 _QUERY_HINTS = ("?", "&", "#")
 """A text without any of these needs no pattern; nearly all have none."""
 
-_REFERENCE_ONLY = r"(?i:(?:bearer|basic|token)\s+)?(?:\$(?:[A-Z_][A-Z0-9_]*$|\(|\{[^}]*$)|%[A-Z_][A-Z0-9_]*%$|<\w+>$)"
+_REFERENCE_ONLY = (
+    r"(?i:(?:bearer|basic|token)\s+)?"
+    rf"(?:\$(?:[A-Z_][A-Z0-9_]*$|\(|\{{[^}}]{{0,{_MOST_DEFAULT}}}$)|%[A-Z_][A-Z0-9_]*%$|<\w+>$)"
+)
 """A shell's reference to a variable, or to what a command prints; `<token>` stands for one."""
 
 _NO_LITERAL = re.compile(
@@ -130,7 +136,7 @@ LONGEST_DEFAULT = 16
 """Characters of what stands for a variable that is not set (`${TOKEN:-none}`): a word, no token. Passwords in addresses
 are masked by their form."""
 
-_REFERENCE = re.compile(r"(?P<head>\$\{\w+)(?::-(?P<default>[^}]*))?\}")
+_REFERENCE = re.compile(rf"(?P<head>\$\{{\w+)(?::-(?P<default>[^}}]{{0,{_MOST_DEFAULT}}}))?\}}")
 
 _SCHEME = re.compile(r"\s*(?:(?:bearer|basic|token)\s+)?", re.IGNORECASE)
 """What may stand before a secret in a header."""

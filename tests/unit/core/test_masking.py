@@ -8,6 +8,7 @@ from serena_central.core.masking import (
     is_secret_name,
     masked,
     masked_output,
+    masked_secret,
     masked_value,
     masked_words,
     secrets_in,
@@ -49,6 +50,7 @@ from serena_central.core.masking import (
         ("https://me:a@b@host/x", f"https://{MASK}@host/x"),
         ("https://h.com/s/T0/aB3aB3aB3aB3aB3aB3aB3/mcp", f"https://h.com/s/T0/{MASK}/mcp"),
         ("{authToken: 'Zq7xHv2Lk9'}", f"{{authToken: '{MASK}'}}"),
+        (f"token=${{TOKEN:-{'Zq7xHv2Lk9' * 90}}}", f"token={MASK}}}"),
     ],
 )
 def test_a_secret_is_masked(text: str, shown: str) -> None:
@@ -157,6 +159,8 @@ def test_hostile_texts_are_masked_in_linear_time() -> None:
         "token='" * 50_000,
         "-token " * 50_000,
         "token=" + "${A}" * 50_000,
+        "token=" + "${A:-" * 40_000,
         "echo" + " " * 200_000,
     ):
         masked_output(text)
+        masked_secret(text)
