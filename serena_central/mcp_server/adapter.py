@@ -218,12 +218,15 @@ class Adapter:
     async def _listen(self, context: Context, params: types.SubscriptionsListenRequestParams) -> HandlerResult:
         asked = params.notifications.model_dump(by_alias=True, exclude_none=True)
         session, stream = self._identify(context), cast("types.RequestId", context.request_id)
-        async with self.subscriptions.opened(session, stream, converted(asked, Wanted)) as subscription:
-            said: Message | None = subscription.acknowledgement
-            while said is not None:
-                notice = _NOTICES[said["method"]].model_validate({"method": said["method"], "params": said["params"]})
-                await context.session.send_notification(notice, related_request_id=stream)
-                said = await subscription.next()
+        with self._sessions.held(session):
+            async with self.subscriptions.opened(session, stream, converted(asked, Wanted)) as subscription:
+                said: Message | None = subscription.acknowledgement
+                while said is not None:
+                    notice = _NOTICES[said["method"]].model_validate(
+                        {"method": said["method"], "params": said["params"]}
+                    )
+                    await context.session.send_notification(notice, related_request_id=stream)
+                    said = await subscription.next()
         return wire({"_meta": subscription.meta})
 
     async def _list(self, context: Context, _params: types.PaginatedRequestParams) -> HandlerResult:

@@ -102,8 +102,8 @@ def subscriptions_full(face: Face) -> Any:
     return filled()
 
 
-async def test_an_open_stream_shows_that_its_client_lives() -> None:
-    async with a_face() as face, face.raw("modern", x_serena_session="s") as client:
+async def test_an_open_stream_shows_that_its_client_lives(face: Face) -> None:
+    async with face.raw("modern", x_serena_session="s") as client:
         async with listening(client, ALL) as stream:
             await anext(stream)
             assert session_of(face).holders == 1
