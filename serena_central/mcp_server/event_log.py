@@ -24,7 +24,7 @@ MOST_BYTES = 2_000_000
 KEPT_S = 60.0
 
 EVENT_BYTES = 300
-"""What an event takes beside its data."""
+"""What an event takes beside its data and its stream's name, which the client chose."""
 
 
 class StreamEvent(NamedTuple):
@@ -38,7 +38,7 @@ class StreamEvent(NamedTuple):
 
     @property
     def size(self) -> int:
-        return EVENT_BYTES + len(self.data or b"")
+        return EVENT_BYTES + len(self.stream) + len(self.data or b"")
 
 
 class EventLog:
@@ -47,6 +47,9 @@ class EventLog:
     def __init__(self) -> None:
         self._name = secrets.token_hex(4)
         self._events: deque[StreamEvent] = deque()
+        self._ends: deque[tuple[int, int]] = deque(maxlen=MOST_EVENTS)
+        """Streams whose end is not kept, by their hashes (clients choose ids of any length), and its number: who still
+        reads what came before it must not wait for more."""
         self._number = 0
         self._size = 0
         self._news = anyio.Event()
@@ -64,9 +67,15 @@ class EventLog:
         self._news = anyio.Event()
         return self.id_of(event)
 
-    async def wait(self) -> None:
-        """Until the next event, of any stream."""
-        await self._news.wait()
+    @property
+    def newest(self) -> int:
+        """The number of the newest event, of any stream."""
+        return self._number
+
+    async def wait(self, number: int) -> None:
+        """Until there is an event newer than that of this number, of any stream."""
+        while self._number <= number:
+            await self._news.wait()
 
     def expire(self) -> None:
         """Drops what is too old to be asked for. A request that runs keeps its newest event: its client may have heard
@@ -75,12 +84,13 @@ class EventLog:
         if not self._events or self._events[0].at >= oldest:
             return
         newest = {event.stream: event for event in self._events if event.stream != STANDING}
-        self._events = deque(
-            event
-            for event in self._events
-            if event.at >= oldest or (newest.get(event.stream) is event and not event.is_last)
-        )
-        self._size = sum(event.size for event in self._events)
+        kept: deque[StreamEvent] = deque()
+        for event in self._events:
+            if event.at >= oldest or (newest.get(event.stream) is event and not event.is_last):
+                kept.append(event)
+            else:
+                self._forget(event)
+        self._events = kept
 
     def id_of(self, event: StreamEvent) -> str:
         kind = "g" if event.stream == STANDING else "r"
@@ -103,6 +113,8 @@ class EventLog:
         """What came on the stream after the event of this number, up to its end. What follows that is of another
         request with the same id."""
         events: list[StreamEvent] = []
+        if self._end_is_forgotten(stream, number):
+            return events
         for event in self._events:
             if event.stream == stream and event.number >= number:
                 if event.number > number:
@@ -113,10 +125,20 @@ class EventLog:
 
     def has_ended(self, stream: str, number: int) -> bool:
         """Whether the event of this number, or one that came after it, ends the stream."""
-        return any(event.is_last for event in self._events if event.number >= number and event.stream == stream)
+        kept = any(event.is_last for event in self._events if event.number >= number and event.stream == stream)
+        return kept or self._end_is_forgotten(stream, number)
 
     def __len__(self) -> int:
         return len(self._events)
 
     def _drop(self) -> None:
-        self._size -= self._events.popleft().size
+        self._forget(self._events.popleft())
+
+    def _forget(self, event: StreamEvent) -> None:
+        self._size -= event.size
+        if event.is_last:
+            self._ends.append((hash(event.stream), event.number))
+
+    def _end_is_forgotten(self, stream: str, number: int) -> bool:
+        of_stream = hash(stream)
+        return any(one == of_stream and end >= number for one, end in self._ends)

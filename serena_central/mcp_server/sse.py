@@ -72,7 +72,8 @@ async def send_stream(
 
 
 async def kept_open(write: Write, wait: Callable[[], Awaitable[T]]) -> T:
-    """What `wait` returns; meanwhile a comment now and then. `wait` is called again after each."""
+    """What `wait` returns; meanwhile a comment now and then. `wait` is called again after each, and has to see what
+    came while it was sent."""
     while True:
         with anyio.move_on_after(PING_S):
             return await wait()

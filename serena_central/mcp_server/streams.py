@@ -3,6 +3,7 @@ it takes up again. They follow the log of what the client is sent, whichever lan
 """
 
 import logging
+from functools import partial
 from itertools import count
 from typing import Any
 
@@ -103,6 +104,7 @@ class Streams:
 
     async def _follow(self, stream: str, number: int, write: Write) -> None:
         while True:
+            newest = self.log.newest
             events = self.log.after(number, stream)
             for event in events:
                 number = event.number
@@ -116,7 +118,7 @@ class Streams:
                 continue  # more may have come while the client read
             if self.log.has_ended(stream, number):
                 return
-            await kept_open(write, self.log.wait)
+            await kept_open(write, partial(self.log.wait, newest))
 
 
 class _Question:

@@ -14,6 +14,9 @@ def test_what_is_kept_is_bounded_in_number_and_size() -> None:
     assert last is not None
     assert last.stream == str(MOST_EVENTS * 2 - 1)
     assert log.find(ids[0]) is None
+    for number in range(3):
+        log.add(str(number) * MOST_BYTES)
+    assert len(log) == 1
     for _ in range(3):
         newest = log.add("1", b"x" * MOST_BYTES)
     assert len(log) == 1
