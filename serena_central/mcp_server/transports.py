@@ -232,6 +232,7 @@ class HandshakeTransports:
             logger.exception("an MCP session failed", extra={"session": conversation.session_id})
         finally:
             self._known.pop(conversation.id, None)
+            conversation.streams.close_all()  # nothing comes any more
 
     async def _transport(self, conversation: HandshakeConversation, sender: Sender) -> "ResumableTransport":
         """The transport of a conversation. One that the direct lane began gets it here, and the SDK reads how."""

@@ -270,3 +270,19 @@ async def test_an_id_that_is_used_again_is_another_stream(face: Face) -> None:
                     await late.next()
             face.tools.release.set()
             assert (await again.next())["result"]["content"][0]["text"] == "done"
+
+
+async def test_a_conversation_whose_transport_fails_ends_its_stream_and_holds_no_session(
+    face: Face, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def fail(*_args: Any, **_options: Any) -> None:
+        raise RuntimeError("a defect of the SDK's loop")
+
+    monkeypatch.setattr("serena_central.mcp_server.adapter.serve_loop", fail)
+    async with face.raw("handshake") as client, streaming(client) as stream:
+        session = face.sessions.get(conversation_of(face, client).session_id)
+        assert session.holders == 1
+        async with calling(client, "wait", 7):
+            with pytest.raises(anyio.EndOfStream):
+                await stream.next()
+        await until(lambda: session.holders == 0)
