@@ -13,6 +13,7 @@ import msgspec
 from serena_central.access.working_folder import folder_in
 from serena_central.core.decoding import from_json
 from serena_central.core.errors import UnknownProject
+from serena_central.files.boundary import MOST_PATH_CHARS
 from serena_central.mcp_server.sender import Sender
 
 if TYPE_CHECKING:
@@ -25,6 +26,12 @@ ASKING_S = 10.0
 """For the client to answer; one that does not has no roots for us."""
 
 METHOD = "roots/list"
+
+MOST_ROOTS = 100
+"""That are looked at. An answer has room for hundreds of thousands, which would stop the server for seconds."""
+
+MOST_URI_CHARS = 6 * MOST_PATH_CHARS + 100
+"""Of a root: a character of a path is one or two bytes as a rule, of three characters each where they are escaped."""
 
 
 class _Root(msgspec.Struct):
@@ -72,11 +79,13 @@ def folder_in_answers(answers: "types.InputResponses | None") -> str | None:
 
 
 def _first_folder(uris: list[str]) -> str | None:
-    return next((folder for folder in map(_folder, uris) if folder), None)
+    return next((folder for folder in map(_folder, uris[:MOST_ROOTS]) if folder), None)
 
 
 def _folder(uri: str) -> str | None:
     """The folder of this machine that a root is."""
+    if len(uri) > MOST_URI_CHARS:
+        return None
     try:
         parts = urlsplit(uri)
     except ValueError:  # brackets or characters that no host has
