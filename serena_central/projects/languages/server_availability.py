@@ -41,6 +41,9 @@ MISSING = "not-installed"
 NOT_RUN = "not-trusted"
 """Likewise, where it would execute what a project brings that nobody trusts."""
 
+ALONE = Reach({})
+"""Of servers that take no folder above their root for their project."""
+
 LOOK_AGAIN_S = 1.0
 """How old a note may be that says why a server cannot run. To look for its program takes 0.3 ms, longer on a slow
 disk."""
@@ -266,7 +269,7 @@ class ServerOrders:
         self._resolving: set[ServerKey] = set()
         """Servers that were started with the Python environment as it is."""
         self._reach: dict[tuple[str, Path], tuple[ServerSpec, Reach]] = {}
-        """(server, its root) → what it takes for its project there."""
+        """(server, its root) → what it takes for its project there, of those that may take a folder above it."""
 
     def order(self, spec: ServerSpec, path: str) -> WantedServer:
         """The order for the server that answers for a root-relative path.
@@ -336,6 +339,8 @@ class ServerOrders:
         return self._reach_of(spec, self._root).outer is not None
 
     def _reach_of(self, spec: ServerSpec, root: Path) -> Reach:
+        if spec.outer_project is None:
+            return ALONE  # not kept: there may be thousands of roots, and what is kept is looked up at each call
         known = self._reach.get((spec.name, root))
         if known is None:
             known = self._reach[spec.name, root] = spec, reach(spec, root)

@@ -9,6 +9,7 @@ import pytest
 
 from serena_central.core.errors import LanguageServerError, ServerNotTrusted
 from serena_central.files.boundary import OPEN
+from serena_central.files.path_watch import PathWatch
 from serena_central.files.stamp import RACY_NS
 from serena_central.files.tree import FileTree
 from serena_central.files.watch import Watches
@@ -193,3 +194,22 @@ async def test_only_files_of_a_watched_root_are_at_hand(tmp_path: Path, monkeypa
     monkeypatch.setattr(FileTree, "is_watched", True)
     assert made.are_at_hand([inside])
     assert not made.are_at_hand([inside, library]), "its file system may hang"
+
+
+async def test_only_servers_that_may_belong_to_a_project_above_their_root_are_looked_up_at_each_call(
+    tmp_path: Path,
+) -> None:
+    world, asked = Registered(tmp_path), list[Any]()
+    made = ProjectLanguages(tmp_path, world.pool, world.places, trusted=True, access=OPEN, chosen={"python": "ty"})
+
+    class Noting(PathWatch):
+        def get(self, key: Any, paths: Any, make: Any) -> Any:
+            asked.append(key)
+            return make()
+
+    for path in ("a.go", "a.py"):
+        spec = made.spec_for(path)
+        assert spec is not None
+        made.orders.meaning(spec)
+    assert not made.orders.reach_changed(Noting())
+    assert [name for _, name, _ in asked] == ["ty"]
