@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 
 import anyio
 
-from serena_central.core.errors import EditRefused
+from serena_central.core.errors import EditRefused, listed
 from serena_central.core.text import Position
 from serena_central.lsp.answers import Location, SymbolKind, WorkspaceEdit
 from serena_central.projects.navigation.leads import Answers
@@ -74,6 +74,13 @@ async def _unlisted(navigation: Navigation, hit: Hit, topmost: Sequence[Hit], kn
     if namesakes is None:
         raise EditRefused(
             f"Nothing was changed: which methods override {hit.name_path} could not be determined in time: call again."
+        )
+    silent = [namesakes[place] for place, locations in declared.items() if locations is None]
+    if silent:
+        named = listed(f"{one.name_path} in {one.path}:{one.symbol.name_line}" for one in silent)
+        raise EditRefused(
+            f"Nothing was changed: the language server did not say what {named} overrides. Call again; if this stays "
+            "so, restart the language server (restart_language_server)."
         )
     answered = {place: locations for place, locations in declared.items() if locations is not None}
     if len(answered) < len(namesakes):

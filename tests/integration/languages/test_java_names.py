@@ -138,6 +138,14 @@ async def test_methods_are_found_that_override_one_with_types_that_their_class_g
             asked = {PlaceInCode(one.path, name_range(one)) for one in (dogs, overload, mixed) if one is not begun}
             assert (set(about), len(about)) == (asked, len(asked))
 
+        async def silent(places: Sequence[PlaceInCode], answers: Answers) -> None:
+            answers |= {one: [] for one in places}
+            answers[PlaceInCode("Dogs.java", name_range(overload))] = None
+
+        monkeypatch.setattr(navigation.declarations, "ask", silent)
+        with pytest.raises(EditRefused, match=r"did not say what .Dogs/feed\[1\] in Dogs.java:2. overrides"):
+            await overriding(navigation, keeper, proposal)
+
 
 async def test_what_many_methods_override_is_asked_until_the_time_ends_and_remembered_for_the_next_call(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
