@@ -59,7 +59,7 @@ class Means(NamedTuple):
     """Values that no text of a hook may show."""
 
     def masked(self, text: str) -> str:
-        for secret in self.secrets:
+        for secret in sorted(self.secrets, key=len, reverse=True):  # one may begin as another
             if len(secret) >= LEAST_SECRET:
                 text = text.replace(secret, MASK)
         return masked(text)
