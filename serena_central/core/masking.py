@@ -68,8 +68,9 @@ _QUERY = re.compile(
 
 _NAME_HINTS = (
     "pass", "pwd", "secret", "token", "key", "auth", "credential", "cookie", "dsn", "connection", "jwt", "otp",
-    "bearer", "_pat", "pin=", "headers=",
+    "bearer",
 )  # fmt: skip
+_VARIABLE_HINTS = ("PAT=", "PIN=", "HEADERS=")
 _FORM_HINTS = (
     "PRIVATE KEY", "AKIA", "ASIA", "gh", "glpat", "sk-", "k_live_", "k_test_", "xox", "AIza", "npm", "pypi", "hf",
     "eyJ", "://", "earer ",
@@ -157,7 +158,7 @@ def masked(text: str) -> str:
     if "://" in text:
         text = _URL.sub(_masked_path, text)
     lower = text.lower()
-    if any(hint in lower for hint in _NAME_HINTS):
+    if any(hint in lower for hint in _NAME_HINTS) or any(hint in text for hint in _VARIABLE_HINTS):
         text = _ASSIGNED.sub(_masked_value, text)
         text = _OPTION.sub(_masked_option, text)
     if any(hint in text for hint in _LOGIN_HINTS):

@@ -2,6 +2,7 @@
 
 import pytest
 
+from serena_central.core import masking
 from serena_central.core.masking import (
     MASK,
     is_secret_file,
@@ -164,3 +165,11 @@ def test_hostile_texts_are_masked_in_linear_time() -> None:
     ):
         masked_output(text)
         masked_secret(text)
+
+
+def test_what_calls_and_answers_hold_as_a_rule_needs_no_pattern(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each call is masked beside the event loop, on the same interpreter."""
+    for pattern in ("_ASSIGNED", "_OPTION", "_KNOWN", "_LOGIN", "_QUERY"):
+        monkeypatch.setattr(masking, pattern, None)
+    text = '{"name_path": "Cart/total", "relative_path": "shop/cart.py", "include_body": true, "notes": []}'
+    assert masked(text) == text
