@@ -13,12 +13,9 @@ from serena_central.core.periodic import follow
 from serena_central.mcp_server.protocol import RESOURCE_UPDATED, RESOURCES_CHANGED
 from serena_central.mcp_server.resources import memory_uri
 from serena_central.mcp_server.sender import ClientConnection
-from serena_central.mcp_server.subscriptions import Subscriptions
+from serena_central.mcp_server.subscriptions import MOST_URIS, Subscriptions
 from serena_central.sessions.manager import SessionManager
 from serena_central.sessions.session import Session
-
-MOST_URIS = 1000
-"""That one session subscribes to."""
 
 FOLDER = "memories/"
 

@@ -29,6 +29,9 @@ MOST_STREAMS = 32
 
 MOST_UNREAD = 100
 
+MOST_URIS = 1000
+"""Resources that a session subscribes to in the handshake era, and one stream in the modern era."""
+
 UNSUBSCRIBED_S = 5.0
 """How long upstreams may take to be told that a client's stream has ended."""
 
@@ -110,8 +113,10 @@ class Subscriptions:
         """A stream, while its client follows it. Upstreams are told which of their resources it is about.
 
         Raises:
-            ToolRefused: the session has too many.
+            ToolRefused: the session has too many, or it is about too many resources.
         """
+        if len(wanted.resource_subscriptions or ()) > MOST_URIS:
+            raise ToolRefused(f"A stream of notices is about at most {MOST_URIS} resources. Name fewer.")
         streams = self._of.setdefault(session, set())
         if len(streams) >= MOST_STREAMS:
             raise ToolRefused(

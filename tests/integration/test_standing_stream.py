@@ -161,15 +161,15 @@ async def test_a_client_is_asked_for_its_roots_and_again_when_they_changed(face:
         conversation = conversation_of(face, client)
         question = await stream.next()
         assert question["method"] == "roots/list"
-        roots = [{"uri": "https://no.folder"}, {"uri": "file:///work/b%C3%BCcher", "name": "x"}]
+        roots = [{"uri": "https://no.folder"}, {"uri": "file:///srv/b%C3%BCcher", "name": "x"}]
         assert await answered(client, question, {"result": {"roots": roots}}) == 202
-        await until(lambda: conversation.roots_folder == "/work/bücher")
+        await until(lambda: conversation.roots_folder == "/srv/bücher")
         await client.notify("notifications/roots/list_changed")
         again = await stream.next()
         assert again["id"] != question["id"]
         assert await answered(client, question, {"result": {"roots": []}}) == 202  # nobody waits for it
-        assert await answered(client, again, {"result": {"roots": [{"uri": "file:///work/other"}]}}) == 202
-        await until(lambda: conversation.roots_folder == "/work/other")
+        assert await answered(client, again, {"result": {"roots": [{"uri": "file:///srv/other"}]}}) == 202
+        await until(lambda: conversation.roots_folder == "/srv/other")
         assert conversation.transport is None
 
 
@@ -203,7 +203,7 @@ async def test_a_client_that_does_not_tell_its_roots_has_none(face: Face, said: 
 async def test_a_root_that_is_no_folder_of_this_machine_is_passed_over(face: Face, uri: str) -> None:
     async with with_roots(face) as client, streaming(client) as stream:
         conversation = conversation_of(face, client)
-        for folder in ("/work/first", "/work/changed"):
+        for folder in ("/srv/first", "/srv/changed"):
             roots = [{"uri": uri}, {"uri": f"file://{folder}"}]
             assert await answered(client, await stream.next(), {"result": {"roots": roots}}) == 202
             await until(lambda folder=folder: conversation.roots_folder == folder)

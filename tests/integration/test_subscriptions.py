@@ -9,7 +9,7 @@ import anyio
 import pytest
 
 from serena_central.mcp_server.protocol import SUBSCRIBED, SUBSCRIPTION_ID_KEY
-from serena_central.mcp_server.subscriptions import MOST_STREAMS, MOST_UNREAD, Subscription, Wanted
+from serena_central.mcp_server.subscriptions import MOST_STREAMS, MOST_UNREAD, MOST_URIS, Subscription, Wanted
 from serena_central.sessions.session import Session
 from tests.integration.test_mcp_endpoint import LANES, Face, a_face, until
 from tests.support.mcp import RawClient, messages_in
@@ -100,6 +100,14 @@ def subscriptions_full(face: Face) -> Any:
         streams -= others
 
     return filled()
+
+
+async def test_a_stream_is_about_a_bounded_number_of_resources(face: Face) -> None:
+    wanted = {"resourceSubscriptions": [f"test://{number}" for number in range(MOST_URIS + 1)]}
+    async with face.raw("modern", x_serena_session="s") as client:
+        refused = await client.send("subscriptions/listen", {"notifications": wanted})
+        (answer,) = messages_in(refused.text)
+    assert f"at most {MOST_URIS} resources" in answer["error"]["message"]
 
 
 async def test_an_open_stream_shows_that_its_client_lives(face: Face) -> None:
