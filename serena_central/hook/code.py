@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from serena_central.hook.search import Search
+from serena_central.hook.search import Search, compiled
 
 
 def _words(text: str) -> frozenset[str]:
@@ -145,9 +145,8 @@ def _names_of(part: str) -> list[Name]:
     read = _read(text)
     if read is None:
         return []
-    try:
-        pattern = re.compile(part)
-    except (re.error, RecursionError, OverflowError):
+    pattern = compiled(part)
+    if pattern is None:
         return [read.name._replace(part=True)]
 
     def goes_on(at: int) -> bool:

@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple, cast
 
 from serena_central.hook.lines import searches_in
-from serena_central.hook.programs import as_python, globs_of_type, is_valid
-from serena_central.hook.search import Search
+from serena_central.hook.programs import as_python, globs_of_type
+from serena_central.hook.search import Search, compiled
 
 Json = dict[str, Any]
 
@@ -77,7 +77,7 @@ def searches_of(use: ToolUse) -> list[Search]:
     globs = (*([glob] if glob else []), *globs_of_type(_text(given, "type")))
     if not pattern or _text(given, "output_mode") == "count" or given.get("multiline") is True:
         return []
-    if not is_valid(pattern := as_python(pattern)):
+    if compiled(pattern := as_python(pattern)) is None:
         return []
     names = tuple(one.rpartition("/")[2] for one in globs)
     no_case = given.get("-i") is True or given.get("case_insensitive") is True

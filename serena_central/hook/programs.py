@@ -3,11 +3,10 @@ counts, tests, inverts, deletes or runs another program on what it finds.
 """
 
 import re
-import warnings
 from collections.abc import Callable, Sequence
 
 from serena_central.hook.options import Parsed, Syntax, parse
-from serena_central.hook.search import Search
+from serena_central.hook.search import Search, compiled
 from serena_central.hook.shell import UNKNOWN
 
 TYPES: dict[str, tuple[str, ...]] = {
@@ -181,7 +180,7 @@ def _pattern_and_paths(said: Parsed, *, basic: bool) -> tuple[str | None, list[s
     else:
         patterns = [as_python(from_basic(pattern) if basic else pattern) for pattern in patterns]
     whole = "|".join(patterns)
-    if not is_valid(whole):
+    if compiled(whole) is None:
         return None, []
     if said.has("w", "word-regexp"):
         whole = rf"\b(?:{whole})\b" if "|" in whole else rf"\b{whole}\b"
@@ -230,17 +229,6 @@ def as_python(pattern: str) -> str:
         return _CLASSES.get(found["name"], found[0]) if found["name"] else r"\b"
 
     return _POSIX.sub(one, pattern)
-
-
-def is_valid(pattern: str) -> bool:
-    """Whether Python reads it: what only other programs understand can't be handed over."""
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            re.compile(pattern)
-    except (re.error, RecursionError, OverflowError):
-        return False
-    return True
 
 
 def _placed(pattern: str, paths: Sequence[str], globs: Sequence[str], said: Parsed, *, smart: bool = False) -> Search:

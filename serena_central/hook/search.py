@@ -1,5 +1,7 @@
 """A search, by whatever program or tool: the data that the rest of this package works with."""
 
+import re
+import warnings
 from typing import NamedTuple
 
 
@@ -17,3 +19,14 @@ class Search(NamedTuple):
     folder: str = ""
     """Where relative paths begin, if that is not where the client works."""
     no_case: bool = False
+
+
+def compiled(pattern: str) -> re.Pattern[str] | None:
+    """A pattern as Python reads it, without a word of what later versions may read otherwise; None where only other
+    programs understand it."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return re.compile(pattern)
+    except (re.error, RecursionError, OverflowError):
+        return None

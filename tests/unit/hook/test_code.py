@@ -97,6 +97,10 @@ def test_folders_of_sources_can_be_named() -> None:
     assert reason_of(Search("anything", paths=("src/models",)), ["app"]) is None
 
 
+def test_nothing_is_said_of_what_later_versions_may_read_otherwise() -> None:
+    assert [name.path for name in symbols_in("class Cart[[]")] == ["Cart"]
+
+
 @given(st.text(max_size=80) | st.text(alphabet="()[]{}|\\.*+?^$ abc_:<", max_size=1200))
 def test_no_pattern_is_too_strange(pattern: str) -> None:
     assert all(name.path for name in [*names_in(pattern), *symbols_in(pattern)])
