@@ -164,11 +164,11 @@ async def test_a_notification_cancels_a_call_of_the_handshake_era(central: Runni
 
 
 def waiters(central: RunningCentral) -> int:
-    """How many wait for answers of the one language server."""
+    """How many wait for one and the same answer of the one language server."""
     (slot,) = central.central.pool._slots.values()
     run = slot.usable_run()
     assert run is not None
-    return sum(pending._waiters for pending in run.server._lsp_session.connection._pending.values())
+    return max((one._waiters for one in run.server._lsp_session.connection._pending.values()), default=0)
 
 
 async def test_identical_reads_are_asked_once_and_cancelled_when_the_last_waiter_has_left(
