@@ -10,6 +10,7 @@ from serena_central.files.tree import FileTree
 from serena_central.files.watch import Watches
 from tests.integration.test_by_syntax import ask
 from tests.support.central import running_parts
+from tests.support.languages import WITHOUT_STD
 from tests.support.servers import SERVERS_HOME
 
 pytestmark = pytest.mark.anyio
@@ -57,7 +58,7 @@ async def test_what_rust_analyzer_and_clangd_build_never_becomes_project_files(t
     (tmp_path / "home" / "servers").symlink_to(SERVERS_HOME / "servers")
     before = {"Cargo.toml", "src/lib.rs", "a.c", "compile_commands.json"}
     with anyio.fail_after(120):
-        async with running_parts(tmp_path) as central:
+        async with running_parts(tmp_path, {"language_servers": WITHOUT_STD}) as central:
             for name, path in (("total", "src/lib.rs"), ("sum", "a.c")):
                 found, _ = await ask(central, root, "find_referencing_symbols", name_path=name, relative_path=path)
                 assert found

@@ -99,6 +99,13 @@ class Asker:
         ]
 
 
+_NO_STD = {"cargo": {"sysroot": None}}
+
+WITHOUT_STD = {"rust": {"settings": {"rust-analyzer": _NO_STD}, "initialization_options": _NO_STD}}
+"""`language_servers` for Rust code that needs nothing of the standard library: analysing that takes rust-analyzer nine
+tenths of its start."""
+
+
 @asynccontextmanager
 async def asker(
     folder: Path,
@@ -107,10 +114,12 @@ async def asker(
     *,
     broken: str = "",
     more: Path | None = None,
+    rust_std: bool = False,
     patience_s: float = 300,
 ) -> AsyncGenerator[Asker]:
     """A server with a home in `folder`, and a client whose active project is `root`. No question was asked yet.
 
+    Rust's standard library is there with `rust_std`, or where the settings have language servers of their own.
     The language server `broken` is a program that ends with exit code 3; those in the folder `more` are there as well.
     """
     places = Places(folder / "home")
@@ -121,7 +130,10 @@ async def asker(
         _break(places.servers / broken)
     for other in more.iterdir() if more else ():
         (places.servers / other.name).symlink_to(other)
-    settings = {"included_optional_tools": OPTIONAL, "auto_install": "off", **(settings or {})}
+    usual = {"included_optional_tools": OPTIONAL, "auto_install": "off"}
+    if not rust_std:
+        usual["language_servers"] = WITHOUT_STD
+    settings = {**usual, **(settings or {})}
     async with (
         running_central(folder, settings, patience_s=patience_s) as central,
         central.raw("handshake") as client,

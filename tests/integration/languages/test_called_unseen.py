@@ -252,7 +252,7 @@ async def test_what_others_call_through_a_trait_or_an_interface_is_kept(
     files: Mapping[str, str], unused: str, kept: list[str], why: str, tmp_path: Path
 ) -> None:
     root = written(tmp_path / "seen", files)
-    async with asker(tmp_path, root) as client:
+    async with asker(tmp_path, root, rust_std=True) as client:
         assert list(await unused_in(client)) == [unused]
         before = {path: (root / path).read_text() for path in files}
         for name in kept:
@@ -301,7 +301,7 @@ def never_called():
 
 async def test_what_manifests_and_templates_name_is_no_sure_finding_and_not_deleted(tmp_path: Path) -> None:
     root = written(tmp_path / "seen", ENTRIES)
-    async with asker(tmp_path, root) as client:
+    async with asker(tmp_path, root, rust_std=True) as client:
         assert await unused_in(client) == {"Page/heading": "medium", "draft": "medium", "never_called": "high"}
         assert "It may be referenced from elsewhere: it is named in 'pyproject.toml'." in await refusal(
             client, "_start"
@@ -330,7 +330,7 @@ FOREIGN = {
 
 async def test_a_function_of_c_is_kept_for_the_rust_that_declares_it(tmp_path: Path) -> None:
     root = written(tmp_path / "foreign", FOREIGN)
-    async with asker(tmp_path, root) as client:
+    async with asker(tmp_path, root, rust_std=True) as client:
         assert "Its name occurs in 'src/main.rs', in another language" in await refusal(
             client, "add_up", relative_path="c/sums.c"
         )
@@ -384,7 +384,7 @@ FILLED = {
 async def test_a_field_that_is_filled_by_position_is_not_deleted(language: str, tmp_path: Path) -> None:
     files, kept, unused = FILLED[language]
     root = written(tmp_path / "seen", files)
-    async with asker(tmp_path, root) as client:
+    async with asker(tmp_path, root, rust_std=True) as client:
         for name in kept:
             assert "may receive its value as a positional argument" in await refusal(client, name)
         deleted = await client.result("safe_delete_symbol", name_path=unused)
@@ -420,7 +420,7 @@ print(peek(_Vault(), _Vault()))
 
 async def test_a_private_member_is_known_by_the_name_that_python_gives_it_outside_of_its_class(tmp_path: Path) -> None:
     root = written(tmp_path / "seen", MANGLED)
-    async with asker(tmp_path, root) as client:
+    async with asker(tmp_path, root, rust_std=True) as client:
         assert await unused_in(client) == {"_Vault/__never_called": "high"}
         found = await client.result("find_referencing_symbols", name_path="_Vault/__open")
         assert "thief.py:4" in str(found["content"])

@@ -92,7 +92,7 @@ pub fn sum(val: i32) -> i32 {
 
 async def test_a_variable_that_gives_a_renamed_field_its_value_keeps_its_name(tmp_path: Path) -> None:
     root = written(tmp_path / "points", {"Cargo.toml": CARGO.format("points"), "src/lib.rs": POINTS})
-    async with asker(tmp_path, root) as client:
+    async with asker(tmp_path, root, rust_std=True) as client:
         await client.result("rename_symbol", name_path="P/val", relative_path="src/lib.rs", new_name="value")
     expected = POINTS.replace("pub val", "pub value").replace("{ val }", "{ value: val }").replace("p.val", "p.value")
     assert (root / "src/lib.rs").read_text() == expected.replace("{ ref val }", "{ value: ref val }")
@@ -182,7 +182,7 @@ def platform(tmp_path: Path) -> Path:
 
 
 async def renamed_in_both(tmp_path: Path, declared: dict[str, str], new_name: str, both: list[str]) -> Any:
-    async with session(tmp_path, tmp_path / "platform") as (client, _):
+    async with session(tmp_path, tmp_path / "platform", rust_std="core" in both) as (client, _):
         return await asked(client, "rename_symbol", **declared, new_name=new_name, project=both)
 
 

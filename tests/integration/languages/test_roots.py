@@ -115,7 +115,7 @@ async def test_uses_in_a_cargo_package_that_no_workspace_joins_are_missed_aloud(
             "app/src/main.rs": 'fn main() { println!("{}", lib::shared() + lib::own()) }\n',
         },
     )
-    async with asker(tmp_path, root) as asked:
+    async with asker(tmp_path, root, rust_std=True) as asked:
         found = await asked.result("find_referencing_symbols", name_path="shared", relative_path="lib/src/lib.rs")
         answer, note = (part["text"] for part in found["content"])
         # The place itself, asked about alone, leads to the definition; others may be missed all the same.

@@ -117,7 +117,7 @@ async def test_a_module_is_not_deleted_while_its_file_holds_code(tmp_path: Path)
         "outer/inner": ["src/outer/inner.rs"],
         "outer": ["src/outer/inner.rs"],
     }
-    async with asker(tmp_path, root) as client:
+    async with asker(tmp_path, root, rust_std=True) as client:
         for name, files in expected.items():
             refused = await client.result("safe_delete_symbol", name_path=name, relative_path="src/lib.rs")
             assert refused["isError"], name

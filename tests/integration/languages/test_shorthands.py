@@ -241,7 +241,7 @@ modules:
 async def test_a_field_is_told_from_a_variable_of_its_name_inside_of_macros_of_all_crates(tmp_path: Path) -> None:
     root = written((tmp_path / "platform").resolve(), CRATES)
     declared = {"name_path": "P/val", "relative_path": "core/src/lib.rs"}
-    async with session(tmp_path, root) as (client, _):
+    async with session(tmp_path, root, rust_std=True) as (client, _):
         await asked(client, "rename_symbol", **declared, new_name="value", project=["core", "app"])
     assert (root / "core/src/lib.rs").read_text() == DECLARED.replace("val:", "value:") + RENAMED_POINTS
     assert (root / "app/src/lib.rs").read_text() == "use core_x::P;\n\n" + RENAMED_POINTS

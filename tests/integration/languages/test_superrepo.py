@@ -12,7 +12,7 @@ from serena_central.analysis.collector import Collections
 from serena_central.analysis.module_graph import collect_modules, open_modules
 from serena_central.core.places import Places
 from tests.support.central import RunningCentral, running_central
-from tests.support.languages import called_patiently
+from tests.support.languages import WITHOUT_STD, called_patiently
 from tests.support.mcp import RawClient
 from tests.support.servers import with_core_servers
 from tests.support.superrepo import PAIRS, Pair, platform
@@ -66,7 +66,7 @@ async def central(tmp_path_factory: pytest.TempPathFactory) -> AsyncGenerator[tu
         (root / path).parent.mkdir(exist_ok=True)
         with (root / path).open("a") as file:
             file.write(text)
-    async with running_central(folder, patience_s=400) as running:
+    async with running_central(folder, {"language_servers": WITHOUT_STD}, patience_s=400) as running:
         yield running, root
 
 

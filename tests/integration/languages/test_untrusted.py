@@ -43,7 +43,7 @@ def settings(box: Hostile, *, trusted: bool, **more: Any) -> dict[str, Any]:
 async def opened(box: Hostile, folder: Path, *, trusted: bool, **more: Any) -> tuple[list[str], str]:
     home = folder / ("trusted" if trusted else "untrusted")
     home.mkdir()
-    async with asker(home, box.root, settings(box, trusted=trusted, **more)) as asked:
+    async with asker(home, box.root, settings(box, trusted=trusted, **more), rust_std=True) as asked:
         return await use(asked)
 
 
@@ -118,7 +118,7 @@ async def test_a_file_that_overrules_what_a_client_says_keeps_its_server_from_be
 async def test_a_server_ends_when_such_a_file_appears(tmp_path: Path) -> None:
     box = Hostile(tmp_path)
     hostile.rust(box)
-    async with asker(tmp_path, box.root, settings(box, trusted=False)) as asked:
+    async with asker(tmp_path, box.root, settings(box, trusted=False), rust_std=True) as asked:
         uses, _ = await use(asked)
         assert uses == ["src/main.rs"]
         hostile.rust_analyzer_told(box)
@@ -172,7 +172,7 @@ async def test_what_another_user_puts_above_a_trusted_project_is_not_executed(tm
     for name in ("compile_commands.json", ".clangd"):
         (box.root / name).rename(tmp_path / name)
     driven = {"language_servers": {"cpp": {"args": ["--background-index", "--query-driver=/**"]}}}
-    async with asker(tmp_path, box.root, settings(box, trusted=True, **driven)) as asked:
+    async with asker(tmp_path, box.root, settings(box, trusted=True, **driven), rust_std=True) as asked:
         _, notes = await use(asked)
         assert (box.ran, "another user" in notes) == ({"evil-cc"}, False)  # it is the user's own
         next(box.canaries.iterdir()).unlink()
@@ -244,7 +244,7 @@ async def test_a_server_shows_nothing_of_hidden_files_that_a_stranger_includes(
     for trusted in (False, True):
         home = tmp_path / f"home-{trusted}"
         home.mkdir()
-        async with asker(home, box.root, settings(box, trusted=trusted)) as asked:
+        async with asker(home, box.root, settings(box, trusted=trusted), rust_std=True) as asked:
             found = await asked.result("find_symbol", name_path_pattern="key", include_info=True)
             assert not found["isError"], found
             shown.append("SECRET" in str(found["content"]))
@@ -262,7 +262,7 @@ async def test_programs_in_the_repository_are_not_run_though_they_stand_in_path(
     monkeypatch.setenv("PATH", f"bin{os.pathsep}{box.root / 'bin'}{os.pathsep}{os.environ['PATH']}")
     home = tmp_path / "home"
     home.mkdir()
-    async with asker(home, box.root, settings(box, trusted=False)) as asked:
+    async with asker(home, box.root, settings(box, trusted=False), rust_std=True) as asked:
         for path in ("shop.ts", "run.sh"):
             await asked.result("get_symbols_overview", relative_path=path)
     assert box.ran == set()
@@ -271,7 +271,7 @@ async def test_programs_in_the_repository_are_not_run_though_they_stand_in_path(
 async def test_what_a_restricted_server_lacks_is_told_once_in_a_session(tmp_path: Path) -> None:
     box = Hostile(tmp_path)
     hostile.typescript(box)
-    async with asker(tmp_path, box.root, settings(box, trusted=False)) as asked:
+    async with asker(tmp_path, box.root, settings(box, trusted=False), rust_std=True) as asked:
         _, first = await use(asked)
         assert first.count("is not trusted") == 1
         async with visiting(asked.central) as visitor:
@@ -290,7 +290,7 @@ async def test_what_a_restricted_server_lacks_is_told_once_in_a_session(tmp_path
 async def test_who_trusts_and_who_does_not_never_share_a_server(tmp_path: Path) -> None:
     box = Hostile(tmp_path)
     hostile.rust(box)
-    async with asker(tmp_path, box.root, settings(box, trusted=False)) as asked:
+    async with asker(tmp_path, box.root, settings(box, trusted=False), rust_std=True) as asked:
         await use(asked)
         languages = asked.project.languages
         spec = languages.spec_for("src/main.rs")
