@@ -54,6 +54,7 @@ from serena_central.files.corpus import Corpora
 from serena_central.files.path_watch import PathWatch
 from serena_central.files.shared_trees import SharedTrees
 from serena_central.files.watch import Watches
+from serena_central.lsp.catalogue import is_read
 from serena_central.lsp.installers.auto import AutoInstaller
 from serena_central.mcp_server.endpoint import McpEndpoint
 from serena_central.mcp_server.offered import Prompts, Resources
@@ -283,7 +284,7 @@ def _projects(
     history = EditHistory(applier, base.store, bus, recall=idempotency, access=root_settings.claude.access)
     syntax = SyntaxReader()
     watches = Watches()
-    shared_trees, corpora = SharedTrees(watches, path_watch), Corpora()
+    shared_trees, corpora = SharedTrees(watches, path_watch, is_read), Corpora()
     pool.count_caches(
         lambda: [CachedMemory("texts of searched files", corpora.size_bytes, corpora.idle_s, corpora.drop)]
     )

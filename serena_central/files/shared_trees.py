@@ -10,6 +10,7 @@ from pathlib import Path
 import anyio
 from anyio.abc import TaskGroup, TaskStatus
 
+from serena_central.files.left_out import IsRead
 from serena_central.files.path_watch import PathWatch
 from serena_central.files.tree import FileTree, Listener
 from serena_central.files.watch import Watches
@@ -38,8 +39,9 @@ class Following:
 class SharedTrees:
     """Belongs to the event loop's thread."""
 
-    def __init__(self, watches: Watches, path_watch: PathWatch | None = None) -> None:
-        """`path_watch` as for `FileTree`."""
+    def __init__(self, watches: Watches, path_watch: PathWatch | None = None, is_read: IsRead | None = None) -> None:
+        """`path_watch` and `is_read` as for `FileTree`."""
+        self._is_read = is_read
         self._watches = watches
         self._path_watch = path_watch
         self._shared: dict[Path, _Shared] = {}
@@ -53,22 +55,26 @@ class SharedTrees:
             await anyio.sleep_forever()
 
     async def follow(self, folder: Path, listener: Listener) -> Following:
-        """Returns when the folder's files are known; `listener` is called for every later change."""
+        """Returns when the folder's files are known; `listener` is called for every later change, of files too that are
+        left out."""
         assert self._tasks is not None, "it runs before anybody follows"
         shared = self._shared.get(folder)
         if shared is None:
             # No await between get and set: single flight.
-            shared = self._shared[folder] = _Shared(FileTree(folder, self._watches, path_watch=self._path_watch))
+            shared = self._shared[folder] = _Shared(
+                FileTree(folder, self._watches, path_watch=self._path_watch, is_read=self._is_read)
+            )
             self._tasks.start_soon(self._hold, folder, shared)
         shared.followers += 1
-        unsubscribe = shared.tree.subscribe(listener)
+        unsubscribe = [shared.tree.subscribe(listener), shared.tree.subscribe(listener, left_out=True)]
         ended = False
 
         def end() -> None:
             nonlocal ended
             if not ended:
                 ended = True
-                unsubscribe()
+                for one in unsubscribe:
+                    one()
                 self._leave(folder, shared)
 
         try:

@@ -10,7 +10,7 @@ Without a watch `fresh()` compares the whole root by stat, and `note` says why.
 import logging
 import time
 from bisect import bisect_left
-from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from itertools import islice
@@ -26,11 +26,12 @@ from anyio.abc import TaskStatus
 from serena_central.core.pacing import paced
 from serena_central.core.tracing import phase
 from serena_central.files.ignore import ignores
+from serena_central.files.left_out import IsRead
 from serena_central.files.notification import Heard, Watch, WatchUnavailable
 from serena_central.files.path_watch import PathWatch
 from serena_central.files.repository import IGNORE_FILE, OuterRules
 from serena_central.files.stamp import Stamp
-from serena_central.files.walk import CatchAll, Findings, TreeScan
+from serena_central.files.walk import CatchAll, TreeScan
 from serena_central.files.watch import STEP_S, Watches
 
 logger = logging.getLogger(__name__)
@@ -79,9 +80,12 @@ class FileTree:
         ignore_all_files_in_gitignore: bool = True,
         hidden: Callable[[str], bool] | None = None,
         path_watch: PathWatch | None = None,
+        is_read: IsRead | None = None,
     ) -> None:
         """`hidden` tells of a root-relative path whether rules keep it out of everything. Without `path_watch` each
-        `fresh()` compares by stat the files outside of the root that it follows."""
+        `fresh()` compares by stat the files outside of the root that it follows. With `is_read` files are followed that
+        are none of the root's and that language servers may read (`left_out`)."""
+        self._is_read = is_read
         self._path_watch = path_watch or PathWatch(watches=False)
         self._hidden = hidden
         self.root = root
@@ -94,11 +98,13 @@ class FileTree:
         self._make_outer = partial(OuterRules, root, ignored_paths=ignored_paths, use_git=ignore_all_files_in_gitignore)
         self._use_git = ignore_all_files_in_gitignore
         self._files: dict[str, Stamp] = {}
+        self._left_out: dict[str, Stamp] = {}
         self._ordered: list[str] | None = None
         """The paths in order, made when somebody wants them: of 100,000 that takes 40 ms."""
         self._snapshot: Mapping[str, Stamp] | None = None
         self._just_stamped: set[str] = set()
         self._listeners: dict[object, Listener] = {}
+        self._left_out_listeners: dict[object, Listener] = {}
         self._turn = anyio.Lock(fast_acquire=True)
         self._scanned = anyio.Event()
         self._scans_begun = 0
@@ -125,20 +131,37 @@ class FileTree:
             self._snapshot = dict(self._files)
         return self._snapshot
 
+    @property
+    def left_out(self) -> Mapping[str, Stamp]:
+        """Files that are followed for language servers although they are none of the root's, like `files`. Live."""
+        return self._left_out
+
+    def follows(self, path: str) -> bool:
+        """Whether a root-relative file or folder is left out and followed."""
+        folder = self._scan.folders.get(f"{path}/") if self._scan is not None else None
+        return path in self._left_out or (folder is not None and folder.left_out)
+
+    @property
+    def not_followed(self) -> Collection[str]:
+        """Files and folders, root-relative, that are left out and of which language servers may read more than is
+        followed."""
+        left_out = self._scan.left_out if self._scan is not None else None
+        return left_out.missing.values() if left_out is not None else ()
+
     def seen(self) -> Seen:
-        """What listeners have heard until now, for `tell_since`. Not live."""
-        return {**self._files, **dict.fromkeys(self._just_stamped)}
+        """What listeners have heard until now, of either kind, for `tell_since`. Not live."""
+        return {**self._files, **self._left_out, **dict.fromkeys(self._just_stamped)}
 
     async def tell_since(self, seen: Seen, listener: Listener) -> None:
-        """Tells a listener of later changes how `files` differ from what it has `seen`, by an earlier tree of the root.
-        Shielded: what was told in part could not be continued."""
+        """Tells a listener of later changes how `files` and `left_out` differ from what it has `seen`, by an earlier
+        tree of the root. Shielded: what was told in part could not be continued."""
         with anyio.CancelScope(shield=True):
-            async for path in paced(list(self._files)):
-                stamp = self._files.get(path)
+            async for path in paced([*self._files, *self._left_out]):
+                stamp = self._files.get(path) or self._left_out.get(path)
                 if stamp is not None and stamp != seen.get(path):
                     listener([Change(path, "changed" if path in seen else "created")])
             async for path in paced(seen):
-                if path not in self._files:
+                if path not in self._files and path not in self._left_out:
                     listener([Change(path, "deleted")])
 
     def below(self, folder: str) -> Sequence[str]:
@@ -173,26 +196,34 @@ class FileTree:
         """Files and folders that rules keep out of it, root-relative; some may be gone since."""
         return frozenset(self._scan.hidden) if self._scan is not None and self._hidden is not None else frozenset()
 
-    def subscribe(self, listener: Listener) -> Callable[[], None]:
+    def subscribe(self, listener: Listener, *, left_out: bool = False) -> Callable[[], None]:
         """Calls `listener` with every later batch of changes, one per file, in the event loop's thread and before the
-        `fresh()` that found them returns. Files of the first scan are no changes. Returns the way to end it."""
+        `fresh()` that found them returns; of `files`, or of those that are left out. Files of the first scan are no
+        changes. Returns the way to end it."""
         key = object()
-        self._listeners[key] = listener
+        listeners = self._left_out_listeners if left_out else self._listeners
+        listeners[key] = listener
 
         def end() -> None:
-            self._listeners.pop(key, None)
+            listeners.pop(key, None)
 
         return end
 
     @contextmanager
     def noting(self) -> Generator[set[str]]:
-        """Paths of the files that changed since the block was entered, as far as a `fresh()` has seen it."""
+        """Paths of the files that changed since the block was entered, as far as a `fresh()` has seen it; of those too
+        that are left out."""
         changed: set[str] = set()
-        end = self.subscribe(lambda changes: changed.update(change.path for change in changes))
+
+        def note(changes: Sequence[Change]) -> None:
+            changed.update(change.path for change in changes)
+
+        ends = [self.subscribe(note), self.subscribe(note, left_out=True)]
         try:
             yield changed
         finally:
-            end()
+            for end in ends:
+                end()
 
     def is_ignored(self, path: str) -> bool:
         """Whether a root-relative POSIX path is ignored, or lies in a nested repository or a build tool's folder. It
@@ -239,7 +270,9 @@ class FileTree:
         watch = self._begin_watching()
         try:
             outer = await anyio.to_thread.run_sync(self._make_outer)
-            self._scan = TreeScan(self.root, outer, use_git=self._use_git, watch=watch, hidden=self._hidden)
+            self._scan = TreeScan(
+                self.root, outer, use_git=self._use_git, watch=watch, hidden=self._hidden, is_read=self._is_read
+            )
             self._watch = watch
             async with self._turn:
                 await self._rescan()
@@ -317,23 +350,24 @@ class FileTree:
             else:
                 await _in_thread(partial(_examine, self._scan, heard))
         except WatchUnavailable as error:
-            self._stop_watching(error)
+            self._spare_watches(error)
             await self._rescan()
         else:
-            await self._tell(self._scan.take(), heard=True)
+            await self._tell(self._scan, heard=True)
 
     async def _rescan(self) -> None:
-        """Looks at the whole root again, without the watch if that gives out."""
+        """Looks at the whole root again, with fewer watches, or none, if those give out."""
         assert self._scan is not None
         self._scans_begun += 1
         number = self._scans_begun
-        try:
-            await _in_thread(partial(_look_everywhere, self._scan, self._make_outer))
-        except WatchUnavailable as error:
-            self._stop_watching(error)
-            await _in_thread(partial(_look_everywhere, self._scan, self._make_outer))
+        while True:
+            try:
+                await _in_thread(partial(_look_everywhere, self._scan, self._make_outer))
+                break
+            except WatchUnavailable as error:
+                self._spare_watches(error)
         self._scans_ended = number
-        await self._tell(self._scan.take())
+        await self._tell(self._scan)
 
     def _begin_watching(self) -> Watch | None:
         try:
@@ -341,6 +375,14 @@ class FileTree:
         except WatchUnavailable as error:
             self.note = _note(error)
             return None
+
+    def _spare_watches(self, error: WatchUnavailable) -> None:
+        """What belongs to the root comes before what does not."""
+        assert self._scan is not None
+        if self._scan.end_left_out():
+            logger.warning("%s: folders that are ignored are no longer watched: %s", self.root, error)
+        else:
+            self._stop_watching(error)
 
     def _stop_watching(self, error: WatchUnavailable) -> None:
         """`run` closes the watch, once nothing waits for it."""
@@ -368,45 +410,59 @@ class FileTree:
             "`ignored_paths: ['!/*']` into .serena/project.yml."
         )
 
-    async def _tell(self, findings: Findings, *, heard: bool = False) -> None:
-        """Takes findings over into `files`, and tells the listeners what differs; many in parts, so that whoever waits
-        for something else gets a turn. Shielded, because what was found can't be found again.
+    async def _tell(self, scan: TreeScan, *, heard: bool = False) -> None:
+        """Takes findings over into `files` and `left_out`, and tells the listeners what differs; many in parts, so that
+        whoever waits for something else gets a turn. Shielded, because what was found can't be found again.
 
         What was `heard` of may have changed although its stamp has not, if that was new when it was taken.
         """
-        assert self._scan is not None
-        self.not_utf8 = self._scan.not_utf8()
-        self.catch_all = self._scan.ignores_everything()
+        self.not_utf8 = scan.not_utf8()
+        self.catch_all = scan.ignores_everything()
+        findings, left_out = scan.take(), scan.take_left_out()
+        # A file that is ignored now, or no longer, goes before it comes: servers hear of both.
+        gone = {path: None for path, stamp in left_out.items() if stamp is None}
+        there = {path: stamp for path, stamp in left_out.items() if stamp is not None}
         with anyio.CancelScope(shield=True):
-            found = iter(findings.items())
-            while part := list(islice(found, TOLD_AT_ONCE)):
-                self._tell_part(part, heard)
-                if len(part) == TOLD_AT_ONCE:
-                    await anyio.lowlevel.checkpoint()
+            for some, files, listeners in (
+                (gone, self._left_out, self._left_out_listeners),
+                (findings, self._files, self._listeners),
+                (there, self._left_out, self._left_out_listeners),
+            ):
+                found = iter(some.items())
+                while part := list(islice(found, TOLD_AT_ONCE)):
+                    self._tell_part(part, heard, files, listeners)
+                    if len(part) == TOLD_AT_ONCE:
+                        await anyio.lowlevel.checkpoint()
 
-    def _tell_part(self, findings: Iterable[tuple[str, Stamp | None]], heard: bool) -> None:
+    def _tell_part(
+        self,
+        findings: Iterable[tuple[str, Stamp | None]],
+        heard: bool,
+        files: dict[str, Stamp],
+        listeners: Mapping[object, Listener],
+    ) -> None:
         changes: list[Change] = []
         newest = time.time_ns() - CLOCK_NS
         for path, stamp in findings:
-            known = self._files.get(path)
+            known = files.get(path)
             if stamp == known and not (heard and path in self._just_stamped):
                 continue
             self._just_stamped.discard(path)
             if stamp is not None and max(stamp.mtime_ns, stamp.ctime_ns) > newest:
                 self._just_stamped.add(path)
             if stamp is None:
-                self._ordered = self._snapshot = None
-                self._files.pop(path, None)
+                files.pop(path, None)
                 changes.append(Change(path, "deleted"))
             else:
-                if known is None:
-                    self._ordered = None
-                self._snapshot = None
-                self._files[path] = stamp
+                files[path] = stamp
                 changes.append(Change(path, "changed" if known else "created"))
+        if files is self._files and changes:
+            self._snapshot = None
+            if any(change.kind != "changed" for change in changes):
+                self._ordered = None
         if not changes or not self._scanned.is_set():
             return
-        for listener in list(self._listeners.values()):
+        for listener in list(listeners.values()):
             try:
                 listener(changes)
             except Exception:

@@ -7,11 +7,13 @@ learns about changes by being told where to look (`examine`, `look`); who tells 
 Not part of a root: symlinks (their targets are listed where they are, or lie outside), what is not a regular file,
 names that are not UTF-8 (no answer, no database and no message to a language server could carry them; they are noted),
 what edits put beside files, what is ignored, what build tools have marked as theirs, and nested repositories,
-submodules and worktrees (folders with a `.git` of their own), which are roots of their own.
+submodules and worktrees (folders with a `.git` of their own), which are roots of their own. Some of that is followed
+anyway, apart from the root's own files: see `left_out`.
 """
 
 import os
 import stat
+from collections import deque
 from collections.abc import Callable, Iterable
 from itertools import chain
 from pathlib import Path
@@ -31,6 +33,7 @@ from serena_central.files.ignore import (
     read_patterns,
     verdict,
 )
+from serena_central.files.left_out import KEPT_MARKS, IsRead, LeftOut, is_kept
 from serena_central.files.repository import IGNORE_FILE, OuterRules
 from serena_central.files.stamp import Stamp
 from serena_central.files.text import read_bytes
@@ -66,7 +69,20 @@ Findings = dict[str, Stamp | None]
 class Folder:
     """One folder of a root. `path` is "" for the root itself, else it ends in `/`."""
 
-    __slots__ = ("files", "folders", "ignore_stamp", "inode", "nested", "output", "path", "rules", "watch_id")
+    __slots__ = (
+        "files",
+        "folders",
+        "ignore_stamp",
+        "inode",
+        "kept",
+        "left_out",
+        "left_out_files",
+        "nested",
+        "output",
+        "path",
+        "rules",
+        "watch_id",
+    )
 
     def __init__(self, path: str) -> None:
         self.path = path
@@ -78,14 +94,30 @@ class Folder:
         """A repository of its own: empty, and known only because it may cease to be one."""
         self.output = False
         """Filled by a build tool: likewise."""
+        self.kept = False
+        """Nothing in it is followed: a tool keeps it for itself. Of closed ones only."""
+        self.left_out = False
+        """Ignored, or below a closed one: followed for language servers alone."""
         self.ignore_stamp: Stamp | None = None
         self.files: set[str] = set()
+        self.left_out_files: set[str] = set()
+        """Those that are followed although they don't belong to the root."""
         self.folders: set[str] = set()
+        """Both such as belong to the root and such as are left out."""
 
     @property
     def closed(self) -> bool:
         """Nothing below it belongs to the root."""
-        return self.nested or self.output
+        return self.nested or self.output or self.left_out
+
+
+class _Listing(NamedTuple):
+    """What lies right in a folder: what belongs to the root, and what is followed besides."""
+
+    files: dict[str, Stamp]
+    folders: set[str]
+    left_out_files: dict[str, Stamp]
+    left_out_folders: set[str]
 
 
 class FolderWatch(Protocol):
@@ -110,9 +142,12 @@ class TreeScan:
         use_git: bool,
         watch: FolderWatch | None = None,
         hidden: Callable[[str], bool] | None = None,
+        is_read: IsRead | None = None,
     ) -> None:
-        """`hidden` tells of a root-relative path whether it is left out whatever the ignore rules say."""
+        """`hidden` tells of a root-relative path whether it is left out whatever the ignore rules say. With `is_read`
+        such files are followed that are left out and that servers may read."""
         self._hidden = hidden
+        self.left_out = LeftOut(is_read) if is_read is not None else None
         self._root = f"{str(root).rstrip('/')}/"
         self.outer = outer
         self._ignore_file = IGNORE_FILE if use_git else None
@@ -133,6 +168,13 @@ class TreeScan:
     def take(self) -> Findings:
         """What was found since the last time."""
         findings, self._findings = self._findings, {}
+        return findings
+
+    def take_left_out(self) -> Findings:
+        """The same of files that are left out and followed."""
+        if self.left_out is None:
+            return {}
+        findings, self.left_out.findings = self.left_out.findings, {}
         return findings
 
     def not_utf8(self) -> list[str]:
@@ -165,11 +207,23 @@ class TreeScan:
         except OSError:
             return None
         left_out = [name for name in there if ignored_by(root.rules, name, name, is_folder=True) == line]
-        return CatchAll(line, len(left_out), len(root.folders)) if left_out else None
+        kept = sum(not folder.left_out for path in root.folders if (folder := self.folders.get(path)))
+        return CatchAll(line, len(left_out), kept) if left_out else None
 
     def stop_watching(self) -> None:
         """Goes on without the watch. Every folder has to be listed again to know what changed."""
         self._watch = None
+
+    def end_left_out(self) -> bool:
+        """Ends following folders that are left out, so that their watches are free; whether it did before."""
+        if self.left_out is None or self.left_out.has_ended:
+            return False
+        self.left_out.has_ended = True
+        findings, self.left_out.findings = self.left_out.findings, {}
+        for path in [folder.path for folder in self.folders.values() if folder.left_out]:
+            self.forget(path)
+        self.left_out.findings = findings  # of what is no longer followed nothing is known
+        return True
 
     def look_everywhere(self, outer: OuterRules) -> None:
         """Lists the whole root, again if need be, by these outer rules."""
@@ -184,27 +238,35 @@ class TreeScan:
         except OSError:
             return True
 
-    def look(self, path: str) -> None:
-        """Lists a folder that is not ignored, and everything below it, again if it is known."""
-        pending = [path]
-        while pending:
-            folder = self._enter(pending.pop())
+    def look(self, path: str, *, left_out: bool = False) -> None:
+        """Lists a folder and everything below it, again if it is known. What is left out comes later, level by level:
+        one deep folder does not use up what all may have."""
+        pending, later = ([], deque([path])) if left_out else ([path], deque[str]())
+        while pending or later:
+            folder = (
+                self._enter(pending.pop(), left_out=False) if pending else self._enter(later.popleft(), left_out=True)
+            )
             found = self._list(folder) if folder is not None else None
             if folder is None or found is None:
                 continue
-            files, folders = found
-            for gone in folder.folders - folders:
+            files, folders, left_out_files, left_out_folders = found
+            for gone in folder.folders - folders - left_out_folders:
                 self.forget(gone)
+            if self.left_out is not None:
+                self.left_out.missing.pop(folder.path, None)
+                if left_out_files or folder.left_out_files:
+                    folder.left_out_files = self.left_out.take_in(folder.path, folder.left_out_files, left_out_files)
             self._findings.update(dict.fromkeys(folder.files.difference(files)))
             self._findings.update(files)
             folder.files = set(files)
-            folder.folders = folders
+            folder.folders = folders | left_out_folders
             pending.extend(folders)
+            later.extend(left_out_folders)
 
     def examine(self, folder: Folder, name: str) -> None:
         """Examines one entry of a known folder, after an event."""
         if self._rules_differ(folder, name):
-            self.look(folder.path)
+            self.look(folder.path, left_out=folder.left_out)
             return
         path = folder.path + name
         self._links.get(folder.path, set()).discard(path)
@@ -217,17 +279,15 @@ class TreeScan:
         is_folder = stat.S_ISDIR(status.st_mode)
         left_out = folder.closed or self._leaves_out(folder, path, name, is_folder)
         self._note_name(folder, name, there=not left_out)
-        if left_out or not is_utf8(name):
+        if not is_utf8(name) or (left_out and (folder.kept or not self._follows(path, name, is_folder))):
             self._drop(folder, path)
         elif is_folder:
-            self._meet_folder(folder, path, status.st_ino)
+            self._meet_folder(folder, path, status.st_ino, left_out)
         elif stat.S_ISREG(status.st_mode):
-            self.forget(path + "/")
-            folder.files.add(path)
-            self._findings[path] = Stamp.of(status)
+            self._meet_file(folder, path, Stamp.of(status), left_out)
         else:
             self._drop(folder, path)
-            if stat.S_ISLNK(status.st_mode) and not os.path.isdir(self._root + path):  # noqa: PTH112 - strings
+            if not left_out and stat.S_ISLNK(status.st_mode) and not os.path.isdir(self._root + path):  # noqa: PTH112
                 self._links.setdefault(folder.path, set()).add(path)
 
     def forget(self, path: str) -> None:
@@ -249,6 +309,10 @@ class TreeScan:
             if self._watch is not None:
                 self._watch.remove(folder)
             self._findings.update(dict.fromkeys(folder.files))
+            if self.left_out is not None:
+                self.left_out.take_in(folder.path, folder.left_out_files, {})
+                self.left_out.missing.pop(folder.path, None)
+                self.left_out.folders -= folder.left_out
             pending.extend(folder.folders)
 
     def _drop(self, folder: Folder, path: str) -> None:
@@ -256,20 +320,43 @@ class TreeScan:
         if path in folder.files:
             folder.files.discard(path)
             self._findings[path] = None
+        if self.left_out is not None and path in folder.left_out_files:
+            folder.left_out_files.discard(path)
+            self.left_out.take_in(folder.path, {path}, {})
 
-    def _meet_folder(self, parent: Folder, path: str, inode: int) -> None:
+    def _meet_file(self, folder: Folder, path: str, stamp: Stamp, left_out: bool) -> None:
+        self.forget(path + "/")
+        if not left_out:
+            if path in folder.left_out_files:
+                self._drop(folder, path)
+            folder.files.add(path)
+            self._findings[path] = stamp
+        elif self.left_out is not None:
+            if path in folder.files:
+                self._drop(folder, path)
+            known = {path} & folder.left_out_files
+            folder.left_out_files |= self.left_out.take_in(folder.path, known, {path: stamp})
+
+    def _meet_folder(self, parent: Folder, path: str, inode: int, left_out: bool) -> None:
         known = self.folders.get(path + "/")
-        if known is not None and known.inode == inode:
+        if known is not None and known.inode == inode and known.left_out == left_out:
             return
         self._drop(parent, path)
         parent.folders.add(path + "/")
-        self.look(path + "/")
+        self.look(path + "/", left_out=left_out)
 
-    def _enter(self, path: str) -> Folder | None:
+    def _enter(self, path: str, *, left_out: bool) -> Folder | None:
         """The folder at `path`, watched; None, and forgotten, when it can't be entered."""
         if path and _parent(path) not in self.folders:
             return None
-        folder = self.folders.setdefault(path, Folder(path))
+        folder = self.folders.get(path) or Folder(path)
+        if self.left_out is not None:
+            if left_out and not folder.left_out and not self.left_out.has_room(path, _parent(path)):
+                self.forget(path)
+                return None
+            self.left_out.folders += left_out - folder.left_out
+        folder.left_out = left_out
+        self.folders[path] = folder
         try:
             while self._watch is not None and (moved := self._watch.add(folder, self._root + path)) is not None:
                 self.forget(moved)
@@ -278,10 +365,9 @@ class TreeScan:
             return None
         return folder
 
-    def _list(self, folder: Folder) -> tuple[dict[str, Stamp], set[str]] | None:
-        """Files (path → stamp) and folders right in a folder; None, and forgotten, when it can't be read."""
-        files: dict[str, Stamp] = {}
-        folders: set[str] = set()
+    def _list(self, folder: Folder) -> _Listing | None:
+        """What lies right in a folder; None, and forgotten, when it can't be read."""
+        found = _Listing({}, set(), {}, set())
         try:
             with OpenFolder.at(self._root + folder.path) as opened, os.scandir(opened.descriptor) as entries:
                 folder.inode = os.fstat(opened.descriptor).st_ino
@@ -289,21 +375,27 @@ class TreeScan:
                 self._links.pop(folder.path, None)
                 self._not_utf8.pop(folder.path, None)
                 names = {entry.name for entry in listed}
-                folder.nested = bool(folder.path) and ".git" in names
-                folder.output = not folder.nested and self._is_output(folder, names.__contains__)
-                (self._closed.add if folder.closed else self._closed.discard)(folder.path)
-                if folder.closed:
-                    return {}, set()
+                belongs = bool(folder.path) and not folder.left_out
+                folder.nested = belongs and ".git" in names
+                folder.output = belongs and not folder.nested and self._is_output(folder, names.__contains__)
+                (self._closed.add if folder.nested or folder.output else self._closed.discard)(folder.path)
+                folder.kept = folder.closed and (self.left_out is None or is_kept(names))
+                if folder.kept:
+                    return found
                 if self._is_deep(folder):
                     listed = [entry for entry in listed if self._has_path(folder.path + entry.name)]
+                if folder.closed:
+                    for entry in listed:
+                        self._sort_left_out(folder, entry, found)
+                    return found
                 folder.rules = self._rules(folder, has_own=self._ignore_file in names)
                 deciding = self._deciding_names(folder)
                 for entry in listed:
-                    self._sort_in(folder, entry, files, folders, deciding)
+                    self._sort_in(folder, entry, found, deciding)
         except OSError:
             self.forget(folder.path)
             return None
-        return files, folders
+        return found
 
     def _is_deep(self, folder: Folder) -> bool:
         """Whether some names in a folder may make paths that are too long to be opened."""
@@ -324,8 +416,7 @@ class TreeScan:
         self,
         folder: Folder,
         entry: os.DirEntry[str],
-        files: dict[str, Stamp],
-        folders: set[str],
+        found: _Listing,
         deciding: FileNames | None,
     ) -> None:
         name = entry.name
@@ -334,17 +425,39 @@ class TreeScan:
             is_folder = entry.is_dir(follow_symlinks=False)
             is_certain = deciding is not None and not is_folder and not deciding.may_be_ignored(name)
             if not is_certain and self._leaves_out(folder, path, name, is_folder):
+                self._sort_left_out(folder, entry, found)
                 return
             if not (name.isascii() or is_utf8(name)):
                 self._note_name(folder, name, there=True)
             elif is_folder:
-                folders.add(path + "/")
+                found.folders.add(path + "/")
             elif entry.is_file(follow_symlinks=False):
-                files[path] = Stamp.of(entry.stat(follow_symlinks=False))
+                found.files[path] = Stamp.of(entry.stat(follow_symlinks=False))
             elif entry.is_symlink() and not entry.is_dir():
                 self._links.setdefault(folder.path, set()).add(path)
         except OSError:  # gone since it was listed
             return
+
+    def _sort_left_out(self, folder: Folder, entry: os.DirEntry[str], found: _Listing) -> None:
+        path = folder.path + entry.name
+        try:
+            is_folder = entry.is_dir(follow_symlinks=False)
+            if not is_utf8(entry.name) or not self._follows(path, entry.name, is_folder):
+                return
+            if is_folder:
+                found.left_out_folders.add(path + "/")
+            elif entry.is_file(follow_symlinks=False):
+                found.left_out_files[path] = Stamp.of(entry.stat(follow_symlinks=False))
+        except OSError:  # gone since it was listed
+            return
+
+    def _follows(self, path: str, name: str, is_folder: bool) -> bool:
+        """Whether an entry that is left out is followed."""
+        return (
+            self.left_out is not None
+            and not name.startswith(TEMPORARY)
+            and self.left_out.fits(path, name, is_folder=is_folder)
+        )
 
     def _leaves_out(self, folder: Folder, path: str, name: str, is_folder: bool) -> bool:
         if name.startswith(TEMPORARY):
@@ -387,7 +500,12 @@ class TreeScan:
         return verdict(self.folders[_parent(folder.path)].rules, path, path.rpartition("/")[2], True) is not False
 
     def _rules_differ(self, folder: Folder, name: str) -> bool:
-        """Whether what was heard of is an ignore file with new content, or makes or ends a nested repository."""
+        """Whether what was heard of is an ignore file with new content, or makes or ends a nested repository; or shows
+        whether a tool keeps a folder that is left out."""
+        if folder.closed and name in KEPT_MARKS:
+            return True
+        if folder.left_out:
+            return False
         path = f"{self._root}{folder.path}{name}"
         if name == ".git" and folder.path:
             return os.path.lexists(path) != folder.nested

@@ -34,7 +34,8 @@ from serena_central.files.text import FileText
 from serena_central.files.tree import Change, FileTree, Seen
 from serena_central.files.walk import is_utf8
 from serena_central.files.watch import Watches
-from serena_central.lsp.catalogue import catalogue
+from serena_central.lsp.answers import FileEvent
+from serena_central.lsp.catalogue import catalogue, is_read
 from serena_central.projects.editing.edit_effects import EditEffects
 from serena_central.projects.editing.edit_records import AppliedEdit
 from serena_central.projects.editing.edits import Edits
@@ -121,6 +122,7 @@ class Project:
             ignore_all_files_in_gitignore=settings.ignore_all_files_in_gitignore,
             hidden=access.hides if access.reading else None,
             path_watch=path_watch,
+            is_read=is_read,
         )
         languages.texts.follow(self.tree)
         self._external = ExternalFolders(root, self.tree, languages, shared_trees) if shared_trees else None
@@ -184,6 +186,7 @@ class Project:
         async with anyio.create_task_group() as tasks:
             await tasks.start(self.tree.run)
             self.tree.subscribe(self._changed)
+            self.tree.subscribe(self._changed_left_out, left_out=True)
             await self._take_over()
             await self.languages.selection.look_at_scripts(self.tree.files)
             places = await self.languages.selection.by_place(list(self.tree.files))
@@ -255,6 +258,10 @@ class Project:
         if by_builds and any(self.languages.is_marker(change.path) for change in changes):
             self.indexer.doubt(self.tree.files)  # how they are built may be known now
         self._finder.changed(changes)
+
+    def _changed_left_out(self, changes: Sequence[Change]) -> None:
+        """Servers read what is none of the project's, as far as they import it; the index does not."""
+        self.languages.changed_outside([FileEvent(self.root / change.path, change.kind) for change in changes])
 
     async def warm(self) -> list[Warmed]:
         """Starts the language servers, waits until they are ready, and fills the index; returns the outcome of each."""

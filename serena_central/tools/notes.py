@@ -1,6 +1,7 @@
 """Notes: what an answer may lack, and why. Some are given once in a session and project, others with each answer."""
 
 from collections.abc import Iterable
+from itertools import islice
 
 from serena_central.core.errors import listed
 from serena_central.core.quoting import quoted
@@ -149,6 +150,22 @@ def note_dependencies(call: ToolCall, project: Project) -> None:
         if call.session.dependencies_noted.get(place) != note:
             call.session.dependencies_noted[place] = note
             call.note(note)
+
+
+def note_not_followed(call: ToolCall, project: Project) -> None:
+    """Adds a note on what servers may read although nobody hears of its changes; again if that is something else."""
+    if not project.tree.not_followed:
+        return
+    some = [quoted(path) for path in islice(project.tree.not_followed, FEW_NAMES + 1)]
+    names = ", ".join(some[:FEW_NAMES]) + (", …" if len(some) > FEW_NAMES else "")
+    place = str(project.root), "not followed"
+    if call.session.dependencies_noted.get(place) != names:
+        call.session.dependencies_noted[place] = names
+        call.note(
+            f"Too much to watch that is ignored or a repository of its own: {names}. Language servers that "
+            "read files there may know them as they were before a change: restart_language_server has everything read "
+            "again."
+        )
 
 
 def note_side_languages(call: ToolCall, project: Project) -> None:

@@ -25,6 +25,7 @@ from serena_central.tools.context import ToolCall
 from serena_central.tools.notes import (
     note_dependencies,
     note_instead,
+    note_not_followed,
     note_python,
     note_restrictions,
     note_side_languages,
@@ -76,6 +77,7 @@ async def on_project(
         note_restrictions(call, project)
         note_python(call, project)
         note_dependencies(call, project)
+        note_not_followed(call, project)
         note_instead(call, project)
         note_side_languages(call, project)
     return result

@@ -1,6 +1,6 @@
 """The catalogue of languages and their servers: data in TOML, validated when it is loaded."""
 
-from serena_central.lsp.catalogue.registry import Catalogue, Claim, FileKind, catalogue
+from serena_central.lsp.catalogue.registry import Catalogue, Claim, FileKind, catalogue, is_read
 from serena_central.lsp.catalogue.spec import (
     Documents,
     InstallRecipe,
@@ -29,4 +29,5 @@ __all__ = [
     "Untrusted",
     "Watching",
     "catalogue",
+    "is_read",
 ]

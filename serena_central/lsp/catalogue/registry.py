@@ -83,6 +83,13 @@ class Catalogue:
         )
         self.above = tuple(dict.fromkeys(name for entry in languages.values() for name in entry.above))
         """What any language's servers look for above a project."""
+        self._root_markers = frozenset(
+            marker.rpartition("/")[2]
+            for spec in servers.values()
+            for group in spec.roots.markers
+            for marker in group
+            if _GLOB_CHARACTERS.isdisjoint(marker)
+        )
 
     def language(self, name: str) -> str:
         """The catalogue's name of a language, from any that people have.
@@ -139,6 +146,13 @@ class Catalogue:
         if not found and not name.islower():
             found = self._claims(name.lower())
         return found or [claim for form, claim in self._globs if form and form.match(name)]
+
+    def is_read(self, name: str) -> bool:
+        """Whether a language server may read a file of this name for what other files say: code, and what marks roots.
+        May be called in any thread."""
+        return name in self._root_markers or any(
+            not self.languages[claim.kind.language].data for claim in self.claims(name)
+        )
 
     def language_of(self, path: str) -> str | None:
         """The language of a file by its name alone, or None."""
@@ -221,6 +235,11 @@ def catalogue() -> Catalogue:
         ConfigError: names file and key.
     """
     return load(_FOLDER)
+
+
+def is_read(name: str) -> bool:
+    """`Catalogue.is_read` of the one that ships with the product, which is loaded when somebody asks."""
+    return catalogue().is_read(name)
 
 
 def load(folder: Path) -> Catalogue:

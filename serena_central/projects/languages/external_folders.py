@@ -115,7 +115,7 @@ class ExternalFolders:
         following = self._followed[folder] = await self._trees.follow(folder, partial(self._changed, folder))
         since = self._languages.asked_since_ns()
         if following.tree is not None and since is not None:
-            files = following.tree.files.items()
+            files = [*following.tree.files.items(), *following.tree.left_out.items()]
             kind: Kind = "created" if folder in self._missing else "changed"
             self._changed(
                 folder, [Change(path, kind) for path, stamp in files if max(stamp.mtime_ns, stamp.ctime_ns) >= since]
@@ -135,11 +135,11 @@ class ExternalFolders:
         return set(outermost[:MOST]), missing
 
     def _is_own(self, path: Path) -> bool:
-        """Whether the project's own tree holds it, be it a file or a folder."""
+        """Whether the project's own tree follows it, be it a file or a folder."""
         if not path.is_relative_to(self._root):
             return False
         inside = path.relative_to(self._root).as_posix()
-        return inside == "." or not self._tree.is_ignored(inside)
+        return inside == "." or not self._tree.is_ignored(inside) or self._tree.follows(inside)
 
 
 def _is_source(folder: Path) -> bool:

@@ -1,0 +1,72 @@
+"""What language servers read of a root although it does not belong to it: ignored files, and what lies in ignored
+folders, in nested repositories and where CMake builds.
+
+Decides which of that is followed, and how much at most. Not followed is what package managers, language servers and
+compilers keep: it is large, nobody edits it, and a server that needs it registers for it or is started again. What a
+file is read for is not known here.
+"""
+
+from collections.abc import Callable, Collection
+
+from serena_central.files.ignore import ALWAYS, CACHE_TAG, OF_TOOLS, RUSTC_INFO, Patterns
+from serena_central.files.stamp import Stamp
+
+MOST_FOLDERS = 2_000
+"""Of one root: each takes a watch, of which some systems have 8,192 for all that a user runs."""
+
+MOST_FILES = 30_000
+"""Of one root: 9 MB."""
+
+KEPT_MARKS = frozenset({CACHE_TAG, RUSTC_INFO, "pyvenv.cfg", "conda-meta"})
+"""Names that show that a folder is filled by a tool for itself, or is a Python environment."""
+
+_OF_TOOLS = Patterns(OF_TOOLS)
+
+IsRead = Callable[[str], bool]
+"""Whether a language server may read a file of this name. Called in any thread."""
+
+
+class LeftOut:
+    """Of one root: what is followed, and what was found since it was last taken (path → stamp, None for gone)."""
+
+    def __init__(self, is_read: IsRead) -> None:
+        self.is_read = is_read
+        self.findings: dict[str, Stamp | None] = {}
+        self.folders = self.files = 0
+        """How many are followed."""
+        self.missing: dict[str, str] = {}
+        """Folder → something right in it, perhaps the folder itself, that is not followed because of the bounds."""
+        self.has_ended = False
+        """There are too few watches for folders that are left out."""
+
+    def fits(self, path: str, name: str, *, is_folder: bool) -> bool:
+        """Whether an entry that is left out is followed, as far as its name tells."""
+        if not is_folder:
+            return self.is_read(name)
+        return name not in ALWAYS and _OF_TOOLS.verdict(path, name, True) is not True
+
+    def take_in(self, folder: str, before: set[str], files: dict[str, Stamp]) -> set[str]:
+        """Takes over what lies right in a folder: the files of `before` that are gone, and those that are followed of
+        `files`, which it returns."""
+        room = MOST_FILES - self.files + len(before)
+        if len(files) > room:
+            self.missing[folder] = folder
+            known = {path: stamp for path, stamp in files.items() if path in before}
+            more = (path for path in files if path not in before)
+            files = known | {path: files[path] for path, _ in zip(more, range(room - len(known)), strict=False)}
+        self.findings.update(dict.fromkeys(before.difference(files)))
+        self.findings.update(files)
+        self.files += len(files) - len(before)
+        return set(files)
+
+    def has_room(self, path: str, parent: str) -> bool:
+        """Whether one more folder may be followed; if not, it is among what is `missing`."""
+        if self.folders < MOST_FOLDERS and not self.has_ended:
+            return True
+        self.missing.setdefault(parent, path)
+        return False
+
+
+def is_kept(names: Collection[str]) -> bool:
+    """Whether a folder with these names in it is a tool's own, or an environment."""
+    return not KEPT_MARKS.isdisjoint(names)
