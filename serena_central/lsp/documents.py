@@ -376,6 +376,11 @@ class Documents:
         document.stamp, document.settled, document.outdated = stamp, _is_settled(stamp), False
         document.published, document.doubtful = None, True
 
+    def is_doubtful(self, path: Path) -> bool:
+        """Whether what the server says of an open file may go by included files as they were."""
+        document = self._open.get(path)
+        return document is not None and document.doubtful
+
     def confirm(self, path: Path) -> bool:
         """Has the server look at an open file once more where what it published is doubtful; whether it is. clangd
         publishes at once by included files as it read them before, and of a text that it knows only when it has read

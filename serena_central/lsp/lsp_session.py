@@ -6,7 +6,7 @@ It joins connection, documents, callbacks and readiness. It knows no process and
 import logging
 import re
 from collections.abc import Callable, Collection, Generator, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -15,7 +15,14 @@ import msgspec
 from anyio.abc import ByteReceiveStream, ByteSendStream
 
 from serena_central.core import tracing
-from serena_central.core.errors import DeadlineExceeded, Inapplicable, RequestFailed, ServerBusy, Unsupported
+from serena_central.core.errors import (
+    DeadlineExceeded,
+    Inapplicable,
+    PathError,
+    RequestFailed,
+    ServerBusy,
+    Unsupported,
+)
 from serena_central.core.progress import waiting_for
 from serena_central.core.text import Position, Text
 from serena_central.core.tracing import phase
@@ -348,10 +355,15 @@ class LspSession:
             await self._let_read([*question.open_first, question.path])
 
     async def _show(self, paths: Sequence[Path]) -> list[Pending]:
-        """Opens files, and asks for the symbols of each: a server that answers has read it."""
+        """Opens files, and asks for the symbols of each: a server that answers has read it. One that rebuilds a file
+        whose included files have changed answers by those as they were, until it has published what it knows by now."""
         async with self._sending:
             await self.documents.tell_changes()
             await self.documents.open_many(paths)
+        for path in filter(self.documents.is_doubtful, paths):
+            with suppress(DeadlineExceeded, PathError):
+                await self.await_published(path)
+        async with self._sending:
             return [
                 await self.connection.request(METHODS["document_symbols"][0], {"textDocument": {"uri": uri_of(path)}})
                 for path in paths

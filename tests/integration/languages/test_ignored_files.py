@@ -93,6 +93,29 @@ TYPESCRIPT = Case(
     lambda text: text.replace("(): Shape", "(): Other"),
 )
 
+CPP = Case(
+    {
+        ".gitignore": "*.gen.h\n/generated/\n",
+        "compile_flags.txt": "-Iinclude\n-Igenerated\n",
+        "include/shapes.h": (
+            "#pragma once\n\nstruct Shape {\n  int area() const { return 1; }\n};\n\n"
+            "struct Other {\n  int area() const { return 2; }\n};\n"
+        ),
+        "include/made.gen.h": '#pragma once\n#include "shapes.h"\n\ninline Shape first() { return {}; }\n',
+        "generated/api.h": '#pragma once\n#include "shapes.h"\n\ninline Shape second() { return {}; }\n',
+        "main.cpp": (
+            '#include "api.h"\n#include "made.gen.h"\n\nint main() {\n  first().area();\n  return second().area();\n}\n'
+        ),
+    },
+    "Shape/area",
+    "include/made.gen.h",
+    "generated/api.h",
+    ("main.cpp:4:10 main", "main.cpp:5:18 main"),
+    lambda text: text.replace("inline Shape", "inline Other"),
+)
+
+CASES = pytest.mark.parametrize("case", [PYTHON, GO, TYPESCRIPT, CPP], ids=["python", "go", "typescript", "cpp"])
+
 
 def laid(root: Path, files: dict[str, str]) -> Path:
     (root / ".git").mkdir(parents=True)
@@ -102,9 +125,12 @@ def laid(root: Path, files: dict[str, str]) -> Path:
     return root
 
 
-@pytest.mark.parametrize("case", [PYTHON, GO, TYPESCRIPT], ids=["python", "go", "typescript"])
-async def test_references_follow_generated_files_that_git_ignores(tmp_path: Path, case: Case) -> None:
-    root = laid(tmp_path / "project", case.files)
+@pytest.mark.parametrize("git_ignores", [True, False], ids=["ignored", "tracked"])
+@CASES
+async def test_references_follow_generated_files_that_git_ignores_or_tracks(
+    tmp_path: Path, case: Case, git_ignores: bool
+) -> None:
+    root = laid(tmp_path / "project", case.files if git_ignores else case.files | {".gitignore": ""})
     first, second = case.uses
     ignored, in_folder = root / case.ignored, root / case.in_folder
     folder = root / "generated"
