@@ -66,7 +66,7 @@ class SharedTrees:
             )
             self._tasks.start_soon(self._hold, folder, shared)
         shared.followers += 1
-        unsubscribe = [shared.tree.subscribe(listener), shared.tree.subscribe(listener, left_out=True)]
+        unsubscribe = [shared.tree.subscribe(listener), shared.tree.subscribe(listener, for_servers=True)]
         ended = False
 
         def end() -> None:

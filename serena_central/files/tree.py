@@ -10,7 +10,7 @@ Without a watch `fresh()` compares the whole root by stat, and `note` says why.
 import logging
 import time
 from bisect import bisect_left
-from collections.abc import Callable, Collection, Generator, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from itertools import islice
@@ -104,7 +104,7 @@ class FileTree:
         self._snapshot: Mapping[str, Stamp] | None = None
         self._just_stamped: set[str] = set()
         self._listeners: dict[object, Listener] = {}
-        self._left_out_listeners: dict[object, Listener] = {}
+        self._servers_listeners: dict[object, Listener] = {}
         self._turn = anyio.Lock(fast_acquire=True)
         self._scanned = anyio.Event()
         self._scans_begun = 0
@@ -155,11 +155,14 @@ class FileTree:
     async def tell_since(self, seen: Seen, listener: Listener) -> None:
         """Tells a listener of later changes how `files` and `left_out` differ from what it has `seen`, by an earlier
         tree of the root. Shielded: what was told in part could not be continued."""
+        folders: set[str] = {""}
         with anyio.CancelScope(shield=True):
+            async for path in paced(seen):
+                folders.update(_folders_of(path, folders))
             async for path in paced([*self._files, *self._left_out]):
                 stamp = self._files.get(path) or self._left_out.get(path)
                 if stamp is not None and stamp != seen.get(path):
-                    listener([Change(path, "changed" if path in seen else "created")])
+                    listener([Change(path, "changed")] if path in seen else list(_created(path, folders)))
             async for path in paced(seen):
                 if path not in self._files and path not in self._left_out:
                     listener([Change(path, "deleted")])
@@ -196,12 +199,13 @@ class FileTree:
         """Files and folders that rules keep out of it, root-relative; some may be gone since."""
         return frozenset(self._scan.hidden) if self._scan is not None and self._hidden is not None else frozenset()
 
-    def subscribe(self, listener: Listener, *, left_out: bool = False) -> Callable[[], None]:
+    def subscribe(self, listener: Listener, *, for_servers: bool = False) -> Callable[[], None]:
         """Calls `listener` with every later batch of changes, one per file, in the event loop's thread and before the
-        `fresh()` that found them returns; of `files`, or of those that are left out. Files of the first scan are no
-        changes. Returns the way to end it."""
+        `fresh()` that found them returns; or with what is told `for_servers` besides: files that are left out, and new
+        folders, whose paths end in `/` and which come before their files. Files of the first scan are no changes.
+        Returns the way to end it."""
         key = object()
-        listeners = self._left_out_listeners if left_out else self._listeners
+        listeners = self._servers_listeners if for_servers else self._listeners
         listeners[key] = listener
 
         def end() -> None:
@@ -216,9 +220,9 @@ class FileTree:
         changed: set[str] = set()
 
         def note(changes: Sequence[Change]) -> None:
-            changed.update(change.path for change in changes)
+            changed.update(change.path for change in changes if change.path[-1] != "/")
 
-        ends = [self.subscribe(note), self.subscribe(note, left_out=True)]
+        ends = [self.subscribe(note), self.subscribe(note, for_servers=True)]
         try:
             yield changed
         finally:
@@ -420,13 +424,14 @@ class FileTree:
         self.catch_all = scan.ignores_everything()
         findings, left_out = scan.take(), scan.take_left_out()
         # A file that is ignored now, or no longer, goes before it comes: servers hear of both.
+        self._call(self._servers_listeners, [Change(path, "created") for path in scan.take_new_folders()])
         gone = {path: None for path, stamp in left_out.items() if stamp is None}
         there = {path: stamp for path, stamp in left_out.items() if stamp is not None}
         with anyio.CancelScope(shield=True):
             for some, files, listeners in (
-                (gone, self._left_out, self._left_out_listeners),
+                (gone, self._left_out, self._servers_listeners),
                 (findings, self._files, self._listeners),
-                (there, self._left_out, self._left_out_listeners),
+                (there, self._left_out, self._servers_listeners),
             ):
                 found = iter(some.items())
                 while part := list(islice(found, TOLD_AT_ONCE)):
@@ -460,6 +465,9 @@ class FileTree:
             self._snapshot = None
             if any(change.kind != "changed" for change in changes):
                 self._ordered = None
+        self._call(listeners, changes)
+
+    def _call(self, listeners: Mapping[object, Listener], changes: Sequence[Change]) -> None:
         if not changes or not self._scanned.is_set():
             return
         for listener in list(listeners.values()):
@@ -467,6 +475,24 @@ class FileTree:
                 listener(changes)
             except Exception:
                 logger.exception("a listener failed on %d changes in %s", len(changes), self.root)
+
+
+def _folders_of(path: str, known: Container[str]) -> list[str]:
+    """The folders on the way to a file that are not among those that are known, the innermost first."""
+    found: list[str] = []
+    folder = path[: path.rfind("/") + 1]
+    while folder not in known:
+        found.append(folder)
+        folder = folder[: folder.rfind("/", 0, -1) + 1]
+    return found
+
+
+def _created(path: str, known: set[str]) -> Iterable[Change]:
+    """That a file is new, and before it the outermost of its folders that is; from then on they are known."""
+    folders = _folders_of(path, known)
+    known.update(folders)
+    yield from (Change(folder, "created") for folder in folders[-1:])
+    yield Change(path, "created")
 
 
 def _examine(scan: TreeScan, heard: Iterable[Heard]) -> None:

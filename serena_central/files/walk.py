@@ -154,6 +154,7 @@ class TreeScan:
         self._watch = watch
         self._findings: Findings = {}
         self.folders: dict[str, Folder] = {}
+        self._new_folders: list[str] = []
         self._names: FileNames | None = None
         """Of the rules that were asked for last: most folders have those of the one before."""
         self._not_utf8: dict[str, set[str]] = {}
@@ -169,6 +170,11 @@ class TreeScan:
         """What was found since the last time."""
         findings, self._findings = self._findings, {}
         return findings
+
+    def take_new_folders(self) -> list[str]:
+        """Folders that were met since the last time, without those in others of them."""
+        found, self._new_folders = set(self._new_folders), []
+        return sorted(path for path in found if path in self.folders and _parent(path) not in found)
 
     def take_left_out(self) -> Findings:
         """The same of files that are left out and followed."""
@@ -349,7 +355,10 @@ class TreeScan:
         """The folder at `path`, watched; None, and forgotten, when it can't be entered."""
         if path and _parent(path) not in self.folders:
             return None
-        folder = self.folders.get(path) or Folder(path)
+        folder = self.folders.get(path)
+        if folder is None:
+            folder = Folder(path)
+            self._new_folders.append(path)
         if self.left_out is not None:
             if left_out and not folder.left_out and not self.left_out.has_room(path, _parent(path)):
                 self.forget(path)

@@ -186,7 +186,7 @@ class Project:
         async with anyio.create_task_group() as tasks:
             await tasks.start(self.tree.run)
             self.tree.subscribe(self._changed)
-            self.tree.subscribe(self._changed_left_out, left_out=True)
+            self.tree.subscribe(self._changed_for_servers, for_servers=True)
             await self._take_over()
             await self.languages.selection.look_at_scripts(self.tree.files)
             places = await self.languages.selection.by_place(list(self.tree.files))
@@ -259,8 +259,9 @@ class Project:
             self.indexer.doubt(self.tree.files)  # how they are built may be known now
         self._finder.changed(changes)
 
-    def _changed_left_out(self, changes: Sequence[Change]) -> None:
-        """Servers read what is none of the project's, as far as they import it; the index does not."""
+    def _changed_for_servers(self, changes: Sequence[Change]) -> None:
+        """Servers read what is none of the project's, as far as they import it; the index does not. A folder is nothing
+        for the index either, while ty finds a package that was missing only when it hears of its folder."""
         self.languages.changed_outside([FileEvent(self.root / change.path, change.kind) for change in changes])
 
     async def warm(self) -> list[Warmed]:

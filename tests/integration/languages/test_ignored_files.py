@@ -161,6 +161,18 @@ async def test_references_follow_generated_files_that_git_ignores_or_tracks(
         assert await asked.uses(case.symbol) == [first, second]
 
 
+@pytest.mark.parametrize("git_ignores", [True, False], ids=["ignored", "tracked"])
+@CASES
+async def test_a_folder_that_was_missing_is_read_when_it_comes(tmp_path: Path, case: Case, git_ignores: bool) -> None:
+    root = laid(tmp_path / "project", case.files if git_ignores else case.files | {".gitignore": ""})
+    (root / "generated").rename(tmp_path / "away")
+    first, second = case.uses
+    async with asker(tmp_path, root) as asked:
+        assert await asked.uses(case.symbol) == [first]
+        (tmp_path / "away").rename(root / "generated")
+        assert await asked.uses(case.symbol) == [first, second]
+
+
 async def test_a_deletion_is_refused_for_a_use_that_a_generated_file_has_brought(tmp_path: Path) -> None:
     root = laid(tmp_path / "project", PYTHON.files)
     for path in (PYTHON.ignored, PYTHON.in_folder):

@@ -55,7 +55,9 @@ class Heard:
 
     async def since(self) -> tuple[dict[str, str], dict[str, str]]:
         await self.tree.fresh()
-        own, beside = ({one.path: one.kind for one in some} for some in (self.own, self.left_out))
+        own, beside = (
+            {one.path: one.kind for one in some if one.path[-1] != "/"} for some in (self.own, self.left_out)
+        )
         self.own.clear()
         self.left_out.clear()
         return own, beside
@@ -70,9 +72,9 @@ async def running(root: Path) -> AsyncIterator[Heard]:
             await tasks.start(tree._watches.run)
             await tasks.start(lambda *, task_status: tree.run(task_status=task_status))
             tree.subscribe(heard.own.extend)
-            tree.subscribe(heard.left_out.extend, left_out=True)
+            tree.subscribe(heard.left_out.extend, for_servers=True)
             for is_left_out in (False, True):
-                tree.subscribe(heard.in_order.extend, left_out=is_left_out)
+                tree.subscribe(heard.in_order.extend, for_servers=is_left_out)
             yield heard
         tasks.cancel_scope.cancel()
 
@@ -223,6 +225,25 @@ async def test_later_listeners_hear_how_ignored_files_differ_from_what_was_seen(
     }
 
 
+async def test_servers_hear_of_a_new_folder_before_its_files(root: Path) -> None:
+    write(root, "a.py", "known/a.py")
+    async with running(root) as heard:
+        seen = heard.tree.seen()
+        write(root, "new/deep/b.py", "new/deep/c.txt", "known/d.py")
+        await heard.since()
+        told = [one.path for one in heard.in_order if one.kind == "created"]
+        assert [path for path in told if path[-1] == "/"] == ["new/"]
+        assert told.index("new/") < told.index("new/deep/b.py")
+        (root / "new").rename(root / "other")
+        heard.in_order.clear()
+        await heard.since()
+        assert Change("other/", "created") in heard.in_order
+        later: list[Change] = []
+        await heard.tree.tell_since(seen, later.extend)
+    assert [one.path for one in later if one.path[-1] == "/"] == ["other/"]
+    assert {one.path for one in later} >= {"other/deep/b.py", "other/deep/c.txt", "known/d.py"}
+
+
 def change_something(root: Path, chance: random.Random) -> None:
     """One random change of a tree that is small enough for changes to meet."""
     folders = [path for path in root.rglob("*") if path.is_dir() and ".git" not in path.parts] or [root]
@@ -261,7 +282,7 @@ async def test_after_random_changes_it_is_as_a_new_tree_sees_it(root: Path, seed
                 change_something(root, chance)
             heard.in_order.clear()
             await heard.since()
-            known |= {one.path: one.kind for one in heard.in_order}
+            known |= {one.path: one.kind for one in heard.in_order if one.path[-1] != "/"}
             async with running(root) as new:
                 assert heard.tree.left_out == new.tree.left_out
                 assert heard.tree.files == new.tree.files
