@@ -33,6 +33,8 @@ _MASK = (
     | flags.EXCL_UNLINK
 )
 _ROOT_MASK = _MASK & ~flags.DONT_FOLLOW
+_LEFT_OUT_MASK = _MASK & ~(flags.MODIFY | flags.ATTRIB)
+"""Builds write much there, and close it."""
 
 _OUT_OF_RESOURCES = {
     errno.ENOSPC: "the limit of inotify watches is reached, see fs.inotify.max_user_watches",
@@ -111,14 +113,17 @@ class Inotify:
                     is_folder = bool(event.mask & flags.ISDIR)
                     moved_away = is_folder and bool(event.mask & (flags.MOVED_FROM | flags.DELETE))
                     for watch in self._watching.get(event.wd, ()):
-                        watch.hear(Heard(watch.folders[event.wd], event.name, is_folder, moved_away))
+                        folder = watch.folders[event.wd]
+                        if is_folder or folder.heeds is None or folder.heeds(event.name):
+                            watch.hear(Heard(folder, event.name, is_folder, moved_away))
 
     def add(self, watch: "InotifyWatch", folder: Folder, path: str) -> str | None:
         with self._lock:
             if self._closed:
                 return None
             try:
-                number = self._instance.add_watch(path, _MASK if folder.path else _ROOT_MASK)
+                mask = _LEFT_OUT_MASK if folder.left_out else _MASK if folder.path else _ROOT_MASK
+                number = self._instance.add_watch(path, mask | flags.MASK_ADD)  # others may watch it, too
             except OSError as error:
                 if error.errno in _OUT_OF_RESOURCES:
                     raise _unavailable(error) from error

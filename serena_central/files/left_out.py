@@ -45,10 +45,19 @@ class LeftOut:
             return self.is_read(name)
         return name not in ALWAYS and _OF_TOOLS.verdict(path, name, True) is not True
 
+    def heeds(self, name: str) -> bool:
+        """Whether what becomes of a file of this name matters in a folder that is left out."""
+        return self.is_read(name) or name in KEPT_MARKS
+
+    @property
+    def room(self) -> int:
+        """How many more files may be followed."""
+        return MOST_FILES - self.files
+
     def take_in(self, folder: str, before: set[str], files: dict[str, Stamp]) -> set[str]:
         """Takes over what lies right in a folder: the files of `before` that are gone, and those that are followed of
         `files`, which it returns."""
-        room = MOST_FILES - self.files + len(before)
+        room = self.room + len(before)
         if len(files) > room:
             self.missing[folder] = folder
             known = {path: stamp for path, stamp in files.items() if path in before}

@@ -72,6 +72,7 @@ class Folder:
     __slots__ = (
         "files",
         "folders",
+        "heeds",
         "ignore_stamp",
         "inode",
         "kept",
@@ -98,6 +99,8 @@ class Folder:
         """Nothing in it is followed: a tool keeps it for itself. Of closed ones only."""
         self.left_out = False
         """Ignored, or below a closed one: followed for language servers alone."""
+        self.heeds: Callable[[str], bool] | None = None
+        """Of one that is left out: what the names of files are like of which the watch has to tell."""
         self.ignore_stamp: Stamp | None = None
         self.files: set[str] = set()
         self.left_out_files: set[str] = set()
@@ -365,6 +368,7 @@ class TreeScan:
                 return None
             self.left_out.folders += left_out - folder.left_out
         folder.left_out = left_out
+        folder.heeds = self.left_out.heeds if left_out and self.left_out is not None else None
         self.folders[path] = folder
         try:
             while self._watch is not None and (moved := self._watch.add(folder, self._root + path)) is not None:
@@ -449,12 +453,15 @@ class TreeScan:
 
     def _sort_left_out(self, folder: Folder, entry: os.DirEntry[str], found: _Listing) -> None:
         path = folder.path + entry.name
+        most = self.left_out.room + len(folder.left_out_files) if self.left_out is not None else 0
         try:
             is_folder = entry.is_dir(follow_symlinks=False)
             if not is_utf8(entry.name) or not self._follows(path, entry.name, is_folder):
                 return
             if is_folder:
                 found.left_out_folders.add(path + "/")
+            elif path not in folder.left_out_files and len(found.left_out_files) > most:
+                return  # as many as tell that there are more
             elif entry.is_file(follow_symlinks=False):
                 found.left_out_files[path] = Stamp.of(entry.stat(follow_symlinks=False))
         except OSError:  # gone since it was listed
