@@ -61,6 +61,7 @@ from serena_central.mcp_server.offered import Prompts, Resources
 from serena_central.mcp_server.plain_methods import PlainMethods
 from serena_central.mcp_server.sdk_lane import SdkLane
 from serena_central.mcp_server.transports import HandshakeTransports
+from serena_central.mcp_server.trust_questions import TrustQuestions
 from serena_central.pool.budget import CachedMemory
 from serena_central.pool.pool import LanguageServerPool
 from serena_central.projects.build import ProjectBuilder
@@ -512,22 +513,21 @@ def _mcp(
     prompts: Prompts | None,
 ) -> McpEndpoint:
     sessions = services.sessions
-    plain = PlainMethods(sessions, caller, services.version, resources=resources, prompts=prompts)
+    dialog = services.held_elsewhere.by or LocalTrustDialog(services.trust, services.projects)
+    plain = PlainMethods(
+        sessions,
+        caller,
+        services.version,
+        resources=resources,
+        prompts=prompts,
+        questions=TrustQuestions(dialog, services.users),
+        secret=token.derived("request state"),
+    )
 
     def adapter() -> "Adapter":
         from serena_central.mcp_server.adapter import Adapter
-        from serena_central.mcp_server.trust_questions import TrustQuestions
 
-        return Adapter(
-            sessions=sessions,
-            caller=caller,
-            version=services.version,
-            questions=TrustQuestions(
-                services.held_elsewhere.by or LocalTrustDialog(services.trust, services.projects), services.users
-            ),
-            secret=token.derived("request state"),
-            plain=plain,
-        )
+        return Adapter(sessions=sessions, caller=caller, version=services.version, plain=plain)
 
     sdk = SdkLane(adapter)
     transports = HandshakeTransports(sdk, sessions=sessions, openings=recorder, direct=plain.direct)

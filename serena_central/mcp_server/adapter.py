@@ -3,23 +3,19 @@
 It adds nothing to what tools answer. Transports, tokens and HTTP are not its business: it sees a `Sender`.
 """
 
-import secrets
 from collections.abc import Mapping
 from contextlib import nullcontext
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
-import anyio
 import anyio.abc
-import anyio.to_thread
 import mcp_types as types
 import msgspec
 from mcp.server.caching import CacheableMethod, CacheHint
-from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
+from mcp.server.context import CallNext, HandlerResult
 from mcp.server.lowlevel import NotificationOptions, Server
 from mcp.server.runner import serve_loop
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
-from mcp.shared.exceptions import MCPError
 from mcp.shared.jsonrpc_dispatcher import progress_token_from_params
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
@@ -27,49 +23,36 @@ from serena_central.access.auth import MAX_BODY_BYTES
 from serena_central.core import tracing
 from serena_central.core.client_channel import connected_to
 from serena_central.core.decoding import converted, from_json
-from serena_central.core.errors import (
-    ClientCannotAnswer,
-    ClientInputRequired,
-    InvalidArguments,
-    ToolRefused,
-    UnknownProject,
-)
-from serena_central.core.late_imports import import_to_stay
+from serena_central.core.errors import ClientInputRequired, InvalidArguments, ToolRefused
 from serena_central.core.progress import Listener
-from serena_central.mcp_server.call_channel import CallChannel, input_required, missing_capability
-from serena_central.mcp_server.completions import completed
+from serena_central.mcp_server.call_channel import input_required
 from serena_central.mcp_server.conversation import HandshakeConversation
-from serena_central.mcp_server.description import DISCOVERY_KEPT_MS, INSTRUCTIONS, LISTS_KEPT_MS, SERVER_NAME
-from serena_central.mcp_server.errors import failed_result, protocol_error
+from serena_central.mcp_server.description import INSTRUCTIONS, KEPT_MS, SERVER_NAME
+from serena_central.mcp_server.errors import RequestRefused, failed_result, protocol_error
 from serena_central.mcp_server.plain_methods import PlainMethods
 from serena_central.mcp_server.progress import relaying
-from serena_central.mcp_server.protocol import LIST_CHANGED, RESOURCE_UPDATED, SUBSCRIBED
-from serena_central.mcp_server.resources import OWN_SCHEME
+from serena_central.mcp_server.protocol import (
+    LIST_CHANGED,
+    RESOURCE_UPDATED,
+    SUBSCRIBED,
+    result_of_era,
+    wire,
+)
+from serena_central.mcp_server.request_state import identity_of_request
 from serena_central.mcp_server.resumption import ResumableTransport
-from serena_central.mcp_server.roots import asking_for_roots, folder_in_answers
+from serena_central.mcp_server.sdk_channel import Context, SdkChannel
 from serena_central.mcp_server.sender import ClientInfo, sender_of
 from serena_central.mcp_server.sse import Message
 from serena_central.mcp_server.subscriptions import Wanted
-from serena_central.mcp_server.tool_methods import NOTES_LEVEL, call_result, result_of_era, wire
-from serena_central.mcp_server.trust_questions import AFTER, TrustQuestions
+from serena_central.mcp_server.tool_methods import CallRequest, call_result
 from serena_central.sessions.manager import SessionManager
 from serena_central.sessions.session import Session
+from serena_central.tools.answer import Answer
 from serena_central.tools.arguments import shown
 from serena_central.tools.call import ToolCaller
 
-if TYPE_CHECKING:
-    from mcp.server.request_state import RequestStateBoundary
-
-UPSTREAM_SEPARATOR = "__"
-"""In names of their prompts."""
-
 CACHE_HINTS: Mapping[CacheableMethod, CacheHint] = {
-    "server/discover": CacheHint(ttl_ms=DISCOVERY_KEPT_MS),
-    "resources/read": CacheHint(ttl_ms=0),
-    "tools/list": CacheHint(ttl_ms=LISTS_KEPT_MS["tools/list"]),
-    "resources/list": CacheHint(ttl_ms=LISTS_KEPT_MS["resources/list"]),
-    "resources/templates/list": CacheHint(ttl_ms=LISTS_KEPT_MS["resources/templates/list"]),
-    "prompts/list": CacheHint(ttl_ms=LISTS_KEPT_MS["prompts/list"]),
+    method: CacheHint(ttl_ms=kept_ms) for method, kept_ms in KEPT_MS.items()
 }
 
 _NOTICES: Mapping[str, Any] = {
@@ -80,8 +63,17 @@ _NOTICES: Mapping[str, Any] = {
     LIST_CHANGED.format("resources"): types.ResourceListChangedNotification,
 }
 
-Context = ServerRequestContext[Any, Any]
+_PARAMS: Mapping[str, type[types.RequestParams]] = {
+    "resources/read": types.ReadResourceRequestParams,
+    "resources/subscribe": types.SubscribeRequestParams,
+    "resources/unsubscribe": types.UnsubscribeRequestParams,
+    "prompts/get": types.GetPromptRequestParams,
+    "completion/complete": types.CompleteRequestParams,
+}
+"""Of methods that are no lists."""
 
+MAY_ASK = frozenset(("tools/call", "prompts/get", "resources/read"))
+"""Methods that may be answered by questions, and sent again with a state."""
 
 _CHANGES = NotificationOptions(tools_changed=True, resources_changed=True)
 """Capabilities announced to clients of the handshake era: switching modes or projects changes the listed tools, writing
@@ -97,19 +89,15 @@ class Adapter:
         sessions: SessionManager,
         caller: ToolCaller,
         version: str,
-        questions: TrustQuestions | None = None,
-        secret: bytes | None = None,
         plain: PlainMethods | None = None,
     ) -> None:
-        """`plain` is what the direct lane shares with it. Without `questions` no client's person is asked about trust.
-        `secret` seals what clients carry for us from one round of a request to the next; without one these don't
-        survive a restart."""
+        """`plain` is what the direct lane shares with it."""
         self._sessions = sessions
         self._caller = caller
-        self._questions = questions
         plain = plain or PlainMethods(sessions, caller, version)
         self.subscriptions, self.news = plain.subscriptions, plain.news
-        self.tools, self.listings, self.direct = plain.tools, plain.listings, plain.direct
+        self.tools, self.contents, self.direct = plain.tools, plain.contents, plain.direct
+        self._states = plain.states
         self.server: Server[Any] = Server(
             SERVER_NAME,
             version=version,
@@ -119,7 +107,6 @@ class Adapter:
             # in headers.
             get_tool_input_schema=self.tools.schema_with_headers,
         )
-        self.server.middleware.append(_Seal(secret or secrets.token_bytes()))
         self.server.middleware.append(self._border)
         if tracing.enabled():
             self.server.middleware.insert(0, _continue_trace)  # before the SDK opens its span
@@ -154,21 +141,16 @@ class Adapter:
         requests("server/discover", types.RequestParams, self._discover)
         requests("tools/list", types.PaginatedRequestParams, self._list_tools)
         requests("tools/call", types.CallToolRequestParams, self._call_tool)
-        for method in self.listings.of:
-            requests(method, types.PaginatedRequestParams, self._list)
-        requests("resources/read", types.ReadResourceRequestParams, self._read_resource)
-        requests("resources/subscribe", types.SubscribeRequestParams, self._subscribe)
-        requests("resources/unsubscribe", types.UnsubscribeRequestParams, self._unsubscribe)
-        requests("prompts/get", types.GetPromptRequestParams, self._get_prompt)
-        requests("completion/complete", types.CompleteRequestParams, self._complete)
+        for method in self.contents.of:
+            requests(method, _PARAMS.get(method, types.PaginatedRequestParams), self._content)
         requests("logging/setLevel", types.SetLevelRequestParams, self._set_level)
         requests("subscriptions/listen", types.SubscriptionsListenRequestParams, self._listen)
 
     async def _border(self, ctx: Context, call_next: CallNext) -> HandlerResult:
         """Around every message: the session is known from the handshake on, and no error leaves untranslated."""
         try:
-            if ctx.method in LISTS_KEPT_MS and (ctx.params or {}).get("cursor"):
-                raise MCPError(code=types.INVALID_PARAMS, message="No answer had this cursor: each list is one page.")
+            if ctx.method.endswith("/list") and (ctx.params or {}).get("cursor"):
+                raise RequestRefused("No answer had this cursor: each list is one page.")
             if ctx.method == "tools/call" and not isinstance((ctx.params or {}).get("arguments"), Mapping | None):
                 try:
                     ctx = self._with_arguments(ctx)
@@ -179,9 +161,7 @@ class Adapter:
                 self._identify(ctx)
                 _open(ctx, _mapping(result))
         except ClientInputRequired as error:
-            return input_required(error)
-        except ClientCannotAnswer as error:
-            raise protocol_error(error) if error.refusal else missing_capability(error) from error
+            return input_required(error, self._states, _request(ctx))
         except Exception as error:
             raise protocol_error(error) from error
         return result
@@ -201,9 +181,9 @@ class Adapter:
             raise tool.wrong_arguments(problem) if tool else InvalidArguments(problem) from error
         return replace(ctx, params=params)
 
-    def _identify(self, context: Context, roots_folder: str | None = None) -> Session:
+    def _identify(self, context: Context) -> Session:
         meta = _mapping((context.params or {}).get("_meta"))
-        return self.tools.identify(sender_of(context.request), _client(context), meta, roots_folder)
+        return self.tools.identify(sender_of(context.request), _client(context), meta)
 
     async def _discover(self, context: Context, _params: types.RequestParams) -> HandlerResult:
         capabilities = self.server.get_capabilities(protocol_version=context.protocol_version)
@@ -229,53 +209,10 @@ class Adapter:
                     said = await subscription.next()
         return wire({"_meta": subscription.meta})
 
-    async def _list(self, context: Context, _params: types.PaginatedRequestParams) -> HandlerResult:
-        listing = self.listings.of[context.method]
-        return await listing(self._identify(context), sender_of(context.request).connection)
-
-    async def _read_resource(self, context: Context, params: types.ReadResourceRequestParams) -> HandlerResult:
-        session = self._identify(context)
-        theirs, uri = self._caller.upstream_contents, str(params.uri)
-        with connected_to(CallChannel(context, params)):
-            if theirs is not None and not uri.startswith(OWN_SCHEME):
-                found = await theirs.read(session, uri)
-                if found is not None:
-                    return wire(found)
-            return wire(await self.listings.own_resources.read(self._caller, session, uri))
-
-    async def _get_prompt(self, context: Context, params: types.GetPromptRequestParams) -> HandlerResult:
-        session, theirs = self._identify(context), self._caller.upstream_contents
-        with connected_to(CallChannel(context, params)):
-            if theirs is not None and UPSTREAM_SEPARATOR in params.name:
-                found = await theirs.prompt(session, params.name, params.arguments or {})
-                if found is not None:
-                    return wire(found)
-            return wire(await self.listings.own_prompts.get(params.name, params.arguments or {}))
-
-    async def _subscribe(self, context: Context, params: types.SubscribeRequestParams) -> HandlerResult:
-        session, connection = self._identify(context), sender_of(context.request).connection
-        if connection is not None:
-            self.news.met(session, connection)
-        theirs, uri = self._caller.upstream_contents, str(params.uri)
-        if theirs is None or uri.startswith(OWN_SCHEME) or not await theirs.subscribe(session, uri):
-            self.news.subscribe(session, uri)
-        return {}
-
-    async def _unsubscribe(self, context: Context, params: types.UnsubscribeRequestParams) -> HandlerResult:
-        session, theirs, uri = self._identify(context), self._caller.upstream_contents, str(params.uri)
-        self.news.unsubscribe(session, uri)
-        if theirs is not None and not uri.startswith(OWN_SCHEME):
-            await theirs.unsubscribe(session, uri)
-        return {}
-
-    async def _complete(self, context: Context, params: types.CompleteRequestParams) -> HandlerResult:
-        known = (params.context.arguments if params.context else None) or {}
-        asked, session, theirs = params.argument, self._identify(context), self._caller.upstream_contents
-        if theirs is not None:
-            found = await theirs.complete(session, params.model_dump(by_alias=True, mode="json", exclude_none=True))
-            if found is not None:
-                return wire(found)
-        return wire(await completed(self._caller, session, asked.name, asked.value, known))
+    async def _content(self, context: Context, _params: types.RequestParams) -> HandlerResult:
+        method, session = self.contents.of[context.method], self._identify(context)
+        with connected_to(self._channel(context)):
+            return await method(session, sender_of(context.request).connection, context.params or {})
 
     async def _set_level(self, context: Context, params: types.SetLevelRequestParams) -> HandlerResult:
         await self.tools.want_logs(self._identify(context), sender_of(context.request), params.level)
@@ -291,58 +228,27 @@ class Adapter:
         reads = self._caller.only_reads(params.name)
         with sender.while_connected(str(context.request_id)) if reads else nullcontext():
             if progress_token_from_params(context.params) is None:
-                return await self._answer(context, params, None)
+                return await self._called(context, params, None)
             async with relaying(context.session.report_progress) as on_progress:
-                return await self._answer(context, params, on_progress)
+                return await self._called(context, params, on_progress)
         return failed_result(ToolRefused("The client closed the connection of this call."))
 
-    async def _answer(
+    async def _called(
         self, context: Context, params: types.CallToolRequestParams, on_progress: Listener | None
     ) -> HandlerResult:
-        """One call to its result. Every failure is a result, too, so that the model gets to read it."""
-        sender, name, arguments = sender_of(context.request), params.name, params.arguments or {}
-        try:
-            session = self._identify(context, folder_in_answers(params.input_responses))
-            if self._questions is not None and params.input_responses is not None:
-                await self._questions.take(session, params.input_responses)
-            channel = CallChannel(context, params)
-            with connected_to(channel):
-                answer = await self.tools.answer(
-                    session, sender, name, arguments, request_id=context.request_id, on_progress=on_progress
-                )
-            if self._questions is not None and name == AFTER:
-                trusted = await self._questions.trusts_now(session, context.session, context.request_id)
-                if isinstance(trusted, types.InputRequiredResult):
-                    return trusted
-                if trusted:
-                    answer = await self._caller.call(session, name, arguments, on_progress=on_progress)
-            for note in answer.notes:
-                await channel.log(NOTES_LEVEL, note, SERVER_NAME)
-        except Exception as error:  # noqa: BLE001 (the border of a call: failed_result logs what is not ours)
-            return _without_answer(context, params, error)
-        return call_result(answer, self._caller.tool(name))
+        meta = _mapping((context.params or {}).get("_meta"))
+        call = CallRequest(_client(context), params.name, params.arguments or {}, meta, context.request_id)
+        answer = await self.tools.called(call, self._channel(context), on_progress=on_progress)
+        return call_result(answer, self._caller.tool(params.name)) if isinstance(answer, Answer) else answer
+
+    def _channel(self, context: Context) -> SdkChannel:
+        state = (context.params or {}).get("requestState") if context.method in MAY_ASK else None
+        earlier = {} if state is None else self._states.opened(state, _request(context))
+        return SdkChannel(context, earlier)
 
 
-def _without_answer(context: Context, params: types.CallToolRequestParams, error: Exception) -> HandlerResult:
-    """The result of a call that failed, or that needs something of the client first.
-
-    Raises:
-        ClientCannotAnswer: in the modern era, which has a protocol error for it.
-    """
-    if isinstance(error, ClientInputRequired):
-        return input_required(error)
-    if isinstance(error, UnknownProject):
-        offered = context.session.client_capabilities
-        return asking_for_roots(
-            sender_of(context.request),
-            error,
-            params.input_responses,
-            offered=offered is not None and offered.roots is not None,
-        ) or failed_result(error)
-    is_modern = sender_of(context.request).connection is None
-    if isinstance(error, ClientCannotAnswer) and is_modern and not error.refusal:
-        raise error
-    return failed_result(error)
+def _request(context: Context) -> bytes:
+    return identity_of_request(context.method, context.params or {}, sender_of(context.request).credential)
 
 
 def _open(context: Context, result: Mapping[str, Any]) -> None:
@@ -350,8 +256,7 @@ def _open(context: Context, result: Mapping[str, Any]) -> None:
     connection = sender_of(context.request).connection
     if connection is not None:
         connection.info, connection.version = _client(context), result.get("protocolVersion")
-        capabilities = _mapping((context.params or {}).get("capabilities"))
-        connection.can_be_asked, connection.offers_roots = "elicitation" in capabilities, "roots" in capabilities
+        connection.offered = _mapping((context.params or {}).get("capabilities"))
 
 
 def _client(context: Context) -> ClientInfo:
@@ -370,34 +275,3 @@ async def _continue_trace(ctx: Context, call_next: CallNext) -> HandlerResult:
 
 def _mapping(value: Any) -> Mapping[str, Any]:
     return cast("Mapping[str, Any]", value) if isinstance(value, Mapping) else {}
-
-
-class _Seal:
-    """Middleware: seals what clients carry for us from one round of a request to the next, and opens it again. The
-    SDK's own does that; it comes with 6 MB of cryptography, which requests of the handshake era, where questions travel
-    beside a request, don't need."""
-
-    def __init__(self, secret: bytes) -> None:
-        self._secret = secret
-        self._boundary: RequestStateBoundary | None = None
-
-    async def __call__(self, ctx: Context, call_next: CallNext) -> HandlerResult:
-        # Whatever claims to be a state is looked at, in any era.
-        has_state = ctx.params is not None and ctx.params.get("requestState") is not None
-        if sender_of(ctx.request).connection is not None and not has_state:
-            return await call_next(ctx)
-        if self._boundary is None:
-            await anyio.to_thread.run_sync(import_to_stay, "mcp.server.request_state")
-            self._boundary = _boundary(self._secret)
-        return await self._boundary(ctx, call_next)
-
-
-def _boundary(secret: bytes) -> "RequestStateBoundary":
-    from mcp.server.request_state import RequestStateBoundary, RequestStateSecurity  # late: see `_Seal`
-
-    security = RequestStateSecurity(keys=[secret], bind_principal=_principal)
-    return RequestStateBoundary(security, default_audience=SERVER_NAME)
-
-
-def _principal(context: Context) -> str:
-    return sender_of(context.request).credential

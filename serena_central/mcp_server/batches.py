@@ -1,5 +1,5 @@
-"""Batches of MCP 2025-03-26, the one revision that has them: each message goes through the transport by itself, and
-all answers come on one event stream."""
+"""Batches of MCP 2025-03-26, the one revision that has them: each message is served by itself, and all answers
+come on one event stream."""
 
 from collections.abc import Callable, Coroutine
 from typing import Any

@@ -1,8 +1,14 @@
 """How this server describes itself to clients, in wire form."""
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, Literal
 
 SERVER_NAME = "serena-central"
+
+CacheableMethod = Literal[
+    "server/discover", "resources/read", "tools/list", "resources/list", "resources/templates/list", "prompts/list"
+]
+"""The protocol's term for methods whose results say how long they may be kept."""
 
 INSTRUCTIONS = """\
 Code intelligence from language servers: find symbols by name path, their references, implementations and diagnostics, \
@@ -19,13 +25,13 @@ CAPABILITIES: dict[str, Any] = {
 }
 """In both eras; the SDK derives the same from the handlers."""
 
-DISCOVERY_KEPT_MS = 600_000
-"""How long clients of the modern era may keep what they are told of this server."""
-
-LISTS_KEPT_MS = {
+KEPT_MS: Mapping[CacheableMethod, int] = {
+    "server/discover": 600_000,
+    "resources/read": 0,
     "tools/list": 30_000,
     "resources/list": 30_000,
     "resources/templates/list": 3_600_000,
     "prompts/list": 3_600_000,
 }
-"""How long clients may keep each list. Tools for a short time: switching modes changes what a session is shown."""
+"""How long clients of the modern era may keep each result. Tools for a short time: switching modes changes what a
+session is shown."""

@@ -1,37 +1,42 @@
 """The direct lane: plain requests are answered in the task of their HTTP request, without the SDK's streams.
 
-Plain is one `tools/call`, list, `logging/setLevel` or `ping` whose answer needs nothing on its way but progress and
-notes: no questions to the client. Everything else goes to the SDK as it came, and so does whatever is not exactly as
-the protocol says: all refusals of messages are the SDK's own.
+Plain is every request that is exactly as the protocol says. Whatever else comes goes to the SDK as it came: all
+refusals of messages are the SDK's own.
 """
 
+import logging
 from contextlib import AsyncExitStack
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 import anyio
-import anyio.to_thread
 import msgspec
 from anyio.abc import TaskGroup, TaskStatus
 from starlette.types import Scope, Send
 
 from serena_central.core import tracing
-from serena_central.core.errors import SerenaCentralError, UnknownProject
-from serena_central.core.late_imports import import_to_stay
+from serena_central.core.client_channel import LEVELS, connected_to
+from serena_central.core.errors import ClientInputRequired, SerenaCentralError
 from serena_central.core.lru import Lru
+from serena_central.mcp_server.call_channel import input_required
+from serena_central.mcp_server.content_methods import ContentMethods
 from serena_central.mcp_server.conversation import ID_HEADER, Exchange, HandshakeConversation
 from serena_central.mcp_server.description import (
     CAPABILITIES,
-    DISCOVERY_KEPT_MS,
     INSTRUCTIONS,
-    LISTS_KEPT_MS,
+    KEPT_MS,
     SERVER_NAME,
+    CacheableMethod,
 )
+from serena_central.mcp_server.direct_channel import DirectChannel
 from serena_central.mcp_server.direct_reply import DirectReply, HandshakeWire, ModernWire, Wire
-from serena_central.mcp_server.errors import error_of, failed_result
-from serena_central.mcp_server.listings import Listings
+from serena_central.mcp_server.errors import RequestRefused, error_of
 from serena_central.mcp_server.plain_requests import (
+    AskingParams,
     Caller,
+    CallParams,
+    LevelParams,
+    ListenParams,
     Opening,
     PlainRequest,
     accepts_both,
@@ -43,26 +48,31 @@ from serena_central.mcp_server.protocol import (
     CLIENT_CAPABILITIES_KEY,
     CLIENT_INFO_KEY,
     ENVELOPE,
+    INTERNAL_ERROR,
+    LOG_LEVEL_KEY,
     MODERN_VERSIONS,
     PROTOCOL_VERSION_KEY,
     RESERVED,
     SERVER_INFO_KEY,
     STATUS_OF,
+    result_of_era,
+    wire,
 )
 from serena_central.mcp_server.request_bodies import Body
-from serena_central.mcp_server.roots import asking_for_roots
+from serena_central.mcp_server.request_state import Answers, RequestStates, identity_of_request
 from serena_central.mcp_server.sender import IN_SCOPE, Sender
 from serena_central.mcp_server.sse import Message, Write, encoded, event_of, kept_open, send_stream
 from serena_central.mcp_server.subscriptions import Subscription, Subscriptions, Wanted
-from serena_central.mcp_server.tool_methods import ToolMethods, call_result, notes_for, result_of_era, wire
+from serena_central.mcp_server.tool_methods import CallRequest, ToolMethods, call_result
 from serena_central.sessions.manager import SessionManager
+from serena_central.tools.answer import Answer
 
-ASKS_PERSON = frozenset(("activate_project",))
-"""Tools that ask a client something only if it offers to ask its user."""
-
-OF_HANDSHAKE_ERA = frozenset(("ping", "logging/setLevel"))
+OF_HANDSHAKE_ERA = frozenset(("ping", "logging/setLevel", "resources/subscribe", "resources/unsubscribe"))
 OF_MODERN_ERA = frozenset(("server/discover", "subscriptions/listen"))
 """Methods of one era: in the other the SDK refuses them."""
+
+MAY_BE_FOREIGN = frozenset(("resources/read", "prompts/get", "completion/complete"))
+"""Methods whose results other servers may have made; tools say it of each answer."""
 
 PROGRESS = "progressToken"
 """By which a client asks for the progress of a call: an integer or a text."""
@@ -71,21 +81,26 @@ MOST_CALLERS = 256
 """Clients of the modern era say the same of themselves in each request; it is checked once."""
 
 
+logger = logging.getLogger(__name__)
+
+
 class DirectLane:
     """Both eras' plain requests. Belongs to the event loop's thread."""
 
     def __init__(
         self,
         methods: ToolMethods,
-        listings: Listings,
+        contents: ContentMethods,
         subscriptions: Subscriptions,
+        states: RequestStates,
         sessions: SessionManager,
         version: str,
     ) -> None:
         """`version` is the server's."""
         self._methods = methods
-        self._listings = listings
+        self._contents = contents
         self._subscriptions = subscriptions
+        self._states = states
         self._sessions = sessions
         self._server_info = {"name": SERVER_NAME, "version": version}
         self._callers: Lru[tuple[str, bytes, bytes], Caller] = Lru(MOST_CALLERS)
@@ -111,18 +126,19 @@ class DirectLane:
         request = self._plain(scope, body.content)
         if request is None or request.method in OF_MODERN_ERA:
             return False
-        if any(key.startswith(RESERVED) for key in request.params.meta):
+        params = request.params
+        if any(key.startswith(RESERVED) for key in params.meta):
             return False
-        if conversation.can_be_asked and request.params.name in ASKS_PERSON:
+        if isinstance(params, AskingParams) and params.is_sent_again:
             return False
-        key, caller = str(request.id), Caller(version, conversation.info)
+        key, caller = str(request.id), Caller(version, conversation.info, conversation.offered)
         async with conversation.turns.holding([key]):
             if conversation.is_over:
                 return False  # the transports refuse it
             wire = HandshakeWire(conversation, exchange, key, version)
             reply = self._reply(request, body, send, wire)
             conversation.direct[key] = reply.scope
-            if request.method != "tools/call" or self._methods.only_reads(request.params.name or ""):
+            if not isinstance(params, CallParams) or self._methods.only_reads(params.name):
                 exchange.begin(key, reply.scope)
             try:
                 await reply.run(lambda: self._answer(request, caller, scope[IN_SCOPE], reply), _ok)
@@ -137,18 +153,19 @@ class DirectLane:
         if request is None or request.method in OF_HANDSHAKE_ERA:
             return False
         caller = self._caller(scope, request)
-        if caller is None or (caller.can_be_asked and request.params.name in ASKS_PERSON):
+        if caller is None:
             return False
-        if request.method == "subscriptions/listen":
-            await self._listen(request, caller, scope[IN_SCOPE], body, send)
+        if isinstance(request.params, ListenParams):
+            await self._listen(request, request.params.notifications, caller, scope[IN_SCOPE], body, send)
             return True
         reply = self._reply(request, body, send, ModernWire())
         await reply.run(lambda: self._answer(request, caller, scope[IN_SCOPE], reply), _status_of)
         return True
 
-    async def _listen(self, request: PlainRequest, caller: Caller, sender: Sender, body: Body, send: Send) -> None:
+    async def _listen(
+        self, request: PlainRequest, wanted: Wanted, caller: Caller, sender: Sender, body: Body, send: Send
+    ) -> None:
         """A stream of notices, until its client leaves or the server ends it."""
-        wanted = request.params.notifications or Wanted()
         async with AsyncExitStack() as stack:
             try:
                 session = self._methods.identify(sender, caller.client, request.params.meta)
@@ -173,7 +190,7 @@ class DirectLane:
         except SerenaCentralError:
             return False
         conversation.version, conversation.info = request.version, request.client
-        conversation.can_be_asked, conversation.offers_roots = request.can_be_asked, request.offers_roots
+        conversation.offered = request.offered
         result = {
             "capabilities": CAPABILITIES,
             "instructions": INSTRUCTIONS,
@@ -197,27 +214,20 @@ class DirectLane:
         request = plain_in(content)
         if request is None:
             return None
-        params = request.params
-        if type(params.meta.get(PROGRESS, 0)) not in (int, str):
-            return None
-        if not request.is_whole:
-            return None
-        if request.method != "tools/call":
-            return request
-        tool = self._methods.tool(params.name) if params.name is not None else None
-        return None if tool is None or (tool.asks_client and tool.name not in ASKS_PERSON) else request
+        return request if type(request.params.meta.get(PROGRESS, 0)) in (int, str) else None
 
     def _caller(self, scope: Scope, request: PlainRequest) -> Caller | None:
         """The client of a request of the modern era; None if the SDK has something to say about its headers or its
         envelope, or they need more than a look."""
-        meta, name = request.params.meta, request.params.name
-        version = meta.get(PROTOCOL_VERSION_KEY)
-        if not isinstance(version, str) or any(key.startswith(RESERVED) and key not in ENVELOPE for key in meta):
+        params = request.params
+        meta, version = params.meta, params.meta.get(PROTOCOL_VERSION_KEY)
+        known = ENVELOPE if meta.get(LOG_LEVEL_KEY, LEVELS[0]) not in LEVELS else (*ENVELOPE, LOG_LEVEL_KEY)
+        if not isinstance(version, str) or any(key.startswith(RESERVED) and key not in known for key in meta):
             return None
-        routing = [version.encode(), request.method.encode(), *([name.encode()] if name is not None else [])]
-        if routing_in(scope) != routing:
+        target = (params.target.encode(),) if isinstance(params, AskingParams) else ()
+        if routing_in(scope) != [version.encode(), request.method.encode(), *target]:
             return None
-        if name is not None and request.params.arguments and self._methods.schema_with_headers(name) is not None:
+        if isinstance(params, CallParams) and params.arguments and self._methods.schema_with_headers(params.name):
             return None
         info, capabilities = meta.get(CLIENT_INFO_KEY), meta.get(CLIENT_CAPABILITIES_KEY)
         key = version, msgspec.json.encode(info), msgspec.json.encode(capabilities)
@@ -232,7 +242,10 @@ class DirectLane:
     async def _answer(self, request: PlainRequest, caller: Caller, sender: Sender, reply: DirectReply) -> Message:
         """The answer as a JSON-RPC message."""
         try:
-            result = await self._result(request, caller, sender, reply)
+            try:
+                result = await self._result(request, caller, sender, reply)
+            except ClientInputRequired as error:
+                result = input_required(error, self._states, _identity(request, sender))
         except Exception as error:  # noqa: BLE001 (the border of a request: error_of logs what is not ours)
             return {"jsonrpc": "2.0", "id": request.id, "error": error_of(error)}
         return {"jsonrpc": "2.0", "id": request.id, "result": self._of_era(request.method, result, caller.version)}
@@ -240,69 +253,67 @@ class DirectLane:
     async def _result(
         self, request: PlainRequest, caller: Caller, sender: Sender, reply: DirectReply
     ) -> dict[str, Any]:
-        params = request.params
-        if request.method == "ping":
+        method, params = request.method, request.params
+        if method == "ping":
             return {}
-        if request.method in LISTS_KEPT_MS:
-            session = self._methods.identify(sender, caller.client, params.meta)
-            listing = self._listings.of.get(request.method)
-            return await (listing(session, sender.connection) if listing else self._methods.listed(session, sender))
-        if request.method == "server/discover":
+        if method == "server/discover":
             return wire(
                 {"supportedVersions": MODERN_VERSIONS, "capabilities": CAPABILITIES, "instructions": INSTRUCTIONS}
             )
-        if params.level is not None:
-            session = self._methods.identify(sender, caller.client, params.meta)
+        channel = DirectChannel(sender, caller, params, self._earlier(request, sender), reply)
+        if isinstance(params, CallParams):
+            call = CallRequest(caller.client, params.name, params.arguments or {}, params.meta, request.id)
+            answer = await self._methods.called(call, channel, on_progress=reply.on_progress, waiting=reply)
+            if not isinstance(answer, Answer):
+                return answer
+            result = call_result(answer, self._methods.tool(params.name), raw=True)
+            # What our own tools answer is as the protocol has it; foreign blocks the SDK has to look at.
+            is_ours = answer.content is None and answer.passed is None
+            return result if is_ours else _sieved(result, method, caller)
+        session = self._methods.identify(sender, caller.client, params.meta)
+        if isinstance(params, LevelParams):
             await self._methods.want_logs(session, sender, params.level)
             return {}
-        name, arguments = params.name or "", params.arguments or {}
-        try:
-            session = self._methods.identify(sender, caller.client, params.meta)
-            answer = await self._methods.answer(
-                session,
-                sender,
-                name,
-                arguments,
-                request_id=request.id,
-                on_progress=reply.on_progress,
-                waiting=reply,
-            )
-            for note in notes_for(sender, answer):
-                await reply.tell(note)
-        except UnknownProject as error:
-            question = await _question(sender, caller, error)
-            if question is None:
-                return failed_result(error)
-            return _sieved(question, caller)
-        except Exception as error:  # noqa: BLE001 (the border of a call: failed_result logs what is not ours)
-            return failed_result(error)
-        result = call_result(answer, self._methods.tool(name), raw=True)
-        # What our own tools answer is as the protocol has it; foreign blocks the SDK has to look at.
-        return result if answer.content is None else _sieved(result, caller)
+        if method == "tools/list":
+            return await self._methods.listed(session, sender)
+        with connected_to(channel):
+            result = await self._contents.of[method](session, sender.connection, msgspec.to_builtins(params))
+        is_foreign = method in MAY_BE_FOREIGN and self._contents.pass_on(session)
+        return _sieved(result, method, caller) if is_foreign else result
+
+    def _earlier(self, request: PlainRequest, sender: Sender) -> Answers:
+        params = request.params
+        if not isinstance(params, AskingParams) or params.state is None:
+            return {}
+        return self._states.opened(params.state, _identity(request, sender))
 
     def _of_era(self, method: str, result: dict[str, Any], version: str) -> dict[str, Any]:
         """The result with what the SDK adds to it, or takes from it."""
         if version not in MODERN_VERSIONS:
             return result_of_era(result, version)
-        kept_ms = DISCOVERY_KEPT_MS if method == "server/discover" else LISTS_KEPT_MS.get(method)
-        hints = {} if kept_ms is None else {"ttlMs": kept_ms, "cacheScope": "private"}
+        hints = _hints(method) if result.get("resultType") == "complete" else {}
         return {**hints, **result, "_meta": {**result.get("_meta", {}), SERVER_INFO_KEY: self._server_info}}
 
 
-async def _question(sender: Sender, caller: Caller, error: UnknownProject) -> dict[str, Any] | None:
-    """For the folders that the client works in, in wire form; None if it is not asked."""
-    if not caller.offers_roots:
-        return None
-    await anyio.to_thread.run_sync(import_to_stay, "mcp_types")
-    question = asking_for_roots(sender, error, offered=True)
-    return None if question is None else question.model_dump(by_alias=True, mode="json", exclude_none=True)
+def _identity(request: PlainRequest, sender: Sender) -> bytes:
+    return identity_of_request(request.method, msgspec.to_builtins(request.params), sender.credential)
 
 
-def _sieved(result: dict[str, Any], caller: Caller) -> dict[str, Any]:
-    """A result of `tools/call` as a version of the protocol has it."""
+def _sieved(result: dict[str, Any], method: str, caller: Caller) -> dict[str, Any]:
+    """A result with foreign parts as a version of the protocol has it."""
     from mcp_types import methods as sdk_methods  # of other servers' answers, which come by the SDK
 
-    return sdk_methods.serialize_server_result("tools/call", caller.version, result)
+    try:
+        return sdk_methods.serialize_server_result(method, caller.version, {**_hints(method), **result})
+    except ValueError as error:
+        logger.exception("an answer to %s is not as the protocol says", method)
+        raise RequestRefused("Handler returned an invalid result", code=INTERNAL_ERROR) from error
+
+
+def _hints(method: str) -> dict[str, Any]:
+    """How long clients of the modern era may keep a result."""
+    kept_ms = KEPT_MS.get(cast("CacheableMethod", method))
+    return {} if kept_ms is None else {"ttlMs": kept_ms, "cacheScope": "private"}
 
 
 async def _follow(subscription: Subscription, last: Message, write: Write) -> None:

@@ -93,9 +93,11 @@ class DirectReply:
         return None if self._token is None else self._report
 
     async def tell(self, notification: Message) -> None:
-        """Sends a notification before the answer."""
+        """Sends a notification or a question before the answer; nothing once the answer is made, which those that work
+        for the call in other tasks may not know."""
         await self._open_stream()
-        await self._send({"type": "http.response.body", "body": self._wire.event(notification), "more_body": True})
+        if not self._is_made:
+            await self._send({"type": "http.response.body", "body": self._wire.event(notification), "more_body": True})
 
     async def run(self, answering: Answering, status_of: Callable[[Message], int]) -> None:
         """Sends what `answering` makes. What a closed connection means is up to the wire."""
@@ -120,11 +122,14 @@ class DirectReply:
                 attendant.cancel()
             for attendant in beside:
                 await attendant.end()
-        if message is None or self._is_stream:
+        async with self._opening:  # who tells something may be opening the stream
+            is_stream = self._is_stream or message is None
+        if is_stream:
             # A cancelled request ends without an answer (MCP, "Cancellation"), as a stream can.
             await self._begin_stream()
             await self._send({"type": "http.response.body", "body": self._wire.event(message)})
             return
+        assert message is not None
         body = encoded(message)
         headers = [
             (b"content-type", b"application/json"),
@@ -175,7 +180,7 @@ class DirectReply:
 
     async def _open_stream(self) -> None:
         async with self._opening:
-            if not self._is_stream:
+            if not self._is_stream and not self._is_made:
                 await self._begin_stream()
                 opening = self._wire.opening()
                 await self._send({"type": "http.response.body", "body": opening, "more_body": True})

@@ -7,10 +7,16 @@ under an id, and the client gets the id and nothing of its inside.
 import logging
 from typing import TYPE_CHECKING, Any
 
-from serena_central.core.errors import NO_MEMORY, SerenaCentralError, UpstreamCallFailed
+from serena_central.core.errors import NO_MEMORY, ClientCannotAnswer, SerenaCentralError, UpstreamCallFailed
 from serena_central.core.tracing import new_call_id
-from serena_central.mcp_server.protocol import INTERNAL_ERROR, INVALID_PARAMS, INVALID_REQUEST
-from serena_central.mcp_server.tool_methods import wire
+from serena_central.mcp_server.protocol import (
+    CAPABILITY_OF,
+    INTERNAL_ERROR,
+    INVALID_PARAMS,
+    INVALID_REQUEST,
+    MISSING_CAPABILITY,
+    wire,
+)
 
 if TYPE_CHECKING:
     from mcp.shared.exceptions import MCPError
@@ -22,6 +28,15 @@ MOST_PROBLEMS = 5
 logger = logging.getLogger(__name__)
 
 
+class RequestRefused(SerenaCentralError):
+    """A request that is no tool call can't be answered. `code` is one of JSON-RPC or MCP, `data` goes out with it."""
+
+    def __init__(self, message: str, *, code: int = INVALID_PARAMS, data: Any = None) -> None:
+        super().__init__(message)
+        self.code = code
+        self.data = data
+
+
 def failed_result(error: Exception) -> dict[str, Any]:
     """A tool result, in wire form, that tells the model what went wrong and what to do next."""
     return wire({"content": [{"type": "text", "text": _explain(error)}], "isError": True})
@@ -30,10 +45,18 @@ def failed_result(error: Exception) -> dict[str, Any]:
 def error_of(error: Exception) -> dict[str, Any]:
     """The error of a JSON-RPC answer, for a request that is no tool call."""
     if isinstance(error, UpstreamCallFailed) and error.code:
-        said = {"code": error.code, "message": error.said}
-        return said if error.data is None else {**said, "data": error.data}
+        return _error(error.code, error.said, error.data)
+    if isinstance(error, RequestRefused):
+        return _error(error.code, str(error), error.data)
+    if isinstance(error, ClientCannotAnswer) and not error.refusal:
+        capability = CAPABILITY_OF.get(error.method, error.method)
+        return _error(MISSING_CAPABILITY, str(error), {"requiredCapabilities": {capability: {}}})
     code = INVALID_REQUEST if isinstance(error, SerenaCentralError) else INTERNAL_ERROR
-    return {"code": code, "message": _explain(error)}
+    return _error(code, _explain(error))
+
+
+def _error(code: int, message: str, data: Any = None) -> dict[str, Any]:
+    return {"code": code, "message": message, **({} if data is None else {"data": data})}
 
 
 def protocol_error(error: Exception) -> "MCPError":

@@ -23,7 +23,7 @@ class Resources(Protocol):
         """The contents of one resource.
 
         Raises:
-            MCPError: there is none of this URI.
+            RequestRefused: there is none of this URI.
             SerenaCentralError: a tool refused.
         """
         ...
@@ -40,6 +40,6 @@ class Prompts(Protocol):
         """The messages of one prompt.
 
         Raises:
-            MCPError: there is none of this name, or an argument is missing.
+            RequestRefused: there is none of this name, or an argument is missing.
         """
         ...

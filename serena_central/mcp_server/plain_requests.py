@@ -1,7 +1,8 @@
 """Plain requests in wire form, as the direct lane reads them: whatever is not exactly so is the SDK's to look at."""
 
+from collections.abc import Mapping
 from functools import lru_cache
-from typing import Any, Literal
+from typing import Annotated, Any, Literal, NamedTuple
 
 import msgspec
 from starlette.types import Scope
@@ -24,42 +25,148 @@ PARAMETER = b"mcp-param-"
 """Of headers that repeat arguments."""
 
 
-class _Params(msgspec.Struct, forbid_unknown_fields=True):
-    name: str | None = None
+class Params(msgspec.Struct, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
+    """The parameters that each method has."""
+
+    meta: dict[str, Any] = msgspec.field(name="_meta", default_factory=dict)
+
+
+class AskingParams(Params, kw_only=True):
+    """Of a method that may be answered by questions. A client of the modern era sends its request again with these."""
+
+    responses: dict[str, "Response"] | None = msgspec.field(name="inputResponses", default=None)
+    state: str | None = msgspec.field(name="requestState", default=None)
+
+    @property
+    def target(self) -> str:
+        """What it is about, which a header repeats."""
+        raise NotImplementedError
+
+    @property
+    def is_sent_again(self) -> bool:
+        return self.responses is not None or self.state is not None
+
+    @property
+    def given(self) -> dict[str, Any]:
+        """The responses, in wire form."""
+        return msgspec.to_builtins(self.responses or {})
+
+
+class CallParams(AskingParams, kw_only=True):
+    name: str
     arguments: dict[str, Any] | None = None
-    level: Level | None = None
-    notifications: Wanted | None = None
-    meta: dict[str, Any] = msgspec.field(name="_meta", default_factory=dict[str, Any])
+
+    @property
+    def target(self) -> str:
+        return self.name
 
 
-class PlainRequest(msgspec.Struct, forbid_unknown_fields=True):
-    """A JSON-RPC request of the direct lane, in wire form."""
+class PromptParams(AskingParams, kw_only=True):
+    name: str
+    arguments: dict[str, str] | None = None
 
-    jsonrpc: Literal["2.0"]
-    id: int | str
-    method: Literal[
-        "tools/call",
-        "tools/list",
-        "prompts/list",
-        "resources/list",
-        "resources/templates/list",
-        "logging/setLevel",
-        "server/discover",
-        "subscriptions/listen",
-        "ping",
-    ]
-    params: _Params = msgspec.field(default_factory=_Params)
+    @property
+    def target(self) -> str:
+        return self.name
+
+
+class ReadParams(AskingParams, kw_only=True):
+    uri: str
+
+    @property
+    def target(self) -> str:
+        return self.uri
+
+
+class ResourceParams(Params, kw_only=True):
+    uri: str
+
+
+class LevelParams(Params, kw_only=True):
+    level: Level
+
+
+class ListenParams(Params, kw_only=True):
+    notifications: Wanted
+
+
+class _Root(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
+    uri: Annotated[str, msgspec.Meta(pattern="^file:///")]
+    name: str | None = None
+
+
+class Response(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
+    """What a client answers to a question for its user or its roots; what its model says is the SDK's to look at."""
+
+    action: Literal["accept", "decline", "cancel"] | None = None
+    content: dict[str, str | int | float | bool | list[str] | None] | None = None
+    roots: list[_Root] | None = None
 
     @property
     def is_whole(self) -> bool:
-        """Whether it has the parameters of its method, and no others."""
-        params, method = self.params, self.method
-        has_tool = params.name is not None or params.arguments is not None
-        return (
-            (method == "tools/call" or not has_tool)
-            and (method == "logging/setLevel") == (params.level is not None)
-            and (method == "subscriptions/listen") == (params.notifications is not None)
-        )
+        return (self.action is None) != (self.roots is None) and (self.content is None or self.action is not None)
+
+
+class _Reference(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True, tag_field="type"):
+    """What an argument belongs to."""
+
+
+class _PromptReference(_Reference, tag="ref/prompt"):
+    name: str
+    title: str | None = None
+
+
+class _TemplateReference(_Reference, tag="ref/resource"):
+    uri: str
+
+
+class _Argument(msgspec.Struct, forbid_unknown_fields=True):
+    name: str
+    value: str
+
+
+class _Known(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
+    arguments: dict[str, str] | None = None
+
+
+class CompletionParams(Params, kw_only=True):
+    ref: _PromptReference | _TemplateReference
+    argument: _Argument
+    context: _Known | None = None
+
+
+_PARAMS: Mapping[str, type[Params]] = {
+    "tools/call": CallParams,
+    "tools/list": Params,
+    "prompts/list": Params,
+    "prompts/get": PromptParams,
+    "resources/list": Params,
+    "resources/templates/list": Params,
+    "resources/read": ReadParams,
+    "resources/subscribe": ResourceParams,
+    "resources/unsubscribe": ResourceParams,
+    "completion/complete": CompletionParams,
+    "logging/setLevel": LevelParams,
+    "server/discover": Params,
+    "subscriptions/listen": ListenParams,
+    "ping": Params,
+}
+"""By method."""
+
+
+class PlainRequest(NamedTuple):
+    """A JSON-RPC request of the direct lane."""
+
+    id: int | str
+    method: str
+    params: Params
+
+
+class _Message(msgspec.Struct, forbid_unknown_fields=True):
+    jsonrpc: Literal["2.0"]
+    id: int | str
+    method: str
+    params: msgspec.Raw = msgspec.Raw(b"{}")
 
 
 class _Form(msgspec.Struct, forbid_unknown_fields=True):
@@ -75,7 +182,7 @@ class _Info(msgspec.Struct, forbid_unknown_fields=True):
     icons: list[dict[str, Any]] | None = None
 
 
-class _Capabilities(msgspec.Struct, forbid_unknown_fields=True):
+class _Capabilities(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
     """What most clients offer; the SDK reads whatever else there is."""
 
     roots: _Form | None = None
@@ -107,12 +214,9 @@ class Opening(msgspec.Struct, forbid_unknown_fields=True):
         return asked if asked in HANDSHAKE_VERSIONS else HANDSHAKE_VERSIONS[-1]
 
     @property
-    def can_be_asked(self) -> bool:
-        return self.params.capabilities.elicitation is not None
-
-    @property
-    def offers_roots(self) -> bool:
-        return self.params.capabilities.roots is not None
+    def offered(self) -> dict[str, Any]:
+        """Its client's capabilities, in wire form."""
+        return msgspec.to_builtins(self.params.capabilities)
 
     @property
     def client(self) -> ClientInfo:
@@ -135,21 +239,27 @@ class Caller(msgspec.Struct, frozen=True):
 
     version: str
     client: ClientInfo
-    offers_roots: bool = False
-    """Of the modern era."""
-    can_be_asked: bool = True
-    """It offers to ask its user something."""
+    offered: Mapping[str, Any] = {}
+    """Its capabilities, in wire form."""
 
 
-_decode = json_decoder(PlainRequest).decode
+_decode = json_decoder(_Message).decode
+_decoders = {method: json_decoder(kind).decode for method, kind in _PARAMS.items()}
 
 
 def plain_in(content: bytes) -> PlainRequest | None:
     """None for what the SDK has to look at."""
     try:
-        return _decode(content)
+        message = _decode(content)
+        decode = _decoders.get(message.method)
+        if decode is None:
+            return None
+        params = decode(message.params)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return None
+    if isinstance(params, AskingParams) and not all(one.is_whole for one in (params.responses or {}).values()):
+        return None
+    return PlainRequest(message.id, message.method, params)
 
 
 def routing_in(scope: Scope) -> list[bytes] | None:
@@ -196,5 +306,4 @@ def caller_in(version: str, envelope: dict[str, Any]) -> Caller | None:
     except msgspec.ValidationError:
         return None
     client = ClientInfo(info.name, info.version) if info else ClientInfo()
-    asks = capabilities.elicitation is not None
-    return Caller(version, client, offers_roots=capabilities.roots is not None, can_be_asked=asks)
+    return Caller(version, client, msgspec.to_builtins(capabilities))

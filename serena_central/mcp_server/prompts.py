@@ -1,14 +1,11 @@
 """Workflows as MCP prompts."""
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from serena_central.core.errors import InvalidArguments
-from serena_central.mcp_server.protocol import INVALID_PARAMS
+from serena_central.mcp_server.errors import RequestRefused
 from serena_central.tools.workflow_prompts import WORKFLOWS, WorkflowPrompt
-
-if TYPE_CHECKING:
-    from mcp.shared.exceptions import MCPError
 
 
 class WorkflowPrompts:
@@ -21,19 +18,13 @@ class WorkflowPrompts:
         found = WORKFLOWS.get(name)
         if found is None:
             names = ", ".join(WORKFLOWS)
-            raise _refusal(f"There is no prompt {name!r}. Prompts: {names}.")
+            raise RequestRefused(f"There is no prompt {name!r}. Prompts: {names}.")
         try:
             text = found.text(arguments)
         except InvalidArguments as error:
-            raise _refusal(str(error)) from error
+            raise RequestRefused(str(error)) from error
         content = {"type": "text", "text": text}
         return {"description": found.description, "messages": [{"role": "user", "content": content}]}
-
-
-def _refusal(message: str) -> "MCPError":
-    from mcp.shared.exceptions import MCPError  # not at the top: prompts are listed without the SDK
-
-    return MCPError(code=INVALID_PARAMS, message=message)
 
 
 def _listed(one: WorkflowPrompt) -> dict[str, Any]:

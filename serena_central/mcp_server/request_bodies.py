@@ -98,6 +98,7 @@ class Head:
         """The id of the question that it answers."""
         self.result: msgspec.Raw | None = message.result if isinstance(message.result, msgspec.Raw) else None
         """Of an answer; None if it is an error."""
+        self.error: msgspec.Raw | None = message.error if isinstance(message.error, msgspec.Raw) else None
         self._params = message.params
 
     @property

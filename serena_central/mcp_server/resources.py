@@ -3,17 +3,14 @@ permissions, frames, bounds and records are theirs.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import quote, unquote
 
 from serena_central.core.decoding import from_json
 from serena_central.core.errors import MemoryNotFound, SerenaCentralError, UnknownProject
-from serena_central.mcp_server.protocol import INVALID_PARAMS
+from serena_central.mcp_server.errors import RequestRefused
 from serena_central.sessions.session import Session
 from serena_central.tools.call import ToolCaller
-
-if TYPE_CHECKING:
-    from mcp.shared.exceptions import MCPError
 
 OWN_SCHEME = "serena:"
 """Of our own resources; all others are of other MCP servers."""
@@ -95,7 +92,7 @@ class ProjectResources:
         """The contents of one resource.
 
         Raises:
-            MCPError: there is none of this URI.
+            RequestRefused: there is none of this URI.
             SerenaCentralError: a tool refused.
         """
         project, _, rest = uri.removeprefix(PREFIX).partition("/")
@@ -131,7 +128,5 @@ async def _answers(
     return "\n\n".join(parts)
 
 
-def not_found(uri: str, why: str = "") -> "MCPError":
-    from mcp.shared.exceptions import MCPError  # not at the top: `memory_uri` is needed without the SDK
-
-    return MCPError(code=INVALID_PARAMS, message=f"Resource not found. {why}".strip(), data={"uri": uri})
+def not_found(uri: str, why: str = "") -> RequestRefused:
+    return RequestRefused(f"Resource not found. {why}".strip(), data={"uri": uri})

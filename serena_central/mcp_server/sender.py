@@ -39,10 +39,8 @@ class ClientConnection:
         self.version: str | None = None
         """Of the protocol, as negotiated by `initialize`."""
         self.info = ClientInfo()
-        self.can_be_asked = True
-        """The client may offer to ask its user something."""
-        self.offers_roots = False
-        """The client tells the folders that it works in when it is asked."""
+        self.offered: Mapping[str, Any] = {}
+        """The client's capabilities, in wire form."""
         self.log_level: Level | None = None
         """Of log messages that the client has asked for."""
 

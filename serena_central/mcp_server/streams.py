@@ -3,6 +3,7 @@ it takes up again. They follow the log of what the client is sent, whichever lan
 """
 
 import logging
+from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 from itertools import count
 from typing import Any
@@ -11,11 +12,19 @@ import anyio
 import msgspec
 from starlette.types import Receive, Send
 
+from serena_central.core.decoding import from_json
 from serena_central.core.errors import ClientCannotAnswer
 from serena_central.mcp_server.event_log import STANDING, EventLog
+from serena_central.mcp_server.protocol import CANCELLED
 from serena_central.mcp_server.sse import Message, Write, encoded, event_of, kept_open, send_stream
 
 logger = logging.getLogger(__name__)
+
+CANCELLING_S = 1.0
+"""For the news that an answer is not waited for any longer."""
+
+Tell = Callable[[Message], Awaitable[None]]
+"""Sends a message on the stream of a call."""
 
 _ASKED = "ask-"
 """Begins the ids of questions. Those of the SDK are numbers."""
@@ -44,33 +53,51 @@ class Streams:
         if all(event.data != data for event in self.log.after(self._sent, STANDING)):
             self.log.add(STANDING, data)
 
-    async def ask(self, method: str) -> msgspec.Raw:
-        """Asks the client something outside of calls, and waits for its result.
+    async def ask(
+        self, method: str, params: Mapping[str, Any] | None = None, tell: Tell | None = None
+    ) -> dict[str, Any]:
+        """Asks the client and waits for its result: by `tell` on the stream of a call, or outside of calls.
 
         Raises:
             ClientCannotAnswer: it answered with an error.
         """
         key = f"{_ASKED}{next(self._questions)}"
         question = self._asked[key] = _Question()
+        asked = {"jsonrpc": "2.0", "id": key, "method": method, **({"params": params} if params else {})}
         try:
-            self.say({"jsonrpc": "2.0", "id": key, "method": method})
-            await question.is_answered.wait()
+            if tell is None:
+                self.say(asked)
+                await question.is_answered.wait()
+            else:
+                await self._ask_beside(asked, question, tell)
         finally:
             del self._asked[key]
-        if question.result is None:
-            raise ClientCannotAnswer(method, "the client answered with an error")
-        return question.result
+        try:
+            return from_json(question.result or b"", dict[str, Any])
+        except msgspec.DecodeError as error:
+            raise ClientCannotAnswer(method, _refusal_in(question.error)) from error
 
-    def take(self, key: Any, result: msgspec.Raw | None) -> bool:
-        """The client's answer to a question of this id, without a result if it is an error. One that comes too late is
-        dropped. False if the id is none of ours."""
+    async def _ask_beside(self, asked: Message, question: "_Question", tell: Tell) -> None:
+        """A client whose answer is not waited for any longer is told, so that it can close its dialog."""
+        try:
+            await tell(asked)
+            await question.is_answered.wait()
+        except anyio.get_cancelled_exc_class():
+            with anyio.move_on_after(CANCELLING_S, shield=True):
+                params = {"requestId": asked["id"], "reason": "the call does not wait for it any longer"}
+                await tell({"jsonrpc": "2.0", "method": CANCELLED, "params": params})
+            raise
+
+    def take(self, key: Any, result: msgspec.Raw | None, error: msgspec.Raw | None) -> bool:
+        """The client's answer to a question of this id: a result or an error. One that comes too late is dropped. False
+        if the id is none of ours."""
         if not isinstance(key, str) or not key.startswith(_ASKED):
             return False
         question = self._asked.get(key)
         if question is None:
             logger.debug("an answer came too late, or twice: %.20s", key)
             return True
-        question.result = result
+        question.result, question.error = result, error
         question.is_answered.set()
         return True
 
@@ -125,3 +152,16 @@ class _Question:
     def __init__(self) -> None:
         self.is_answered = anyio.Event()
         self.result: msgspec.Raw | None = None
+        self.error: msgspec.Raw | None = None
+
+
+def _refusal_in(error: msgspec.Raw | None) -> str:
+    """What an error says, if it is one of JSON-RPC."""
+    try:
+        return from_json(error or b"", _Error).message
+    except msgspec.DecodeError:
+        return "its answer is neither a result nor an error"
+
+
+class _Error(msgspec.Struct):
+    message: str

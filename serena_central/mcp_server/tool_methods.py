@@ -11,20 +11,24 @@ sent in both forms, and so is a text that a client could take for data.
 
 import json
 from collections.abc import Hashable, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
 import msgspec
 
-from serena_central.core.client_channel import LEVELS, Level
+from serena_central.core.client_channel import ClientRequest, Level, connected_to
 from serena_central.core.decoding import from_json
+from serena_central.core.errors import ClientCannotAnswer, ClientInputRequired, UnknownProject
 from serena_central.core.progress import Listener
 from serena_central.core.quoting import with_escapes_shown
+from serena_central.mcp_server.call_channel import CallChannel
 from serena_central.mcp_server.description import SERVER_NAME
-from serena_central.mcp_server.protocol import TOOLS_CHANGED
+from serena_central.mcp_server.errors import failed_result
+from serena_central.mcp_server.protocol import TOOLS_CHANGED, wire
+from serena_central.mcp_server.roots import KEY, METHOD, folder_in_answers
 from serena_central.mcp_server.sender import ClientInfo, Sender, identity_of, request_of
-from serena_central.mcp_server.sse import Message
 from serena_central.mcp_server.subscriptions import Subscriptions
+from serena_central.mcp_server.trust_questions import AFTER, TrustQuestions
 from serena_central.mcp_server.upstream_news import UpstreamNews
 from serena_central.sessions.manager import SessionManager
 from serena_central.sessions.session import Session
@@ -39,22 +43,35 @@ _STARTS = frozenset('["-0123456789tfn')
 
 NOTES_LEVEL: Level = "notice"
 
-MODERN = "2026-07-28"
-"""The first version of the era without a handshake."""
-
-
 SHOWN_AT_ONCE = frozenset(("find_symbol", "get_symbols_overview", "find_referencing_symbols", "replace_symbol_body"))
 """Tools that Claude Code shows its model from the start. The others are found by its tool search, where that is on: a
 model that has not seen these does not look for them, and searches text."""
+
+
+class CallRequest(NamedTuple):
+    """One `tools/call`, in wire form."""
+
+    client: ClientInfo
+    name: str
+    arguments: Mapping[str, Any]
+    meta: Mapping[str, Any]
+    request_id: str | int | None
 
 
 class ToolMethods:
     """Belongs to the event loop's thread."""
 
     def __init__(
-        self, sessions: SessionManager, caller: ToolCaller, subscriptions: Subscriptions, upstream_news: UpstreamNews
+        self,
+        sessions: SessionManager,
+        caller: ToolCaller,
+        subscriptions: Subscriptions,
+        upstream_news: UpstreamNews,
+        questions: TrustQuestions | None,
     ) -> None:
+        """Without `questions` no client's person is asked about trust."""
         self._sessions = sessions
+        self._questions = questions
         self._caller = caller
         self._subscriptions = subscriptions
         self._upstream_news = upstream_news
@@ -114,28 +131,60 @@ class ToolMethods:
         if theirs is not None:
             await theirs.want_logs(session, level)
 
-    async def answer(
+    async def called(
+        self,
+        call: CallRequest,
+        channel: CallChannel,
+        *,
+        on_progress: Listener | None = None,
+        waiting: Waiting | None = None,
+    ) -> Answer | dict[str, Any]:
+        """The answer of one call; a failure is a result in wire form, so that the model gets to read it. `waiting` as
+        in `ToolCaller.call`.
+
+        Raises:
+            ClientInputRequired: the client has to answer something first, and to send the call again.
+            ClientCannotAnswer: in the modern era, which has a protocol error for it.
+        """
+        sender = channel.sender
+        try:
+            session = self.identify(sender, call.client, call.meta, folder_in_answers(channel.given))
+            if channel.given and self._questions is not None:
+                await self._questions.take(session, channel.given)
+            with connected_to(channel):
+                answer = await self._answer(session, sender, call, on_progress, waiting)
+                questions = self._questions if call.name == AFTER else None
+                if questions is not None and await questions.trusts_now(session, channel):
+                    answer = await self._caller.call(session, call.name, call.arguments, on_progress=on_progress)
+            for note in answer.notes:
+                await channel.log(NOTES_LEVEL, note, SERVER_NAME)
+        except ClientInputRequired:
+            raise
+        except UnknownProject as error:
+            may_ask = error.asked is None and sender.connection is None and KEY not in channel.given
+            if may_ask and channel.offers(METHOD):
+                raise ClientInputRequired({KEY: ClientRequest(METHOD)}, {}) from error
+            return failed_result(error)
+        except Exception as error:  # (the border of a call: failed_result logs what is not ours)
+            if isinstance(error, ClientCannotAnswer) and sender.connection is None and not error.refusal:
+                raise
+            return failed_result(error)
+        return answer
+
+    async def _answer(
         self,
         session: Session,
         sender: Sender,
-        name: str,
-        arguments: Mapping[str, Any],
-        *,
-        request_id: str | int | None,
-        on_progress: Listener | None = None,
-        waiting: Waiting | None = None,
+        call: CallRequest,
+        on_progress: Listener | None,
+        waiting: Waiting | None,
     ) -> Answer:
-        """The answer of one call. A client whose list of tools changes by it, or has changed since, is told.
-        `waiting` as in `ToolCaller.call`.
-
-        Raises:
-            SerenaCentralError: the call failed.
-        """
+        """A client whose list of tools changes by the call, or has changed since, is told."""
         self._follow_rules(session, sender)
         before = session.modes, session.active_project
-        request = request_of(sender, request_id)
+        request = request_of(sender, call.request_id)
         answer = await self._caller.call(
-            session, name, arguments, on_progress=on_progress, request=request, waiting=waiting
+            session, call.name, call.arguments, on_progress=on_progress, request=request, waiting=waiting
         )
         if before != (session.modes, session.active_project):
             self._tools_changed(session, sender)
@@ -183,33 +232,6 @@ def _listed(tool: Tool, *, plain: bool) -> dict[str, Any]:
         },
         **({"_meta": {"anthropic/alwaysLoad": True}} if tool.name in SHOWN_AT_ONCE else {}),
     }
-
-
-def notes_for(sender: Sender, answer: Answer) -> list[Message]:
-    """An answer's notes as log messages, for a client of the handshake era that asked for their level."""
-    least = sender.connection.log_level if sender.connection is not None else None
-    if least is None or LEVELS.index(least) > LEVELS.index(NOTES_LEVEL):
-        return []
-    return [
-        {
-            "jsonrpc": "2.0",
-            "method": "notifications/message",
-            "params": {"level": NOTES_LEVEL, "logger": SERVER_NAME, "data": note},
-        }
-        for note in answer.notes
-    ]
-
-
-def wire(result: dict[str, Any]) -> dict[str, Any]:
-    """A result as the modern era wants it; in the handshake era the SDK drops what that era does not know."""
-    return {"resultType": "complete", **result}
-
-
-def result_of_era(result: dict[str, Any], version: str) -> dict[str, Any]:
-    """A result in wire form that does not go through the SDK, for a protocol version."""
-    if version >= MODERN:
-        return result
-    return {key: value for key, value in result.items() if key != "resultType"}
 
 
 def call_result(answer: Answer, tool: Tool | None, *, raw: bool = False) -> dict[str, Any]:

@@ -38,7 +38,7 @@ from serena_central.mcp_server.event_log import STANDING
 from serena_central.mcp_server.plain_requests import accepts_stream, opening_in
 from serena_central.mcp_server.protocol import INITIALIZED, ROOTS_CHANGED
 from serena_central.mcp_server.request_bodies import MOST_MESSAGES, Body, Head, body_of
-from serena_central.mcp_server.roots import ASKING_S, METHOD, folder_in_answer
+from serena_central.mcp_server.roots import ASKING_S, KEY, METHOD, folder_in_answers
 from serena_central.mcp_server.sdk_lane import SdkLane
 from serena_central.mcp_server.sender import IN_SCOPE, Sender
 from serena_central.sessions.manager import SessionManager
@@ -311,12 +311,12 @@ class HandshakeTransports:
     async def _learn_folder(self, conversation: HandshakeConversation) -> None:
         """Asks a client for its roots, on its stream: once, until it says that they changed."""
         is_ready = conversation.is_initialized and conversation.streams.stands
-        if not (is_ready and conversation.offers_roots) or conversation.knows_roots:
+        if not (is_ready and conversation.offered.get("roots") is not None) or conversation.knows_roots:
             return
         conversation.knows_roots = True
         with anyio.move_on_after(ASKING_S):
             try:
-                conversation.roots_folder = folder_in_answer(await conversation.streams.ask(METHOD))
+                conversation.roots_folder = folder_in_answers({KEY: await conversation.streams.ask(METHOD)})
             except ClientCannotAnswer as error:
                 logger.debug("the client did not report its roots: %s", error)
             except anyio.get_cancelled_exc_class():
@@ -329,12 +329,9 @@ class HandshakeTransports:
         self, conversation: HandshakeConversation, exchange: Exchange, scope: Scope, receive: Receive, send: Send
     ) -> None:
         body = await body_of(receive)
-        direct = self._direct
-        if direct is not None and await direct.serve_handshake(conversation, exchange, scope, body, send):
-            return
         parts = body.parts()
         if parts is None:
-            await self._message(conversation, scope, body.content, body.receive, send)
+            await self._message(conversation, exchange, scope, body, send)
         elif conversation.version != _HAS_BATCHES:
             await refuse(send, 400, f"Only MCP {_HAS_BATCHES} has batches. Send one message in each request.")
         elif not 0 < len(parts) <= MOST_MESSAGES:
@@ -345,20 +342,23 @@ class HandshakeTransports:
     async def _part(
         self, conversation: HandshakeConversation, scope: Scope, part: bytes, receive: Receive, send: Send
     ) -> None:
-        body = Body([{"type": "http.request", "body": part, "more_body": False}], receive)
-        receive = begin_exchange(scope, conversation).watch(body.receive)
-        await self._message(conversation, scope, part, receive, send)
+        exchange = begin_exchange(scope, conversation)
+        body = Body([{"type": "http.request", "body": part, "more_body": False}], exchange.watch(receive))
+        await self._message(conversation, exchange, scope, body, send)
 
     async def _message(
-        self, conversation: HandshakeConversation, scope: Scope, content: bytes, receive: Receive, send: Send
+        self, conversation: HandshakeConversation, exchange: Exchange, scope: Scope, body: Body, send: Send
     ) -> None:
         """A request that is sent again before it was answered waits until the transport is through with the first: one
         would take the other's answer away. What they ask for is done once; `tools/idempotency.py` knows that."""
-        head = Head(content)
+        direct = self._direct
+        if direct is not None and await direct.serve_handshake(conversation, exchange, scope, body, send):
+            return
+        head = Head(body.content)
         if head.problem is not None:
             await refuse(send, 400, head.problem)
             return
-        if conversation.streams.take(head.answered, head.result):
+        if conversation.streams.take(head.answered, head.result, head.error):
             await accept(conversation, send)
             return
         cancelled = conversation.direct.get(head.cancelled or "")
@@ -373,7 +373,7 @@ class HandshakeTransports:
             await accept(conversation, send)  # of those that are left the SDK would know no more
             return
         async with conversation.turns.holding([] if head.request is None else [head.request]):
-            await (await self._transport(conversation, scope[IN_SCOPE])).handle_request(scope, receive, send)
+            await (await self._transport(conversation, scope[IN_SCOPE])).handle_request(scope, body.receive, send)
 
     def _holding(self, conversation: HandshakeConversation) -> AbstractContextManager[None]:
         """An open stream shows that its client lives; one of a killed or forgotten session shows nothing."""
@@ -418,7 +418,7 @@ class HandshakeTransports:
             request = opening_in(body)
             if request is not None and self._direct is not None:
                 conversation.version, conversation.info = request.version, request.client
-                conversation.can_be_asked, conversation.offers_roots = request.can_be_asked, request.offers_roots
+                conversation.offered = request.offered
             else:
                 await self._transport(conversation, scope[IN_SCOPE])
             self._known[conversation_id] = conversation

@@ -6,18 +6,20 @@ again with the answer. The model sees neither. What is approved is what stood in
 """
 
 import logging
+from collections.abc import Mapping
 from hashlib import sha256
 from pathlib import Path
+from typing import Any
 from weakref import WeakKeyDictionary
 
 import anyio
-import mcp_types as types
-from mcp.server.session import ServerSession
-from mcp.shared.exceptions import MCPError
-from pydantic import ValidationError
+import msgspec
 
-from serena_central.core.errors import SerenaCentralError
+from serena_central.core.client_channel import ClientRequest
+from serena_central.core.decoding import converted
+from serena_central.core.errors import ClientCannotAnswer, ClientInputRequired, SerenaCentralError
 from serena_central.core.lru import Lru
+from serena_central.mcp_server.call_channel import CallChannel
 from serena_central.projects.trust.trust_dialog import TrustDialog, TrustQuestion
 from serena_central.sessions.session import Session
 from serena_central.sessions.users import Users
@@ -39,11 +41,21 @@ KEY = "trust"
 MOST_OPEN = 20
 """Questions of one session that are not answered yet; clients may answer several calls in any order."""
 
-_SCHEMA: types.ElicitRequestedSchema = {
+_SCHEMA: Mapping[str, Any] = {
     "type": "object",
     "properties": {KEY: {"type": "boolean", "title": "Trust this repository", "default": False}},
     "required": [KEY],
 }
+
+
+class _Content(msgspec.Struct):
+    trust: bool = False
+    """Named as `KEY` says."""
+
+
+class _Answer(msgspec.Struct):
+    action: str
+    content: _Content | None = None
 
 
 class TrustQuestions:
@@ -56,41 +68,47 @@ class TrustQuestions:
         self._open: WeakKeyDictionary[Session, Lru[str, TrustQuestion]] = WeakKeyDictionary()
         """Of the modern era, by their keys: an answer counts for the question that it came to, and for no other."""
 
-    async def trusts_now(
-        self, session: Session, client: ServerSession, request_id: types.RequestId | None
-    ) -> types.InputRequiredResult | bool:
-        """Whether the person said yes; in the modern era the question to answer the call with."""
-        question = await self._question(session, client.client_capabilities)
+    async def trusts_now(self, session: Session, channel: CallChannel) -> bool:
+        """Whether the person said yes.
+
+        Raises:
+            ClientInputRequired: in the modern era, with the question.
+        """
+        question = await self._question(session, channel.offered.get("elicitation"))
         if question is None:
             return False
+        key, asked = key_of(question), {"mode": "form", "message": question.text, "requestedSchema": _SCHEMA}
+        request = {key: ClientRequest("elicitation/create", asked)}
         if session.era == "modern":
-            key = key_of(question)
             self._open.setdefault(session, Lru(MOST_OPEN))[key] = question
-            return types.InputRequiredResult(input_requests={key: _request(question)})
+            raise ClientInputRequired(request, {})
         with anyio.move_on_after(ASKING_S):
             try:
-                answer = await client.elicit_form(question.text, _SCHEMA, request_id)
-            except (MCPError, ValidationError) as error:
+                answers = await channel.ask(request)
+            except ClientCannotAnswer as error:
                 logger.info("the client did not answer the trust question for %s: %s", question.root, error)
                 return False
-            return await self._take(session, question, answer)
+            return await self._take(session, question, answers[key])
         return False
 
-    async def take(self, session: Session, answers: types.InputResponses | None) -> None:
-        """The answers that a call of the modern era was sent again with."""
+    async def take(self, session: Session, answers: Mapping[str, Mapping[str, Any]]) -> None:
+        """The answers that a call of the modern era was sent again with, in wire form."""
         is_open = self._open.setdefault(session, Lru(MOST_OPEN))
-        for key, answer in (answers or {}).items():
+        for key, answer in answers.items():
             question = is_open.get(key)
             is_open.discard(key)
-            if question is not None and isinstance(answer, types.ElicitResult):
+            if question is not None:
                 await self._take(session, question, answer)
 
-    async def _question(self, session: Session, capabilities: types.ClientCapabilities | None) -> TrustQuestion | None:
-        """The question to ask; None if there is none, or the client has no dialog. A team's users decide nothing."""
+    async def _question(self, session: Session, offered: Mapping[str, Any] | None) -> TrustQuestion | None:
+        """The question to ask; None if there is none, or the client has no dialog (`offered` is its capability). A
+        team's users decide nothing."""
         if self._users.present and self._users.restricted(session.credential) is not None:
             return None
-        offered, active = capabilities.elicitation if capabilities else None, session.active_project
-        if offered is None or (offered.form is None and offered.url is not None) or session.shared or active is None:
+        active = session.active_project
+        if offered is None or session.shared or active is None:
+            return None
+        if offered.get("form") is None and offered.get("url") is not None:
             return None
         try:
             question = await self._dialog.question(Path(active.root))
@@ -103,8 +121,12 @@ class TrustQuestions:
         asked.add((question.root, question.digest))
         return question
 
-    async def _take(self, session: Session, asked: TrustQuestion, answer: types.ElicitResult) -> bool:
-        if answer.action != "accept" or (answer.content or {}).get(KEY) is not True:
+    async def _take(self, session: Session, asked: TrustQuestion, answer: Mapping[str, Any]) -> bool:
+        try:
+            given = converted(answer, _Answer)
+        except msgspec.ValidationError:
+            return False
+        if given.action != "accept" or given.content is None or not given.content.trust:
             return False
         try:
             await self._dialog.keep(asked, f"the user, via {session.client_name}")
@@ -118,7 +140,3 @@ def key_of(question: TrustQuestion) -> str:
     """By which a client of the modern era sends the answer."""
     about = f"{question.digest} {question.root}".encode(errors="surrogateescape")
     return f"{KEY}-{sha256(about).hexdigest()[:16]}"
-
-
-def _request(question: TrustQuestion) -> types.ElicitRequest:
-    return types.ElicitRequest(params=types.ElicitRequestFormParams(message=question.text, requested_schema=_SCHEMA))

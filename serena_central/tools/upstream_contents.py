@@ -36,6 +36,10 @@ class UpstreamContents:
         self._offer = offer
         self._claude = claude
 
+    def are_configured(self, session: Session) -> bool:
+        """Whether there are upstreams for a session."""
+        return self._offer.are_configured(session)
+
     async def resources(self, session: Session) -> list[dict[str, Any]]:
         """MCP's Resource, each."""
         return [one for source in await self._sources(session) for one in source.catalog.resources]
@@ -130,7 +134,7 @@ class UpstreamContents:
 
     async def _sources(self, session: Session) -> list[_Source]:
         """The session's upstreams that no rule closes as a whole, by name."""
-        if not self._offer.are_configured(session):
+        if not self.are_configured(session):
             return []
         hub = await self._offer.hub()
         rules = self._claude.of(session.rules_root)

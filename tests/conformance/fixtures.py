@@ -12,14 +12,13 @@ from typing import Annotated, Any
 
 import anyio
 from mcp.server.streamable_http import StreamableHTTPServerTransport
-from mcp.shared.exceptions import MCPError
-from mcp_types import INVALID_PARAMS
 from msgspec import Meta
 
 from serena_central.core.client_channel import ClientRequest, Level, client_channel
 from serena_central.core.errors import ToolRefused
 from serena_central.core.progress import report
 from serena_central.mcp_server.endpoint import McpEndpoint
+from serena_central.mcp_server.errors import RequestRefused
 from serena_central.mcp_server.prompts import WorkflowPrompts
 from serena_central.mcp_server.resources import ProjectResources
 from serena_central.sessions.session import Session
@@ -406,7 +405,7 @@ class Prompts(WorkflowPrompts):
             return await super().get(name, arguments)
         for argument in PROMPTS[name].get("arguments", ()):
             if argument["name"] not in arguments:
-                raise MCPError(code=INVALID_PARAMS, message=f"{argument['name']} is required.")
+                raise RequestRefused(f"{argument['name']} is required.")
         return {"messages": [{"role": "user", "content": one} for one in await _prompt(name, arguments)]}
 
 

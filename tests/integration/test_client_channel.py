@@ -3,6 +3,7 @@
 The tools are those of the conformance suite; here they meet the official clients, restarts and other tokens.
 """
 
+import json
 from collections.abc import AsyncGenerator
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ from typing import Any
 import mcp_types as types
 import pytest
 
+from serena_central.mcp_server.sdk_lane import SdkLane
 from serena_central.testing.server import Era
 from tests.conformance import fixtures
 from tests.support.central import RunningCentral, running_central
@@ -21,6 +23,7 @@ BOTH_ERAS = pytest.mark.parametrize("era", ["handshake", "modern"])
 
 LEVEL = "io.modelcontextprotocol/logLevel"
 OFFERED = {"io.modelcontextprotocol/clientCapabilities": {"elicitation": {}}}
+CLIENT = {"name": "raw", "version": "1"}
 STEPS = "test_input_required_result_multi_round"
 
 
@@ -50,6 +53,38 @@ async def test_a_tool_asks_the_user_and_the_model_of_the_client_that_called_it(
         both = await client.call_tool("test_sampling", {"prompt": "Hello"})
     assert text_of(rounds.model_dump()) == "my name likes my color."
     assert text_of(both.model_dump()) == "LLM response: re: Hello"
+
+
+@BOTH_ERAS
+async def test_asking_a_user_and_logging_need_no_sdk(
+    central: RunningCentral, era: Era, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def loaded(_lane: SdkLane) -> Any:
+        raise AssertionError("a plain request came to the SDK")
+
+    monkeypatch.setattr(SdkLane, "loaded", loaded)
+    async with sdk_client(central.url, era, central.authorized, elicitation_callback=fill_in) as client:
+        rounds = await client.call_tool(STEPS, {})
+        logged = await client.call_tool("test_logging_tool", {})
+    assert text_of(rounds.model_dump()) == "my name likes my color."
+    assert text_of(logged.model_dump()) == "Logged."
+
+
+async def test_a_cancelled_call_takes_its_question_back(central: RunningCentral) -> None:
+    async with central.http() as http:
+        client = RawClient(http, "handshake")
+        begun = {"protocolVersion": HANDSHAKE, "capabilities": {"elicitation": {}}, "clientInfo": CLIENT}
+        client.session_id = (await client.send("initialize", begun)).headers["mcp-session-id"]
+        sent, lines = client.request("tools/call", {"name": STEPS, "arguments": {}}), list[str]()
+        async with http.stream("POST", "/mcp", content=sent.content, headers=sent.headers) as response:
+            async for line in response.aiter_lines():
+                lines.append(line)
+                if "elicitation/create" in line:
+                    cancelled = {"requestId": json.loads(sent.content)["id"]}
+                    await client.notify("notifications/cancelled", cancelled)
+    asked, taken_back = messages_in("\n".join(lines))
+    assert (asked["method"], taken_back["method"]) == ("elicitation/create", "notifications/cancelled")
+    assert taken_back["params"]["requestId"] == asked["id"]
 
 
 @BOTH_ERAS

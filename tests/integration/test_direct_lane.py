@@ -9,6 +9,7 @@ import httpx
 import pytest
 
 from serena_central.mcp_server import direct_reply
+from serena_central.mcp_server.sdk_lane import SdkLane
 from tests.integration.test_mcp_endpoint import AUTHORIZED, ERAS, Face, a_face, until
 from tests.support.mcp import HANDSHAKE, MODERN, Era, RawClient, messages_in, text_of
 
@@ -107,7 +108,88 @@ MESSAGES: dict[str, dict[str, Any]] = {
     "a level and a name": {"method": "logging/setLevel", "params": {"level": "info", "name": "x"}},
     "a call with a level": {"method": "tools/call", "params": {**ECHO, "level": "info"}},
     "an unknown method": {"method": "tools/forget"},
+    "a log level of a list": {"method": "tools/list", "params": {"_meta": {f"{META}logLevel": "debug"}}},
+    "a prompt": {"method": "prompts/get", "params": {"name": "onboarding"}},
+    "a prompt with arguments": {
+        "method": "prompts/get",
+        "params": {"name": "plan_refactoring", "arguments": {"goal": "grüße", "path": "a"}},
+    },
+    "a prompt that lacks an argument": {"method": "prompts/get", "params": {"name": "plan_refactoring"}},
+    "a prompt with numbers": {"method": "prompts/get", "params": {"name": "onboarding", "arguments": {"project": 5}}},
+    "arguments of a prompt that are null": {
+        "method": "prompts/get",
+        "params": {"name": "onboarding", "arguments": None},
+    },
+    "an unknown prompt": {"method": "prompts/get", "params": {"name": "none"}},
+    "a prompt of another server": {"method": "prompts/get", "params": {"name": "docs__none"}},
+    "no prompt": {"method": "prompts/get"},
+    "a prompt and a URI": {"method": "prompts/get", "params": {"name": "onboarding", "uri": "x"}},
+    "a resource": {"method": "resources/read", "params": {"uri": "serena://projects/shop/memories/a%C3%A4"}},
+    "an overview": {"method": "resources/read", "params": {"uri": "serena://projects/shop/overview"}},
+    "an unknown resource": {"method": "resources/read", "params": {"uri": "serena://none"}},
+    "a resource of others": {"method": "resources/read", "params": {"uri": "docs://none"}},
+    "a resource that is no text": {"method": "resources/read", "params": {"uri": 5}},
+    "no resource": {"method": "resources/read", "params": {}},
+    "a subscription": {"method": "resources/subscribe", "params": {"uri": "serena://projects/shop/memories/a"}},
+    "a subscription to nothing": {"method": "resources/subscribe"},
+    "the end of a subscription": {"method": "resources/unsubscribe", "params": {"uri": "serena://projects/none"}},
+    "a completion": {
+        "method": "completion/complete",
+        "params": {"ref": {"type": "ref/prompt", "name": "onboarding"}, "argument": {"name": "project", "value": ""}},
+    },
+    "a completion of a template": {
+        "method": "completion/complete",
+        "params": {
+            "ref": {"type": "ref/resource", "uri": "serena://projects/{project}/overview"},
+            "argument": {"name": "memory", "value": "a"},
+            "context": {"arguments": {"project": "shop"}},
+        },
+    },
+    "a completion of nothing": {
+        "method": "completion/complete",
+        "params": {"ref": {"type": "ref/none"}, "argument": {"name": "a", "value": ""}},
+    },
+    "a completion without an argument": {
+        "method": "completion/complete",
+        "params": {"ref": {"type": "ref/prompt", "name": "onboarding"}},
+    },
+    "a call that is sent again": {
+        "method": "tools/call",
+        "params": {**ECHO, "inputResponses": {"x": {"action": "accept", "content": {"y": 1}}}},
+    },
+    "a call with roots": {
+        "method": "tools/call",
+        "params": {**ECHO, "inputResponses": {"roots": {"roots": [{"uri": "file:///"}]}}},
+    },
+    "a call with roots that are none": {
+        "method": "tools/call",
+        "params": {**ECHO, "inputResponses": {"roots": {"roots": [{"uri": "https://a"}]}}},
+    },
+    "a call with an answer that is none": {
+        "method": "tools/call",
+        "params": {**ECHO, "inputResponses": {"x": {"y": 1}}},
+    },
+    "a call with a state": {"method": "tools/call", "params": {**ECHO, "requestState": "v1.x"}},
+    "a state that is no text": {"method": "tools/call", "params": {**ECHO, "requestState": [1]}},
+    "a list with a state": {"method": "prompts/list", "params": {"requestState": False}},
+    "a subscription with a state": {"method": "resources/subscribe", "params": {"uri": "x:", "requestState": 0}},
+    "a prompt with a state": {"method": "prompts/get", "params": {"name": "onboarding", "requestState": "äöü."}},
 }
+
+PLAIN = (
+    *("a call", "a call that fails", "an answer that passes for JSON", "an unknown tool", "no arguments"),
+    *("the list", "the list of resources", "the list of templates", "the list of prompts"),
+    *("a prompt", "a prompt with arguments", "a prompt that lacks an argument", "an unknown prompt"),
+    *("a prompt of another server", "a resource", "an overview", "an unknown resource", "a resource of others"),
+    *("a completion", "a completion of a template"),
+)
+"""Messages that are exactly as the protocol says, in both eras."""
+
+PLAIN_IN: Mapping[Era, tuple[str, ...]] = {
+    "handshake": ("a subscription", "the end of a subscription", "a ping", "the level of logs"),
+    "modern": ("a call that is sent again", "a call with roots", "a call with a state", "a log level"),
+}
+"""Those of one era."""
 
 
 def request(client: RawClient, message: Mapping[str, Any], headers: Mapping[str, str]) -> httpx.Request:
@@ -120,7 +202,7 @@ def request(client: RawClient, message: Mapping[str, Any], headers: Mapping[str,
         info = {f"{META}clientInfo": {"name": "raw", "version": "1"}}
         params = {**said, "_meta": {**envelope, **info, **meta} if isinstance(meta, dict) else meta}
     body = {"jsonrpc": "2.0", "id": 7, **message, **({} if params is None else {"params": params})}
-    named = {"name": str(said["name"])} if "name" in said else {}
+    named = {key: str(said[key]) for key in ("name", "uri") if key in said}
     sent = {"content-type": "application/json", **client.headers(method, named), **headers}
     return client.http.build_request("POST", "/mcp", content=json.dumps(body), headers=sent)
 
@@ -138,6 +220,20 @@ async def answers_of(
 async def test_both_lanes_answer_the_same(direct: Face, sdk: Face, era: Era) -> None:
     for name, message in MESSAGES.items():
         assert await answers_of(direct, era, message, {}) == await answers_of(sdk, era, message, {}), name
+
+
+@pytest.mark.parametrize("era", ERAS)
+async def test_what_is_as_the_protocol_says_needs_no_sdk(
+    direct: Face, monkeypatch: pytest.MonkeyPatch, era: Era
+) -> None:
+    async def loaded(_lane: SdkLane) -> Any:
+        raise AssertionError("a plain request came to the SDK")
+
+    monkeypatch.setattr(SdkLane, "loaded", loaded)
+    for name in (*PLAIN, *PLAIN_IN[era]):
+        status, answers = await answers_of(direct, era, MESSAGES[name], {})
+        assert status in (200, 400), name
+        assert len(answers) == 1, name
 
 
 @pytest.mark.parametrize("era", ERAS)
@@ -187,9 +283,10 @@ async def test_results_are_those_of_the_negotiated_version(direct: Face, sdk: Fa
             response = await client.send("tools/call", {"name": "echo", "arguments": {"text": "[1]"}})
             assert is_direct(response) == (face is direct)
             said += messages_in(response.text)
-            for method in ("tools/list", "resources/list", "resources/templates/list", "prompts/list"):
-                said += messages_in((await client.send(method)).text)
-    assert said[:5] == said[5:]
+            for name in (*PLAIN, *PLAIN_IN["handshake"]):
+                said += messages_in((await client.send(MESSAGES[name]["method"], MESSAGES[name].get("params"))).text)
+    half = len(said) // 2
+    assert said[:half] == said[half:]
 
 
 async def test_what_needs_a_stream_goes_through_the_sdk(direct: Face) -> None:
@@ -202,7 +299,8 @@ async def test_what_needs_a_stream_goes_through_the_sdk(direct: Face) -> None:
         assert is_direct(await client.send("ping"))
         assert is_direct(await client.send("tools/call", {**ECHO, "_meta": {"progressToken": 1}}))
         assert not is_direct(await client.send("tools/call", {**ECHO, "_meta": {"progressToken": [1]}}))
-        assert not is_direct(await client.send("prompts/get", {"name": "none"}))
+        assert not is_direct(await client.send("prompts/get", {"name": 5}))
+        assert is_direct(await client.send("prompts/get", {"name": "none"}))
         assert is_direct(await client.send("logging/setLevel", {"level": "info"}))
         assert is_direct(await client.send("tools/call", ECHO))
 

@@ -68,7 +68,7 @@ async def test_a_find_after_each_handshake_imports_nothing_heavy(tmp_path: Path)
         found = await before.call("find_symbol", name_path_pattern="Cart/total")
         again = await asked.call("find_symbol", name_path_pattern="Cart/total", project=str(root))
         imported = modules_in(imports)
-        await before.ask("prompts/get", {"name": "none"})
+        await before.ask("prompts/get", {"name": 5})
         later = modules_in(imports)
     assert "cart.py" in text_of(found)
     assert "cart.py" in text_of(again)
@@ -80,6 +80,9 @@ async def test_a_find_after_each_handshake_imports_nothing_heavy(tmp_path: Path)
 
 
 SERVER = "import sys; from serena_central.cli.__main__ import main; sys.exit(main())"
+
+
+COMPLETION = {"ref": {"type": "ref/prompt", "name": "onboarding"}, "argument": {"name": "project", "value": ""}}
 
 
 async def test_a_server_that_only_plain_requests_come_to_does_without_the_sdk(tmp_path: Path) -> None:
@@ -98,6 +101,8 @@ async def test_a_server_that_only_plain_requests_come_to_does_without_the_sdk(tm
             await http.send(modern.request("subscriptions/listen", notices), stream=True),
         ]
         assert (await before.ask("logging/setLevel", {"level": "info"}))["result"] == {}
+        for method in ("resources/subscribe", "resources/unsubscribe"):
+            assert (await before.ask(method, {"uri": "serena://projects/none/memories/a"}))["result"] == {}
         with anyio.fail_after(PATIENCE_S):
             while "serena_central.store.list_queries" not in modules_in(imports):  # so the start is over
                 await anyio.sleep(0.05)
@@ -106,6 +111,10 @@ async def test_a_server_that_only_plain_requests_come_to_does_without_the_sdk(tm
             assert (await client.ask("prompts/list"))["result"]["prompts"]
             assert (await client.ask("resources/templates/list"))["result"]["resourceTemplates"]
             assert (await client.ask("resources/list"))["result"]["resources"] == []
+            assert (await client.ask("prompts/get", {"name": "onboarding"}))["result"]["messages"]
+            unknown = {"uri": "serena://projects/none/overview"}
+            assert (await client.ask("resources/read", unknown))["error"]["data"] == unknown
+            assert (await client.ask("completion/complete", COMPLETION))["result"]["completion"]["values"] == []
             assert "session" in text_of(await client.call("get_current_config"))
         killed = [one["session_id"] for one in (await http.get("/api/v1/sessions")).json()["sessions"]]
         for session in killed:

@@ -11,6 +11,8 @@ from mcp_types import (
     INTERNAL_ERROR,
     INVALID_PARAMS,
     INVALID_REQUEST,
+    LOG_LEVEL_META_KEY,
+    MISSING_REQUIRED_CLIENT_CAPABILITY,
     PROTOCOL_VERSION_META_KEY,
     SERVER_INFO_META_KEY,
     UNSUPPORTED_PROTOCOL_VERSION,
@@ -34,13 +36,7 @@ def initialize(**params: Any) -> dict[str, Any]:
     return {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": said}
 
 
-COMPLETION: dict[str, Any] = {
-    "method": "completion/complete",
-    "params": {
-        "ref": {"type": "ref/prompt", "name": "onboard"},
-        "argument": {"name": "project", "value": ""},
-    },
-}
+ODD: dict[str, Any] = {"method": "prompts/get", "params": {"name": "onboarding", "unknown": True}}
 """A request that needs the SDK."""
 
 INITIALIZED = {"jsonrpc": "2.0", "method": "notifications/initialized"}
@@ -63,7 +59,8 @@ def test_what_the_protocol_names_is_what_the_sdk_names() -> None:
     assert (protocol.INVALID_REQUEST, protocol.INVALID_PARAMS) == (INVALID_REQUEST, INVALID_PARAMS)
     assert (protocol.INTERNAL_ERROR, protocol.UNSUPPORTED_VERSION) == (INTERNAL_ERROR, UNSUPPORTED_PROTOCOL_VERSION)
     assert {CLIENT_INFO_META_KEY, CLIENT_CAPABILITIES_META_KEY, PROTOCOL_VERSION_META_KEY} == protocol.ENVELOPE
-    assert protocol.SERVER_INFO_KEY == SERVER_INFO_META_KEY
+    assert (protocol.SERVER_INFO_KEY, protocol.LOG_LEVEL_KEY) == (SERVER_INFO_META_KEY, LOG_LEVEL_META_KEY)
+    assert protocol.MISSING_CAPABILITY == MISSING_REQUIRED_CLIENT_CAPABILITY
 
 
 @pytest.mark.parametrize(
@@ -120,8 +117,8 @@ async def test_plain_calls_need_no_sdk_and_a_later_message_finds_the_conversatio
         assert is_direct(await http.post("/mcp", json=call))
         assert conversation.transport is None
         session = conversation.session_id
-        completed = await http.post("/mcp", json={"jsonrpc": "2.0", "id": 3, **COMPLETION})
-        assert messages_in(completed.text)[-1]["result"]["completion"]
+        answered = await http.post("/mcp", json={"jsonrpc": "2.0", "id": 3, **ODD})
+        assert messages_in(answered.text)[-1]["result"]["messages"]
         assert conversation.transport is not None
         assert conversation.session_id == session
         assert is_direct(await http.post("/mcp", json={**call, "id": 4}))
@@ -150,5 +147,5 @@ async def test_a_conversation_of_before_a_restart_goes_on_without_the_sdk() -> N
         answered = await http.post("/mcp", json=echo("again"))
         assert is_direct(answered)
         assert "again" in answered.text
-        completed = await http.post("/mcp", json={"jsonrpc": "2.0", "id": 3, **COMPLETION})
-        assert "completion" in completed.text
+        odd = await http.post("/mcp", json={"jsonrpc": "2.0", "id": 3, **ODD})
+        assert messages_in(odd.text)[-1]["result"]["messages"]

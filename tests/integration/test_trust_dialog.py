@@ -9,6 +9,7 @@ import mcp_types as types
 import pytest
 from mcp.client import Client
 
+from serena_central.mcp_server.sdk_lane import SdkLane
 from serena_central.mcp_server.trust_questions import key_of
 from serena_central.projects.trust.trust_dialog import TrustQuestion
 from serena_central.testing.server import Era
@@ -23,6 +24,16 @@ NOT_A_YES = [
     types.ElicitResult(action="cancel"),
     types.ElicitResult(action="accept", content={"trust": False}),
 ]
+
+
+@pytest.fixture(autouse=True)
+def without_the_sdks_server(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A question needs none."""
+
+    async def loaded(_lane: SdkLane) -> Any:
+        raise AssertionError("a plain request came to the SDK")
+
+    monkeypatch.setattr(SdkLane, "loaded", loaded)
 
 
 @pytest.fixture

@@ -1,6 +1,7 @@
 """Errors of a call as such: its arguments, its tool, its session, its time."""
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from serena_central.core.errors.base import SerenaCentralError
 from serena_central.core.quoting import quoted
@@ -65,7 +66,7 @@ class ClientInputRequired(SerenaCentralError):
     that earlier rounds brought.
     """
 
-    def __init__(self, requests: Mapping[str, object], answers: Mapping[str, object]) -> None:
+    def __init__(self, requests: Mapping[str, Any], answers: Mapping[str, Any]) -> None:
         super().__init__(f"The client's answer is required: {', '.join(requests)}.")
         self.requests = requests
         self.answers = answers

@@ -1,9 +1,11 @@
 """Resources, templates, prompts and long answers of upstreams."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from serena_central.mcp_server.sdk_lane import SdkLane
 from tests.support.central import running_central
 from tests.support.mcp import Era, text_of
 from tests.support.upstreams import QUICK, scripted, settings_of_user
@@ -12,7 +14,13 @@ pytestmark = pytest.mark.anyio
 
 
 @pytest.mark.parametrize("era", ["handshake", "modern"])
-async def test_resources_and_prompts_pass_through(tmp_path: Path, user: Path, era: Era) -> None:
+async def test_resources_prompts_and_tools_pass_through_without_the_sdks_server(
+    tmp_path: Path, user: Path, era: Era, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def loaded(_lane: SdkLane) -> Any:
+        raise AssertionError("a plain request came to the SDK")
+
+    monkeypatch.setattr(SdkLane, "loaded", loaded)
     settings_of_user(user, {"one": scripted()})
     async with running_central(tmp_path, QUICK) as running, running.raw(era) as client:
         resources = (await client.ask("resources/list"))["result"]["resources"]
@@ -26,6 +34,7 @@ async def test_resources_and_prompts_pass_through(tmp_path: Path, user: Path, er
         assert "one__greet" in [one["name"] for one in prompts]
         got = (await client.ask("prompts/get", {"name": "one__greet", "arguments": {"who": "Ann"}}))["result"]
         assert got["messages"][0]["content"]["text"] == "Greet Ann"
+        assert text_of(await client.call("one__echo", text="told")) == "told"
 
 
 async def test_a_rule_for_a_whole_server_closes_its_resources_and_prompts(tmp_path: Path, user: Path) -> None:

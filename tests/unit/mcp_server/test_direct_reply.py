@@ -84,6 +84,23 @@ async def test_what_fails_beside_the_work_ends_it_and_is_raised_and_the_next_rep
     assert client.sent[-1]["body"].startswith(b"event: message")
 
 
+async def test_what_others_tell_after_the_answer_is_made_is_not_sent(attendants: TaskGroup) -> None:
+    for tells_before in (False, True):
+        client, notice = Client(), {"jsonrpc": "2.0", "method": "notifications/message"}
+        reply = DirectReply(client.receive, client.send, ModernWire(), attendants)
+
+        async def work(reply: DirectReply = reply, notice: Message = notice, *, tells: bool = tells_before) -> Message:
+            if tells:
+                await reply.tell(notice)
+            return ANSWER
+
+        await reply.run(work, ok)
+        sent = len(client.sent)
+        await reply.tell(notice)
+        assert len(client.sent) == sent
+        assert sum(message["type"] == "http.response.start" for message in client.sent) == 1
+
+
 async def test_what_fails_while_news_are_sent_leaves_nothing_running(
     attendants: TaskGroup, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -1,13 +1,11 @@
 """Which folder a client's roots name. How it is asked for them is tested over HTTP in tests/integration."""
 
-import msgspec
-
 from serena_central.files.boundary import MOST_PATH_CHARS
-from serena_central.mcp_server.roots import MOST_ROOTS, folder_in_answer
+from serena_central.mcp_server.roots import KEY, MOST_ROOTS, folder_in_answers
 
 
 def folder_among(*uris: str) -> str | None:
-    return folder_in_answer(msgspec.Raw(msgspec.json.encode({"roots": [{"uri": uri} for uri in uris]})))
+    return folder_in_answers({KEY: {"roots": [{"uri": uri} for uri in uris]}})
 
 
 def test_as_many_roots_are_looked_at_as_a_client_may_have_open() -> None:
