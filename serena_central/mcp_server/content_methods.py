@@ -89,12 +89,16 @@ class ContentMethods:
         theirs, uri = self._caller.upstream_contents, params["uri"]
         if theirs is None or uri.startswith(OWN_SCHEME) or not await theirs.subscribe(session, uri):
             self._news.subscribe(session, uri)
+        if connection is not None:
+            connection.subscribed.add(uri)
         return {}
 
     async def _unsubscribe(
-        self, session: Session, _connection: ClientConnection | None, params: Mapping[str, Any]
+        self, session: Session, connection: ClientConnection | None, params: Mapping[str, Any]
     ) -> dict[str, Any]:
         theirs, uri = self._caller.upstream_contents, params["uri"]
+        if connection is not None:
+            connection.subscribed.discard(uri)
         self._news.unsubscribe(session, uri)
         if theirs is not None and not uri.startswith(OWN_SCHEME):
             await theirs.unsubscribe(session, uri)

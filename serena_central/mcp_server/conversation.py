@@ -36,13 +36,15 @@ class HandshakeConversation(ClientConnection):
     def __init__(self, conversation_id: str, credential: str) -> None:
         super().__init__(conversation_id)
         self.credential = credential
-        self.streams = Streams()
+        self.streams = Streams(self.subscribed)
         self.opening: bytes | None = None
         """Its `initialize` request, if the SDK has not read it."""
         self.is_initialized = False
         """`notifications/initialized` came."""
         self.knows_roots = False
         """Its client was asked for its roots, and has not said since that they changed."""
+        self.asking_roots = anyio.Lock()
+        """Held while its client is asked for its roots: again, if they change meanwhile."""
         self.transport: ResumableTransport | None = None
         """None while nothing needs the SDK."""
         self.was_left = False

@@ -52,6 +52,8 @@ class EventLog:
         reads what came before it must not wait for more."""
         self._number = 0
         self._size = 0
+        self.lost = 0
+        """The number of the newest notice outside of calls that is not kept any more."""
         self._news = anyio.Event()
 
     def add(self, stream: str, data: bytes | None = None, *, is_last: bool = False) -> str:
@@ -136,6 +138,8 @@ class EventLog:
 
     def _forget(self, event: StreamEvent) -> None:
         self._size -= event.size
+        if event.stream == STANDING and event.data is not None:
+            self.lost = event.number
         if event.is_last:
             self._ends.append((hash(event.stream), event.number))
 

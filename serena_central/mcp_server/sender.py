@@ -41,6 +41,8 @@ class ClientConnection:
         self.info = ClientInfo()
         self.offered: Mapping[str, Any] = {}
         """The client's capabilities, in wire form."""
+        self.subscribed: set[str] = set()
+        """URIs of resources of whose changes the client is told."""
         self.log_level: Level | None = None
         """Of log messages that the client has asked for."""
 

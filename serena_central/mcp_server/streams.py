@@ -3,7 +3,7 @@ it takes up again. They follow the log of what the client is sent, whichever lan
 """
 
 import logging
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Set
 from functools import partial
 from itertools import count
 from typing import Any
@@ -15,7 +15,7 @@ from starlette.types import Receive, Send
 from serena_central.core.decoding import from_json
 from serena_central.core.errors import ClientCannotAnswer
 from serena_central.mcp_server.event_log import STANDING, EventLog
-from serena_central.mcp_server.protocol import CANCELLED
+from serena_central.mcp_server.protocol import CANCELLED, RESOURCE_UPDATED, RESOURCES_CHANGED, TOOLS_CHANGED
 from serena_central.mcp_server.sse import Message, Write, encoded, event_of, kept_open, send_stream
 
 logger = logging.getLogger(__name__)
@@ -26,6 +26,9 @@ CANCELLING_S = 1.0
 Tell = Callable[[Message], Awaitable[None]]
 """Sends a message on the stream of a call."""
 
+MOST_UNSENT = 2000
+"""Messages that wait for the client to open its stream, each once: more than a client has reason to subscribe to."""
+
 _ASKED = "ask-"
 """Begins the ids of questions. Those of the SDK are numbers."""
 
@@ -33,11 +36,14 @@ _ASKED = "ask-"
 class Streams:
     """Those of one conversation. Belongs to the event loop's thread."""
 
-    def __init__(self) -> None:
+    def __init__(self, subscribed: Set[str] = frozenset()) -> None:
+        """`subscribed`: URIs of resources of whose changes the client is told, now and later."""
         self.log = EventLog()
+        self._subscribed = subscribed
         self._open: dict[str, anyio.CancelScope] = {}
-        self._sent = 0
-        """The number of the last event that was sent on the stream outside of calls."""
+        self._unsent: dict[bytes, None] = {}
+        """Messages outside of calls that no stream has carried yet, oldest first."""
+        self._news = anyio.Event()
         self._questions = count(1)
         self._asked: dict[str, _Question] = {}
 
@@ -49,9 +55,18 @@ class Streams:
     def say(self, message: Message) -> None:
         """Sends a message outside of calls: at once, or when the client opens its stream. One that waits already is
         not repeated."""
-        data = encoded(message)
-        if all(event.data != data for event in self.log.after(self._sent, STANDING)):
-            self.log.add(STANDING, data)
+        self._unsent[encoded(message)] = None
+        if len(self._unsent) > MOST_UNSENT:
+            self.miss()
+        self._news.set()
+
+    def miss(self) -> None:
+        """Makes good for notices that the client has missed, or will: it is told that everything has changed."""
+        lists = [{"jsonrpc": "2.0", "method": method} for method in (TOOLS_CHANGED, RESOURCES_CHANGED)]
+        updated = [
+            {"jsonrpc": "2.0", "method": RESOURCE_UPDATED, "params": {"uri": uri}} for uri in sorted(self._subscribed)
+        ]
+        self._unsent = dict.fromkeys(map(encoded, (*lists, *updated)))
 
     async def ask(
         self, method: str, params: Mapping[str, Any] | None = None, tell: Tell | None = None
@@ -72,6 +87,7 @@ class Streams:
                 await self._ask_beside(asked, question, tell)
         finally:
             del self._asked[key]
+            self._unsent.pop(encoded(asked), None)
         try:
             return from_json(question.result or b"", dict[str, Any])
         except msgspec.DecodeError as error:
@@ -105,13 +121,17 @@ class Streams:
         self, stream: str, after: int | None, receive: Receive, send: Send, headers: list[tuple[bytes, bytes]]
     ) -> None:
         """Sends what comes on a stream after an event's number, until the stream ends or is closed, or the client
-        leaves. Without a number: what was not sent yet. Takes the place of who followed the stream before."""
+        leaves. Without a number, on the stream outside of calls: what was not sent yet. Takes the place of who followed
+        the stream before."""
         self.close(stream)
         scope = self._open[stream] = anyio.CancelScope()
 
         async def follow(write: Write) -> None:
             with scope:
-                await self._follow(stream, self._sent if after is None else after, write)
+                if stream == STANDING:
+                    await self._stand(after, write)
+                else:
+                    await self._follow(stream, after or 0, write)
 
         try:
             await send_stream(receive, send, headers, follow)
@@ -129,6 +149,27 @@ class Streams:
         for stream in list(self._open):
             self.close(stream)
 
+    async def _stand(self, number: int | None, write: Write) -> None:
+        """The stream outside of calls: once more what came after an event, then what was not sent yet."""
+        if number is not None:
+            if self.log.lost > number:
+                self.miss()
+            for event in self.log.after(number, STANDING):
+                if event.data is not None:
+                    await write(event_of(event.data, self.log.id_of(event)))
+        while True:
+            self._news = anyio.Event()
+            while self._unsent:
+                data = next(iter(self._unsent))
+                del self._unsent[data]  # before it is sent: what is said meanwhile is news
+                try:
+                    await write(event_of(data, self.log.add(STANDING, data)))
+                except BaseException:
+                    self._unsent = {data: None} | self._unsent
+                    self._news.set()
+                    raise
+            await kept_open(write, self._news.wait)
+
     async def _follow(self, stream: str, number: int, write: Write) -> None:
         while True:
             newest = self.log.newest
@@ -137,8 +178,6 @@ class Streams:
                 number = event.number
                 if event.data is not None:
                     await write(event_of(event.data, self.log.id_of(event)))
-                if stream == STANDING:
-                    self._sent = max(self._sent, number)
                 if event.is_last:
                     return
             if events:

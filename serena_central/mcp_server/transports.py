@@ -295,6 +295,8 @@ class HandshakeTransports:
         if last is None and streams.stands:
             await refuse(send, 409, "Conflict: Only one SSE stream is allowed per session")
             return
+        if last is None and asked:
+            streams.miss()  # what came after that event is not known here
         runs = last is not None and not streams.log.has_ended(stream, last.number)
         if runs and conversation.transport is not None and stream != STANDING:
             await conversation.transport.let_go(stream)
@@ -310,11 +312,16 @@ class HandshakeTransports:
 
     async def _learn_folder(self, conversation: HandshakeConversation) -> None:
         """Asks a client for its roots, on its stream: once, until it says that they changed."""
-        is_ready = conversation.is_initialized and conversation.streams.stands
-        if not (is_ready and conversation.offered.get("roots") is not None) or conversation.knows_roots:
-            return
+        async with conversation.asking_roots:
+            is_ready = conversation.is_initialized and conversation.streams.stands
+            may_ask = is_ready and conversation.offered.get("roots") is not None
+            while may_ask and not conversation.knows_roots:
+                may_ask = await self._ask_for_roots(conversation)
+
+    async def _ask_for_roots(self, conversation: HandshakeConversation) -> bool:
+        """False if the client has not answered in time."""
         conversation.knows_roots = True
-        with anyio.move_on_after(ASKING_S):
+        with anyio.move_on_after(ASKING_S) as waiting:
             try:
                 conversation.roots_folder = folder_in_answers({KEY: await conversation.streams.ask(METHOD)})
             except ClientCannotAnswer as error:
@@ -324,6 +331,7 @@ class HandshakeTransports:
                 raise
             except Exception:  # a task of all conversations
                 logger.exception("the roots of a client could not be read", extra={"session": conversation.session_id})
+        return not waiting.cancelled_caught
 
     async def _post(
         self, conversation: HandshakeConversation, exchange: Exchange, scope: Scope, receive: Receive, send: Send
@@ -367,8 +375,9 @@ class HandshakeTransports:
         if head.method in (INITIALIZED, ROOTS_CHANGED):
             conversation.is_initialized |= head.method == INITIALIZED
             conversation.knows_roots &= head.method != ROOTS_CHANGED
-            assert self._tasks is not None, "serve() needs run()"
-            self._tasks.start_soon(self._learn_folder, conversation)
+            if not conversation.asking_roots.locked():  # who holds it goes on until it knows them
+                assert self._tasks is not None, "serve() needs run()"
+                self._tasks.start_soon(self._learn_folder, conversation)
         if head.is_notification and conversation.transport is None and not conversation.connecting.locked():
             await accept(conversation, send)  # of those that are left the SDK would know no more
             return

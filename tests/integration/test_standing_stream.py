@@ -173,6 +173,21 @@ async def test_a_client_is_asked_for_its_roots_and_again_when_they_changed(face:
         assert conversation.transport is None
 
 
+async def test_a_client_whose_roots_change_often_is_asked_once_more(face: Face) -> None:
+    async with with_roots(face) as client, streaming(client) as stream:
+        conversation = conversation_of(face, client)
+        first = await stream.next()
+        for _ in range(5):
+            await client.notify("notifications/roots/list_changed")
+        await answered(client, first, {"result": {"roots": [{"uri": "file:///srv/old"}]}})
+        second = await stream.next()
+        await answered(client, second, {"result": {"roots": [{"uri": "file:///srv/new"}]}})
+        await until(lambda: not conversation.asking_roots.locked())
+        conversation.notify("notifications/tools/list_changed")
+        assert (await stream.next())["method"] == "notifications/tools/list_changed"
+        assert conversation.roots_folder == "/srv/new"
+
+
 @pytest.mark.parametrize(
     "said",
     [{"error": {"code": -32601, "message": "no"}}, {"result": {"roots": "all"}}, {"result": None}, {"result": [1]}],

@@ -48,6 +48,53 @@ async def test_a_notice_that_comes_while_a_ping_is_sent_is_sent_next(monkeypatch
     assert [b'"a"' in part for part in await served(streams, STANDING, None, meanwhile)] == [False, True]
 
 
+async def test_every_notice_that_waits_for_a_stream_comes_however_many_they_are() -> None:
+    streams, uris = Streams(), [f"x:{number}" for number in range(2 * MOST_EVENTS)]
+    for uri in uris:
+        streams.say(updated(uri))
+        streams.say({"method": "list"})
+        streams.log.add("7")  # what calls are sent meanwhile
+
+    def meanwhile(part: bytes) -> None:
+        if uris[-1].encode() in part:
+            streams.close(STANDING)
+
+    came = await served(streams, STANDING, None, meanwhile)
+    assert [uri for uri in uris if not any(f'"{uri}"'.encode() in part for part in came)] == []
+    assert sum(b'"list"' in part for part in came) == 1
+
+
+async def test_who_comes_back_after_more_than_is_kept_is_told_that_all_has_changed() -> None:
+    streams = Streams({"x:1"})
+
+    def meanwhile(part: bytes) -> None:
+        if uri in part.decode():
+            streams.close(STANDING)
+
+    for number in range(MOST_EVENTS + 2):
+        uri = f"y:{number}"
+        streams.say(updated(uri))
+    await served(streams, STANDING, None, meanwhile)
+    uri = "x:1"
+    came = b"".join(await served(streams, STANDING, 1, meanwhile)).decode()
+    for news in ("tools/list_changed", "resources/list_changed", '"x:1"', f'"y:{MOST_EVENTS + 1}"'):
+        assert news in came
+    assert '"y:1"' not in came
+
+
+async def test_a_question_that_nobody_waits_for_any_longer_is_not_asked() -> None:
+    streams = Streams()
+    with anyio.move_on_after(0):
+        await streams.ask("roots/list")
+    streams.say({"method": "a"})
+    (part,) = await served(streams, STANDING, None, lambda _: streams.close(STANDING))
+    assert b"roots/list" not in part
+
+
+def updated(uri: str) -> dict[str, Any]:
+    return {"method": "updated", "params": {"uri": uri}}
+
+
 def forgets_by_number(streams: Streams, _monkeypatch: pytest.MonkeyPatch) -> None:
     for _ in range(MOST_EVENTS):
         streams.log.add("8")
