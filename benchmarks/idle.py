@@ -14,6 +14,7 @@ from benchmarks.table import Row
 SESSIONS = 200
 PAGES = ("/dashboard/live", "/dashboard/live/sessions", "/dashboard/live/servers", "/dashboard/live/projects")
 DASHBOARDS = 10
+PROMPT = {"type": "ref/prompt", "name": "onboarding"}
 LISTS = ("tools/list", "prompts/list", "resources/list", "resources/templates/list")
 MEASURED_S = 60.0
 
@@ -46,22 +47,25 @@ def resting(bench: Bench) -> Iterator[Row]:
             stack.callback(agent.follow().close)
             for method in LISTS:
                 agent.ask(method)
+            agent.ask("prompts/get", name="onboarding")
+            agent.ask("resources/read", uri=f"serena://projects/{bench.django.name}/overview")
+            agent.ask("completion/complete", ref=PROMPT, argument={"name": "project", "value": ""})
             server.await_quiet()
             yield Row(
                 "… with a client as agents are",
                 "≤ 100 MB",
                 proportional_bytes(own) / 1e6,
                 unit="MB",
-                note="PSS; it follows the stream outside of calls, and has asked for every list",
+                note="PSS; it follows the stream outside of calls, asked for all lists, read a resource, got a prompt",
             )
-            agent.ask("prompts/get", name="none")
+            agent.ask("prompts/get", name="onboarding", unknown="member")
             server.await_quiet()
             yield Row(
-                "… when a client has needed the MCP SDK",
+                "… when a message came that only the MCP SDK reads",
                 "≤ 100 MB",
                 proportional_bytes(own) / 1e6,
                 unit="MB",
-                note="PSS; to read a resource, get a prompt or complete an argument",
+                note="PSS; one with a member that the protocol does not have. Tracing has it loaded, too",
             )
             clients = [_idle(stack, server, number) for number in range(SESSIONS)]
             for number in range(DASHBOARDS):
