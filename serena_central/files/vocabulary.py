@@ -58,6 +58,9 @@ MOST_RESPELLED = 1000
 
 _ANY = frozenset(("",))
 
+_JOINING = (".py", ".pyi")
+"""Endings of files in which libraries join names by `__` (`author__name`): each part counts as a word behind one."""
+
 _UNREAD: tuple[None, bytes] = None, b""
 _UNREADABLE: tuple[bytes, frozenset[str]] = b"", frozenset()
 
@@ -92,6 +95,14 @@ class Vocabulary:
             return found[0]
         either = {path for some in found for path in some}
         return [path for path in asked if path in either]
+
+    async def joining(self, files: Mapping[str, Stamp], paths: Iterable[str], name: str) -> list[str]:
+        """Those of `paths`, all of Python, that may hold a word of which `name` is one of several parts, joined by
+        `__`."""
+        asked = [path for path in paths if path in files and path.endswith(_JOINING)]
+        if _size(await self._unread(files, asked)) > READ_BYTES:
+            return (await find_containing(self._root, asked, name, whole=False, encoding=self._encoding)).files
+        return await self.holding(files, asked, f"__{name}")
 
     async def may_be_respelled(self, files: Mapping[str, Stamp], paths: Sequence[str], name: str) -> bool:
         """Whether some of `paths`, which `holding` was asked about, may hold a name in other characters that Python
@@ -187,7 +198,10 @@ def _filters_of(root: Path, paths: Iterable[str]) -> dict[str, tuple[bytes, froz
         read = read_quickly(folder + path)
         data = None if read is None else in_utf8(read, path)
         if data is not None:
-            found[path] = _filter_of(_words(data)), _respelled_in(data)
+            words = _words(data)
+            if path.endswith(_JOINING):
+                words |= {b"__" + part for word in words if b"__" in word for part in word.split(b"__")}
+            found[path] = _filter_of(words), _respelled_in(data)
     return found
 
 

@@ -195,6 +195,10 @@ class CandidateSearch:
         """Those of some files that may hold a name as a word."""
         return await self._vocabulary.holding(self._tree.files, paths, name)
 
+    async def joining(self, name: str) -> list[str]:
+        """Files of Python that may hold a name as one of several that `__` joins."""
+        return await self._vocabulary.joining(self._tree.files, list(self._tree.files), name)
+
     async def naming(self, hits: Collection[Hit], names: Collection[str], paths: Collection[str]) -> Collection[str]:
         """Those of some files that may hold one of the names, or of the names of the hits, as a word."""
         there = [path for path in paths if path in self._tree.files]

@@ -270,6 +270,10 @@ class Possible:
         """Those of some files that may hold a name as a word."""
         return await self._search.holding(paths, name)
 
+    async def joining(self, name: str) -> list[str]:
+        """Files of Python that may hold a name as one of several that `__` joins."""
+        return await self._search.joining(name)
+
     @asynccontextmanager
     async def relied_on(
         self, hits: Collection[Hit], names: Collection[str]

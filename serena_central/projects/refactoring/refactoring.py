@@ -20,6 +20,7 @@ from serena_central.files.tree import FileTree
 from serena_central.projects.editing.edits import Edited, Edits, Meant
 from serena_central.projects.editing.joint_edits import Check
 from serena_central.projects.languages.project_languages import ProjectLanguages
+from serena_central.projects.navigation.derived_names import derived_names
 from serena_central.projects.navigation.named_in_strings import named_in_strings
 from serena_central.projects.navigation.navigation import Navigation
 from serena_central.projects.navigation.places_in_code import PlaceInCode
@@ -209,6 +210,7 @@ class Refactoring:
             "The language server cannot rule out references in": list(examined.possible),
             "Not examined for lack of time: occurrences of its name in": examined.unexamined,
             "Its name occurs in a string in": meant,
+            "Libraries make names of its own that occur in": await derived_names(self._tree, self._navigation, hit),
         }
         texts = await self._navigation.places.readings([hit.path])
         against = [known_sentence] if (known_sentence := incomplete(hit, known)) else []

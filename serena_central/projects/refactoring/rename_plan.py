@@ -25,6 +25,7 @@ from serena_central.files.tree import FileTree
 from serena_central.lsp.answers import WorkspaceEdit
 from serena_central.projects.editing.edits import Edits, Site
 from serena_central.projects.languages.project_languages import ProjectLanguages
+from serena_central.projects.navigation.derived_names import derived_names
 from serena_central.projects.navigation.navigation import Navigation
 from serena_central.projects.navigation.places_in_code import PlaceInCode
 from serena_central.projects.navigation.possible_references import THOROUGH, Examined
@@ -67,7 +68,7 @@ _OF_RENAMES = frozenset({"textDocument/rename", "textDocument/references"})
 class LeftOver(msgspec.Struct, frozen=True):
     """Where an old name still stands after a rename, in all files: `path:line`, in short order; `files` of other
     languages by their paths alone. `code` are places that may have meant the symbol, `definitions` other symbols,
-    `examples` those of Go that are named after it."""
+    `examples` those of Go that are named after it, `derived` names that libraries make of it."""
 
     code: list[str] = []
     definitions: list[str] = []
@@ -75,6 +76,7 @@ class LeftOver(msgspec.Struct, frozen=True):
     comments: list[str] = []
     files: list[str] = []
     examples: list[str] = []
+    derived: list[str] = []
 
 
 class RenameRequest(NamedTuple):
@@ -194,7 +196,11 @@ class RenamePlanner:
             changes,
             rename,
             conflicts,
-            msgspec.structs.replace(left, examples=await self._naming.examples(hit)),
+            msgspec.structs.replace(
+                left,
+                examples=await self._naming.examples(hit),
+                derived=lines_of(await derived_names(self._tree, self._navigation, hit)),
+            ),
             objections,
             await self._naming.standing(hit, new_name, {path: sources.texts[path] for path in rename.edits}),
             lines_of([*joined.added, *joined.others]),

@@ -198,6 +198,7 @@ def _note_left(call: ToolCall, name: str, left: LeftOver) -> None:
         ("in strings", left.strings),
         ("in comments", left.comments),
         ("in files of other languages", left.files),
+        ("in names that libraries such as Django make of it (check each)", left.derived),
         ("in names of examples, which go vet and go test reject until they are renamed", left.examples),
     ):
         if places:
