@@ -1,5 +1,6 @@
-"""Names that code composes: from a string with the beginning of one, as in `getattr(self, f"visit_{kind}")`, or in C
-by a macro, `visit_##kind`. In code that clangd does not see as it is built, it knows nothing of the latter."""
+"""Names that code composes: from a string with the beginning or the end of one, as in `getattr(self, f"visit_{kind}")`,
+`this["handle" + kind]` and `getattr(self, kind + "_handler")`, or in C by a macro, `visit_##kind`. In code that clangd
+does not see as it is built, it knows nothing of the latter."""
 
 import re
 from collections.abc import Sequence
@@ -7,11 +8,17 @@ from collections.abc import Sequence
 from serena_central.core.errors import LanguageServerError, PathError
 from serena_central.core.pacing import paced
 from serena_central.files.containing import find_containing
+from serena_central.files.open_words import begun_by, ended_by
 from serena_central.projects.project import Project
 from serena_central.symbols.index import Hit
 
 SHORTEST = 3
 """Characters of a beginning, its `_` included."""
+
+_WITHOUT_NAMES = frozenset({"cpp", "rust"})
+"""Languages whose programs look nothing up by a name that they compose."""
+
+_HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 
 AROUND = 200
 """Characters before and behind the sign `##` in which a part of a name is looked for."""
@@ -26,7 +33,8 @@ async def put_together(project: Project, hit: Hit) -> str | None:
     """Why a symbol's name may be put together in the project's code of its language, as a clause."""
     name, language = hit.symbol.name, project.languages.language_of(hit.path)
     cuts = [at for at in range(1, len(name) - 1) if name[at] == "_" != name[at - 1]]
-    if not cuts:
+    humps = [match.start() for match in _HUMP.finditer(name)]
+    if not cuts and not humps:
         return None
     files = [path async for path in paced(list(project.tree.files)) if project.languages.language_of(path) == language]
     if language == "cpp" and (pasted := await _pasted(project, name, cuts, files)):
@@ -40,6 +48,25 @@ async def put_together(project: Project, hit: Hit) -> str | None:
         for path in sorted(found):
             if (line0 := await _string_with(project, path, beginning)) is not None:
                 return f"a string in {path}:{line0} holds the beginning of its name, {beginning}"
+    if language in _WITHOUT_NAMES:
+        return None
+    return await _composed(project, files, [name[:at] for at in humps], [name[at:] for at in (*cuts, *humps)])
+
+
+async def _composed(
+    project: Project, files: Sequence[str], beginnings: Sequence[str], ends: Sequence[str]
+) -> str | None:
+    """Where a string that something else is put behind or before is one of the beginnings or ends, as a clause."""
+    looked_for = (begun_by(beginnings), "beginning"), (ended_by(ends), "end")
+    for path in await project.navigation.possible.composing(files, beginnings=beginnings, ends=ends):
+        try:
+            text = (await project.read(path)).text
+        except PathError:
+            continue
+        for pattern, part in looked_for:
+            if match := pattern.search(text.content):
+                line0 = text.position(match.start(1)).line0
+                return f"a string in {path}:{line0} is the {part} of its name, {match[1]}, and something is added to it"
     return None
 
 

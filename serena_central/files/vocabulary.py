@@ -17,6 +17,7 @@ import anyio.to_thread
 
 from serena_central.core.pacing import paced
 from serena_central.files.containing import find_containing
+from serena_central.files.open_words import open_words, when_begun, when_ended
 from serena_central.files.stamp import RACY_NS, Stamp
 from serena_central.files.text import encodings_of, in_utf8, read_quickly
 from serena_central.files.words import pieces
@@ -103,6 +104,18 @@ class Vocabulary:
         if _size(await self._unread(files, asked)) > READ_BYTES:
             return (await find_containing(self._root, asked, name, whole=False, encoding=self._encoding)).files
         return await self.holding(files, asked, f"__{name}")
+
+    async def composing(
+        self, files: Mapping[str, Stamp], paths: Iterable[str], *, beginnings: Iterable[str], ends: Iterable[str]
+    ) -> list[str]:
+        """Those of `paths` that may have a string which leaves one of some beginnings or ends of words open; none where
+        there is too much to read: each of them would be searched for."""
+        asked = [path for path in paths if path in files]
+        if _size(await self._unread(files, asked)) > READ_BYTES:
+            return []
+        words = [*map(when_begun, beginnings), *map(when_ended, ends)]
+        found = {path for word in words for path in await self.holding(files, asked, word)}
+        return [path for path in asked if path in found]
 
     async def may_be_respelled(self, files: Mapping[str, Stamp], paths: Sequence[str], name: str) -> bool:
         """Whether some of `paths`, which `holding` was asked about, may hold a name in other characters that Python
@@ -198,7 +211,7 @@ def _filters_of(root: Path, paths: Iterable[str]) -> dict[str, tuple[bytes, froz
         read = read_quickly(folder + path)
         data = None if read is None else in_utf8(read, path)
         if data is not None:
-            words = _words(data)
+            words = _words(data) | open_words(data)
             if path.endswith(_JOINING):
                 words |= {b"__" + part for word in words if b"__" in word for part in word.split(b"__")}
             found[path] = _filter_of(words), _respelled_in(data)

@@ -199,6 +199,12 @@ class CandidateSearch:
         """Files of Python that may hold a name as one of several that `__` joins."""
         return await self._vocabulary.joining(self._tree.files, list(self._tree.files), name)
 
+    async def composing(
+        self, paths: Collection[str], *, beginnings: Collection[str], ends: Collection[str]
+    ) -> list[str]:
+        """Those of some files that may put a word together from one of the beginnings or ends and something else."""
+        return await self._vocabulary.composing(self._tree.files, paths, beginnings=beginnings, ends=ends)
+
     async def naming(self, hits: Collection[Hit], names: Collection[str], paths: Collection[str]) -> Collection[str]:
         """Those of some files that may hold one of the names, or of the names of the hits, as a word."""
         there = [path for path in paths if path in self._tree.files]

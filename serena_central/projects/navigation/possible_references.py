@@ -274,6 +274,12 @@ class Possible:
         """Files of Python that may hold a name as one of several that `__` joins."""
         return await self._search.joining(name)
 
+    async def composing(
+        self, paths: Collection[str], *, beginnings: Collection[str], ends: Collection[str]
+    ) -> list[str]:
+        """Those of some files that may put a word together from one of the beginnings or ends and something else."""
+        return await self._search.composing(paths, beginnings=beginnings, ends=ends)
+
     @asynccontextmanager
     async def relied_on(
         self, hits: Collection[Hit], names: Collection[str]

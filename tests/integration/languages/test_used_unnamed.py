@@ -30,6 +30,68 @@ async def test_what_a_composed_name_may_mean_is_kept(tmp_path: Path) -> None:
     assert not deleted["isError"], text_of(deleted)
 
 
+COMPOSED = {
+    "talk.py": """\
+class Talk:
+    def greet_handler(self): ...
+
+    def bye_reply(self): ...
+
+    def doNod(self): ...
+
+    def seen_by(self): ...
+
+    def run(self, kind):
+        getattr(self, kind + "_handler")()
+        getattr(self, f"{kind}_reply")()
+        getattr(self, "do" + kind.title())()
+        print("was seen" + kind, {"do": kind}["do"], f"seen by {kind}", kind + " by")
+
+
+Talk().run("greet")
+""",
+    "talk.ts": """\
+class Speech {
+  handleMove() {}
+  showMap() {}
+  petsVisitor() {}
+  likeNobody() {}
+  run(kind: string) {
+    const self = this as any;
+    self[`handle${kind}`]();
+    self["show" + kind]();
+    self[kind + "Visitor"]();
+  }
+}
+new Speech().run("Move");
+""",
+}
+
+
+@pytest.mark.parametrize(
+    ("name_path", "line0", "part"),
+    [
+        ("Talk/greet_handler", 10, "the end of its name, _handler,"),
+        ("Talk/bye_reply", 11, "the end of its name, _reply,"),
+        ("Talk/doNod", 12, "the beginning of its name, do,"),
+        ("Speech/handleMove", 7, "the beginning of its name, handle,"),
+        ("Speech/showMap", 8, "the beginning of its name, show,"),
+        ("Speech/petsVisitor", 9, "the end of its name, Visitor,"),
+    ],
+)
+async def test_what_a_name_may_mean_that_is_composed_of_its_end_or_its_first_word_is_kept(
+    tmp_path: Path, name_path: str, line0: int, part: str
+) -> None:
+    root = written(tmp_path / "shop", {**COMPOSED, "tsconfig.json": "{}"})
+    async with asker(tmp_path, root) as ask:
+        refused = await ask.result("safe_delete_symbol", name_path=name_path)
+        assert f":{line0} is {part}" in text_of(refused), text_of(refused)
+        renamed = await ask.result("rename_symbol", name_path=name_path, new_name="other", dry_run=True)
+        assert f":{line0} is {part}" in text_of(renamed), text_of(renamed)
+        found = await ask.ask("find_unused_symbols")
+    assert [one["name_path"] for one in found["unused"]] == ["Talk/seen_by", "Speech/likeNobody"]
+
+
 PLUGINS = """\
 class Plugin:
     registry = {}
