@@ -79,7 +79,7 @@ _SAYS_HOW = frozenset(
 )
 """Names of attributes of Rust that hand what they stand on to nobody."""
 
-_TEST_FILES = ("test_*", "*_test.*", "*.test.*", "*.spec.*", "conftest.py", "*Test.java", "*Tests.cs")
+_TEST_FILES = ("test_*", "*_test.*", "*.test.*", "*.spec.*", "conftest.py", "tests.py", "*Test.java", "*Tests.cs")
 _TEST_FOLDERS = frozenset({"test", "tests", "__tests__", "spec"})
 
 _PACKAGE_ENTRIES = frozenset({"index"})

@@ -7,6 +7,7 @@ from serena_central.analysis.composed_names import put_together
 from serena_central.analysis.crates import Crates
 from serena_central.analysis.interfaces import Interfaces
 from serena_central.analysis.keep_rules import KeepReason, LanguageFacts, kept
+from serena_central.analysis.loaded_by_name import LoadedByName
 from serena_central.analysis.other_language_mentions import (
     Named,
     NamedAround,
@@ -39,6 +40,7 @@ class KeepRules:
         self._interfaces = Interfaces(project)
         self._named: dict[tuple[str, int], Named] = {}
         self._published = Published(project.tree.files, self._read)
+        self._loaded = LoadedByName(project)
 
     async def kept(self, hit: Hit, text: Text) -> KeepReason | None:
         """Why a symbol counts as used; None if no rule says so."""
@@ -56,7 +58,15 @@ class KeepRules:
             return KeepReason("its base class is told of subclasses (__init_subclass__)")
         if reason := await put_together(self._project, hit) or await used_as_property(self._project, hit):
             return KeepReason(reason)
-        return KeepReason(REGISTERED_UNKNOWN, is_known=False) if registered is None else found
+        if name == "python" and (reason := await self._loaded.reason(hit)):
+            return KeepReason(reason)
+        if registered is None:
+            return KeepReason(REGISTERED_UNKNOWN, is_known=False)
+        holder = Hit(hit.path, hit.file, hit.symbol.container)
+        if found is None and name == "python" and await self._loaded.may_call(hit):
+            of_class = await self.kept(holder, text)
+            return of_class and of_class._replace(reason=f"no code refers to its class, of which {of_class.reason}")
+        return found
 
     async def kept_by_text(self, hit: Hit, text: Text) -> KeepReason | None:
         """The same by those rules alone for which no server is asked and no file is searched."""
@@ -66,7 +76,13 @@ class KeepRules:
         is_rust = name == "rust"
         library = self._crates.in_library(hit.path) if is_rust else _is_below(hit.path, self._libraries)
         language = LanguageFacts(name, library, in_interface, overrides)
-        return kept(hit, text, language, self._project.settings.validation)
+        found = kept(hit, text, language, self._project.settings.validation)
+        if found is None and name == "python" and (inner := _inner_class(hit)):
+            of_class = await self.kept_by_text(inner, text)
+            return of_class and of_class._replace(
+                reason=f"it is part of {inner.name_path}, which is kept: {of_class.reason}"
+            )
+        return found
 
     async def named_elsewhere(self, hit: Hit) -> Named:
         """Files of other languages that name a symbol."""
@@ -132,6 +148,14 @@ async def reason_to_keep(project: Project, hit: Hit, *, by_name: bool = False) -
     if found is None and rules.is_public(hit, text):
         return "the package exports it to its users"
     return found.reason if found else None
+
+
+def _inner_class(hit: Hit) -> Hit | None:
+    """The class within a class that a symbol is directly part of: the outer one's base may read it (`Meta`)."""
+    holder = Hit(hit.path, hit.file, hit.symbol.container) if hit.symbol.container >= 0 else None
+    if holder is None or holder.symbol.kind not in TYPES or holder.symbol.container < 0:
+        return None
+    return holder if hit.file.symbols[holder.symbol.container].kind in TYPES else None
 
 
 def _libraries(files: Collection[str]) -> list[str]:

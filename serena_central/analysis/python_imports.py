@@ -57,6 +57,12 @@ class Importers:
         return False
 
 
+def imports(path: str, statements: Iterable[bytes], module: str) -> bool:
+    """Whether one of a file's import statements may mean another file."""
+    modules = _Modules([module])
+    return any(module in modules.imported(path, statement) for statement in statements)
+
+
 class _Modules:
     """The modules of some files, by the names that imports use."""
 

@@ -1,0 +1,147 @@
+"""What somebody loads by its name in Python, and whose members they may look up: what a string names
+(`"shop.middleware.Stamp"`), modules that no code imports and that something names, and classes that no code refers to.
+
+So Django has its settings, URLs, migrations and commands, Alembic its versions, and a host its plug-ins. A program that
+is run, or a script that lies in no package, is not meant; nor is dead code: that nobody imports a module says nothing.
+"""
+
+import re
+import sys
+from collections.abc import Sequence
+from pathlib import PurePosixPath
+
+import anyio.to_thread
+
+from serena_central.analysis.python_imports import IMPORTS, imports
+from serena_central.core.errors import PathError
+from serena_central.projects.project import Project
+from serena_central.symbols.index import Hit
+from serena_central.symbols.symbol import TYPES
+
+_IS_RUN = re.compile(r"__name__\s*==")
+
+_BASE = re.compile(r"(?<![\w.])([A-Za-z_]\w*)(?!\w|\s*=)")
+_PACKAGE = re.compile(r"(?:from|import)\s+([A-Za-z_]\w*)")
+
+_PROSE = (".md", ".rst", ".txt")
+
+MOST_READ = 100
+"""Files that are looked into for the name of one module."""
+
+MOST_NAMING = 20
+"""Files that hold the name of a class: where more do, one of them will refer to it."""
+
+_OF_PACKAGES = ("__init__", "__main__")
+"""Modules that are loaded with what lies below them, or run."""
+
+_QUOTED = r"""["'][\w.]*(?<!\w){}[.:]{}["']"""
+"""A string that is the path of a name: its module or class stands before it."""
+
+
+class LoadedByName:
+    """Knows such things of one project. Built for each question: files change."""
+
+    def __init__(self, project: Project) -> None:
+        self._project = project
+        self._unimported: dict[str, bool] = {}
+        self._unnamed: dict[tuple[str, int], bool] = {}
+
+    async def reason(self, hit: Hit) -> str | None:
+        """Why a symbol may be looked up by its name, as a clause."""
+        is_open = hit.symbol.container < 0 and not hit.symbol.name.startswith("_")
+        if is_open and await self._is_unimported(hit.path) and (loader := await self._loader(hit)):
+            return f"no code imports its file, and {loader} may look it up by its name"
+        holder = hit.file.symbols[hit.symbol.container].name if hit.symbol.container >= 0 else _module(hit.path)
+        quoted = re.compile(_QUOTED.format(re.escape(holder), re.escape(hit.symbol.name)))
+        for path in await self._project.navigation.possible.candidates(hit):
+            text = self._text(path)
+            if match := quoted.search(text):
+                line0 = text.count("\n", 0, match.start())
+                return f"a string in {path}:{line0} names it"
+        return None
+
+    async def may_call(self, member: Hit) -> bool:
+        """Whether nobody but what loads a class by its name may use one of its members: no code refers to the class."""
+        container = member.symbol.container
+        if container < 0 or member.file.symbols[container].kind not in TYPES or member.symbol.name.startswith("_"):
+            return False
+        key = member.path, container
+        if key not in self._unnamed:
+            self._unnamed[key] = await self._is_unnamed(Hit(member.path, member.file, container))
+        return self._unnamed[key]
+
+    async def _is_unnamed(self, hit: Hit) -> bool:
+        """Whether no code names a class, but its definition."""
+        if len(await self._project.navigation.possible.candidates(hit)) > MOST_NAMING:
+            return False
+        found = await self._project.navigation.possible.in_code(hit)
+        return not any(found.code.values()) and not found.unexamined
+
+    async def _loader(self, hit: Hit) -> str | None:
+        """What may load a file that no code imports, as the beginning of a clause."""
+        file, text = PurePosixPath(hit.path), self._text(hit.path)
+        if not file.stem.isidentifier():
+            return "whoever loads it by its path"
+        if hit.symbol.kind in TYPES and (package := self._foreign_base(text, hit.symbol.name)):
+            return f"{package}, of which it has a base,"
+        files = [path for path in self._project.tree.files if not path.endswith(_PROSE)]
+        holder = re.escape(file.parent.name)
+        quoted = re.compile(rf"""["'](?:[\w.]*\.)?{holder}\.{file.stem}["':]""")
+        named = re.compile(rf"(?<!\w){holder}[./]{file.stem}(?!\w)")
+        for path in (await self._project.navigation.possible.holding(files, file.stem))[:MOST_READ]:
+            pattern = quoted if path.endswith(".py") else named
+            if path != hit.path and pattern.search(self._text(path)):
+                return f"what {path} names it to"
+        return None
+
+    def _foreign_base(self, text: str, name: str) -> str | None:
+        """The package, neither of this project nor Python's own, from which a class of a text has a base."""
+        head = re.search(rf"^class\s+{re.escape(name)}\s*(?:\[[^\]]*\])?\(([^)]*)\)", text, re.MULTILINE)
+        statements = [one.decode() for one in IMPORTS.findall(text.encode())] if head else []
+        for base in _BASE.findall(head[1]) if head else ():
+            for statement in statements:
+                package = _PACKAGE.match(statement)
+                if package and re.search(rf"\b{base}\b", statement) and self._is_foreign(package[1]):
+                    return package[1]
+        return None
+
+    def _is_foreign(self, package: str) -> bool:
+        own = (f"/{package}.py", f"/{package}/__init__.py")
+        return package not in sys.stdlib_module_names and not any(
+            f"/{path}".endswith(own) for path in self._project.tree.files
+        )
+
+    async def _is_unimported(self, path: str) -> bool:
+        """Whether a file of Python is loaded by somebody, and no code imports it."""
+        if path not in self._unimported:
+            self._unimported[path] = await self._find_out(path)
+        return self._unimported[path]
+
+    async def _find_out(self, path: str) -> bool:
+        file, files = PurePosixPath(path), self._project.tree.files
+        in_package = str(file.parent / "__init__.py") in files
+        if file.suffix != ".py" or file.stem in _OF_PACKAGES or not (in_package or not file.stem.isidentifier()):
+            return False
+        if _IS_RUN.search(self._text(path)):
+            return False
+        if not file.stem.isidentifier():
+            return True
+        of_python = [one for one in files if one.endswith(".py")]
+        holding = await self._project.navigation.possible.holding(of_python, file.stem)
+        near_first = sorted(holding, key=lambda one: PurePosixPath(one).parent != file.parent)
+        return not await anyio.to_thread.run_sync(self._is_imported, path, near_first, abandon_on_cancel=True)
+
+    def _is_imported(self, path: str, by: Sequence[str]) -> bool:
+        return any(imports(one, IMPORTS.findall(self._text(one).encode()), path) for one in by)
+
+    def _text(self, path: str) -> str:
+        try:
+            return self._project.languages.read_text(self._project.root / path).content
+        except PathError:
+            return ""
+
+
+def _module(path: str) -> str:
+    """The name of a file's module; of a package, that of its folder."""
+    file = PurePosixPath(path)
+    return file.parent.name if file.stem == "__init__" else file.stem
