@@ -1,5 +1,5 @@
 """What language servers read of a root although it does not belong to it: ignored files, and what lies in ignored
-folders, in nested repositories and where CMake builds.
+folders, in nested repositories and where CMake builds; and symlinks, by which files have more than one name.
 
 Decides which of that is followed, and how much at most. Not followed is what package managers, language servers and
 compilers keep: it is large, nobody edits it, and a server that needs it registers for it or is started again. What a
@@ -16,6 +16,9 @@ MOST_FOLDERS = 2_000
 
 MOST_FILES = 30_000
 """Of one root: 9 MB."""
+
+MOST_LINKS = 100
+"""Of one root: each is compared with the path of every change."""
 
 KEPT_MARKS = frozenset({CACHE_TAG, RUSTC_INFO, "pyvenv.cfg", "conda-meta"})
 """Names that show that a folder is filled by a tool for itself, or is a Python environment."""
@@ -34,6 +37,12 @@ class LeftOut:
         self.findings: dict[str, Stamp | None] = {}
         self.folders = self.files = 0
         """How many are followed."""
+        self.links: dict[str, str] = {}
+        """Symlinks among the followed files, root-relative → where each leads, absolute."""
+        self.elsewhere: dict[str, str] = {}
+        """Of these such as lead out of the root."""
+        self.links_moved = False
+        """Some lead elsewhere than before, came or went."""
         self.missing: dict[str, str] = {}
         """Folder → something right in it, perhaps the folder itself, that is not followed because of the bounds."""
         self.has_ended = False
@@ -46,8 +55,9 @@ class LeftOut:
         return name not in ALWAYS and _OF_TOOLS.verdict(path, name, True) is not True
 
     def heeds(self, name: str) -> bool:
-        """Whether what becomes of a file of this name matters in a folder that is left out."""
-        return self.is_read(name) or name in KEPT_MARKS
+        """Whether what becomes of a file of this name matters in a folder that is left out. It may be a symlink to a
+        folder, whose names seldom have an ending."""
+        return "." not in name or self.is_read(name) or name in KEPT_MARKS
 
     @property
     def room(self) -> int:
@@ -63,10 +73,31 @@ class LeftOut:
             known = {path: stamp for path, stamp in files.items() if path in before}
             more = (path for path in files if path not in before)
             files = known | {path: files[path] for path, _ in zip(more, range(room - len(known)), strict=False)}
-        self.findings.update(dict.fromkeys(before.difference(files)))
+        for path in before.difference(files):
+            self.findings[path] = None
+            self.drop_link(path)
         self.findings.update(files)
         self.files += len(files) - len(before)
         return set(files)
+
+    def add_link(self, path: str, target: str, *, elsewhere: bool) -> None:
+        """Follows a symlink, again if it is known, unless there are too many."""
+        if path in self.links or len(self.links) < MOST_LINKS:
+            self.links_moved = self.links_moved or self.links.get(path) != target
+            self.links[path] = target
+            (self.elsewhere.__setitem__ if elsewhere else self.elsewhere.pop)(path, target)
+
+    def drop_link(self, path: str) -> None:
+        self.links_moved = self.links.pop(path, None) is not None or self.links_moved
+        self.elsewhere.pop(path, None)
+
+    def names(self, path: str) -> list[str]:
+        """The other names of a file or folder: those by way of symlinks. `path` is absolute."""
+        return [
+            link + path[len(target) :]
+            for link, target in self.links.items()
+            if path == target or path.startswith(f"{target}/")
+        ]
 
     def has_room(self, path: str, parent: str) -> bool:
         """Whether one more folder may be followed; if not, it is among what is `missing`."""

@@ -103,6 +103,7 @@ class FileTree:
         """The paths in order, made when somebody wants them: of 100,000 that takes 40 ms."""
         self._snapshot: Mapping[str, Stamp] | None = None
         self._just_stamped: set[str] = set()
+        self._links_seen: object = None
         self._listeners: dict[object, Listener] = {}
         self._servers_listeners: dict[object, Listener] = {}
         self._turn = anyio.Lock(fast_acquire=True)
@@ -312,7 +313,14 @@ class FileTree:
         nothing to wait for then, as at most calls."""
         if self._watch is None or self._scan is None or self._turn.locked():
             return False
-        return not self._is_outdated(self._scan) and self._watch.is_read()
+        scan = self._scan
+        return not self._is_outdated(scan) and self._links_state(scan) is self._links_seen and self._watch.is_read()
+
+    def _links_state(self, scan: TreeScan) -> object:
+        """Another object when files outside of the root may have changed that symlinks lead to."""
+        elsewhere = scan.linked_elsewhere()
+        targets = tuple(elsewhere.values())
+        return self._path_watch.get(("links", self.root, targets), lambda: targets, object) if targets else None
 
     def _is_outdated(self, scan: TreeScan) -> bool:
         """Whether the whole root has to be looked at again."""
@@ -323,20 +331,28 @@ class FileTree:
     async def examine(self, paths: Iterable[str]) -> None:
         """Looks at files that have changed although no event said so."""
         async with self._turn:
-            if self._scan is None or self._watch is None:
-                return  # without a watch each `fresh()` looks
-            heard: list[Heard] = []
-            for path in paths:
-                folder, _, name = path.rpartition("/")
-                if (known := self._scan.folders.get(f"{folder}/" if folder else "")) is not None:
-                    heard.append(Heard(known, name, is_folder=False, moved_away=False))
-            await self._follow(heard)
+            if self._scan is not None and self._watch is not None:  # without a watch each `fresh()` looks
+                await self._follow(self._heard_of(paths))
+
+    def _heard_of(self, paths: Iterable[str]) -> list[Heard]:
+        """As if something was heard of these paths."""
+        assert self._scan is not None
+        heard: list[Heard] = []
+        for path in paths:
+            folder, _, name = path.rpartition("/")
+            if (known := self._scan.folders.get(f"{folder}/" if folder else "")) is not None:
+                heard.append(Heard(known, name, is_folder=False, moved_away=False))
+        return heard
 
     async def _catch_up(self, watch: Watch) -> None:
         """Applies the watch's events until there are no more."""
         assert self._scan is not None
         if self._is_outdated(self._scan):
             await self._rescan()
+        state = self._links_state(self._scan)
+        if state is not self._links_seen:
+            self._links_seen = state
+            await self._follow(self._heard_of(self._scan.linked_elsewhere()))
         for _ in range(MOST_ROUNDS):
             heard = watch.read()
             if heard is None:
@@ -424,7 +440,7 @@ class FileTree:
         self.catch_all = scan.ignores_everything()
         findings, left_out = scan.take(), scan.take_left_out()
         # A file that is ignored now, or no longer, goes before it comes: servers hear of both.
-        self._call(self._servers_listeners, [Change(path, "created") for path in scan.take_new_folders()])
+        self._tell_servers(scan, [Change(path, "created") for path in scan.take_new_folders()], by_other_names=False)
         gone = {path: None for path, stamp in left_out.items() if stamp is None}
         there = {path: stamp for path, stamp in left_out.items() if stamp is not None}
         with anyio.CancelScope(shield=True):
@@ -435,12 +451,13 @@ class FileTree:
             ):
                 found = iter(some.items())
                 while part := list(islice(found, TOLD_AT_ONCE)):
-                    self._tell_part(part, heard, files, listeners)
+                    self._tell_part(scan, part, heard, files, listeners)
                     if len(part) == TOLD_AT_ONCE:
                         await anyio.lowlevel.checkpoint()
 
     def _tell_part(
         self,
+        scan: TreeScan,
         findings: Iterable[tuple[str, Stamp | None]],
         heard: bool,
         files: dict[str, Stamp],
@@ -450,7 +467,7 @@ class FileTree:
         newest = time.time_ns() - CLOCK_NS
         for path, stamp in findings:
             known = files.get(path)
-            if stamp == known and not (heard and path in self._just_stamped):
+            if stamp == known and not (heard and stamp is not None and path in self._just_stamped):
                 continue
             self._just_stamped.discard(path)
             if stamp is not None and max(stamp.mtime_ns, stamp.ctime_ns) > newest:
@@ -460,12 +477,19 @@ class FileTree:
                 changes.append(Change(path, "deleted"))
             else:
                 files[path] = stamp
-                changes.append(Change(path, "changed" if known else "created"))
+                is_new = known is None or scan.is_link(path)  # what is below its name may be all different
+                changes.append(Change(path, "created" if is_new else "changed"))
         if files is self._files and changes:
             self._snapshot = None
             if any(change.kind != "changed" for change in changes):
                 self._ordered = None
         self._call(listeners, changes)
+        self._tell_servers(scan, changes, by_other_names=True)
+
+    def _tell_servers(self, scan: TreeScan, changes: Sequence[Change], *, by_other_names: bool) -> None:
+        """Tells what servers hear besides: by the names that files have by symlinks as well, or by these alone."""
+        others = [Change(name, one.kind) for one in changes for name in scan.other_names(one.path)]
+        self._call(self._servers_listeners, others if by_other_names else [*changes, *others])
 
     def _call(self, listeners: Mapping[object, Listener], changes: Sequence[Change]) -> None:
         if not changes or not self._scanned.is_set():

@@ -183,6 +183,10 @@ class TreeScan:
         """The same of files that are left out and followed."""
         if self.left_out is None:
             return {}
+        if self.left_out.links_moved:  # one may lead through another
+            for path in list(self.left_out.links):
+                self._resolve(self.left_out, path)
+            self.left_out.links_moved = False
         findings, self.left_out.findings = self.left_out.findings, {}
         return findings
 
@@ -261,10 +265,8 @@ class TreeScan:
             files, folders, left_out_files, left_out_folders = found
             for gone in folder.folders - folders - left_out_folders:
                 self.forget(gone)
-            if self.left_out is not None:
-                self.left_out.missing.pop(folder.path, None)
-                if left_out_files or folder.left_out_files:
-                    folder.left_out_files = self.left_out.take_in(folder.path, folder.left_out_files, left_out_files)
+            if self.left_out is not None and (left_out_files or folder.left_out_files):
+                folder.left_out_files = self.left_out.take_in(folder.path, folder.left_out_files, left_out_files)
             self._findings.update(dict.fromkeys(folder.files.difference(files)))
             self._findings.update(files)
             folder.files = set(files)
@@ -288,16 +290,22 @@ class TreeScan:
         is_folder = stat.S_ISDIR(status.st_mode)
         left_out = folder.closed or self._leaves_out(folder, path, name, is_folder)
         self._note_name(folder, name, there=not left_out)
-        if not is_utf8(name) or (left_out and (folder.kept or not self._follows(path, name, is_folder))):
+        is_link = stat.S_ISLNK(status.st_mode)
+        followed = is_link or (not folder.kept and self._follows(path, name, is_folder))
+        if not is_utf8(name) or (left_out and not followed):
             self._drop(folder, path)
         elif is_folder:
             self._meet_folder(folder, path, status.st_ino, left_out)
         elif stat.S_ISREG(status.st_mode):
+            if self.is_link(path):
+                self._drop(folder, path)
             self._meet_file(folder, path, Stamp.of(status), left_out)
         else:
             self._drop(folder, path)
-            if not left_out and stat.S_ISLNK(status.st_mode) and not os.path.isdir(self._root + path):  # noqa: PTH112
+            if is_link and not left_out and not os.path.isdir(self._root + path):  # noqa: PTH112 - strings
                 self._links.setdefault(folder.path, set()).add(path)
+            if is_link and not folder.kept and (stamp := self._link(folder, path, name)) is not None:
+                self._meet_file(folder, path, stamp, left_out=True)
 
     def forget(self, path: str) -> None:
         """Drops a folder and all below it, as far as they are known."""
@@ -381,6 +389,8 @@ class TreeScan:
     def _list(self, folder: Folder) -> _Listing | None:
         """What lies right in a folder; None, and forgotten, when it can't be read."""
         found = _Listing({}, set(), {}, set())
+        if self.left_out is not None:
+            self.left_out.missing.pop(folder.path, None)
         try:
             with OpenFolder.at(self._root + folder.path) as opened, os.scandir(opened.descriptor) as entries:
                 folder.inode = os.fstat(opened.descriptor).st_ino
@@ -446,8 +456,10 @@ class TreeScan:
                 found.folders.add(path + "/")
             elif entry.is_file(follow_symlinks=False):
                 found.files[path] = Stamp.of(entry.stat(follow_symlinks=False))
-            elif entry.is_symlink() and not entry.is_dir():
-                self._links.setdefault(folder.path, set()).add(path)
+            elif entry.is_symlink():
+                if not entry.is_dir():
+                    self._links.setdefault(folder.path, set()).add(path)
+                self._sort_left_out(folder, entry, found)
         except OSError:  # gone since it was listed
             return
 
@@ -456,16 +468,64 @@ class TreeScan:
         most = self.left_out.room + len(folder.left_out_files) if self.left_out is not None else 0
         try:
             is_folder = entry.is_dir(follow_symlinks=False)
-            if not is_utf8(entry.name) or not self._follows(path, entry.name, is_folder):
+            if not is_utf8(entry.name):
+                return
+            if entry.is_symlink():
+                if (stamp := self._link(folder, path, entry.name)) is not None:
+                    found.left_out_files[path] = stamp
+                return
+            if not self._follows(path, entry.name, is_folder):
                 return
             if is_folder:
                 found.left_out_folders.add(path + "/")
             elif path not in folder.left_out_files and len(found.left_out_files) > most:
                 return  # as many as tell that there are more
             elif entry.is_file(follow_symlinks=False):
+                if self.left_out is not None:
+                    self.left_out.drop_link(path)
                 found.left_out_files[path] = Stamp.of(entry.stat(follow_symlinks=False))
         except OSError:  # gone since it was listed
             return
+
+    def _link(self, folder: Folder, path: str, name: str) -> Stamp | None:
+        """What to know a symlink by, if it is followed: a file elsewhere that it leads to, else itself. Of a folder
+        elsewhere nobody hears what becomes of its files."""
+        if self.left_out is None or not self._follows(path, name, is_folder=True):
+            return None
+        if folder.heeds is not None and not folder.heeds(name):
+            return None
+        full = self._root + path
+        to_folder = os.path.isdir(full)  # noqa: PTH112 - strings
+        elsewhere = self._resolve(self.left_out, path)
+        try:
+            if elsewhere and to_folder and is_kept(os.listdir(full)):  # noqa: PTH208 - strings
+                self.left_out.drop_link(path)
+                return None
+            if path not in self.left_out.links or (elsewhere and to_folder):
+                self.left_out.missing[folder.path] = path
+            follow = elsewhere and not to_folder and os.path.exists(full)  # noqa: PTH110 - strings
+            return Stamp.of(os.stat(full, follow_symlinks=follow))  # noqa: PTH116 - strings
+        except OSError:  # gone meanwhile, or closed to us
+            self.left_out.drop_link(path)
+            return None
+
+    def _resolve(self, left_out: LeftOut, path: str) -> bool:
+        """Takes note of where a symlink leads; whether that lies outside of the root."""
+        target = os.path.realpath(self._root + path)
+        elsewhere = not f"{target}/".startswith(self._root)
+        left_out.add_link(path, target, elsewhere=elsewhere)
+        return elsewhere
+
+    def other_names(self, path: str) -> list[str]:
+        """Root-relative names by which a root-relative path is reached through symlinks."""
+        return self.left_out.names(self._root + path) if self.left_out is not None and self.left_out.links else []
+
+    def is_link(self, path: str) -> bool:
+        return self.left_out is not None and path in self.left_out.links
+
+    def linked_elsewhere(self) -> dict[str, str]:
+        """Symlinks that lead outside of the root, root-relative → where each leads, absolute."""
+        return self.left_out.elsewhere if self.left_out is not None else {}
 
     def _follows(self, path: str, name: str, is_folder: bool) -> bool:
         """Whether an entry that is left out is followed."""

@@ -162,7 +162,7 @@ def note_not_followed(call: ToolCall, project: Project) -> None:
     if call.session.dependencies_noted.get(place) != names:
         call.session.dependencies_noted[place] = names
         call.note(
-            f"Too much to watch that is ignored or a repository of its own: {names}. Language servers that "
+            f"Not watched, as too large or outside of the project: {names}. Language servers that "
             "read files there may know them as they were before a change: restart_language_server has everything read "
             "again."
         )

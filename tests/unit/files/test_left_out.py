@@ -225,6 +225,51 @@ async def test_later_listeners_hear_how_ignored_files_differ_from_what_was_seen(
     }
 
 
+async def told(heard: Heard) -> dict[str, str]:
+    await heard.since()
+    found = {one.path: one.kind for one in heard.in_order}
+    heard.in_order.clear()
+    return found
+
+
+@pytest.mark.usefixtures("_either_way")
+async def test_servers_hear_of_symlinks_and_of_changes_by_their_names(root: Path) -> None:
+    write(root, "inside/deep/a.py", "other/a.py")
+    elsewhere = root.parent / "elsewhere.py"
+    write(root.parent, "elsewhere.py", "outside/b.py")
+    (root / "early").symlink_to("inside/deep")
+    async with running(root) as heard:
+        write(root, "inside/deep/a.py", text="more")
+        assert await told(heard) == {"inside/deep/a.py": "changed", "early/a.py": "changed"}
+        (root / "file.py").symlink_to(elsewhere)
+        (root / "late").symlink_to(root / "inside")
+        (root / "up").symlink_to(root)
+        assert (await told(heard)).items() >= {("file.py", "created"), ("late", "created"), ("up", "created")}
+        write(root, "inside/deep/a.py")
+        changed = {"inside/deep/a.py", "early/a.py", "late/deep/a.py", "up/inside/deep/a.py"}
+        again = {"file.py", "up/file.py"}  # what was new when it was looked at is told once more
+        assert {path: kind for path, kind in (await told(heard)).items() if path not in again} == dict.fromkeys(
+            changed, "changed"
+        )
+        write(root.parent, "elsewhere.py", text="more")
+        assert set(await told(heard)) == again
+        (root / "early").unlink()
+        (root / "early").symlink_to("other")
+        assert (await told(heard))["early"] == "created"
+        write(root, "other/a.py", text="more")
+        assert set(await told(heard)) - again == {"other/a.py", "early/a.py", "up/other/a.py"}
+        assert not heard.tree.not_followed
+        for name in ("early", "up", "late", "file.py"):
+            (root / name).unlink()
+        (root / "file.py").write_text("")
+        assert (await told(heard)).keys() >= {"early", "up", "late", "file.py"}
+        write(root, "other/a.py", "file.py", text="much more")
+        assert set(await told(heard)) == {"other/a.py", "file.py"}
+        (root / "away").symlink_to(root.parent / "outside")
+        await heard.since()
+        assert list(heard.tree.not_followed) == ["away"]
+
+
 async def test_servers_hear_of_a_new_folder_before_its_files(root: Path) -> None:
     write(root, "a.py", "known/a.py")
     async with running(root) as heard:
@@ -244,14 +289,15 @@ async def test_servers_hear_of_a_new_folder_before_its_files(root: Path) -> None
     assert {one.path for one in later} >= {"other/deep/b.py", "other/deep/c.txt", "known/d.py"}
 
 
-def change_something(root: Path, chance: random.Random) -> None:
+def change_something(root: Path, chance: random.Random, *, with_links: bool) -> None:
     """One random change of a tree that is small enough for changes to meet."""
-    folders = [path for path in root.rglob("*") if path.is_dir() and ".git" not in path.parts] or [root]
-    files = [path for path in root.rglob("*") if path.is_file() and ".git" not in path.parts]
+    everything = [path for path in root.rglob("*") if not path.is_symlink()]
+    folders = [path for path in everything if path.is_dir() and ".git" not in path.parts] or [root]
+    files = [path for path in everything if path.is_file() and ".git" not in path.parts]
     folder, name = chance.choice([root, *folders]), f"{chance.choice('abc')}.py"
-    match chance.randrange(8):
+    match chance.randrange(9 if with_links else 8):
         case 0 | 1:
-            if not (folder / name).is_dir():
+            if not (folder / name).is_dir() and not (folder / name).is_symlink():
                 (folder / name).write_text("x" * chance.randrange(9))
         case 2 if files:
             chance.choice(files).unlink()
@@ -265,6 +311,12 @@ def change_something(root: Path, chance: random.Random) -> None:
                 moved.rename(to)
         case 6:
             (folder / ".gitignore").write_text(chance.choice(["", "a.py\n", "d/\n", "*\n", "/e/d/\nb.py\n", "!a.py\n"]))
+        case 8:
+            link = folder / chance.choice(["a.py", "h"])
+            if not link.is_symlink() and not link.exists():
+                link.symlink_to(chance.choice([*files, *folders, root.parent / "gone.py"]))
+            elif link.is_symlink():
+                link.unlink()
         case _ if folder != root:
             mark = folder / chance.choice([".git", "CMakeCache.txt", "pyvenv.cfg"])
             mark.unlink() if mark.exists() else mark.write_text("")
@@ -272,14 +324,15 @@ def change_something(root: Path, chance: random.Random) -> None:
             pass
 
 
-@pytest.mark.parametrize("seed", range(4))
-async def test_after_random_changes_it_is_as_a_new_tree_sees_it(root: Path, seed: int) -> None:
+@pytest.mark.parametrize("with_links", [False, True], ids=["", "with links"])
+@pytest.mark.parametrize("seed", range(3))
+async def test_after_random_changes_it_is_as_a_new_tree_sees_it(root: Path, seed: int, with_links: bool) -> None:
     chance = random.Random(seed)
     async with running(root) as heard:
         known: dict[str, str] = {}
         for _ in range(120):
             for _ in range(chance.randrange(1, 4)):
-                change_something(root, chance)
+                change_something(root, chance, with_links=with_links)
             heard.in_order.clear()
             await heard.since()
             known |= {one.path: one.kind for one in heard.in_order if one.path[-1] != "/"}
@@ -287,9 +340,10 @@ async def test_after_random_changes_it_is_as_a_new_tree_sees_it(root: Path, seed
                 assert heard.tree.left_out == new.tree.left_out
                 assert heard.tree.files == new.tree.files
             both = {*heard.tree.files, *heard.tree.left_out}
-            assert {path for path, kind in known.items() if kind != "deleted"} == both
             scan = heard.tree._scan
             assert scan is not None
             assert scan.left_out is not None
+            there = {path for path, kind in known.items() if kind != "deleted"}
+            assert there >= both.difference(scan.left_out.links) if with_links else there == both
             assert scan.left_out.files == len(heard.tree.left_out)
             assert scan.left_out.folders == sum(folder.left_out for folder in scan.folders.values())
