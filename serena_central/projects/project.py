@@ -8,7 +8,8 @@ import logging
 import os
 import time
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Generator, Iterable, Mapping, Sequence
+from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
@@ -34,7 +35,6 @@ from serena_central.files.text import FileText
 from serena_central.files.tree import Change, FileTree, Seen
 from serena_central.files.walk import is_utf8
 from serena_central.files.watch import Watches
-from serena_central.lsp.answers import FileEvent
 from serena_central.lsp.catalogue import catalogue, is_read
 from serena_central.projects.editing.edit_effects import EditEffects
 from serena_central.projects.editing.edit_records import AppliedEdit
@@ -249,20 +249,27 @@ class Project:
 
     def _changed(self, changes: Sequence[Change]) -> None:
         self._batches += 1
-        by_builds = self.languages.builds.knows_builds
-        # Servers hear of a change before the index asks them about it.
-        moved = self.languages.changed(changes)
-        self.indexer.changed(changes)
-        if moved:
-            self.indexer.doubt(moved)
-        if by_builds and any(self.languages.is_marker(change.path) for change in changes):
-            self.indexer.doubt(self.tree.files)  # how they are built may be known now
+        with self._noticing_builds(changes):
+            # Servers hear of a change before the index asks them about it.
+            moved = self.languages.changed(changes)
+            self.indexer.changed(changes)
+            if moved:
+                self.indexer.doubt(moved)
         self._finder.changed(changes)
 
     def _changed_for_servers(self, changes: Sequence[Change]) -> None:
         """Servers read what is none of the project's, as far as they import it; the index does not. A folder is nothing
         for the index either, while ty finds a package that was missing only when it hears of its folder."""
-        self.languages.changed_outside([FileEvent(self.root / change.path, change.kind) for change in changes])
+        with self._noticing_builds(changes):
+            self.languages.changed_for_servers(changes)
+
+    @contextmanager
+    def _noticing_builds(self, changes: Sequence[Change]) -> Generator[None]:
+        """Has all files indexed again of which a change may tell how they are built."""
+        by_builds = self.languages.builds.knows_builds
+        yield
+        if by_builds and any(self.languages.is_marker(change.path) for change in changes):
+            self.indexer.doubt(self.tree.files)
 
     async def warm(self) -> list[Warmed]:
         """Starts the language servers, waits until they are ready, and fills the index; returns the outcome of each."""

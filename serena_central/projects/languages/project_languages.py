@@ -411,6 +411,19 @@ class ProjectLanguages:
 
         Returns files that did not change and may have another language, and so another server, now.
         """
+        self._note_markers(changes)
+        moved = self.selection.changed(changes)
+        self.orders.deleted(change.path for change in changes if change.kind == "deleted")
+        self._tell(changes)
+        return moved
+
+    def changed_for_servers(self, changes: Sequence[Change]) -> None:
+        """Tells every server of this project what happened to files that it may read although they are none of the
+        project's; they may say how the project's are built, too."""
+        self._note_markers(changes)
+        self._tell(changes)
+
+    def _note_markers(self, changes: Sequence[Change]) -> None:
         self.changes += 1
         if any(self.is_marker(change.path) for change in changes):
             if any(self.selection.marks_builds(change.path) for change in changes):
@@ -420,10 +433,6 @@ class ProjectLanguages:
             self._dependencies.forget()
             for root in self.orders.roots:
                 self._pool.may_start(root, "the project's configuration has changed")
-        moved = self.selection.changed(changes)
-        self.orders.deleted(change.path for change in changes if change.kind == "deleted")
-        self._tell(changes)
-        return moved
 
     def _tell(self, changes: Sequence[Change]) -> None:
         told = [FileEvent(self._root / change.path, change.kind) for change in changes]

@@ -1,5 +1,6 @@
 """Never stale where git ignores: language servers read generated files, and answer by them as they are now."""
 
+import json
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -183,6 +184,29 @@ async def test_a_deletion_is_refused_for_a_use_that_a_generated_file_has_brought
         refused = text_of(await deleted(asked))
         assert "main.py" in refused
         assert (root / "shapes.py").read_text() == PYTHON.files["shapes.py"]
+
+
+@pytest.mark.parametrize("ignored_by", ["git", "CMake"])
+async def test_a_compilation_database_in_an_ignored_folder_counts_when_it_comes(
+    tmp_path: Path, ignored_by: str
+) -> None:
+    main, command = "main.cpp", ["cc", "-Iinclude", "-c", "main.cpp"]
+    files = {
+        "include/shape.h": "#pragma once\nstruct Shape {};\n",
+        main: '#include "shape.h"\n\nShape shape;\n',
+        ".gitignore": "build/\n" if ignored_by == "git" else "",
+    }
+    root = laid(tmp_path / "project", files)
+    async with asker(tmp_path, root) as asked:
+        before = await asked.result("get_diagnostics_for_file", relative_path=main)
+        assert "'shape.h' file not found" in text_of(before)
+        (root / "build").mkdir()
+        if ignored_by == "CMake":
+            (root / "build/CMakeCache.txt").touch()
+        entry = {"directory": str(root), "file": main, "arguments": command}
+        (root / "build/compile_commands.json").write_text(json.dumps([entry]))
+        after = await asked.result("get_diagnostics_for_file", relative_path=main)
+        assert json.loads(after["content"][0]["text"]) == {main: {}}
 
 
 async def test_references_follow_what_symlinks_lead_to(tmp_path: Path) -> None:
