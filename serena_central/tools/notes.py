@@ -156,7 +156,9 @@ def note_not_followed(call: ToolCall, project: Project) -> None:
     """Adds a note on what servers may read although nobody hears of its changes; again if that is something else."""
     if not project.tree.not_followed:
         return
-    some = [quoted(path) for path in islice(project.tree.not_followed, FEW_NAMES + 1)]
+    hides = project.access.hides
+    paths = islice(project.tree.not_followed, FEW_NAMES + 1)
+    some = list(dict.fromkeys("what rules close" if hides(path) else quoted(path) for path in paths))
     names = ", ".join(some[:FEW_NAMES]) + (", …" if len(some) > FEW_NAMES else "")
     place = str(project.root), "not followed"
     if call.session.dependencies_noted.get(place) != names:

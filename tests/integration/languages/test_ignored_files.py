@@ -237,14 +237,22 @@ async def deleted(asked: Asker) -> dict[str, object]:
     return await asked.result("safe_delete_symbol", name_path_pattern="Shape/area", relative_path="shapes.py")
 
 
-async def test_what_is_too_much_to_follow_is_noted_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("closed", "named"), [(False, "generated/deep/deeper/"), (True, "what rules close")])
+async def test_what_is_too_much_to_follow_is_noted_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, closed: bool, named: str
+) -> None:
     monkeypatch.setattr(left_out, "MOST_FOLDERS", 2)
     root = laid(tmp_path / "project", PYTHON.files)
+    if closed:
+        (root / ".claude").mkdir()
+        denied = {"permissions": {"deny": ["Read(./generated/deep/**)"]}}
+        (root / ".claude/settings.json").write_text(json.dumps(denied))
     (root / "generated/deep/deeper").mkdir(parents=True)
     async with asker(tmp_path, root) as asked:
         with anyio.fail_after(60):
             results = [await asked.result("find_symbol", name_path_pattern="Shape") for _ in range(2)]
     notes = ["\n".join(part["text"] for part in result["content"][1:]) for result in results]
     assert "Not watched" in notes[0]
-    assert "generated/deep/deeper/" in notes[0]
+    assert named in notes[0]
+    assert ("deeper" in notes[0]) is not closed
     assert "Not watched" not in notes[1]
