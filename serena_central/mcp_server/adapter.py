@@ -242,9 +242,10 @@ class Adapter:
         return call_result(answer, self._caller.tool(params.name)) if isinstance(answer, Answer) else answer
 
     def _channel(self, context: Context) -> SdkChannel:
-        state = (context.params or {}).get("requestState") if context.method in MAY_ASK else None
+        again = (context.params or {}) if context.method in MAY_ASK else {}
+        state = again.get("requestState")
         earlier = {} if state is None else self._states.opened(state, _request(context))
-        return SdkChannel(context, earlier)
+        return SdkChannel(context, again.get("inputResponses"), earlier)
 
 
 def _request(context: Context) -> bytes:

@@ -43,11 +43,11 @@ Context = ServerRequestContext[Any, Any]
 class SdkChannel(CallChannel):
     """A `ClientChannel` for one request that came by the SDK."""
 
-    def __init__(self, context: Context, earlier: Answers) -> None:
-        params, capabilities = context.params or {}, context.session.client_capabilities
+    def __init__(self, context: Context, given: Mapping[str, Any] | None, earlier: Answers) -> None:
+        capabilities = context.session.client_capabilities
         offered = capabilities.model_dump(by_alias=True, mode="json", exclude_none=True) if capabilities else {}
-        meta: Mapping[str, Any] = params.get("_meta") or {}
-        super().__init__(sender_of(context.request), offered, meta, params.get("inputResponses"), earlier)
+        meta: Mapping[str, Any] = (context.params or {}).get("_meta") or {}
+        super().__init__(sender_of(context.request), offered, meta, given, earlier)
         self._context = context
 
     async def _send(self, request: ClientRequest) -> dict[str, Any]:
