@@ -295,8 +295,6 @@ class HandshakeTransports:
         if last is None and streams.stands:
             await refuse(send, 409, "Conflict: Only one SSE stream is allowed per session")
             return
-        if last is None and asked:
-            streams.miss()  # what came after that event is not known here
         runs = last is not None and not streams.log.has_ended(stream, last.number)
         if runs and conversation.transport is not None and stream != STANDING:
             await conversation.transport.let_go(stream)
@@ -424,6 +422,7 @@ class HandshakeTransports:
                 return None
             conversation = HandshakeConversation(conversation_id, credential)
             conversation.opening, conversation.is_initialized = body, True
+            conversation.streams.miss()  # whatever has changed meanwhile
             request = opening_in(body)
             if request is not None and self._direct is not None:
                 conversation.version, conversation.info = request.version, request.client

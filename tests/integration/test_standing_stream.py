@@ -10,8 +10,8 @@ import httpx
 import pytest
 
 from serena_central.mcp_server.conversation import HandshakeConversation
-from serena_central.mcp_server.protocol import RESERVED, TOOLS_CHANGED
-from tests.integration.test_mcp_endpoint import Face, a_face, until
+from serena_central.mcp_server.protocol import RESERVED, RESOURCES_CHANGED, TOOLS_CHANGED
+from tests.integration.test_mcp_endpoint import AUTHORIZED, Face, Remembered, a_face, until
 from tests.support.mcp import RawClient
 
 pytestmark = pytest.mark.anyio
@@ -90,6 +90,21 @@ async def test_what_came_while_a_stream_was_broken_comes_on_the_next(face: Face)
         await until(lambda: not conversation.streams.stands)
         async with streaming(client, known) as stream:  # it has not had that, as it says
             assert (await stream.next())["method"].startswith("notifications/resources")
+
+
+async def test_after_a_restart_a_client_is_told_that_its_lists_may_be_others() -> None:
+    openings = Remembered()
+    async with a_face(openings=openings) as before, before.raw("handshake") as client:
+        known = client.session_id
+    async with (
+        a_face(openings=openings) as after,
+        httpx.AsyncClient(base_url=after.url, headers=AUTHORIZED, timeout=30) as http,
+    ):
+        client = RawClient(http, "handshake")
+        client.session_id = known
+        async with streaming(client) as stream:
+            told = [await stream.next(), await stream.next()]
+    assert [one["method"] for one in told] == [TOOLS_CHANGED, RESOURCES_CHANGED]
 
 
 async def test_there_is_one_stream_outside_of_calls_and_it_needs_the_right_accept(face: Face) -> None:
