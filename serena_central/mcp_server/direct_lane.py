@@ -41,6 +41,7 @@ from serena_central.mcp_server.plain_requests import (
     PlainRequest,
     accepts_both,
     caller_in,
+    in_header,
     plain_in,
     routing_in,
 )
@@ -224,7 +225,7 @@ class DirectLane:
         known = ENVELOPE if meta.get(LOG_LEVEL_KEY, LEVELS[0]) not in LEVELS else (*ENVELOPE, LOG_LEVEL_KEY)
         if not isinstance(version, str) or any(key.startswith(RESERVED) and key not in known for key in meta):
             return None
-        target = (params.target.encode(),) if isinstance(params, AskingParams) else ()
+        target = (in_header(params.target),) if isinstance(params, AskingParams) else ()
         if routing_in(scope) != [version.encode(), request.method.encode(), *target]:
             return None
         if isinstance(params, CallParams) and params.arguments and self._methods.schema_with_headers(params.name):

@@ -1,5 +1,6 @@
 """Plain requests in wire form, as the direct lane reads them: whatever is not exactly so is the SDK's to look at."""
 
+from base64 import b64encode
 from collections.abc import Mapping
 from functools import lru_cache
 from typing import Annotated, Any, Literal, NamedTuple
@@ -271,6 +272,14 @@ def routing_in(scope: Scope) -> list[bytes] | None:
         if name in ROUTING:
             found[name] = value
     return [found[name] for name in ROUTING if name in found]
+
+
+def in_header(text: str) -> bytes:
+    """A value as a header repeats it: in Base64 where it is more than visible ASCII."""
+    looks_encoded = text.startswith("=?base64?") and text.endswith("?=")
+    if text.isascii() and text.isprintable() and text == text.strip() and not looks_encoded:
+        return text.encode()
+    return b"=?base64?%s?=" % b64encode(text.encode())
 
 
 def accepts_both(scope: Scope) -> bool:

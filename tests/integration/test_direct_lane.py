@@ -125,6 +125,8 @@ MESSAGES: dict[str, dict[str, Any]] = {
     "no prompt": {"method": "prompts/get"},
     "a prompt and a URI": {"method": "prompts/get", "params": {"name": "onboarding", "uri": "x"}},
     "a resource": {"method": "resources/read", "params": {"uri": "serena://projects/shop/memories/a%C3%A4"}},
+    "a resource as it is spoken": {"method": "resources/read", "params": {"uri": "serena://projects/shop/memories/ä"}},
+    "a resource that looks encoded": {"method": "resources/read", "params": {"uri": "=?base64?YQ==?="}},
     "an overview": {"method": "resources/read", "params": {"uri": "serena://projects/shop/overview"}},
     "an unknown resource": {"method": "resources/read", "params": {"uri": "serena://none"}},
     "a resource of others": {"method": "resources/read", "params": {"uri": "docs://none"}},
@@ -180,7 +182,8 @@ PLAIN = (
     *("a call", "a call that fails", "an answer that passes for JSON", "an unknown tool", "no arguments"),
     *("the list", "the list of resources", "the list of templates", "the list of prompts"),
     *("a prompt", "a prompt with arguments", "a prompt that lacks an argument", "an unknown prompt"),
-    *("a prompt of another server", "a resource", "an overview", "an unknown resource", "a resource of others"),
+    *("a prompt of another server", "a resource", "a resource as it is spoken", "a resource that looks encoded"),
+    *("an overview", "an unknown resource", "a resource of others"),
     *("a completion", "a completion of a template"),
 )
 """Messages that are exactly as the protocol says, in both eras."""
@@ -251,10 +254,12 @@ async def test_what_is_as_the_protocol_says_needs_no_sdk(
         {"mcp-method": "tools/list"},
         {"mcp-name": "refuse"},
         {"mcp-name": "=?base64?ZWNobw==?="},
+        {"mcp-name": "=?base64?ZWNobw?="},
+        {"mcp-name": "écho".encode()},
         {"mcp-param-text": "x"},
         {"mcp-session-id": "unknown"},
     ],
-    ids=lambda headers: " ".join(f"{name} {value}" for name, value in headers.items()),
+    ids=lambda headers: " ".join(f"{name} {value!s}" for name, value in headers.items()),
 )
 async def test_both_lanes_check_headers_alike(direct: Face, sdk: Face, era: Era, headers: dict[str, str]) -> None:
     message = {"method": "tools/call", "params": {"name": "echo", "arguments": {"text": "x"}}}

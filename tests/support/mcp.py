@@ -14,6 +14,7 @@ import httpx2
 import msgspec
 from mcp.client import Client
 from mcp.client.streamable_http import streamable_http_client
+from mcp.shared.inbound import encode_header_value
 from mcp_types import Implementation
 
 from serena_central.core.errors import SymbolNotFound, ToolRefused, UnknownTool
@@ -188,7 +189,7 @@ class RawClient:
         if self.era == "modern":
             headers |= {"mcp-protocol-version": MODERN, "mcp-method": method}
             if "name" in params or "uri" in params:
-                headers["mcp-name"] = params.get("name") or params["uri"]
+                headers["mcp-name"] = encode_header_value(params.get("name") or params["uri"])
         elif self.session_id is not None:
             headers |= {"mcp-session-id": self.session_id, "mcp-protocol-version": self.version}
         return headers
