@@ -12,7 +12,7 @@ from serena_central.core.events import Event, EventBus
 from serena_central.core.periodic import follow
 from serena_central.mcp_server.protocol import RESOURCE_UPDATED, RESOURCES_CHANGED
 from serena_central.mcp_server.resources import memory_uri
-from serena_central.mcp_server.sender import ClientConnection
+from serena_central.mcp_server.sender import ClientConnection, ClientConnections
 from serena_central.mcp_server.subscriptions import MOST_URIS, Subscriptions
 from serena_central.sessions.manager import SessionManager
 from serena_central.sessions.session import Session
@@ -27,12 +27,12 @@ class ResourceNews:
         self._sessions = sessions
         self._subscriptions = subscriptions
         self._wanted: WeakKeyDictionary[Session, set[str]] = WeakKeyDictionary()
-        self._connections: WeakKeyDictionary[Session, ClientConnection] = WeakKeyDictionary()
+        self._connections = ClientConnections()
         """Of clients of the handshake era that have asked for resources."""
 
     def met(self, session: Session, connection: ClientConnection) -> None:
         """A client of the handshake era has listed resources, or subscribed to one."""
-        self._connections[session] = connection
+        self._connections.add(session, connection)
 
     def subscribe(self, session: Session, uri: str) -> None:
         """Raises ToolRefused: it has too many."""

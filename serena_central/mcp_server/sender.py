@@ -7,12 +7,13 @@ A transport hands a `Sender` to the SDK as the request of each message. Streamab
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any, NamedTuple, cast
+from weakref import WeakKeyDictionary, ref
 
 import msgspec
 from starlette.requests import Request
 
 from serena_central.core.client_channel import Level
-from serena_central.sessions.session import ClientIdentity
+from serena_central.sessions.session import ClientIdentity, Session
 
 IN_SCOPE = "serena_central.sender"
 """Where streamable HTTP keeps the sender of a request: the SDK hands on nothing else of it."""
@@ -48,6 +49,21 @@ class ClientConnection:
 
     def notify(self, method: str, params: Mapping[str, Any] | None = None) -> None:
         """Tells the client something outside of its calls. Here nothing: not every transport has a way to."""
+
+
+class ClientConnections:
+    """Connections by their sessions. A session lasts longer, and does not keep what its ended connection was sent.
+    Belongs to the event loop's thread."""
+
+    def __init__(self) -> None:
+        self._of: WeakKeyDictionary[Session, ref[ClientConnection]] = WeakKeyDictionary()
+
+    def add(self, session: Session, connection: ClientConnection) -> None:
+        self._of[session] = ref(connection)
+
+    def get(self, session: Session) -> ClientConnection | None:
+        found = self._of.get(session)
+        return None if found is None else found()
 
 
 def _always(_request: str) -> AbstractContextManager[Any]:

@@ -1,6 +1,8 @@
 """The direct lane beside the SDK's: the same answers to the same messages; and what a stream is good for."""
 
+import gc
 import json
+import weakref
 from collections.abc import AsyncGenerator, Mapping
 from typing import Any
 
@@ -475,6 +477,22 @@ async def test_a_conversation_that_ends_takes_its_calls_with_it(direct: Face) ->
         await client.http.delete("/mcp", headers=client.headers("", {}))
         await until(lambda: direct.tools.ended)
     assert direct.tools.ended == ["cancelled"]
+
+
+async def test_a_conversation_that_ended_is_not_kept_as_long_as_its_session(direct: Face) -> None:
+    async with direct.raw("handshake") as client:
+        await client.ask("resources/list")
+        await client.ask("resources/subscribe", {"uri": "serena://x"})
+        conversation = direct.transports.conversation(str(client.session_id))
+        assert conversation is not None
+        session, kept = conversation.session_id, weakref.ref(conversation)
+        del conversation
+        await client.http.delete("/mcp", headers=client.headers("", {}))
+    with anyio.fail_after(30):
+        while kept() is not None:
+            await anyio.sleep(0.01)
+            gc.collect()
+    assert direct.sessions.get(session)
 
 
 async def test_what_waited_while_its_client_said_goodbye_is_refused(direct: Face) -> None:
