@@ -23,7 +23,7 @@ _IS_RUN = re.compile(r"__name__\s*==")
 _BASE = re.compile(r"(?<![\w.])([A-Za-z_]\w*)(?!\w|\s*=)")
 _PACKAGE = re.compile(r"(?:from|import)\s+([A-Za-z_]\w*)")
 
-_PROSE = (".md", ".rst", ".txt")
+_PROSE = (".md", ".po", ".pot", ".rst", ".txt")
 
 MOST_READ = 100
 """Files that are looked into for the name of one module."""
@@ -53,11 +53,9 @@ class LoadedByName:
             return f"no code imports its file, and {loader} may look it up by its name"
         holder = hit.file.symbols[hit.symbol.container].name if hit.symbol.container >= 0 else _module(hit.path)
         quoted = re.compile(_QUOTED.format(re.escape(holder), re.escape(hit.symbol.name)))
-        for path in await self._project.navigation.possible.candidates(hit):
-            text = self._text(path)
-            if match := quoted.search(text):
-                line0 = text.count("\n", 0, match.start())
-                return f"a string in {path}:{line0} names it"
+        paths = list(await self._project.navigation.possible.candidates(hit))
+        if found := await anyio.to_thread.run_sync(self._place, paths, quoted, quoted, abandon_on_cancel=True):
+            return f"a string in {found} names it"
         return None
 
     async def may_call(self, member: Hit) -> bool:
@@ -88,16 +86,24 @@ class LoadedByName:
         holder = re.escape(file.parent.name)
         quoted = re.compile(rf"""["'](?:[\w.]*\.)?{holder}\.{file.stem}["':]""")
         named = re.compile(rf"(?<!\w){holder}[./]{file.stem}(?!\w)")
-        for path in (await self._project.navigation.possible.holding(files, file.stem))[:MOST_READ]:
-            pattern = quoted if path.endswith(".py") else named
-            if path != hit.path and pattern.search(self._text(path)):
-                return f"what {path} names it to"
+        holding = await self._project.navigation.possible.holding(files, file.stem)
+        others = [path for path in holding if path != hit.path][:MOST_READ]
+        found = await anyio.to_thread.run_sync(self._place, others, quoted, named, abandon_on_cancel=True)
+        return f"what {found} names it to" if found else None
+
+    def _place(self, paths: Sequence[str], in_python: re.Pattern[str], elsewhere: re.Pattern[str]) -> str | None:
+        """The first place in some files, as `path:line`, where the pattern for their language matches; in a thread."""
+        for path in paths:
+            text = self._text(path)
+            if match := (in_python if path.endswith(".py") else elsewhere).search(text):
+                line0 = text.count("\n", 0, match.start())
+                return f"{path}:{line0}"
         return None
 
     def _foreign_base(self, text: str, name: str) -> str | None:
         """The package, neither of this project nor Python's own, from which a class of a text has a base."""
         head = re.search(rf"^class\s+{re.escape(name)}\s*(?:\[[^\]]*\])?\(([^)]*)\)", text, re.MULTILINE)
-        statements = [one.decode() for one in IMPORTS.findall(text.encode())] if head else []
+        statements = [one.decode("utf-8", "replace") for one in _imports_of(text)] if head else []
         for base in _BASE.findall(head[1]) if head else ():
             for statement in statements:
                 package = _PACKAGE.match(statement)
@@ -132,7 +138,7 @@ class LoadedByName:
         return not await anyio.to_thread.run_sync(self._is_imported, path, near_first, abandon_on_cancel=True)
 
     def _is_imported(self, path: str, by: Sequence[str]) -> bool:
-        return any(imports(one, IMPORTS.findall(self._text(one).encode()), path) for one in by)
+        return any(imports(one, _imports_of(self._text(one)), path) for one in by)
 
     def _text(self, path: str) -> str:
         try:
@@ -145,3 +151,7 @@ def _module(path: str) -> str:
     """The name of a file's module; of a package, that of its folder."""
     file = PurePosixPath(path)
     return file.parent.name if file.stem == "__init__" else file.stem
+
+
+def _imports_of(text: str) -> list[bytes]:
+    return IMPORTS.findall(text.encode("utf-8", "replace"))
