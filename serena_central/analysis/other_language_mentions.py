@@ -19,7 +19,7 @@ from serena_central.core.errors import PathError
 from serena_central.files.text import in_utf8, read_quickly
 from serena_central.files.words import words_of_each
 from serena_central.lsp.answers import SymbolKind
-from serena_central.projects.navigation.common_names import behind_holder, is_unusual
+from serena_central.projects.navigation.common_names import behind_holder, behind_import, is_unusual
 from serena_central.projects.project import Project
 from serena_central.projects.superrepo.sibling_code import others_around
 from serena_central.symbols.index import Hit
@@ -36,6 +36,9 @@ _WITH_PROPERTIES = (".groovy", ".kt")
 
 _WITH_TYPES_OF_JAVA = (*_WITH_PROPERTIES, ".gradle", ".kts", ".scala")
 """Files in which a word may be a type of Java, however everyday."""
+
+_WITH_IMPORTS = (".astro", ".html", ".ipynb", ".mdx", ".pxd", ".pxi", ".pyx", ".svelte", ".vue")
+"""Files with code of Python or JavaScript in them that the language's own server does not read."""
 
 _EXTERN = re.compile(r"\bextern\b")
 
@@ -64,13 +67,14 @@ async def named_elsewhere(project: Project, hit: Hit) -> Named:
             defined.add(language)
     files = await project.navigation.possible.files_elsewhere(hit)
     asked = [path for path in files if languages.language_of(path) not in defined]
-    behind = behind_holder(hit)
+    behind, is_imported = behind_holder(hit), behind_import(hit)
     for path in asked[:MOST_READ]:
         try:
             text = (await project.read(path)).text.content
         except PathError:
             continue
-        (named.certain if behind.search(text) else named.possible).append(path)
+        is_certain = behind.search(text) is not None or (path.endswith(_WITH_IMPORTS) and is_imported(text))
+        (named.certain if is_certain else named.possible).append(path)
     named.possible.extend(asked[MOST_READ:])
     return named
 

@@ -3,7 +3,7 @@ member mean that; in strings and files of other languages an everyday word means
 the braces of a template, or as all that a call is given."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from io import TextIOBase
 from pathlib import PurePosixPath
 
@@ -41,15 +41,45 @@ def behind_holder(hit: Hit) -> re.Pattern[str]:
     """The name of a symbol behind that of its module (a package's is its folder's) or type, or behind the dot of Go's
     assembly (`CALL ·start(SB)`); of a member also behind any value in the braces of a template: `{{ page.title }}`,
     `{{if .Title}}`, `{% if page.title %}`."""
+    before = [rf"(?<!\w)(?:{_holders(hit)})\s*(?:[.:#/$]|::)\s*", "·", _imported_from(hit)]
+    if "/" in hit.name_path:
+        before.append(r"\{[{%][^{}]*\.")
+    return re.compile(rf"(?:{'|'.join(before)}){re.escape(hit.symbol.name)}(?!\w)")
+
+
+def behind_import(hit: Hit) -> Callable[[str], bool]:
+    """Tells whether a text imports a symbol from its module in braces, or its module or type and then has its name as
+    that of a member: `import shop as s … s.load()`."""
+    name, holders = re.escape(hit.symbol.name), _holders(hit)
+    holder_imported = re.compile(rf"\b(?:import|from)\s[^;\n]*?(?<!\w)(?:{holders})(?!\w)")
+    member = re.compile(rf"\.\s*{name}(?!\w)")
+    module = rf"[\"'`][^\"'`]*(?<!\w)(?:{holders})(?:\.\w+)?[\"'`]"
+    in_braces = re.compile(rf"\bimport\b[^;\"'`]{{0,300}}(?<!\w){name}(?!\w)[^;\"'`]{{0,300}}\bfrom\s*{module}")
+
+    def is_one(text: str) -> bool:
+        imported = holder_imported.search(text)
+        return (imported and member.search(text, imported.end())) is not None or in_braces.search(text) is not None
+
+    return is_one
+
+
+def in_format(name: str) -> re.Pattern[str]:
+    """A name as that of an attribute in the braces of a Python format: `"{0.title}"`."""
+    return re.compile(rf"\{{\w[\w.\[\]]*\.{re.escape(name)}(?=[}}!:.\[])")
+
+
+def _holders(hit: Hit) -> str:
+    """Names of the module or type of a symbol, as alternatives; a package's is its folder's."""
     file = PurePosixPath(hit.path)
     holders = {file.name.partition(".")[0], file.parent.name}
     if hit.symbol.container >= 0:
         holders.add(hit.file.symbols[hit.symbol.container].name)
-    either = "|".join(re.escape(holder) for holder in holders if holder)
-    before = [rf"(?<!\w)(?:{either})\s*(?:[.:#/$]|::)\s*", "·"]
-    if "/" in hit.name_path:
-        before.append(r"\{[{%][^{}]*\.")
-    return re.compile(rf"(?:{'|'.join(before)}){re.escape(hit.symbol.name)}(?!\w)")
+    return "|".join(re.escape(holder) for holder in sorted(holders) if holder)
+
+
+def _imported_from(hit: Hit) -> str:
+    """What stands before a name that Python imports from its module, in a notebook's strings, too."""
+    return rf"(?<!\w)from\s+[\w.]*(?<!\w)(?:{_holders(hit)})\s+import\b[\w\s,(\\\"]{{0,300}}?(?<!\w)"
 
 
 def as_argument(name: str) -> re.Pattern[str]:

@@ -1,10 +1,11 @@
 """Which strings with a symbol's name in them mean the symbol, as far as the name and what stands around it can tell."""
 
+import re
 from collections.abc import Sequence
 from itertools import groupby
 
 from serena_central.core.pacing import paced
-from serena_central.projects.navigation.common_names import as_argument, behind_holder, is_unusual
+from serena_central.projects.navigation.common_names import as_argument, behind_holder, in_format, is_unusual
 from serena_central.projects.navigation.places_in_code import PlaceInCode
 from serena_central.projects.navigation.project_places import ProjectPlaces
 from serena_central.symbols.index import Hit
@@ -22,6 +23,7 @@ async def named_in_strings(
         return strings, ()
     texts = await places.readings({place.path for place in strings})
     qualified, argument, quoted = behind_holder(hit), as_argument(name), {f"{one}{name}{one}" for one in _QUOTES}
+    formatted = in_format(name) if "/" in hit.name_path else re.compile(r"(?!)")
     meant: list[PlaceInCode] = []
     alone: list[PlaceInCode] = []
     # Each line is read once: a file of data may have thousands of places in one line of a megabyte.
@@ -32,6 +34,7 @@ async def named_in_strings(
         line = texts[path].text.line(line0)
         ends = {found.end() for found in qualified.finditer(line)}
         ends |= {found.end("name") for found in argument.finditer(line)}
+        ends |= {found.end() for found in formatted.finditer(line)}
         for place in group:
             start, end = place.range.start.column, place.range.end.column
             if end in ends:

@@ -7,6 +7,7 @@ from typing import Annotated, Any, NamedTuple
 from msgspec import Meta
 
 from serena_central.analysis.objections import reason_to_keep
+from serena_central.analysis.other_language_mentions import named_elsewhere
 from serena_central.core.errors import AmbiguousSymbol, EditRefused
 from serena_central.core.quoting import quoted
 from serena_central.projects.navigation.navigation import Navigation
@@ -224,6 +225,7 @@ async def safe_delete_symbol(
     """Deletes a symbol that nothing can refer to; else says what may, and changes nothing."""
     hit = await target.find_one(name_path, relative_path, one_definition=True)
     seen = await ReadSet(call, target).check(hit)
+    elsewhere = (await named_elsewhere(target, hit)).possible
     edited = await target.refactoring.safe_delete(
         hit,
         call.author,
@@ -233,6 +235,7 @@ async def safe_delete_symbol(
         force=force,
         dry_run=dry_run,
     )
+    _note_left(call, hit.symbol.name, LeftOver(files=elsewhere))
     return await answer(call, target, edited)
 
 
