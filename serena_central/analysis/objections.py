@@ -27,7 +27,7 @@ from serena_central.projects.project import Project
 from serena_central.symbols.index import Hit
 from serena_central.symbols.symbol import TYPES
 
-REGISTERED_UNKNOWN = "whether its base class is told of subclasses (__init_subclass__) could not be determined in time"
+REGISTERED_UNKNOWN = "whether its base class is told of subclasses, or asked for them, could not be determined in time"
 
 
 class KeepRules:
@@ -55,7 +55,9 @@ class KeepRules:
         is_class = name == "python" and hit.symbol.kind in TYPES
         registered = await self._project.navigation.possible.is_registered(hit) if is_class else False
         if registered:
-            return KeepReason("its base class is told of subclasses (__init_subclass__)")
+            return KeepReason(
+                "its base class is told of its subclasses (__init_subclass__, metaclass) or asked for them"
+            )
         if reason := await put_together(self._project, hit) or await used_as_property(self._project, hit):
             return KeepReason(reason)
         if name == "python" and (reason := await self._loaded.reason(hit)):

@@ -7,6 +7,7 @@ after all. Elsewhere: then it is none, unless it calls the same method through a
 it is a possible reference.
 """
 
+import re
 from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
@@ -64,6 +65,9 @@ SYNTAX_S = 3.0
 
 SYMBOLS_S = 5.0
 """For the symbols of files that the index lacks still: a parser reads hundreds a second."""
+
+_LISTING = "__subclasses__"
+"""What asks a class of Python for those that derive from it."""
 
 FIRST_PLACES = 20
 FIRST_S = 4.0
@@ -229,8 +233,22 @@ class Possible:
         return [other async for other in paced(called) if self._languages.language_of(other.path) == language]
 
     async def is_registered(self, hit: Hit) -> bool | None:
-        """Whether bases of a type are told of their subclasses; None if these could not be read in time."""
-        return await self._hierarchy(self._languages.language_of(hit.path)).is_registered(hit)
+        """Whether bases of a type of Python are told of their subclasses, or asked for them; None if these could not be
+        read in time."""
+        hierarchy = self._hierarchy(self._languages.language_of(hit.path))
+        is_told = await hierarchy.is_registered(hit)
+        if is_told is not False:
+            return is_told
+        files = [path for path in self._tree.files if path.endswith(".py")]
+        names = await hierarchy.names_above(hit)
+        asking = await self._search.holding(files, _LISTING) if names else []
+        return any(_LISTING in words and not names.isdisjoint(words) for words in map(self._words_of, asking))
+
+    def _words_of(self, path: str) -> set[str]:
+        try:
+            return set(re.findall(r"\w+", self._languages.read_text(self._root / path).content))
+        except PathError:
+            return set()
 
     def _hierarchy(self, language: str | None) -> SameHierarchy:
         return SameHierarchy(self._root, partial(self._types_called, language), self._languages)

@@ -27,6 +27,9 @@ HEAD_LINES = 12
 _HEAD_WORDS = frozenset({"class", "extends", "implements", "interface", "metaclass", "object", "public", "struct"})
 """Words in heads that are no bases."""
 
+_METACLASSES = frozenset({"type", "ABCMeta", "EnumMeta", "EnumType"})
+"""Bases of what makes classes of Python, and so hears of each."""
+
 _TRAIT_IMPLEMENTED = re.compile(r"impl\b.+\bfor\b", re.DOTALL)
 """How a block of Rust is called that implements a trait: its members are called through that, wherever it is."""
 
@@ -133,12 +136,19 @@ class SameHierarchy:
         return False
 
     async def is_registered(self, hit: Hit) -> bool | None:
-        """Whether a type's bases in this project, of Python, are told of their subclasses."""
+        """Whether a type's bases in this project, of Python, or their metaclasses are told of their subclasses."""
         names = await self._names_above(hit)
         if names is None:
             return None
         bases = [base for name in names for base in await self._called(name) or () if _place(base) != _place(hit)]
-        return any(_has_member(base, "__init_subclass__") for base in bases)
+        if any(_has_member(base, "__init_subclass__") for base in bases):
+            return True
+        making = [base for base in bases if _has_member(base, "__new__") or _has_member(base, "__init__")]
+        return any([not _METACLASSES.isdisjoint(await self._bases(base)) for base in making])
+
+    async def names_above(self, hit: Hit) -> set[str]:
+        """The names of a type's bases in this project, and of theirs, as far as they are known."""
+        return await self._names_above(hit) or set()
 
     async def _names_above(self, hit: Hit) -> set[str] | None:
         """The names of all types that stand above one in this project: its own, too, if one of them is called so."""

@@ -127,6 +127,37 @@ async def test_a_class_that_its_base_registers_is_kept(tmp_path: Path) -> None:
     assert not deleted["isError"], text_of(deleted)
 
 
+LISTED = {
+    "made.py": """\
+KNOWN = {}
+
+
+class Registering(type):
+    def __init__(cls, name, bases, members):
+        KNOWN[name] = cls
+
+
+class Made(metaclass=Registering): ...
+
+
+class _Csv(Made): ...
+""",
+    "asked.py": "class Asked: ...\n\n\nclass _Xml(Asked): ...\n\n\nclass _Idle: ...\n\n\nclass _Own(_Idle): ...\n",
+    "main.py": "from asked import Asked\nfrom made import KNOWN\n\nprint(KNOWN, Asked.__subclasses__())\n",
+}
+
+
+async def test_a_class_that_a_metaclass_is_told_of_or_whose_base_is_asked_for_it_is_kept(tmp_path: Path) -> None:
+    async with asker(tmp_path, written(tmp_path / "shop", LISTED)) as ask:
+        for name in ("_Csv", "_Xml"):
+            refused = await ask.result("safe_delete_symbol", name_path=name)
+            assert "told of its subclasses (__init_subclass__, metaclass) or asked for them" in text_of(refused), (
+                text_of(refused)
+            )
+        found = await ask.ask("find_unused_symbols")
+    assert [one["name_path"] for one in found["unused"]] == ["_Own"]
+
+
 SHAPES = """\
 #include <algorithm>
 #include <functional>

@@ -88,7 +88,11 @@ async def test_members_of_a_name_are_unknown_rather_than_none_while_files_are_no
                 "named.py": "class Base:\n    def __init_subclass__(cls): ...\n",
                 "own.py": "from named import Base\n\n\nclass _Job(Base): ...\n",
             },
-            *("_Job", "its base class is told of subclasses (__init_subclass__)", REGISTERED_UNKNOWN),
+            *(
+                "_Job",
+                "its base class is told of its subclasses (__init_subclass__, metaclass) or asked for them",
+                REGISTERED_UNKNOWN,
+            ),
         ),
     ],
 )
