@@ -50,7 +50,8 @@ async def put_together(project: Project, hit: Hit) -> str | None:
                 return f"a string in {path}:{line0} holds the beginning of its name, {beginning}"
     if language in _WITHOUT_NAMES:
         return None
-    return await _composed(project, files, [name[:at] for at in humps], [name[at:] for at in (*cuts, *humps)])
+    beginnings += [name[:at] for at in humps]
+    return await _composed(project, files, beginnings, [name[at:] for at in (*cuts, *humps)])
 
 
 async def _composed(

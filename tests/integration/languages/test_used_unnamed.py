@@ -54,12 +54,14 @@ Talk().run("greet")
 class Speech {
   handleMove() {}
   showMap() {}
+  tell_all() {}
   petsVisitor() {}
   likeNobody() {}
   run(kind: string) {
     const self = this as any;
     self[`handle${kind}`]();
     self["show" + kind]();
+    self[`tell_${kind}`]();
     self[kind + "Visitor"]();
   }
 }
@@ -74,9 +76,10 @@ new Speech().run("Move");
         ("Talk/greet_handler", 10, "the end of its name, _handler,"),
         ("Talk/bye_reply", 11, "the end of its name, _reply,"),
         ("Talk/doNod", 12, "the beginning of its name, do,"),
-        ("Speech/handleMove", 7, "the beginning of its name, handle,"),
-        ("Speech/showMap", 8, "the beginning of its name, show,"),
-        ("Speech/petsVisitor", 9, "the end of its name, Visitor,"),
+        ("Speech/tell_all", 10, "the beginning of its name, tell_,"),
+        ("Speech/handleMove", 8, "the beginning of its name, handle,"),
+        ("Speech/showMap", 9, "the beginning of its name, show,"),
+        ("Speech/petsVisitor", 11, "the end of its name, Visitor,"),
     ],
 )
 async def test_what_a_name_may_mean_that_is_composed_of_its_end_or_its_first_word_is_kept(
