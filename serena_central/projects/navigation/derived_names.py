@@ -51,7 +51,10 @@ async def _places(navigation: Navigation, paths: Iterable[str], pattern: re.Patt
 
 
 def _lookup(name: str) -> re.Pattern[str]:
-    """A name that `__` joins with others where a call is given it as a keyword, or in a string."""
-    part = re.escape(name)
-    behind = rf"(?:(?<=\}})|(?<![\w.])[^\W_]\w*)__{part}(?:__\w+)?"
-    return re.compile(rf"(?:{behind}|(?<![\w.]){part}__[^\W_]\w*)(?=\s*=(?!=)|[\"'{{])")
+    """A name that `__` joins with others where a call is given it as a keyword, or in a string.
+
+    What follows a word is looked at first, once: not again from each place of the name in a long one."""
+    part, ends = re.escape(name), r"""(?:\s*=(?!=)|["'{])"""
+    begins = rf"(?<![\w.])(?=[^\W_]\w*+{ends})"
+    joined = rf"{begins}(?:\w+__{part}(?:__\w+)?|{part}__[^\W_]\w*)(?!\w)"
+    return re.compile(rf"{joined}|(?<=\}})__{part}(?:__\w+)?(?={ends})")

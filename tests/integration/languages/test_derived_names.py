@@ -83,3 +83,10 @@ async def test_functions_and_other_values_with_such_a_name_are_no_lookups(shop: 
     assert "such as Django" not in said(renamed)
     deleted = await shop.result("safe_delete_symbol", name_path="Writer/fans")
     assert not deleted["isError"], deleted
+
+
+async def test_a_long_word_of_many_parts_does_not_hold_up_the_server(shop: Asker) -> None:
+    word = "a" + "__pen_name" * 50_000  # each part may be followed by what ends only with the word
+    (shop.root / "generated.py").write_text(f"{word}()\n")
+    renamed = await shop.result("rename_symbol", name_path="Writer/pen_name", new_name="other", dry_run=True)
+    assert "such as Django make of it (check each): views.py:1" in said(renamed)
