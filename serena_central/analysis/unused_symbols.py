@@ -275,7 +275,7 @@ class _Beyond:
 
     async def _find_words(self, hits: Iterable[Hit]) -> None:
         by_file: dict[str, frozenset[str]] = {}
-        for hit in hits:
+        async for hit in paced(hits):
             with suppress(PathError):
                 if words := await other_names(self._project, hit):
                     self._words[hit.path, hit.place] = words

@@ -28,12 +28,15 @@ def exported(name: str, texts: Iterable[str]) -> Aliases:
     plain = {name}
     default = name == DEFAULT
     word = re.escape(name)
-    by_default = re.compile(
-        rf"\bexport\s+default\s+(?:(?:async|abstract|function\b\s*\*?|class)\s*)*\b{word}(?![\w$])|"
-        rf"(?<![\w$]){word}\s+as\s+default(?![\w$])"
+    # Each begins with a literal: a text is looked through thirty times as quickly (`whole_word`).
+    by_default = (
+        re.compile(
+            rf"export(?<!\wexport)\s+default\s+(?:(?:async|abstract|function\b\s*\*?|class)\s*)*\b{word}(?![\w$])"
+        ),
+        re.compile(rf"{word}(?<![\w$]{word})\s+as\s+default(?![\w$])"),
     )
     for text in texts:
-        default = default or by_default.search(text) is not None
+        default = default or any(one.search(text) for one in by_default)
         plain |= _renamed(text, [name])
     return Aliases(frozenset(plain - {DEFAULT}), default)
 
@@ -62,7 +65,7 @@ def _renamed(text: str, names: Iterable[str]) -> set[str]:
     found: set[str] = set()
     for name in names:
         word = re.escape(name)
-        found.update(re.findall(rf"(?<![\w$]){word}\s+as\s+([\w$]+)", text))
+        found.update(re.findall(rf"{word}(?<![\w$]{word})\s+as\s+([\w$]+)", text))
         if "require(" in text or "import(" in text:
             found.update(re.findall(rf"[{{,]\s*{word}\s*:\s*([\w$]+)(?=[^}}]*}}\s*=)", text))
     return found
