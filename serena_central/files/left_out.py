@@ -20,6 +20,14 @@ MOST_FILES = 30_000
 MOST_LINKS = 100
 """Of one root: each is compared with the path of every change."""
 
+MOST_ENTRIES = 200_000
+"""Right in one folder, whether servers read them or not: of a folder of data it takes two seconds to see that they
+don't."""
+
+SHARE_UNWATCHED = 20
+"""Of a root that can't be watched each call looks at all that is followed: no more than a twentieth of it is, which
+takes some 50 ms."""
+
 KEPT_MARKS = frozenset({CACHE_TAG, RUSTC_INFO, "pyvenv.cfg", "conda-meta"})
 """Names that show that a folder is filled by a tool for itself, or is a Python environment."""
 
@@ -32,7 +40,10 @@ IsRead = Callable[[str], bool]
 class LeftOut:
     """Of one root: what is followed, and what was found since it was last taken (path → stamp, None for gone)."""
 
-    def __init__(self, is_read: IsRead) -> None:
+    def __init__(self, is_read: IsRead, *, watched: bool) -> None:
+        share = 1 if watched else SHARE_UNWATCHED
+        self._most_folders, self._most_files = MOST_FOLDERS // share, MOST_FILES // share
+        self.most_entries = MOST_ENTRIES // share
         self.is_read = is_read
         self.findings: dict[str, Stamp | None] = {}
         self.folders = self.files = 0
@@ -62,7 +73,7 @@ class LeftOut:
     @property
     def room(self) -> int:
         """How many more files may be followed."""
-        return MOST_FILES - self.files
+        return self._most_files - self.files
 
     def take_in(self, folder: str, before: set[str], files: dict[str, Stamp]) -> set[str]:
         """Takes over what lies right in a folder: the files of `before` that are gone, and those that are followed of
@@ -101,7 +112,7 @@ class LeftOut:
 
     def has_room(self, path: str, parent: str) -> bool:
         """Whether one more folder may be followed; if not, it is among what is `missing`."""
-        if self.folders < MOST_FOLDERS and not self.has_ended:
+        if self.folders < self._most_folders and not self.has_ended:
             return True
         self.missing.setdefault(parent, path)
         return False

@@ -15,7 +15,7 @@ import os
 import stat
 from collections import deque
 from collections.abc import Callable, Iterable
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
@@ -96,7 +96,7 @@ class Folder:
         self.output = False
         """Filled by a build tool: likewise."""
         self.kept = False
-        """Nothing in it is followed: a tool keeps it for itself. Of closed ones only."""
+        """Nothing in it is followed: a tool keeps it for itself, or there is too much. Of closed ones only."""
         self.left_out = False
         """Ignored, or below a closed one: followed for language servers alone."""
         self.heeds: Callable[[str], bool] | None = None
@@ -150,7 +150,7 @@ class TreeScan:
         """`hidden` tells of a root-relative path whether it is left out whatever the ignore rules say. With `is_read`
         such files are followed that are left out and that servers may read."""
         self._hidden = hidden
-        self.left_out = LeftOut(is_read) if is_read is not None else None
+        self.left_out = LeftOut(is_read, watched=watch is not None) if is_read is not None else None
         self._root = f"{str(root).rstrip('/')}/"
         self.outer = outer
         self._ignore_file = IGNORE_FILE if use_git else None
@@ -391,10 +391,11 @@ class TreeScan:
         found = _Listing({}, set(), {}, set())
         if self.left_out is not None:
             self.left_out.missing.pop(folder.path, None)
+        bounds = self.left_out if folder.left_out else None
         try:
             with OpenFolder.at(self._root + folder.path) as opened, os.scandir(opened.descriptor) as entries:
                 folder.inode = os.fstat(opened.descriptor).st_ino
-                listed = list(entries)
+                listed = list(entries if bounds is None else islice(entries, bounds.most_entries + 1))
                 self._links.pop(folder.path, None)
                 self._not_utf8.pop(folder.path, None)
                 names = {entry.name for entry in listed}
@@ -403,6 +404,8 @@ class TreeScan:
                 folder.output = belongs and not folder.nested and self._is_output(folder, names.__contains__)
                 (self._closed.add if folder.nested or folder.output else self._closed.discard)(folder.path)
                 folder.kept = folder.closed and (self.left_out is None or is_kept(names))
+                if bounds is not None and not folder.kept and len(listed) > bounds.most_entries:
+                    folder.kept, bounds.missing[folder.path] = True, folder.path
                 if folder.kept:
                     return found
                 if self._is_deep(folder):

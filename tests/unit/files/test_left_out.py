@@ -182,6 +182,30 @@ async def test_beyond_its_bounds_it_says_what_is_not_followed(root: Path, monkey
         assert list(tree.not_followed) == ["small/"]
 
 
+async def test_of_a_folder_of_too_many_entries_nothing_is_followed(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(left_out, "MOST_ENTRIES", 5)
+    write(root, ".gitignore", text="data/\n")
+    write(
+        root, "data/a.py", "data/few/a.py", "data/many/deep/a.py", *(f"data/many/{number}.txt" for number in range(5))
+    )
+    async with running(root) as heard:
+        tree = heard.tree
+        assert set(tree.left_out) == {"data/a.py", "data/few/a.py"}
+        assert list(tree.not_followed) == ["data/many/"]
+        write(root, "data/many/b.py")
+        assert await heard.since() == ({}, {})
+
+
+async def test_less_is_followed_where_each_call_looks_at_it(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(left_out, "MOST_FILES", 3 * left_out.SHARE_UNWATCHED)
+    refuse_to_watch(monkeypatch)
+    write(root, ".gitignore", text="out/\n")
+    write(root, *(f"out/{number}.py" for number in range(9)))
+    async with running(root) as heard:
+        assert len(heard.tree.left_out) == 3
+        assert list(heard.tree.not_followed) == ["out/"]
+
+
 async def test_what_belongs_to_the_root_has_the_watches_before_what_does_not(
     root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
