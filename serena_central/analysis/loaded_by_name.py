@@ -51,7 +51,8 @@ class LoadedByName:
         is_open = hit.symbol.container < 0 and not hit.symbol.name.startswith("_")
         if is_open and await self._is_unimported(hit.path) and (loader := await self._loader(hit)):
             return f"no code imports its file, and {loader} may look it up by its name"
-        holder = hit.file.symbols[hit.symbol.container].name if hit.symbol.container >= 0 else _module(hit.path)
+        container = hit.symbol.container
+        holder = hit.file.symbols[container].name if container >= 0 else self._module(hit.path)
         quoted = re.compile(_QUOTED.format(re.escape(holder), re.escape(hit.symbol.name)))
         paths = list(await self._project.navigation.possible.candidates(hit))
         if found := await anyio.to_thread.run_sync(self._place, paths, quoted, quoted, abandon_on_cancel=True):
@@ -83,7 +84,7 @@ class LoadedByName:
         if hit.symbol.kind in TYPES and (package := self._foreign_base(text, hit.symbol.name)):
             return f"{package}, of which it has a base,"
         files = [path for path in self._project.tree.files if not path.endswith(_PROSE)]
-        holder = re.escape(file.parent.name)
+        holder = re.escape(self._package(file))
         quoted = re.compile(rf"""["'](?:[\w.]*\.)?{holder}\.{file.stem}["':]""")
         named = re.compile(rf"(?<!\w){holder}[./]{file.stem}(?!\w)")
         holding = await self._project.navigation.possible.holding(files, file.stem)
@@ -146,11 +147,14 @@ class LoadedByName:
         except PathError:
             return ""
 
+    def _module(self, path: str) -> str:
+        """The name of a file's module; of a package, that of its folder."""
+        file = PurePosixPath(path)
+        return self._package(file) if file.stem == "__init__" else file.stem
 
-def _module(path: str) -> str:
-    """The name of a file's module; of a package, that of its folder."""
-    file = PurePosixPath(path)
-    return file.parent.name if file.stem == "__init__" else file.stem
+    def _package(self, file: PurePosixPath) -> str:
+        """The name of the folder of a file, which may be the root."""
+        return file.parent.name or self._project.root.name
 
 
 def _imports_of(text: str) -> list[bytes]:

@@ -119,3 +119,18 @@ async def test_what_a_class_within_a_class_is_made_of_may_be_read_by_a_base(tmp_
         )
         assert not await refusal(ask, "Own/Meta/sorting")
         assert "its file contains tests" in await refusal(ask, "BookTest")
+
+
+async def test_a_root_that_is_a_package_itself_has_its_folders_name(tmp_path: Path) -> None:
+    files = {
+        "__init__.py": "def idle(): ...\n\n\ndef opened(): ...\n",
+        "style.py": "def draw(): ...\n",
+        "loaded.py": "def run(): ...\n",
+        "names.py": 'NAMES = [".idle", "shop.opened", ".style", "shop.loaded"]\nprint(NAMES)\n',
+        "page.html": '<link href="/style">\n',
+    }
+    async with asker(tmp_path, written(tmp_path / "shop", files)) as ask:
+        for name in ("idle", "draw"):
+            assert not await refusal(ask, name), name
+        assert "a string in names.py:0 names it" in await refusal(ask, "opened")
+        assert "what names.py:0 names it to" in await refusal(ask, "run")
