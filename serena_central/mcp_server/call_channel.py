@@ -72,13 +72,19 @@ class CallChannel(ABC):
             if not self.offers(request.method):
                 raise ClientCannotAnswer(request.method)
         if self.sender.connection is not None:
-            return {name: await self._send(request) for name, request in requests.items()}
+            return {name: await self._asked(request) for name, request in requests.items()}
         given = {name: answer for name, answer in self.given.items() if name in requests}
         self._answers |= {name: one for name, one in given.items() if _TELLS[requests[name].method] in one}
         missing = {name: request for name, request in requests.items() if name not in self._answers}
         if missing:
             raise ClientInputRequired(missing, self._answers)
         return {name: self._answers[name] for name in requests}
+
+    async def _asked(self, request: ClientRequest) -> dict[str, Any]:
+        answer = await self._send(request)
+        if (member := _TELLS[request.method]) not in answer:
+            raise ClientCannotAnswer(request.method, f"its answer has no {member!r}")
+        return answer
 
 
 def input_required(error: ClientInputRequired, states: RequestStates, request: bytes) -> dict[str, Any]:

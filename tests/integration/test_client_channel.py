@@ -87,6 +87,23 @@ async def test_a_cancelled_call_takes_its_question_back(central: RunningCentral)
     assert taken_back["params"]["requestId"] == asked["id"]
 
 
+async def test_what_answers_another_question_is_a_refusal(central: RunningCentral) -> None:
+    async with central.http() as http:
+        client = RawClient(http, "handshake")
+        begun = {"protocolVersion": HANDSHAKE, "capabilities": {"elicitation": {}}, "clientInfo": CLIENT}
+        client.session_id = (await client.send("initialize", begun)).headers["mcp-session-id"]
+        sent = client.request("tools/call", {"name": "test_elicitation", "arguments": {"message": "Who?"}})
+        lines = list[str]()
+        async with http.stream("POST", "/mcp", content=sent.content, headers=sent.headers) as response:
+            async for line in response.aiter_lines():
+                lines.append(line)
+                if "elicitation/create" in line:
+                    answer = {"jsonrpc": "2.0", "id": messages_in(line)[0]["id"], "result": {"roots": []}}
+                    await http.post("/mcp", json=answer, headers=client.headers("", {}))
+    result = messages_in("\n".join(lines))[-1]["result"]
+    assert "The client refused elicitation/create: its answer has no 'action'." in text_of(result)
+
+
 @BOTH_ERAS
 async def test_a_call_that_asked_is_no_failed_call(central: RunningCentral, era: Era) -> None:
     async with sdk_client(central.url, era, central.authorized, elicitation_callback=fill_in) as client:
