@@ -185,7 +185,10 @@ class TreeScan:
             return {}
         if self.left_out.links_moved:  # one may lead through another
             for path in list(self.left_out.links):
-                self._resolve(self.left_out, path)
+                try:
+                    self._resolve(self.left_out, path)
+                except OSError:  # no link any more: it will be heard of
+                    self.left_out.drop_link(path)
             self.left_out.links_moved = False
         findings, self.left_out.findings = self.left_out.findings, {}
         return findings
@@ -499,8 +502,8 @@ class TreeScan:
             return None
         full = self._root + path
         to_folder = os.path.isdir(full)  # noqa: PTH112 - strings
-        elsewhere = self._resolve(self.left_out, path)
         try:
+            elsewhere = self._resolve(self.left_out, path)
             if elsewhere and to_folder and is_kept(os.listdir(full)):  # noqa: PTH208 - strings
                 self.left_out.drop_link(path)
                 return None
@@ -513,7 +516,11 @@ class TreeScan:
             return None
 
     def _resolve(self, left_out: LeftOut, path: str) -> bool:
-        """Takes note of where a symlink leads; whether that lies outside of the root."""
+        """Takes note of where a symlink leads; whether that lies outside of the root.
+
+        Raises:
+            OSError: it is none any more.
+        """
         target = os.path.realpath(self._root + path)
         elsewhere = not f"{target}/".startswith(self._root)
         left_out.add_link(path, target, elsewhere=elsewhere)
