@@ -51,13 +51,14 @@ def behind_import(hit: Hit) -> Callable[[str], bool]:
     """Tells whether a text imports a symbol from its module in braces, or its module or type and then has its name as
     that of a member: `import shop as s … s.load()`."""
     name, holders = re.escape(hit.symbol.name), _holders(hit)
-    holder_imported = re.compile(rf"\b(?:import|from)\s[^;\n]*?(?<!\w)(?:{holders})(?!\w)")
+    # One without them is matched as a whole: of prose, in a line of a megabyte, each word may begin another one.
+    statement = re.compile(rf"\b(?:import|from)[^\S\n](?:[^;\n]*?(?<!\w)(?P<holder>{holders})(?!\w)|[^;\n]*+)")
     member = re.compile(rf"\.\s*{name}(?!\w)")
     module = rf"[\"'`][^\"'`]*(?<!\w)(?:{holders})(?:\.\w+)?[\"'`]"
     in_braces = re.compile(rf"\bimport\b[^;\"'`]{{0,300}}(?<!\w){name}(?!\w)[^;\"'`]{{0,300}}\bfrom\s*{module}")
 
     def is_one(text: str) -> bool:
-        imported = holder_imported.search(text)
+        imported = next((one for one in statement.finditer(text) if one["holder"]), None)
         return (imported and member.search(text, imported.end())) is not None or in_braces.search(text) is not None
 
     return is_one

@@ -1,6 +1,11 @@
+from pathlib import Path
+
 import pytest
 
-from serena_central.projects.navigation.common_names import as_argument, is_unusual
+from serena_central.projects.navigation.common_names import as_argument, behind_import, is_unusual
+from tests.support.central import running_parts
+
+pytestmark = pytest.mark.anyio
 
 
 @pytest.mark.parametrize(
@@ -19,3 +24,15 @@ def test_a_name_that_is_no_everyday_word_is_unusual(name: str, expected: bool) -
 )
 def test_a_name_alone_in_a_string_that_a_call_takes_is_an_argument(line: str, expected: bool) -> None:
     assert (as_argument("run").search(line) is not None) is expected
+
+
+async def test_a_line_of_prose_with_a_thousand_words_that_begin_imports_does_not_take_long(tmp_path: Path) -> None:
+    (tmp_path / "root").mkdir()
+    (tmp_path / "root/shop.py").write_text("def load() -> None: ...\n")
+    async with running_parts(tmp_path) as central:
+        project = await central.projects.open(tmp_path / "root")
+        imports = behind_import(await project.find_one("load", "shop.py"))
+    prose = "it came from a friend " * 100_000
+    assert not imports(prose)
+    assert imports(f"{prose}\nimport shop as s; s.load()")
+    assert not imports(f"{prose}\nimport shopping as s; s.load()")
