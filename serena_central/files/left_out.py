@@ -92,11 +92,18 @@ class LeftOut:
         return set(files)
 
     def add_link(self, path: str, target: str, *, elsewhere: bool) -> None:
-        """Follows a symlink, again if it is known, unless there are too many."""
+        """Follows a symlink, again if it is known."""
+        self.links_moved = self.links_moved or self.links.get(path) != target
+        self.links[path] = target
+        (self.elsewhere.__setitem__ if elsewhere else self.elsewhere.pop)(path, target)
+
+    def has_room_for_link(self, path: str, parent: str) -> bool:
+        """Whether a symlink may be followed; if not, it is among what is `missing`. Asked before anybody looks where it
+        leads: of data there may be 100,000."""
         if path in self.links or len(self.links) < MOST_LINKS:
-            self.links_moved = self.links_moved or self.links.get(path) != target
-            self.links[path] = target
-            (self.elsewhere.__setitem__ if elsewhere else self.elsewhere.pop)(path, target)
+            return True
+        self.missing.setdefault(parent, path)
+        return False
 
     def drop_link(self, path: str) -> None:
         self.links_moved = self.links.pop(path, None) is not None or self.links_moved

@@ -498,16 +498,20 @@ class TreeScan:
         elsewhere nobody hears what becomes of its files."""
         if self.left_out is None or not self._follows(path, name, is_folder=True):
             return None
-        if folder.heeds is not None and not folder.heeds(name):
+        is_heeded = self.left_out.heeds(name)
+        if (folder.left_out and not is_heeded) or not self.left_out.has_room_for_link(path, folder.path):
             return None
         full = self._root + path
         to_folder = os.path.isdir(full)  # noqa: PTH112 - strings
+        if not to_folder and not is_heeded:
+            self.left_out.drop_link(path)
+            return None
         try:
             elsewhere = self._resolve(self.left_out, path)
             if elsewhere and to_folder and is_kept(os.listdir(full)):  # noqa: PTH208 - strings
                 self.left_out.drop_link(path)
                 return None
-            if path not in self.left_out.links or (elsewhere and to_folder):
+            if elsewhere and to_folder:
                 self.left_out.missing[folder.path] = path
             follow = elsewhere and not to_folder and os.path.exists(full)  # noqa: PTH110 - strings
             return Stamp.of(os.stat(full, follow_symlinks=follow))  # noqa: PTH116 - strings

@@ -196,6 +196,21 @@ async def test_of_a_folder_of_too_many_entries_nothing_is_followed(root: Path, m
         assert await heard.since() == ({}, {})
 
 
+async def test_many_symlinks_are_not_looked_into(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(left_out, "MOST_LINKS", 3)
+    write(root, "data/0.jpg", "data/0.py")
+    for number in range(1, 9):
+        (root / f"data/{number}.jpg").symlink_to("0.jpg")
+    async with running(root) as heard:
+        assert not heard.tree.left_out
+        assert not heard.tree.not_followed
+    for number in range(1, 9):
+        (root / f"data/{number}.py").symlink_to("0.py")
+    async with running(root) as heard:
+        assert len(heard.tree.left_out) == 3
+        assert [path.rpartition("/")[0] for path in heard.tree.not_followed] == ["data"]
+
+
 async def test_less_is_followed_where_each_call_looks_at_it(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(left_out, "MOST_FILES", 3 * left_out.SHARE_UNWATCHED)
     refuse_to_watch(monkeypatch)
