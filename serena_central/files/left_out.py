@@ -40,7 +40,10 @@ IsRead = Callable[[str], bool]
 class LeftOut:
     """Of one root: what is followed, and what was found since it was last taken (path → stamp, None for gone)."""
 
-    def __init__(self, is_read: IsRead, *, watched: bool) -> None:
+    def __init__(self, is_read: IsRead, *, watched: bool, mounted: Collection[str] = ()) -> None:
+        """`mounted`: root-relative folders of other file systems. They are not followed: to look at one whose server is
+        away would take for ever, and what other machines change there is not heard of."""
+        self._mounted = mounted
         share = 1 if watched else SHARE_UNWATCHED
         self._most_folders, self._most_files = MOST_FOLDERS // share, MOST_FILES // share
         self.most_entries = MOST_ENTRIES // share
@@ -55,15 +58,21 @@ class LeftOut:
         self.links_moved = False
         """Some lead elsewhere than before, came or went."""
         self.missing: dict[str, str] = {}
-        """Folder → something right in it, perhaps the folder itself, that is not followed because of the bounds."""
+        """Folder → something right in it, perhaps the folder itself, that is not followed because of the bounds, or
+        because it is a file system of its own."""
         self.has_ended = False
         """There are too few watches for folders that are left out."""
 
     def fits(self, path: str, name: str, *, is_folder: bool) -> bool:
-        """Whether an entry that is left out is followed, as far as its name tells."""
+        """Whether an entry that is left out is followed, as far as its path tells."""
         if not is_folder:
             return self.is_read(name)
-        return name not in ALWAYS and _OF_TOOLS.verdict(path, name, True) is not True
+        if name in ALWAYS or _OF_TOOLS.verdict(path, name, True) is True:
+            return False
+        if path in self._mounted:
+            self.missing.setdefault(path[: path.rfind("/") + 1], path)
+            return False
+        return True
 
     def heeds(self, name: str) -> bool:
         """Whether what becomes of a file of this name matters in a folder that is left out. It may be a symlink to a

@@ -19,7 +19,7 @@ import anyio
 from anyio.abc import TaskStatus
 
 from serena_central.core.lru import Lru
-from serena_central.files.watch import remote_file_system
+from serena_central.files.mounts import remote_file_system
 
 logger = logging.getLogger(__name__)
 

@@ -34,6 +34,7 @@ from serena_central.files.ignore import (
     verdict,
 )
 from serena_central.files.left_out import KEPT_MARKS, IsRead, LeftOut, is_kept
+from serena_central.files.mounts import mounted_below
 from serena_central.files.repository import IGNORE_FILE, OuterRules
 from serena_central.files.stamp import Stamp
 from serena_central.files.text import read_bytes
@@ -150,7 +151,9 @@ class TreeScan:
         """`hidden` tells of a root-relative path whether it is left out whatever the ignore rules say. With `is_read`
         such files are followed that are left out and that servers may read."""
         self._hidden = hidden
-        self.left_out = LeftOut(is_read, watched=watch is not None) if is_read is not None else None
+        self.left_out = None
+        if is_read is not None:
+            self.left_out = LeftOut(is_read, watched=watch is not None, mounted=mounted_below(str(root)))
         self._root = f"{str(root).rstrip('/')}/"
         self.outer = outer
         self._ignore_file = IGNORE_FILE if use_git else None

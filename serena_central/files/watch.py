@@ -6,21 +6,18 @@ many modules.
 """
 
 import sys
-from collections.abc import Iterable
 from pathlib import Path
 
 import anyio
 from anyio.abc import TaskStatus
 
+from serena_central.files.mounts import remote_file_system
 from serena_central.files.notification import Queue, Watch, WatchUnavailable
 
 STEP_S = 0.05
 """How long changes are collected before they are published, in seconds; a call reads them at once. The kernel's queue
 holds 16,384 events, which a checkout takes longer to fill; and a file that is written to all the time costs 20 looks
 per second."""
-
-_REMOTE = ("nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "virtiofs", "vboxsf", "afs", "ceph", "glusterfs", "lustre")
-"""File systems that others change behind this kernel's back; those in user space (`fuse…`) may, too."""
 
 
 class Watches:
@@ -62,23 +59,3 @@ class Watches:
             self._queue = Inotify()
             self._opened.set()
         return self._queue.watch()
-
-
-def remote_file_system(paths: Iterable[str]) -> str | None:
-    """The type of a file system that does not tell of all changes, if one of `paths` (real ones) lies on such a one."""
-    try:
-        mounts = Path("/proc/self/mounts").read_text(encoding="utf-8", errors="surrogateescape").splitlines()
-    except OSError:
-        return None
-    kinds: dict[str, str] = {}
-    for mount in mounts:
-        _, point, kind, *_ = mount.split(" ")
-        kinds[point.replace("\\040", " ").rstrip("/")] = kind
-    for path in paths:
-        point = path.rstrip("/")
-        while point and point not in kinds:
-            point = point.rpartition("/")[0]
-        kind = kinds.get(point, "")
-        if kind in _REMOTE or kind.startswith("fuse"):
-            return kind
-    return None

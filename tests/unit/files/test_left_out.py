@@ -10,8 +10,9 @@ from pathlib import Path
 import anyio
 import pytest
 
-from serena_central.files import inotify, left_out
+from serena_central.files import inotify, left_out, walk
 from serena_central.files.inotify import InotifyWatch
+from serena_central.files.mounts import mounted_below
 from serena_central.files.tree import Change, FileTree
 from serena_central.files.walk import Folder
 from serena_central.files.watch import Watches
@@ -194,6 +195,18 @@ async def test_of_a_folder_of_too_many_entries_nothing_is_followed(root: Path, m
         assert list(tree.not_followed) == ["data/many/"]
         write(root, "data/many/b.py")
         assert await heard.since() == ({}, {})
+
+
+async def test_a_file_system_that_is_mounted_in_an_ignored_folder_is_not_looked_into(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert "proc" in mounted_below("/")
+    monkeypatch.setattr(walk, "mounted_below", lambda _root: {"data/far"})
+    write(root, ".gitignore", text="data/\n")
+    write(root, "data/near/a.py", "data/far/a.py")
+    async with running(root) as heard:
+        assert set(heard.tree.left_out) == {"data/near/a.py"}
+        assert list(heard.tree.not_followed) == ["data/far"]
 
 
 async def test_many_symlinks_are_not_looked_into(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
