@@ -353,7 +353,7 @@ async def test_a_file_of_more_symbols_than_are_remembered_fills_no_queue(
 ) -> None:
     """What a session saw of a large file would push the edit itself out of the writer's queue."""
     writer = central.store.writer
-    monkeypatch.setattr(writer, "_queue_rows", VIEWS_PER_SESSION + 100)
+    monkeypatch.setattr(writer, "_queue_rows", VIEWS_PER_SESSION * 3 // 2)  # room for all else that is recorded
     agent, names = Agent(central, root, "one"), [f"name_{number}" for number in range(2 * VIEWS_PER_SESSION)]
     text = "".join(f"{name} = 1\n" for name in names)
 
