@@ -52,6 +52,7 @@ from serena_central.mcp_server.protocol import (
     INTERNAL_ERROR,
     LOG_LEVEL_KEY,
     MODERN_VERSIONS,
+    PROGRESS,
     PROTOCOL_VERSION_KEY,
     RESERVED,
     SERVER_INFO_KEY,
@@ -74,9 +75,6 @@ OF_MODERN_ERA = frozenset(("server/discover", "subscriptions/listen"))
 
 MAY_BE_FOREIGN = frozenset(("resources/read", "prompts/get", "completion/complete"))
 """Methods whose results other servers may have made; tools say it of each answer."""
-
-PROGRESS = "progressToken"
-"""By which a client asks for the progress of a call: an integer or a text."""
 
 MOST_CALLERS = 256
 """Clients of the modern era say the same of themselves in each request; it is checked once."""
@@ -187,7 +185,7 @@ class DirectLane:
         if tracing.enabled() or not accepts_both(scope):
             return False
         try:
-            self._methods.identify(scope[IN_SCOPE], request.client, {})
+            self._methods.identify(scope[IN_SCOPE], request.client, request.params.meta)
         except SerenaCentralError:
             return False
         conversation.version, conversation.info = request.version, request.client

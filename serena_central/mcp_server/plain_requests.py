@@ -15,6 +15,8 @@ from serena_central.mcp_server.protocol import (
     CLIENT_INFO_KEY,
     HANDSHAKE_VERSIONS,
     MODERN_VERSIONS,
+    PROGRESS,
+    RESERVED,
 )
 from serena_central.mcp_server.sender import ClientInfo
 from serena_central.mcp_server.subscriptions import Wanted
@@ -194,7 +196,7 @@ class _Capabilities(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=Tr
     tasks: dict[str, dict[str, Any]] | None = None
 
 
-class _OpeningParams(msgspec.Struct, forbid_unknown_fields=True):
+class _OpeningParams(Params, kw_only=True):
     protocolVersion: str  # noqa: N815 - the wire's name
     capabilities: _Capabilities
     clientInfo: _Info  # noqa: N815 - the wire's name
@@ -230,9 +232,13 @@ _decode_opening = json_decoder(Opening).decode
 def opening_in(content: bytes) -> Opening | None:
     """None for what the SDK has to look at."""
     try:
-        return _decode_opening(content)
+        opening = _decode_opening(content)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return None
+    meta = opening.params.meta
+    if any(key.startswith(RESERVED) for key in meta) or type(meta.get(PROGRESS, 0)) not in (int, str):
+        return None
+    return opening
 
 
 class Caller(msgspec.Struct, frozen=True):

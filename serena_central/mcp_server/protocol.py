@@ -31,6 +31,9 @@ SUBSCRIBED = "notifications/subscriptions/acknowledged"
 RESERVED = "io.modelcontextprotocol/"
 """Prefix of the keys in `_meta` that the protocol defines."""
 
+PROGRESS = "progressToken"
+"""The key by which a client asks for the progress of a call: an integer or a text."""
+
 PROTOCOL_VERSION_KEY = f"{RESERVED}protocolVersion"
 CLIENT_INFO_KEY = f"{RESERVED}clientInfo"
 CLIENT_CAPABILITIES_KEY = f"{RESERVED}clientCapabilities"

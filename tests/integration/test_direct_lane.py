@@ -11,6 +11,7 @@ import httpx
 import pytest
 
 from serena_central.mcp_server import direct_reply
+from serena_central.mcp_server.protocol import RESERVED
 from serena_central.mcp_server.sdk_lane import SdkLane
 from tests.integration.test_mcp_endpoint import AUTHORIZED, ERAS, Face, a_face, until
 from tests.support.mcp import HANDSHAKE, MODERN, Era, RawClient, messages_in, text_of
@@ -294,6 +295,36 @@ async def test_results_are_those_of_the_negotiated_version(direct: Face, sdk: Fa
                 said += messages_in((await client.send(MESSAGES[name]["method"], MESSAGES[name].get("params"))).text)
     half = len(said) // 2
     assert said[:half] == said[half:]
+
+
+TRACED = {"traceparent": "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"}
+
+
+@pytest.mark.parametrize(
+    ("meta", "is_plain"),
+    [(TRACED, True), ({"progressToken": 1}, True), ({"progressToken": [1]}, False), ({f"{RESERVED}x": 1}, False)],
+)
+async def test_a_client_that_says_more_beside_its_handshake_begins_like_any_other(
+    direct: Face, sdk: Face, monkeypatch: pytest.MonkeyPatch, meta: dict[str, Any], is_plain: bool
+) -> None:
+    said: list[Any] = []
+    came: list[SdkLane] = []
+    loaded = SdkLane.loaded
+
+    async def spied(lane: SdkLane) -> Any:
+        came.append(lane)
+        return await loaded(lane)
+
+    for face in (sdk, direct):
+        if face is direct:
+            monkeypatch.setattr(SdkLane, "loaded", spied)
+        async with httpx.AsyncClient(base_url=face.url, headers=AUTHORIZED) as http:
+            client = RawClient(http, "handshake")
+            params = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "x", "version": "1"}}
+            opened = await client.send("initialize", {**params, "_meta": meta})
+            said.append((opened.status_code, messages_in(opened.text)))
+    assert said[0] == said[1]
+    assert (came == []) == is_plain
 
 
 async def test_what_needs_a_stream_goes_through_the_sdk(direct: Face) -> None:
