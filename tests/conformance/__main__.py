@@ -53,7 +53,7 @@ class Result(msgspec.Struct):
 
 
 class Expected(msgspec.Struct, forbid_unknown_fields=True):
-    """Checks by scenario that fail for one reason."""
+    """Checks by scenario that fail for one reason; none of a scenario in which therefore nothing is checked."""
 
     reason: str
     checks: dict[str, list[str]]
@@ -99,9 +99,8 @@ async def run_suite(install: Path) -> bool:
             resources=fixtures.Resources(),
             prompts=fixtures.Prompts(),
         )
-        fixtures.connect(central.endpoint)
         server = CentralServer(central)
-        server.config.app = WithToken(central.app, central.token.header())
+        server.config.app = WithToken(fixtures.Cut(central.app), central.token.header())
         async with serving(server) as url:
             return all([await run_revision(one, url, install, expected[one]) for one in REVISIONS])
 
@@ -148,6 +147,12 @@ def differences(found: dict[Check, Result], expected: list[Expected], required: 
     }
     for scenario in sorted(required.scenarios() - {check.scenario for check in found}):
         yield f"did not run: {scenario}"
+    silent = {scenario for one in expected for scenario, names in one.checks.items() if not names}
+    told = {check.scenario for check, result in found.items() if result.failed or result.status == "SUCCESS"}
+    for scenario in sorted({check.scenario for check in found} - told - silent):
+        yield f"checked nothing: {scenario}"
+    for scenario in sorted(silent & told):
+        yield f"listed as checking nothing, and did: {scenario}"
     for check, result in found.items():
         if result.failed and check not in listed:
             yield f"failed: {check}: {result.errorMessage}"

@@ -6,18 +6,19 @@ Names, texts and shapes are the suite's: each scenario describes the fixture tha
 import base64
 import struct
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextvars import ContextVar
 from dataclasses import fields
 from typing import Annotated, Any
 
 import anyio
-from mcp.server.streamable_http import StreamableHTTPServerTransport
 from msgspec import Meta
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from serena_central.core.client_channel import ClientRequest, Level, client_channel
 from serena_central.core.errors import ToolRefused
 from serena_central.core.progress import report
-from serena_central.mcp_server.endpoint import McpEndpoint
+from serena_central.mcp_server.direct_reply import STREAM_AFTER_S
 from serena_central.mcp_server.errors import RequestRefused
 from serena_central.mcp_server.prompts import WorkflowPrompts
 from serena_central.mcp_server.resources import ProjectResources
@@ -42,8 +43,6 @@ IMAGE = {"type": "image", "data": PNG, "mimeType": "image/png"}
 PAUSE_S = 1.0
 """Between two reports of progress. The server sends at most five a second, and of those that are made while it is slow
 to send one, the last alone."""
-
-OPENED_WITHIN_S = 30
 
 
 def text(said: str) -> dict[str, Any]:
@@ -328,34 +327,42 @@ def catalogue() -> Catalogue:
     return Catalogue([*CATALOGUE, *ours, schema_tool])
 
 
-connected: list[McpEndpoint] = []
+cut: ContextVar[Callable[[], Awaitable[None]]] = ContextVar("cut")
+"""Ends the response to the request that is being answered."""
 
 
-def connect(endpoint: McpEndpoint) -> None:
-    """Gives the tool that closes its client's stream the server that it runs in."""
-    connected[:] = [endpoint]
+class Cut:
+    """Stands for a proxy between client and server: a tool can have it end the response to its own call (`cut`)."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        is_cut = False
+
+        async def end() -> None:
+            nonlocal is_cut
+            is_cut = True
+            await send({"type": "http.response.body", "body": b""})
+
+        async def pass_on(message: Message) -> None:
+            if not is_cut:
+                await send(message)
+
+        token = cut.set(end)
+        try:
+            await self._app(scope, receive, pass_on)
+        finally:
+            cut.reset(token)
 
 
-@tool("A stream that is closed", asks_client=True)
+@tool("A stream that is closed")
 async def test_reconnection(call: ToolCall) -> str:
-    """Closes the stream of its answer while it runs; the client comes back for it."""
-    (endpoint,) = connected
-    conversation = endpoint._handshake.conversation(call.session.id)  # pyright: ignore[reportPrivateUsage]
-    if conversation is not None:
-        for request in list(conversation.exchanges):
-            await _opened(conversation.transport, request)
-            conversation.transport.close_sse_stream(request)
-        await anyio.sleep(PAUSE_S)
+    """The stream of its answer is closed while it runs, once it has begun; the client comes back for it."""
+    await anyio.sleep(STREAM_AFTER_S + PAUSE_S)
+    await cut.get()()
+    await anyio.sleep(PAUSE_S)
     return "The stream was closed and taken up again."
-
-
-async def _opened(transport: StreamableHTTPServerTransport, request: str) -> None:
-    """Waits until the stream's first event, with which a client comes back, is on its way: a call may be faster than
-    the headers of its own answer."""
-    _, following = transport._request_streams[request]  # pyright: ignore[reportPrivateUsage]
-    with anyio.fail_after(OPENED_WITHIN_S):
-        while not following.statistics().tasks_waiting_receive:
-            await anyio.sleep(0.01)
 
 
 class Resources(ProjectResources):
