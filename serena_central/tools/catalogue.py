@@ -96,8 +96,6 @@ class Tool:
     """Seconds that a call may take, where that is not the setting tool_timeout_s."""
     aliases: Mapping[str, str]
     ignored: frozenset[str]
-    asks_client: bool = False
-    """It may ask the client something, or log to it, while it runs."""
     also: tuple[str, ...] = ()
     """Other names that calls may use."""
     if_empty: str = ""
@@ -246,7 +244,6 @@ def tool(
     paged: bool = False,
     spans: bool = False,
     timeout_s: float | None = None,
-    asks_client: bool = False,
     also: tuple[str, ...] = (),
     aliases: Mapping[str, str] | None = None,
     ignored: tuple[str, ...] = (),
@@ -282,7 +279,6 @@ def tool(
             paged=paged,
             spans=spans,
             timeout_s=timeout_s,
-            asks_client=asks_client,
             aliases={**ALIASES, **(aliases or {})},
             ignored=frozenset(ignored),
             if_empty=if_empty,

@@ -32,9 +32,7 @@ async def search_tools(
     return [{"name": one.name, "description": one.description, "input_schema": one.schema} for one in shown]
 
 
-@tool(
-    "Call a tool of another MCP server", shown="search", about="notes", reads=False, open_world=True, asks_client=True
-)
+@tool("Call a tool of another MCP server", shown="search", about="notes", reads=False, open_world=True)
 async def call_upstream_tool(
     call: ToolCall,
     name: Annotated[str, Meta(description="As search_tools returned it")],

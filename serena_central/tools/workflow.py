@@ -23,7 +23,7 @@ from serena_central.tools.modules import as_json, introduction
 from serena_central.tools.notes import note_tree
 
 
-@tool("Activate project", reads=False, own_session=True, idempotent=True, ignored=("session",), asks_client=True)
+@tool("Activate project", reads=False, own_session=True, idempotent=True, ignored=("session",))
 async def activate_project(
     call: ToolCall, project: Annotated[str, Meta(description="Name or absolute path of the project")]
 ) -> str:

@@ -99,7 +99,7 @@ async def test_multiple_content_types(call: ToolCall) -> Content:
     return Content([text("Multiple content types test:"), IMAGE, resource])
 
 
-@tool("Log messages", asks_client=True)
+@tool("Log messages")
 async def test_tool_with_logging(call: ToolCall) -> str:
     """Logs three messages."""
     for said in ("Tool execution started", "Tool processing data", "Tool execution completed"):
@@ -108,7 +108,7 @@ async def test_tool_with_logging(call: ToolCall) -> str:
     return "Logged three messages."
 
 
-@tool("Log messages of several levels", asks_client=True)
+@tool("Log messages of several levels")
 async def test_logging_tool(call: ToolCall) -> str:
     """Logs a message of each level."""
     levels: tuple[Level, ...] = ("debug", "info", "warning", "error")
@@ -132,14 +132,14 @@ async def test_tool_with_progress(call: ToolCall) -> str:
     return "Done."
 
 
-@tool("Sampling", asks_client=True)
+@tool("Sampling")
 async def test_sampling(call: ToolCall, prompt: Annotated[str, Meta(description="The prompt")]) -> str:
     """Asks the client's model."""
     answers = await client_channel().ask({"sampled": asked_of_a_model(prompt)})
     return f"LLM response: {answers['sampled']['content']['text']}"
 
 
-@tool("Elicitation", asks_client=True)
+@tool("Elicitation")
 async def test_elicitation(call: ToolCall, message: Annotated[str, Meta(description="The question")]) -> str:
     """Asks the user."""
     parts = {
@@ -150,7 +150,7 @@ async def test_elicitation(call: ToolCall, message: Annotated[str, Meta(descript
     return f"User response: {_elicited(answers['user'])}"
 
 
-@tool("Elicitation with defaults", asks_client=True)
+@tool("Elicitation with defaults")
 async def test_elicitation_sep1034_defaults(call: ToolCall) -> str:
     """Asks the user for values that have defaults."""
     parts = {
@@ -164,7 +164,7 @@ async def test_elicitation_sep1034_defaults(call: ToolCall) -> str:
     return f"Elicitation completed: {_elicited(answers['user'])}"
 
 
-@tool("Elicitation with choices", asks_client=True)
+@tool("Elicitation with choices")
 async def test_elicitation_sep1330_enums(call: ToolCall) -> str:
     """Asks the user to choose, in each form that there is."""
     options = ["option1", "option2", "option3"]
@@ -180,41 +180,41 @@ async def test_elicitation_sep1330_enums(call: ToolCall) -> str:
     return f"Elicitation completed: {_elicited(answers['user'])}"
 
 
-@tool("Input: elicitation", asks_client=True)
+@tool("Input: elicitation")
 async def test_input_required_result_elicitation(call: ToolCall) -> str:
     """Needs a name."""
     answers = await client_channel().ask({"user_name": NAME})
     return f"Hello, {answers['user_name']['content']['name']}!"
 
 
-@tool("Elicitation on a stream", asks_client=True)
+@tool("Elicitation on a stream")
 async def test_streaming_elicitation(call: ToolCall) -> str:
     """Needs a name."""
     return f"Hello, {(await client_channel().ask({'user_name': NAME}))['user_name'].get('content')}!"
 
 
-@tool("Input: sampling", asks_client=True)
+@tool("Input: sampling")
 async def test_input_required_result_sampling(call: ToolCall) -> str:
     """Needs the client's model."""
     answers = await client_channel().ask({"capital_question": asked_of_a_model("What is the capital of France?")})
     return f"The model said: {answers['capital_question']['content']['text']}"
 
 
-@tool("Input: roots", asks_client=True)
+@tool("Input: roots")
 async def test_input_required_result_list_roots(call: ToolCall) -> str:
     """Needs the client's roots."""
     answers = await client_channel().ask({"client_roots": ROOTS})
     return f"Roots: {', '.join(root['uri'] for root in answers['client_roots']['roots'])}"
 
 
-@tool("Input: state", asks_client=True)
+@tool("Input: state")
 async def test_input_required_result_request_state(call: ToolCall) -> str:
     """Needs a confirmation."""
     await client_channel().ask({"confirm": form("Please confirm", {"ok": {"type": "boolean"}}, ["ok"])})
     return "state-ok"
 
 
-@tool("Input: several requests", asks_client=True)
+@tool("Input: several requests")
 async def test_input_required_result_multiple_inputs(call: ToolCall) -> str:
     """Needs three answers at once."""
     asked = {"user_name": NAME, "greeting": asked_of_a_model("Generate a greeting", 50), "client_roots": ROOTS}
@@ -222,7 +222,7 @@ async def test_input_required_result_multiple_inputs(call: ToolCall) -> str:
     return f"Got {', '.join(answers)}."
 
 
-@tool("Input: several rounds", asks_client=True)
+@tool("Input: several rounds")
 async def test_input_required_result_multi_round(call: ToolCall) -> str:
     """Needs a name, and then a color."""
     first = await client_channel().ask({"step1": form("Step 1: What is your name?", {"name": STRING}, ["name"])})
@@ -231,14 +231,14 @@ async def test_input_required_result_multi_round(call: ToolCall) -> str:
     return f"{first['step1']['content']['name']} likes {second['step2']['content']['color']}."
 
 
-@tool("Input: sealed state", asks_client=True)
+@tool("Input: sealed state")
 async def test_input_required_result_tampered_state(call: ToolCall) -> str:
     """Needs a confirmation."""
     await client_channel().ask({"confirm": form("Please confirm", {"ok": {"type": "boolean"}}, ["ok"])})
     return "state-ok"
 
 
-@tool("Input: what the client offers", asks_client=True)
+@tool("Input: what the client offers")
 async def test_input_required_result_capabilities(call: ToolCall) -> str:
     """Asks only what the client can answer."""
     asked = {"user_name": NAME, "greeting": asked_of_a_model("Generate a greeting", 50)}
@@ -247,7 +247,7 @@ async def test_input_required_result_capabilities(call: ToolCall) -> str:
     return f"Got {', '.join(answers)}."
 
 
-@tool("A capability that is not declared", asks_client=True)
+@tool("A capability that is not declared")
 async def test_missing_capability(call: ToolCall) -> str:
     """Needs the client's model."""
     return str(await client_channel().ask({"sampled": asked_of_a_model("Hello")}))

@@ -2,6 +2,7 @@
 
 import re
 import shutil
+import sys
 from collections.abc import AsyncGenerator, Callable, Mapping
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
@@ -19,6 +20,7 @@ from serena_central.cluster.messages import VERSION, decode_reply, encode_run, f
 from serena_central.cluster.remote_host import RemoteHost
 from serena_central.cluster.remote_session import CarriedUsers, RecordedViews
 from serena_central.core import errors, progress
+from serena_central.core.client_channel import client_channel
 from serena_central.core.errors import ClusterError, SerenaCentralError
 from serena_central.projects.project import Project
 from serena_central.sessions.session import Session
@@ -347,4 +349,5 @@ async def test_messages_of_another_version_are_refused(both: Both) -> None:
 
 def test_no_tool_on_a_project_asks_its_client() -> None:
     """So the boundary carries no questions: those who ask run where the session is."""
-    assert [tool.name for tool in CATALOGUE if tool.on_project and tool.asks_client] == []
+    modules = {tool.function.__module__ for tool in CATALOGUE if tool.on_project}
+    assert [name for name in modules if client_channel in vars(sys.modules[name]).values()] == []
