@@ -117,6 +117,7 @@ async def test_a_rename_that_a_flat_server_knows_nothing_of_changes_the_name_and
             assert "caller.php:1" in answer.blocks[1]
             renamed, notes = await ask(central, root, "rename_symbol", **named)
             assert renamed["changed_places"] == 1
+            assert "The language server renamed nothing." in notes
             assert "helper2 still occurs in code that the language server cannot resolve (check each): " in notes
             assert "caller.php:1" in notes
 

@@ -55,6 +55,8 @@ class Renamed(msgspec.Struct, frozen=True, kw_only=True):
     places: int
     added: list[str]
     left: LeftOver
+    by_references: bool = False
+    """Whether these are all that was renamed: some servers know no renames."""
     objections: list[str] = []
     """Sentences about what spoke against the new name, which the symbol was given despite it."""
     standing: list[str] = []
@@ -124,6 +126,7 @@ class Refactoring:
             places=planned.rename.places,
             added=lines_of(PlaceInCode(*added) for added in planned.rename.added),
             left=planned.left,
+            by_references=len(planned.rename.added) == planned.rename.places,
             objections=planned.objections,
             standing=planned.standing,
             parted=planned.parted,

@@ -94,7 +94,12 @@ async def rename_symbol(
     if elsewhere.left:
         call.note(f"Not renamed everywhere: {' '.join(elsewhere.left)}")
     _note_taken(call, new_name, renamed)
-    if renamed.added:
+    if renamed.by_references:
+        call.note(
+            "The language server renamed nothing. What it lists as references was renamed, and the definition: "
+            f"{_listed(renamed.added)}"
+        )
+    elif renamed.added:
         call.note(
             "The language server's rename omitted references to the symbol; these were renamed as well: "
             f"{_listed(renamed.added)}"
