@@ -54,10 +54,10 @@ test-all: check check-sdist check-wheel conformance browser test-clients test-po
 	$(MAKE) test ARGS='-m "not browser"'
 	$(BIN)/python -m tests.soak
 
-# The core language servers that tests need, got as users get them; what is there already stays.
+# The core language servers and Vue's, which tests need, got as users get them; what is there already stays.
 SERVERS_HOME ?= $(CURDIR)/build/servers-home
 servers: setup
-	SERENA_CENTRAL_HOME=$(SERVERS_HOME) $(BIN)/serena-central languages install --all-core $(if $(filter servers,$(MAKECMDGOALS)),$(ARGS))
+	SERENA_CENTRAL_HOME=$(SERVERS_HOME) $(BIN)/serena-central languages install --all-core vue $(if $(filter servers,$(MAKECMDGOALS)),$(ARGS))
 
 # Every language server that pip and npm can get: installed, started, asked. Some minutes and 2 GB.
 smoke: setup

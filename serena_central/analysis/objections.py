@@ -51,7 +51,7 @@ class KeepRules:
         if name == "go" and (reason := await self._interfaces.implemented(hit)):
             return KeepReason(reason)
         if files := (await self.named_elsewhere(hit)).certain:
-            return KeepReason(f"it is named in {listed(files)}")
+            return KeepReason(f"it is named in {listed(files)}", by_name=False)  # a rename lists them itself
         is_class = name == "python" and hit.symbol.kind in TYPES
         registered = await self._project.navigation.possible.is_registered(hit) if is_class else False
         if registered:

@@ -221,7 +221,7 @@ class Documents:
         missed = (quirks.reads_late and change.kind != "deleted") or (
             quirks.trusts_mtime and change.kind == "changed" and not _has_other_mtime(change.path, known)
         )
-        return missed and catalogue().language_of(change.path.name) in self._spec.languages
+        return missed and catalogue().language_of(change.path.name) in self._spec.read_languages
 
     async def _poke(self, paths: Sequence[Path]) -> None:
         """Opens and closes changed files, for a server that does not read them, or not at once, when it is told.
@@ -337,7 +337,7 @@ class Documents:
         document = _Document(uri_of(path), text, stamp, _is_settled(stamp), next(self._versions))
         item = {
             "uri": document.uri,
-            "languageId": catalogue().identifier_of(path.name, self._spec.languages),
+            "languageId": catalogue().identifier_of(path.name, self._spec.read_languages),
             "version": document.version,
             "text": _sendable(text),
         }

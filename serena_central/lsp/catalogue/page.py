@@ -59,7 +59,12 @@ def _language(known: Catalogue, name: str) -> str:
 
 
 def _server(spec: ServerSpec) -> str:
-    notes = [f"recognized, not supported yet: requires {spec.undriven}" if spec.undriven else "", spec.note]
+    used = ", ".join((*spec.reads, *spec.leads_into))
+    notes = [
+        f"recognized, not supported yet: requires {spec.undriven}" if spec.undriven else "",
+        f"finds what its files use of {used}" if used else "",
+        spec.note,
+    ]
     return _row(
         f"{spec.title} (`{spec.name}`)",
         ", ".join(spec.languages),

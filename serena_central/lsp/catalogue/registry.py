@@ -260,7 +260,7 @@ def load(folder: Path) -> Catalogue:
         spec = _read(file, ServerSpec)
         if spec.name != file.stem:
             raise ConfigError("name", f"{spec.name!r} must be the file's name", file=str(file))
-        unknown = [name for name in spec.languages if name not in languages]
+        unknown = [name for name in spec.read_languages if name not in languages]
         if unknown:
             raise ConfigError("languages", f"{', '.join(unknown)} not in languages.toml", file=str(file))
         servers[spec.name] = completed(spec, languages)
@@ -271,11 +271,11 @@ def completed(spec: ServerSpec, languages: Mapping[str, Language]) -> ServerSpec
     """The entry with what it leaves to its languages: how they name symbols, and globs for what it watches, which are
     those of their files and its root markers."""
     if spec.naming == Naming():
-        named = (languages[name].naming for name in spec.languages)
+        named = (languages[name].naming for name in spec.read_languages)
         spec = msgspec.structs.replace(spec, naming=next((one for one in named if one != Naming()), spec.naming))
     if spec.watch.globs or spec.watch.by_itself:
         return spec
-    patterns = [pattern for name in spec.languages for pattern in languages[name].patterns]
+    patterns = [pattern for name in spec.read_languages for pattern in languages[name].patterns]
     patterns += [marker for group in spec.roots.markers for marker in group]
     globs = tuple(dict.fromkeys(f"**/{pattern}" for pattern in patterns))
     return msgspec.structs.replace(spec, watch=Watching(globs=globs))

@@ -266,6 +266,8 @@ class InstallRecipe(CatalogueStruct, frozen=True):
     """An older program that is found does not count."""
     scripts: bool = False
     """Its npm packages' install scripts have to run."""
+    overrides: dict[str, str] = {}
+    """Versions that npm takes of other packages, whatever those that need them say."""
     env: dict[str, str] = {}
     """What a server that was installed so needs in its environment; `{prefix}` is the folder that it is in."""
     needs: tuple[str, ...] = ()
@@ -346,6 +348,11 @@ class ServerSpec(CatalogueStruct, frozen=True):
     """By what packages come to it: where they are missing, answers lack what is imported from them."""
     exclusive: bool = False
     """Two at a time on one root would spoil each other's data: the old one ends before its successor starts."""
+    reads: tuple[str, ...] = ()
+    """Other languages whose files it reads, too, and of whose symbols it lists the uses. Their own servers know nothing
+    of its files."""
+    leads_into: tuple[str, ...] = ()
+    """The same of a server that lists no uses of such symbols, and says of each place where it leads."""
     undriven: str = ""
     """What is still missing before this server can be used here: it is known, shown, and never started."""
     formerly: tuple[str, ...] = ()
@@ -384,6 +391,11 @@ class ServerSpec(CatalogueStruct, frozen=True):
     """A hint for the memory budget before anything is measured."""
     note: str = ""
     """What a user should know: a licence, a limit."""
+
+    @property
+    def read_languages(self) -> tuple[str, ...]:
+        """Its own languages, and the others whose files its answers depend on."""
+        return *self.languages, *self.reads, *self.leads_into
 
     @property
     def executed(self) -> str:

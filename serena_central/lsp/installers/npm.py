@@ -21,7 +21,7 @@ _OPTIONS = (
 
 async def build(recipe: InstallRecipe, shop: Staging) -> dict[str, str]:
     # Without a manifest npm would look for one in the folders above.
-    manifest = {"name": "language-server", "version": "0.0.0", "private": True}
+    manifest = {"name": "language-server", "version": "0.0.0", "private": True, "overrides": recipe.overrides}
     (shop.prefix / "package.json").write_text(json.dumps(manifest), encoding="utf-8")
     scripts = () if recipe.scripts else ("--ignore-scripts",)
     await shop.run("npm", "install", "--prefix", shop.prefix, *_OPTIONS, *scripts, *recipe.packages, keep=KEPT)

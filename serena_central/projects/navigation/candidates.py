@@ -5,6 +5,7 @@ It reads files and asks no server: which places refer to the symbol is `possible
 
 import re
 import threading
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -25,6 +26,7 @@ from serena_central.files.text import FEW_FILES, FileText, read_bytes
 from serena_central.files.tree import FileTree
 from serena_central.files.vocabulary import Vocabulary
 from serena_central.projects.languages.project_languages import ProjectLanguages
+from serena_central.projects.navigation.places_in_code import PlaceInCode
 from serena_central.symbols.index import Hit
 from serena_central.symbols.mangling import mangled_names
 from serena_central.symbols.name_case import ignores_case
@@ -74,6 +76,8 @@ class _Served(NamedTuple):
 
     same: list[str]
     others: list[str]
+    readers: dict[str, list[str]]
+    """Server → those of the others that use symbols of these, as it knows."""
     reads_ignored: bool
     """Whether that server may read what git ignores."""
     holders: Lru[str, _Holders]
@@ -182,6 +186,21 @@ class CandidateSearch:
             called = [path async for path in paced(others) if name in path and word.search(path)]
         return sorted({*holding, *called})
 
+    async def holding_beside(self, hit: Hit) -> list[list[str]]:
+        """By server, files of those that know uses of symbols of the language of `hit`, which hold its name as a
+        word."""
+        readers, name = (await self._files_by_server(hit.path)).readers, hit.symbol.name
+        found: list[list[str]] = []
+        for paths in readers.values():
+            maybe = await self._vocabulary.holding(self._tree.files, paths, name)
+            found.append((await find_containing(self._root, maybe, name, encoding=self._languages.encoding)).files)
+        return list(filter(None, found))
+
+    async def words(self, paths: Collection[str], name: str) -> list[PlaceInCode]:
+        """Where a name stands as a word in some files."""
+        read = await anyio.to_thread.run_sync(self._read, paths, [name], False, abandon_on_cancel=True)
+        return [PlaceInCode(path, span) for path, spans in read.places.items() for span in spans]
+
     async def _holders(self, served: "_Served", name: str) -> _Holders:
         """Those of the files that a server reads that may hold a name."""
         holders = served.holders.get(name)
@@ -242,13 +261,18 @@ class CandidateSearch:
         known = self._served.get(key)
         if known is None:
             served, same, others = self._served, list[str](), list[str]()
+            readers: defaultdict[str, list[str]] = defaultdict(list)
+            languages = frozenset(spec.languages if spec is not None else ())
             tells = spec.documents.reads_ignored if spec is not None else {}
             settings = list(self._unlisted(tells))
             async for other in paced(list(self._tree.files)):
-                (same if self._languages.spec_for(other) is spec else others).append(other)
+                its = self._languages.spec_for(other)
+                (same if its is spec else others).append(other)
+                if its is not None and not languages.isdisjoint((*its.reads, *its.leads_into)):
+                    readers[its.name].append(other)
                 if tells and (name := other.rpartition("/")[2]) in tells and (stamp := self._tree.files.get(other)):
                     settings.append((tells[name], self._root / other, stamp))
-            known = _Served(same, others, await self._is_one_telling(settings), Lru(NAMES_KEPT))
+            known = _Served(same, others, readers, await self._is_one_telling(settings), Lru(NAMES_KEPT))
             served[key] = known  # nobody's any more, if files have changed meanwhile
         return known
 

@@ -55,7 +55,7 @@ class Navigation:
         self.possible = Possible(root, tree, index, indexer, languages, search, leads)
         by_place = UsesByPlace(root, tree, languages, self.questions, search, leads)
         self.references = SymbolReferences(
-            root, self.places, indexer, languages, self.questions, self.possible, by_place, self._steady
+            root, self.places, indexer, languages, self.questions, self.possible, by_place, leads, self._steady
         )
         self.declarations = Leads(root, tree, languages, "declaration")
         """Of servers that tell declarations from definitions, where symbols are declared: of jdtls, the topmost method

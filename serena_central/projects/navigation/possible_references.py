@@ -284,6 +284,15 @@ class Possible:
         """Files that another language server, or none, reads, and that hold the name of `hit` as a word."""
         return await self._search.files_elsewhere(hit)
 
+    async def holding_beside(self, hit: Hit) -> list[list[str]]:
+        """By server, files of those that know uses of symbols of the language of `hit`, which hold its name as a
+        word."""
+        return await self._search.holding_beside(hit)
+
+    async def words(self, paths: Collection[str], name: str) -> list[PlaceInCode]:
+        """Where a name stands as a word in some files."""
+        return await self._search.words(paths, name)
+
     async def holding(self, paths: Collection[str], name: str) -> list[str]:
         """Those of some files that may hold a name as a word."""
         return await self._search.holding(paths, name)

@@ -1,6 +1,7 @@
 """The references of a symbol: what its language server lists, what else may refer to it, and what a rename changes."""
 
 from collections.abc import Callable, Collection, Container, Iterable, Sequence
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
@@ -9,7 +10,7 @@ import anyio
 import msgspec
 from anyio.lowlevel import checkpoint
 
-from serena_central.core.errors import Unsupported
+from serena_central.core.errors import LanguageServerError, Unsupported, listed
 from serena_central.core.groups import only_cause, reported_failure
 from serena_central.core.text import Position, Range
 from serena_central.lsp.answers import Location, WorkspaceEdit
@@ -19,6 +20,7 @@ from serena_central.projects.languages.project_languages import ProjectLanguages
 from serena_central.projects.navigation.candidates import Places
 from serena_central.projects.navigation.common_names import is_common
 from serena_central.projects.navigation.consistency import Steady
+from serena_central.projects.navigation.leads import Answers, Leads
 from serena_central.projects.navigation.named_in_strings import named_in_strings
 from serena_central.projects.navigation.places_in_code import PlaceInCode
 from serena_central.projects.navigation.possible_references import Examined, Possible
@@ -95,6 +97,7 @@ class SymbolReferences:
         questions: ServerQuestions,
         possible: Possible,
         by_place: UsesByPlace,
+        leads: Leads,
         steady: Steady,
     ) -> None:
         self._root = root
@@ -104,6 +107,7 @@ class SymbolReferences:
         self._questions = questions
         self._possible = possible
         self._by_place = by_place
+        self._leads = leads
         self._steady = steady
 
     async def of(self, hit: Hit, within: str = "") -> References:
@@ -123,7 +127,7 @@ class SymbolReferences:
                 found_in = sorted({*found_in, *examined.references})
             references, gaps = await self._places.views([place for place in found_in if not is_definition(hit, *place)])
             possible = await self._possible_references(hit, examined, within)
-            caveat = joined(self._languages.caveat(hit.path), await self._possible.other_name(hit))
+            caveat = joined(self._languages.caveat(hit.path), await self._possible.other_name(hit), uses.beside)
             found = References(references, uses.outside, gaps, uses.note, caveat, possible)
             if leads is not None or examined.references:
                 return found, _FilesOfServer(self._languages, hit.path)
@@ -225,11 +229,54 @@ class SymbolReferences:
             hit.path,
             lambda server: server.references(path, position, candidates=candidates, when_asked=when_asked),
         )
+        more, beside = await self._beside(hit)
+        locations = [*locations, *more]
         uses = await anyio.to_thread.run_sync(self._uses, locations) if len(locations) > MANY else self._uses(locations)
         return msgspec.structs.replace(
             uses,
             note=joined(uses.note, note, unopened, await self._questions.elsewhere_note(hit.path, {hit.symbol.name})),
+            beside=beside,
         )
+
+    async def _beside(self, hit: Hit) -> tuple[list[Location], str | None]:
+        """Uses in files of other servers that know some of the symbol's, as components of Vue have of TypeScript's; a
+        note on what is not known of them. Only servers with files that hold the name are asked."""
+        name = hit.symbol.name
+        found: list[Location] = []
+        notes: list[str | None] = []
+        for holders in await self._possible.holding_beside(hit):
+            spec = self._languages.spec_for(holders[0])
+            is_listed = spec is not None and self._languages.language_of(hit.path) in spec.reads
+            try:
+                locations, note = await (self._listed_in if is_listed else self._leading_to)(hit, holders)
+            except LanguageServerError as error:
+                notes.append(f"{name} also occurs in {listed(holders)}, not looked into: {error}")
+                continue
+            notes.append(note)
+            found += locations
+        return found, joined(*notes)
+
+    async def _listed_in(self, hit: Hit, files: Sequence[str]) -> tuple[list[Location], str | None]:
+        """Uses in some files, of one server, as it lists them; a note.
+
+        Raises:
+            LanguageServerError
+        """
+        path, position, shown = self._root / hit.path, hit.symbol.name_position, [self._root / file for file in files]
+        locations, note = await self._questions.when_ready(
+            files[0], lambda server: server.references(path, position, candidates=shown)
+        )
+        return [location for location in locations if location.path in shown], note
+
+    async def _leading_to(self, hit: Hit, files: Sequence[str]) -> tuple[list[Location], str | None]:
+        """The same of a server that lists none, but says where places lead."""
+        places, leads, path = await self._possible.words(files, hit.symbol.name), Answers(), self._root / hit.path
+        _, note = await self._questions.when_ready(files[0], partial(self._leads.ask_server, places, leads))
+        return [
+            Location(self._root / place.path, place.range)
+            for place, targets in leads.items()
+            if any(one.path == path and one.range.start == hit.symbol.name_position for one in targets or ())
+        ], note
 
     async def _named_and_candidates(
         self, hit: Hit, shown: Sequence[Path], unopened: str | None, asked: "_Asked", may_tell: bool

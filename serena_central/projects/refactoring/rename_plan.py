@@ -16,7 +16,7 @@ import msgspec
 from serena_central.core.errors import EditConflict, EditRefused, FileChanged, RequestFailed
 from serena_central.core.pacing import paced
 from serena_central.core.quoting import quoted
-from serena_central.core.text import Range, Text
+from serena_central.core.text import Range, Text, whole_word
 from serena_central.editing.change import Author, FileChange
 from serena_central.editing.plan import TextEdit, apply_edits
 from serena_central.editing.rename import Rename, completed, own_name, without_repetition
@@ -191,7 +191,7 @@ class RenamePlanner:
         if hit.symbol.kind in GROUPS:
             left_out.unexamined += brought_in(rename, examined.elsewhere, self._navigation, sources.texts)
         left_out.unexamined += [*known.unknown, *await of_private_members(self._navigation, hit)]
-        left = _left(examined, rename, left_out, known.ground.elsewhere)
+        left = _left(examined, rename, left_out, _still_named(hit, known.ground.elsewhere, self._root, changes))
         return RenamePlan(
             changes,
             rename,
@@ -383,6 +383,12 @@ def _left(examined: Examined, rename: Rename, left_out: Examined, elsewhere: lis
         lines(examined.comments),
         elsewhere,
     )
+
+
+def _still_named(hit: Hit, files: Iterable[str], root: Path, changes: Iterable[FileChange]) -> list[str]:
+    """Those of some files that hold a symbol's name after the changes, too."""
+    after, word = {change.path: change.after or "" for change in changes}, whole_word(hit.symbol.name)
+    return [path for path in files if (text := after.get(root / path)) is None or word.search(text)]
 
 
 def lines_of(places: Iterable[PlaceInCode]) -> list[str]:

@@ -143,5 +143,5 @@ def test_a_command_of_a_users_own_is_run_as_it_is_or_missing(tmp_path: Path, pla
 
 
 def test_a_server_that_is_not_driven_yet_says_what_it_needs(places: Places) -> None:
-    with pytest.raises(ServerNotDriven, match="recognized but not supported yet; it requires a tsserver"):
-        locate(catalogue().server("vue-language-server"), Path("/r"), places, untrusted=None)
+    with pytest.raises(ServerNotDriven, match="recognized but not supported yet; it requires a bootstrap"):
+        locate(catalogue().server("powershell-editor-services"), Path("/r"), places, untrusted=None)

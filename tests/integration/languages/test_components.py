@@ -1,0 +1,80 @@
+"""Components of Vue beside modules of TypeScript, with the real servers of both: each knows uses of the other's."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.integration.languages.test_renamed_members import written
+from tests.support.languages import Asker, asker
+from tests.support.mcp import text_of
+
+pytestmark = pytest.mark.anyio
+
+SHOP = """\
+export interface Item { label: string }
+
+export function useCart() {
+  const items: Item[] = [];
+  return { items };
+}
+
+export function priceOf(item: Item): number { return item.label.length; }
+"""
+
+ROW = """\
+<script setup lang="ts">
+import type { Item } from "./shop";
+import { priceOf, useCart } from "./shop";
+const { items } = useCart();
+const first: Item = items[0];
+function shown(): number { return priceOf(first); }
+function idle(): number { return 1; }
+</script>
+
+<template>
+  <p :title="first.label">{{ shown() }}</p>
+</template>
+"""
+
+MODULE = {
+    "package.json": '{"type": "module"}',
+    "tsconfig.json": '{"compilerOptions": {"strict": true, "module": "esnext", "moduleResolution": "bundler"}}',
+    "src/shop.ts": SHOP,
+}
+
+FILES = {**MODULE, "src/Row.vue": ROW}
+
+
+async def lines_of_uses(ask: Asker, name_path: str) -> set[str]:
+    """Of a symbol of the module."""
+    return {use.rpartition(":")[0] for use in await ask.uses(name_path, "src/shop.ts")}
+
+
+async def test_components_and_modules_know_uses_of_each_other(tmp_path: Path) -> None:
+    root = written(tmp_path / "shop", FILES)
+    module, component = root / "src/shop.ts", root / "src/Row.vue"
+    async with asker(tmp_path, root, {"trusted_roots": [str(root)]}) as ask:
+        assert await lines_of_uses(ask, "priceOf") == {"src/Row.vue:2", "src/Row.vue:5"}
+        assert {"src/Row.vue:1", "src/Row.vue:4"} < await lines_of_uses(ask, "Item")
+        module.write_text(f"// A line more.\n{SHOP}")
+        refused = await ask.result("safe_delete_symbol", name_path="priceOf", relative_path="src/shop.ts")
+        assert "It is referenced in src/Row.vue:2" in text_of(refused), text_of(refused)
+        renamed = await ask.result("rename_symbol", name_path="priceOf", relative_path="src/shop.ts", new_name="costOf")
+        assert module.read_text() == f"// A line more.\n{SHOP}".replace("priceOf", "costOf"), text_of(renamed)
+        assert component.read_text() == ROW.replace("priceOf", "costOf"), text_of(renamed)
+        assert "in files of other languages" not in str(renamed["content"])
+        changed = "function shown(): number { return 2 * costOf(first); }"
+        await ask.result("replace_symbol_body", name_path="shown", relative_path="src/Row.vue", body=changed)
+        await ask.result("safe_delete_symbol", name_path="idle", relative_path="src/Row.vue")
+        assert component.read_text() == ROW.replace("function idle(): number { return 1; }\n", "").replace(
+            "return priceOf", "return 2 * priceOf"
+        ).replace("priceOf", "costOf")
+
+
+async def test_components_that_are_not_looked_into_are_named(tmp_path: Path) -> None:
+    """Their server would execute what the project brings, which nobody trusts."""
+    async with asker(tmp_path, written(tmp_path / "shop", FILES), {"trusted_roots": []}) as ask:
+        found = await ask.result("find_referencing_symbols", name_path="priceOf", relative_path="src/shop.ts")
+    said = found["content"][1]["text"]
+    assert "priceOf also occurs in 'src/Row.vue', not looked into: " in said
+    assert "To trust it: serena-central trust" in said
