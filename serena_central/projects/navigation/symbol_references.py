@@ -1,6 +1,7 @@
 """The references of a symbol: what its language server lists, what else may refer to it, and what a rename changes."""
 
-from collections.abc import Callable, Collection, Container, Iterable, Sequence
+from collections.abc import Callable, Collection, Container, Iterable, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from itertools import chain
 from pathlib import Path
@@ -13,7 +14,7 @@ from anyio.lowlevel import checkpoint
 from serena_central.core.errors import LanguageServerError, Unsupported, listed
 from serena_central.core.groups import only_cause, reported_failure
 from serena_central.core.text import Position, Range
-from serena_central.lsp.answers import Location, WorkspaceEdit
+from serena_central.lsp.answers import Location, Replacement, WorkspaceEdit
 from serena_central.lsp.client import LanguageServer
 from serena_central.lsp.readiness import noting_gaps
 from serena_central.projects.languages.project_languages import ProjectLanguages
@@ -172,11 +173,16 @@ class SymbolReferences:
         candidates: Places = {}
         proposal: WorkspaceEdit | None = WorkspaceEdit(unusable=True)
         elsewhere: list[str] = []
+        beside: dict[Path, list[Replacement]] = {}
         asked = _Asked()
 
         async def propose() -> None:
             nonlocal proposal
             proposal = await self.proposed(hit.path, hit.symbol.name_position, new_name, shown)
+
+        async def propose_beside() -> None:
+            nonlocal beside
+            beside = await self._proposed_beside(hit, new_name)
 
         async def look_elsewhere() -> None:
             nonlocal elsewhere
@@ -187,12 +193,13 @@ class SymbolReferences:
             with self._languages.holding_texts():
                 async with anyio.create_task_group() as tasks:
                     tasks.start_soon(propose)
+                    tasks.start_soon(propose_beside)
                     tasks.start_soon(look_elsewhere)
                     may_tell = self._by_place.may_tell(hit)
                     told, candidates = await self._named_and_candidates(hit, shown, unopened, asked, may_tell)
         except BaseExceptionGroup as group:
             raise reported_failure(group) from group  # both questions may fail, of a file that no build has
-        return RenameGround(told.uses, proposal, candidates, elsewhere)
+        return RenameGround(told.uses, _with_replacements(proposal, beside), candidates, elsewhere)
 
     async def renamed_with(self, path: str, position: Position, new_name: str) -> set[Position]:
         """Where a file would be changed if what stands at a position were renamed.
@@ -245,16 +252,37 @@ class SymbolReferences:
         found: list[Location] = []
         notes: list[str | None] = []
         for holders in await self._possible.holding_beside(hit):
-            spec = self._languages.spec_for(holders[0])
-            is_listed = spec is not None and self._languages.language_of(hit.path) in spec.reads
+            ask = self._listed_in if self._is_listed(hit, holders[0]) else self._leading_to
             try:
-                locations, note = await (self._listed_in if is_listed else self._leading_to)(hit, holders)
+                locations, note = await ask(hit, holders)
             except LanguageServerError as error:
                 notes.append(f"{name} also occurs in {listed(holders)}, not looked into: {error}")
                 continue
             notes.append(note)
             found += locations
         return found, joined(*notes)
+
+    async def _proposed_beside(self, hit: Hit, new_name: str) -> dict[Path, list[Replacement]]:
+        """What these servers would change in their own files to rename a symbol, as far as they know its uses by
+        themselves: where `export { a as b }` keeps a name for others, they tell which place means which."""
+        path, position = self._root / hit.path, hit.symbol.name_position
+        found: dict[Path, list[Replacement]] = {}
+        for holders in await self._possible.holding_beside(hit):
+            if not self._is_listed(hit, holders[0]):
+                continue
+            shown = [self._root / holder for holder in holders]
+            with suppress(LanguageServerError):  # then they are references that the rename leaves out
+                edit, _ = await self._questions.when_ready(
+                    holders[0],
+                    lambda server, shown=shown: server.rename(path, position, new_name, candidates=shown),
+                )
+                found |= {file: edits for file, edits in edit.replacements.items() if file in shown}
+        return found
+
+    def _is_listed(self, hit: Hit, path: str) -> bool:
+        """Whether the server of a file lists uses of such symbols there."""
+        spec = self._languages.spec_for(path)
+        return spec is not None and self._languages.language_of(hit.path) in spec.reads
 
     async def _listed_in(self, hit: Hit, files: Sequence[str]) -> tuple[list[Location], str | None]:
         """Uses in some files, of one server, as it lists them; a note.
@@ -354,6 +382,13 @@ class SymbolReferences:
             await self._places.named(strings[:STRINGS_LISTED]),
             len(strings),
         )
+
+
+def _with_replacements(proposal: WorkspaceEdit | None, more: Mapping[Path, list[Replacement]]) -> WorkspaceEdit | None:
+    """What a server proposes, if it renames at all, and more."""
+    if proposal is None:
+        return None
+    return msgspec.structs.replace(proposal, replacements={**proposal.replacements, **more})
 
 
 def _places(count: int) -> str:

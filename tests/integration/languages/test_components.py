@@ -42,6 +42,17 @@ MODULE = {
     "src/shop.ts": SHOP,
 }
 
+AGAIN = """\
+export { priceOf } from "./shop";
+"""
+
+OTHER = """\
+<script setup lang="ts">
+import { priceOf } from "./again";
+const price = priceOf({ label: "x" });
+</script>
+"""
+
 FILES = {**MODULE, "src/Row.vue": ROW}
 
 
@@ -69,6 +80,15 @@ async def test_components_and_modules_know_uses_of_each_other(tmp_path: Path) ->
         assert component.read_text() == ROW.replace("function idle(): number { return 1; }\n", "").replace(
             "return priceOf", "return 2 * priceOf"
         ).replace("priceOf", "costOf")
+
+
+async def test_a_component_keeps_the_name_under_which_a_module_exports_a_renamed_symbol_again(tmp_path: Path) -> None:
+    root = written(tmp_path / "shop", {**FILES, "src/again.ts": AGAIN, "src/Other.vue": OTHER})
+    async with asker(tmp_path, root, {"trusted_roots": [str(root)]}) as ask:
+        renamed = await ask.result("rename_symbol", name_path="priceOf", relative_path="src/shop.ts", new_name="costOf")
+    assert (root / "src/again.ts").read_text() == 'export { costOf as priceOf } from "./shop";\n', text_of(renamed)
+    assert (root / "src/Other.vue").read_text() == OTHER
+    assert (root / "src/Row.vue").read_text() == ROW.replace("priceOf", "costOf")
 
 
 async def test_components_that_are_not_looked_into_are_named(tmp_path: Path) -> None:
