@@ -174,7 +174,7 @@ def _find(
     for found in _candidates(spec, program, folders, path, own):
         package = _npm_package(spec, Path(found.program))
         version = found.version or (_npm_version(package) if package else "")
-        if _is_too_old(spec, version):
+        if not _fits(spec, version):
             continue
         native = _native(spec, package) if package else None
         return found._replace(program=native or found.program, version=version)
@@ -220,8 +220,12 @@ def _is_empty_proxy(program: Path) -> bool:
     return not any(toolchains.glob(f"*/bin/{program.name}"))
 
 
-def _is_too_old(spec: ServerSpec, version: str) -> bool:
-    return bool(version) and any(_sortable(version) < _sortable(recipe.at_least) for recipe in spec.install)
+def _fits(spec: ServerSpec, version: str) -> bool:
+    """Whether a program of a version counts; of an unknown one it does."""
+    own = _sortable(version)
+    return not version or not any(
+        own < _sortable(recipe.at_least) or (recipe.below and own >= _sortable(recipe.below)) for recipe in spec.install
+    )
 
 
 def _npm_package(spec: ServerSpec, program: Path) -> Path | None:

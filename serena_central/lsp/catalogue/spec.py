@@ -263,7 +263,9 @@ class InstallRecipe(CatalogueStruct, frozen=True):
     version: str = ""
     """Name of the folder that it is installed into."""
     at_least: str = ""
-    """An older program that is found does not count."""
+    """An older program that is found does not count …"""
+    below: str = ""
+    """… nor does one of this version or a newer one."""
     scripts: bool = False
     """Its npm packages' install scripts have to run."""
     overrides: dict[str, str] = {}

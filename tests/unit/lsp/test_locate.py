@@ -89,15 +89,18 @@ def npm_package(modules: Path, version: str) -> Path:
     return modules / ".bin"
 
 
-def test_an_npm_package_tells_its_version_and_too_old_ones_do_not_count(tmp_path: Path, places: Places) -> None:
-    recipe = InstallRecipe(via="npm", packages=("@fake/ls@7.0.2",), at_least="7")
+def test_an_npm_package_tells_its_version_and_one_that_does_not_fit_does_not_count(
+    tmp_path: Path, places: Places
+) -> None:
+    recipe = InstallRecipe(via="npm", packages=("@fake/ls@7.0.2",), at_least="7", below="8")
     spec = msgspec.structs.replace(SPEC, install=(recipe,))
     new = npm_package(tmp_path / "new" / "node_modules", "7.0.2")
-    old = npm_package(tmp_path / "old" / "node_modules", "5.9.3")
+    others = [npm_package(tmp_path / version / "node_modules", version) for version in ("5.9.3", "8.0.0")]
     launch = locate(spec, Path("/r"), places, untrusted=None, path=str(new))
     assert (launch.command[0], launch.version) == (str(new / "fake-ls"), "7.0.2")
-    with pytest.raises(ServerNotInstalled):
-        locate(spec, Path("/r"), places, untrusted=None, path=str(old))
+    for other in others:
+        with pytest.raises(ServerNotInstalled):
+            locate(spec, Path("/r"), places, untrusted=None, path=str(other))
 
 
 def test_the_native_program_beside_an_npm_package_is_run_itself(tmp_path: Path, places: Places) -> None:
