@@ -17,6 +17,7 @@ from typing import NamedTuple
 from serena_central.core.errors import PathDenied, PathNotFound, PathOutsideProject, PathRefused
 from serena_central.core.nofollow import OpenFolder, resolved
 from serena_central.core.quoting import quoted
+from serena_central.files.mounts import FileSystemAway, check_answers, leads_apart
 
 Closed = Callable[[str], str | None]
 """Takes a root-relative POSIX path; a sentence on why it is closed, None where it is open. Safe from any thread."""
@@ -64,11 +65,18 @@ def resolve_inside(
         )
     if "\0" in path:
         raise PathRefused(f"{path!r} contains a NUL character, which is not allowed in paths.")
+    whole = os.path.join(root, path)  # noqa: PTH118 - keeps `..` as it is
     try:
+        check_answers(str(root))
         real_root = resolved(root)
+        if leads_apart(whole, real_root, within=True):
+            raise PathOutsideProject(path, str(root))
+        check_answers(whole)
         real = resolved(Path(real_root, path))
     except (UnicodeEncodeError, ValueError) as error:
         raise PathRefused(f"{path!r} is not a valid path on this system: {error}.") from error
+    except FileSystemAway as error:
+        raise PathRefused(f"{quoted(path)} can't be used now: {error.strerror} ({error.filename}).") from error
     except OSError as error:
         raise PathRefused(f"The symlinks on {path!r} keep changing. Retry when they no longer change.") from error
     inside = relative_or_none(real_root, real)
@@ -98,10 +106,15 @@ def shown(path: str) -> str:
 
 def from_shown(root: Path, path: str) -> str:
     """The path that `shown` was given, if that is there, and nothing of the name as it is written."""
-    if "\\x" not in path or os.path.lexists(os.path.join(root, path)):  # noqa: PTH118 - Path has no lexists
+    if "\\x" not in path or _is_there(root, path):
         return path
     meant = _SHOWN_BYTE.sub(lambda found: chr(0xDC00 + int(found[1], 16)), path)
-    return meant if os.path.lexists(os.path.join(root, meant)) else path  # noqa: PTH118 - Path has no lexists
+    return meant if _is_there(root, meant) else path
+
+
+def _is_there(root: Path, path: str) -> bool:
+    here = os.path.join(root, path)  # noqa: PTH118 - Path has no lexists
+    return not leads_apart(here, str(root), within=True) and os.path.lexists(here)
 
 
 def relative(root: Path, path: Path) -> str:

@@ -1,7 +1,20 @@
-"""Which file systems lie where, as the kernel tells without looking at them."""
+"""Which file systems lie where, as the kernel tells without looking at them, and which paths lead to such as other
+machines serve: whoever looks at one of those whose server is away waits until it is back."""
 
+import errno
+import os
+import select
+import sys
+import threading
 from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
+
+PATIENCE_S = 1.0
+"""For a server's answer. Whoever waits for it may be the event loop, once for each time that a server goes away."""
+
+MOST_LINKS = 40
+"""Symlinks on the way to one file, as for the kernel."""
 
 _REMOTE = ("nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "virtiofs", "vboxsf", "afs", "ceph", "glusterfs", "lustre")
 """File systems that others change behind this kernel's back; those in user space (`fuse…`) may, too."""
@@ -15,8 +28,114 @@ def remote_file_system(paths: Iterable[str]) -> str | None:
         while point and point not in kinds:
             point = point.rpartition("/")[0]
         kind = kinds.get(point, "")
-        if kind in _REMOTE or kind.startswith("fuse"):
+        if _is_remote(kind):
             return kind
+    return None
+
+
+def _is_remote(kind: str) -> bool:
+    return kind in _REMOTE or kind.startswith("fuse")
+
+
+class RemoteMounts:
+    """Where remote file systems are mounted: read again when the kernel says that something was mounted or unmounted,
+    for which it is asked at each look (1 µs). Safe from any thread."""
+
+    def __init__(self) -> None:
+        self._poll: select.poll | None = None
+        self._points: frozenset[str] = frozenset()
+
+    def points(self) -> frozenset[str]:
+        if sys.platform != "linux":
+            return self._points
+        if self._poll is None:
+            poll = select.poll()
+            try:
+                poll.register(os.open("/proc/self/mounts", os.O_RDONLY | os.O_CLOEXEC), select.POLLPRI)
+            except OSError:
+                return self._points
+            self._poll = poll
+        elif not self._poll.poll(0):
+            return self._points
+        self._points = frozenset(point for point, kind in _mounts().items() if kind == "autofs" or _is_remote(kind))
+        return self._points
+
+
+REMOTE = RemoteMounts()
+"""Of this process: there is one table of mounts."""
+
+
+def leads_apart(path: str, root: str, *, within: bool = False) -> bool:
+    """Whether an absolute path leads into a remote file system other than the one that `root` (a real path) lies on.
+    Such a one is not looked at to tell it, unless it is mounted below the root and `within` says that those are."""
+    points = REMOTE.points()
+    if not points:
+        return False
+    folder = f"{root.rstrip('/')}/"
+    own = {one for one in points if folder.startswith(f"{one}/") or (within and one.startswith(folder))}
+    return _remote_on_the_way(path, points - own) is not None
+
+
+def check_answers(path: str) -> None:
+    """Looks for at most `PATIENCE_S` at each remote file system that an absolute path leads into, and not at all while
+    an earlier look still waits: so nobody who looks at what is there has to wait for a server that is away.
+
+    Raises:
+        FileSystemAway: one does not answer.
+    """
+    points = REMOTE.points()
+    while points and (point := _remote_on_the_way(path, points)) is not None:
+        if not _answers(point):
+            raise FileSystemAway(errno.ETIMEDOUT, "its file system does not answer", point)
+        points -= {point}
+
+
+class FileSystemAway(OSError):
+    """A remote file system does not answer; `filename` is where it is mounted."""
+
+
+_looked_at: set[str] = set()
+"""Mount points that a thread waits for."""
+
+
+def _answers(point: str) -> bool:
+    if point in _looked_at:
+        return False
+    _looked_at.add(point)
+    done = threading.Event()
+
+    def look() -> None:
+        with suppress(OSError):
+            os.stat(point)  # noqa: PTH116 - strings
+        _looked_at.discard(point)
+        done.set()
+
+    # A thread that hangs in the kernel must not hold up the end of the process.
+    threading.Thread(target=look, name=f"look at {point}", daemon=True).start()
+    return done.wait(PATIENCE_S)
+
+
+def _remote_on_the_way(path: str, points: frozenset[str]) -> str | None:
+    """The first of some mount points that an absolute path leads to, symlinks followed."""
+    real, names, links = "", path.split("/")[::-1], 0
+    while names:
+        name = names.pop()
+        if name in ("", ".", ".."):
+            real = real.rpartition("/")[0] if name == ".." else real
+            continue
+        here = f"{real}/{name}"
+        if here in points:
+            return here
+        try:
+            target = os.readlink(here)  # noqa: PTH115 - strings
+        except (OSError, ValueError):  # no link, or no path
+            real = here
+            continue
+        links += 1
+        if links > MOST_LINKS:  # the kernel follows no more either
+            return None
+        real = "" if target.startswith("/") else real
+        names.extend(reversed(target.split("/")))
     return None
 
 

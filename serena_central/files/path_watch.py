@@ -19,7 +19,7 @@ import anyio
 from anyio.abc import TaskStatus
 
 from serena_central.core.lru import Lru
-from serena_central.files.mounts import remote_file_system
+from serena_central.files.mounts import REMOTE, remote_file_system
 
 logger = logging.getLogger(__name__)
 
@@ -205,6 +205,8 @@ class _Way:
                 continue
             self._hear_of(folder, name, last=not parts)
             inside = f"{folder.rstrip('/')}/{name}"
+            if inside in REMOTE.points():
+                return False
             try:
                 status = os.lstat(inside)
             except OSError as error:

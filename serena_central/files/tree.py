@@ -8,6 +8,7 @@ Without a watch `fresh()` compares the whole root by stat, and `note` says why.
 """
 
 import logging
+import stat
 import time
 from bisect import bisect_left
 from collections.abc import Callable, Collection, Container, Generator, Iterable, Mapping, Sequence
@@ -23,6 +24,7 @@ import anyio.to_thread
 import msgspec
 from anyio.abc import TaskStatus
 
+from serena_central.core.nofollow import status_of
 from serena_central.core.pacing import paced
 from serena_central.core.tracing import phase
 from serena_central.files.ignore import ignores
@@ -243,12 +245,19 @@ class FileTree:
             if folder is None or name in ("", "."):
                 return False
             inside += name
-            is_folder = depth < len(names) - 1 or path.endswith("/") or (self.root / inside).is_dir()
+            is_folder = depth < len(names) - 1 or path.endswith("/") or self._is_folder(inside)
             if folder.closed or ignores(folder.rules, inside, name, is_folder):
                 return True
             inside += "/"
             folder = scan.folders.get(inside, folder)
         return folder is not None and folder.closed
+
+    def _is_folder(self, path: str) -> bool:
+        """A symlink to one is none, as for git, and is not followed."""
+        try:
+            return stat.S_ISDIR(status_of(f"{self.root}/{path}").st_mode)
+        except OSError:
+            return False
 
     @property
     def repository(self) -> Path | None:

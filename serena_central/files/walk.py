@@ -11,6 +11,7 @@ submodules and worktrees (folders with a `.git` of their own), which are roots o
 anyway, apart from the root's own files: see `left_out`.
 """
 
+import errno
 import os
 import stat
 from collections import deque
@@ -34,7 +35,7 @@ from serena_central.files.ignore import (
     verdict,
 )
 from serena_central.files.left_out import KEPT_MARKS, IsRead, LeftOut, is_kept
-from serena_central.files.mounts import mounted_below
+from serena_central.files.mounts import leads_apart, mounted_below
 from serena_central.files.repository import IGNORE_FILE, OuterRules
 from serena_central.files.stamp import Stamp
 from serena_central.files.text import read_bytes
@@ -308,7 +309,7 @@ class TreeScan:
             self._meet_file(folder, path, Stamp.of(status), left_out)
         else:
             self._drop(folder, path)
-            if is_link and not left_out and not os.path.isdir(self._root + path):  # noqa: PTH112 - strings
+            if is_link and not left_out and (self._leads_apart(path) or not os.path.isdir(self._root + path)):  # noqa: PTH112
                 self._links.setdefault(folder.path, set()).add(path)
             if is_link and not folder.kept and (stamp := self._link(folder, path, name)) is not None:
                 self._meet_file(folder, path, stamp, left_out=True)
@@ -466,7 +467,7 @@ class TreeScan:
             elif entry.is_file(follow_symlinks=False):
                 found.files[path] = Stamp.of(entry.stat(follow_symlinks=False))
             elif entry.is_symlink():
-                if not entry.is_dir():
+                if self._leads_apart(path) or not entry.is_dir():
                     self._links.setdefault(folder.path, set()).add(path)
                 self._sort_left_out(folder, entry, found)
         except OSError:  # gone since it was listed
@@ -505,6 +506,10 @@ class TreeScan:
         if (folder.left_out and not is_heeded) or not self.left_out.has_room_for_link(path, folder.path):
             return None
         full = self._root + path
+        if self._leads_apart(path):
+            self.left_out.missing[folder.path] = path
+            self.left_out.drop_link(path)
+            return None
         to_folder = os.path.isdir(full)  # noqa: PTH112 - strings
         if not to_folder and not is_heeded:
             self.left_out.drop_link(path)
@@ -527,12 +532,18 @@ class TreeScan:
         """Takes note of where a symlink leads; whether that lies outside of the root.
 
         Raises:
-            OSError: it is none any more.
+            OSError: it is none any more, or leads to a remote file system now.
         """
+        if self._leads_apart(path):
+            raise OSError(errno.EREMOTE, os.strerror(errno.EREMOTE), path)
         target = os.path.realpath(self._root + path)
         elsewhere = not f"{target}/".startswith(self._root)
         left_out.add_link(path, target, elsewhere=elsewhere)
         return elsewhere
+
+    def _leads_apart(self, path: str) -> bool:
+        """Whether a symlink is not to be followed: to a file system whose server may be away."""
+        return leads_apart(self._root + path, self._root)
 
     def other_names(self, path: str) -> list[str]:
         """Root-relative names by which a root-relative path is reached through symlinks."""

@@ -37,6 +37,7 @@ from serena_central.core.paths import expanded, kept_path
 from serena_central.core.periodic import contained, follow, repeat
 from serena_central.core.quoting import as_name, quoted
 from serena_central.core.running_time import Steps, running_time
+from serena_central.files.mounts import FileSystemAway, check_answers
 from serena_central.files.repository import is_ignored_below
 from serena_central.lsp.catalogue import catalogue
 from serena_central.lsp.installers.underway import Underway
@@ -454,6 +455,14 @@ def _check_there(root: Path) -> None:
         raise ProjectRefused(f"The folder {quoted(root)} no longer exists. Pass project= with its current path.")
 
 
+def check_is_there(folder: Path) -> None:
+    """Raises ProjectRefused for one on a file system whose server is away: whoever looks at it waits for that."""
+    try:
+        check_answers(str(folder))
+    except FileSystemAway as error:
+        raise ProjectRefused(f"{quoted(folder)} can't be used now: {error.strerror} ({error.filename}).") from error
+
+
 def real_path(path: Path) -> Path:
     """The absolute path behind `~` and symlinks.
 
@@ -466,6 +475,7 @@ def real_path(path: Path) -> Path:
             raise ValueError("there is no such user")
         if len(whole.parts) > MOST_LEVELS:
             raise ValueError(f"it has more than {MOST_LEVELS} levels")
+        check_is_there(whole)
         return whole.resolve()
     except (ValueError, RuntimeError, OSError) as error:
         raise ProjectRefused(f"{quoted(path)} is not a valid project path: {error}.") from error

@@ -17,12 +17,19 @@ from typing import Literal, NamedTuple
 import anyio
 import msgspec
 
-from serena_central.core.errors import DeadlineExceeded, SerenaCentralError, ToolRefused, UnknownProject, listed
+from serena_central.core.errors import (
+    DeadlineExceeded,
+    ProjectRefused,
+    SerenaCentralError,
+    ToolRefused,
+    UnknownProject,
+    listed,
+)
 from serena_central.core.paths import expanded, kept_path
 from serena_central.core.project_names import listed_names
 from serena_central.core.quoting import quoted
 from serena_central.projects.project import Project
-from serena_central.projects.registry import ProjectRegistry, opener_in, real_path
+from serena_central.projects.registry import ProjectRegistry, check_is_there, opener_in, real_path
 from serena_central.projects.root_settings import SuperRepos
 from serena_central.projects.superrepo.configuration import Module, SuperRepo
 from serena_central.projects.superrepo.path_policy import check_path
@@ -106,6 +113,13 @@ async def resolve_scope(registry: ProjectRegistry, repos: SuperRepos, ask: Ask) 
         ToolRefused: the path is a super-repo's infrastructure, or its words are too uncertain for an edit.
         SerenaCentralError: the one project that is meant can't be opened.
     """
+    try:
+        for folder in filter(None, (ask.active_root, ask.working_folder)):
+            check_is_there(Path(folder))
+    except ProjectRefused:
+        if not ask.project:
+            raise
+        ask = msgspec.structs.replace(ask, active_root=None, working_folder=None)
     return await _Rules(registry, repos, ask).apply()
 
 

@@ -2,12 +2,14 @@
 
 import os
 import socket
+import threading
 from pathlib import Path
 
 import pytest
 
 from serena_central.core.errors import PathError, PathNotFound, PathOutsideProject, PathRefused
-from serena_central.files.boundary import relative, resolve_inside
+from serena_central.files import mounts
+from serena_central.files.boundary import from_shown, relative, resolve_inside
 
 
 @pytest.fixture
@@ -51,6 +53,47 @@ def test_a_symlink_out_of_the_project_is_refused_and_one_inside_is_followed(root
     with pytest.raises(PathOutsideProject):
         resolve_inside(root, "out/new.txt", must_exist=False)
     assert resolve_inside(root, "again") == root / "src" / "main.py"
+
+
+def test_a_path_into_a_remote_file_system_is_outside_without_a_look(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    remote = root.parent / "project-2"
+    monkeypatch.setattr(mounts.REMOTE, "points", lambda: frozenset({str(remote)}))
+    monkeypatch.setattr(mounts, "_answers", pytest.fail)
+    (remote / "back").symlink_to(root)
+    (root / "out").symlink_to("../project-2")
+    for path in ("out", "out/back/src/main.py", str(remote / "back"), "out/\\xe9"):
+        with pytest.raises(PathOutsideProject):
+            resolve_inside(root, from_shown(root, path))
+
+
+@pytest.mark.parametrize("mounted", ["project", "project/src"])
+def test_a_file_system_that_does_not_answer_is_waited_for_once(
+    root: Path, monkeypatch: pytest.MonkeyPatch, mounted: str
+) -> None:
+    point = str(root.parent / mounted)
+    is_back, real = threading.Event(), os.stat
+    looks: list[str] = []
+
+    def stat(path: str, **more: bool) -> os.stat_result:
+        if path == point and threading.current_thread() is not threading.main_thread():
+            looks.append(path)
+            is_back.wait(60)
+        return real(path, **more)
+
+    monkeypatch.setattr(mounts.REMOTE, "points", lambda: frozenset({point}))
+    monkeypatch.setattr(mounts, "PATIENCE_S", 0.05)
+    monkeypatch.setattr(os, "stat", stat)
+    for _ in range(3):
+        with pytest.raises(PathRefused, match="does not answer"):
+            resolve_inside(root, "src/main.py")
+    assert looks == [point]
+    is_back.set()
+    while mounts._looked_at:
+        threading.Event().wait(0.001)
+    monkeypatch.setattr(mounts, "PATIENCE_S", 60)
+    assert resolve_inside(root, "src/main.py") == root / "src" / "main.py"
 
 
 def test_paths_stay_below_the_root_as_it_was_given_when_that_is_a_symlink(root: Path) -> None:

@@ -12,7 +12,7 @@ import pytest
 
 from serena_central.files import inotify, left_out, walk
 from serena_central.files.inotify import InotifyWatch
-from serena_central.files.mounts import mounted_below
+from serena_central.files.mounts import REMOTE, mounted_below
 from serena_central.files.tree import Change, FileTree
 from serena_central.files.walk import Folder
 from serena_central.files.watch import Watches
@@ -222,6 +222,26 @@ async def test_many_symlinks_are_not_looked_into(root: Path, monkeypatch: pytest
     async with running(root) as heard:
         assert len(heard.tree.left_out) == 3
         assert [path.rpartition("/")[0] for path in heard.tree.not_followed] == ["data"]
+
+
+@pytest.mark.usefixtures("_either_way")
+async def test_symlinks_into_a_remote_file_system_are_not_followed(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    remote = root.parent / "remote"
+    write(remote, "a.py", "lib/b.py")
+    monkeypatch.setattr(REMOTE, "points", lambda: frozenset({str(remote)}))
+    (root / "early.py").symlink_to(remote / "a.py")
+    async with running(root) as heard:
+        assert not heard.tree.left_out
+        assert set(heard.tree.not_followed) == {"early.py"}
+        assert set(heard.tree.links) == {"early.py"}
+        (root / "way").symlink_to(remote)
+        (root / "late").symlink_to("way/../way/lib")
+        await heard.tree.fresh()
+        assert not heard.tree.left_out
+        assert set(heard.tree.links) == {"early.py", "way", "late"}
+    monkeypatch.setattr(REMOTE, "points", lambda: frozenset({str(root.parent)}))  # the root's own, too
+    async with running(root) as heard:
+        assert set(heard.tree.left_out) == {"early.py", "way", "late"}
 
 
 async def test_less_is_followed_where_each_call_looks_at_it(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,6 +8,7 @@ import anyio
 import pytest
 
 from serena_central.core.errors import ProjectRefused, ToolRefused, UnknownProject
+from serena_central.files import mounts
 from serena_central.projects.root_policy import PERSON
 from serena_central.projects.scope import Ask, Scope, labels_of, resolve_scope
 from tests.support.registries import Registered, running
@@ -62,6 +63,18 @@ async def test_without_any_hint_the_known_projects_are_listed(tmp_path: Path) ->
             await r.scope()
         with pytest.raises(UnknownProject):
             await r.scope(working_folder=str(tmp_path / "nowhere"), paths=["/nowhere/x.py"])
+
+
+async def test_a_project_whose_file_system_is_away_is_refused_and_keeps_nobody_from_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with repositories(tmp_path) as r:
+        monkeypatch.setattr(mounts.REMOTE, "points", lambda: frozenset({str(r.two)}))
+        monkeypatch.setattr(mounts, "_answers", lambda _point: False)
+        for said in ({"active_root": str(r.two)}, {"working_folder": str(r.two)}, {"paths": [f"{r.two}/a.py"]}):
+            with pytest.raises(ProjectRefused, match="does not answer"):
+                await r.roots(**said)
+        assert await r.roots(project=str(r.one), active_root=str(r.two), working_folder=str(r.two)) == [r.one]
 
 
 async def test_a_relative_path_chooses_no_project(tmp_path: Path) -> None:
