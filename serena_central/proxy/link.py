@@ -32,6 +32,10 @@ class Unreachable(Exception):
     """No server answers; the text says what was tried and what to do."""
 
 
+class OtherToken(Unreachable):
+    """A server answers, and has another token."""
+
+
 class Target(NamedTuple):
     """Where the server listens. `path` is that of its MCP endpoint."""
 
@@ -95,13 +99,18 @@ class Link:
         """A connection that can be used, to a server that may have to come back, or be started, first.
 
         Raises:
-            Unreachable: none answered in time, or none could be started.
+            Unreachable: none answered in time, or none could be started; or one at an address of the user's choice has
+                another token, also after the token's file was read again. That does not pass by waiting.
         """
+        refused = 0
         deadline, backoff = time.monotonic() + PATIENCE_S, Backoff(*PAUSES_S)
         while True:
             try:
                 return await self.connection_now()
-            except Unreachable:
+            except Unreachable as error:
+                refused += isinstance(error, OtherToken)
+                if self._fixed is not None and refused > 1:
+                    raise
                 if self._starter is not None:
                     await self._start(self._starter)
                 elif time.monotonic() > deadline:
@@ -176,7 +185,7 @@ class Link:
             raise Unreachable(f"The server at {target.authority} is not available ({error}).") from error
         except Unproven as error:
             self.forget_token()  # it may be another one by now
-            raise Unreachable(str(error)) from None
+            raise (OtherToken if error.by_another else Unreachable)(str(error)) from None
         connection.deadline = None
 
     async def _start(self, starter: Starter) -> None:

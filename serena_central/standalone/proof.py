@@ -24,7 +24,12 @@ _LABEL = b"serena-central proof of the server, version 1"
 
 
 class Unproven(Exception):
-    """What listens there did not prove that it is this user's server."""
+    """What listens there did not prove that it is this user's server. `by_another`: it answered as a server does that
+    has another token."""
+
+    def __init__(self, message: str, *, by_another: bool = False) -> None:
+        super().__init__(message)
+        self.by_another = by_another
 
 
 def proof_of(token: str, nonce: str, endpoint: str) -> str:
@@ -78,7 +83,8 @@ class Question:
                 f"The program at {authority} could not prove that it is this user's server, so the token was not sent. "
                 "It may be another program (`serena-central serve` starts yours), a server with another token (with a "
                 "user's token of a team's server, the URL has to begin with https://), or one "
-                f"behind a tunnel whose setting central_server_names lacks {authority}."
+                f"behind a tunnel whose setting central_server_names lacks {authority}.",
+                by_another=bool(given),
             )
 
 

@@ -83,6 +83,20 @@ class TestWhoListensAtTheServersOldPort:
         assert_nothing_given_away(stranger, token)
 
 
+async def test_a_proxy_with_the_token_of_another_says_so_instead_of_waiting(serving: Child, tmp_path: Path) -> None:
+    """Such as that of a team's user, over plain HTTP: the server can prove itself by its own token alone."""
+    async with instead_of(serving, tmp_path, relaying=True) as (stranger, _token):
+        file = tmp_path / "users-token"
+        file.write_text("u" * 43)
+        file.chmod(0o600)
+        url = f"http://127.0.0.1:{stranger.port}/mcp"
+        async with proxying(tmp_path, "modern", "--url", url, "--token-file", str(file)) as client:
+            failed = await client.ask("tools/list")
+        assert "the URL has to begin with https://" in failed["error"]["message"]
+        assert stranger.answered == 2  # the file was read again
+        assert_nothing_given_away(stranger, "u" * 43)
+
+
 def assert_nothing_given_away(stranger: Stranger, token: str) -> None:
     received = stranger.received.lower()
     assert b"get /health?nonce=" in received
