@@ -7,10 +7,12 @@ import logging
 import re
 from collections.abc import Callable, Collection, Generator, Sequence
 from contextlib import contextmanager, nullcontext, suppress
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import anyio
+import anyio.to_thread
 import msgspec
 from anyio.abc import ByteReceiveStream, ByteSendStream
 
@@ -27,6 +29,7 @@ from serena_central.core.progress import waiting_for
 from serena_central.core.text import Position, Text
 from serena_central.core.tracing import phase
 from serena_central.lsp.answers import FileEvent
+from serena_central.lsp.build_inputs import asks_for_a_build, built_files
 from serena_central.lsp.callbacks import Callbacks, FileStatus, Watchers
 from serena_central.lsp.catalogue import ServerSpec
 from serena_central.lsp.catalogue.spec import Feature
@@ -116,6 +119,10 @@ class LspSession:
         """The server says which version of a document its diagnostics are about."""
         self._diagnostics_moved = anyio.Event()
         self._patience = Patience()
+        self._perhaps_inputs: dict[Path, None] = {}
+        """What changed since it was last decided whether build scripts are to be run again."""
+        self._building = False
+        """It was asked to run build scripts, and not yet told what they wrote."""
         self.offer = ServerOffer()
         self.proven = False
         """It has answered a question since its handshake."""
@@ -192,6 +199,8 @@ class LspSession:
 
     def note(self, changes: Sequence[FileEvent]) -> None:
         self.documents.note(changes)
+        if self._spec.watch.rebuild and self.watchers.folders:
+            self._perhaps_inputs.update(dict.fromkeys(change.path for change in changes))
         if self._settling is not None:
             self._settling.note(changes)
             if any(self.documents.is_included(change.path) for change in changes):
@@ -209,9 +218,25 @@ class LspSession:
                 await self._noted.wait()
             self._noted = anyio.Event()
             async with self._sending:
-                await self.documents.tell_changes()
+                await self._tell_changes()
                 self.documents.close_left_open()
             self.wake()
+
+    async def _tell_changes(self) -> None:
+        """Has build scripts run again, too, if they are to be; and tells what they wrote once they have."""
+        if self._building and not self.readiness.pending:
+            self._building = False
+            built = await anyio.to_thread.run_sync(built_files, self.watchers.folders)
+            self.documents.note([FileEvent(path, "changed") for path in built])
+        inputs, self._perhaps_inputs = list(self._perhaps_inputs), {}
+        await self.documents.tell_changes()
+        asks = partial(asks_for_a_build, inputs, self.watchers.folders)
+        if inputs and await anyio.to_thread.run_sync(asks):
+            pending = await self.connection.request(self._spec.watch.rebuild, None)
+            with suppress(ErrorAnswer, AnswerUnreadable):
+                await pending.answer(msgspec.Raw)
+                self._building = True
+                self.readiness.begin_again()
 
     async def ping(self) -> None:
         """Returns when the server has answered something."""
@@ -266,7 +291,7 @@ class LspSession:
         sent: list[Pending] = []
         try:
             async with self._sending:
-                await self.documents.tell_changes()
+                await self._tell_changes()
                 opened = first.feature not in self._spec.documents.unopened
                 reading = await self.documents.prepare(first.path, opened=opened)
                 for one in questions:
@@ -347,7 +372,7 @@ class LspSession:
         """Opens what an answer from several files needs, and waits for the work that begins in the server then."""
         if self._spec.readiness.after_open:
             async with self._sending:
-                await self.documents.tell_changes()
+                await self._tell_changes()
                 await self.documents.open_many([question.path])
             self.readiness.start_clock(opened=True)
             await self.readiness.wait()
@@ -358,7 +383,7 @@ class LspSession:
         """Opens files, and asks for the symbols of each: a server that answers has read it. One that rebuilds a file
         whose included files have changed answers by those as they were, until it has published what it knows by now."""
         async with self._sending:
-            await self.documents.tell_changes()
+            await self._tell_changes()
             await self.documents.open_many(paths)
         for path in filter(self.documents.is_doubtful, paths):
             with suppress(DeadlineExceeded, PathError):
@@ -425,7 +450,7 @@ class LspSession:
         if self._spec.documents.takes_in_s:
             await self.readiness.wait()
         async with self._sending:
-            await self.documents.tell_changes()
+            await self._tell_changes()
             return await self.documents.prepare(path, opened=True)
 
     async def _let_it_take_in(self, path: Path) -> None:
@@ -441,7 +466,7 @@ class LspSession:
         if self._spec.documents.takes_in_s:
             await self._let_it_take_in(question.path)
         async with self._sending:
-            await self.documents.tell_changes()
+            await self._tell_changes()
             if self._settling is None and self._spec.documents.open_candidates:
                 await self.documents.open_many(question.open_first)
             reading = await self.documents.prepare(question.path, opened=opened)

@@ -59,6 +59,10 @@ class ReadinessTracker:
             self._grace_until = now + self._spec.grace_s
             self._wake()
 
+    def begin_again(self) -> None:
+        """The server was asked for work, and will say when that is done."""
+        self._sign(ready=False)
+
     def hear(self, method: str, params: msgspec.Raw) -> None:
         """Takes a notification of the server.
 

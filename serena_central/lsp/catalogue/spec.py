@@ -243,6 +243,9 @@ class Watching(CatalogueStruct, frozen=True):
     that one comes or goes if it is told by its own name alone."""
     by_itself: bool = False
     """The server watches the disk on its own and needs no notification."""
+    rebuild: str = ""
+    """The request that makes it run build scripts again, when it looks at no file that they read. Afterwards it is not
+    ready until it says so."""
 
 
 class InstallRecipe(CatalogueStruct, frozen=True):

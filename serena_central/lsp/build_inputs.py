@@ -1,0 +1,54 @@
+"""Tells after which changes on disk a server has to run build scripts again: one that looks at no file that they read.
+
+A script of Cargo's says which files those are. Cargo keeps that beside the folder that the script writes into, for
+which a server that has run it registers. So where no scripts are run, as in repositories that are not trusted, nothing
+is an input.
+"""
+
+import re
+from collections.abc import Collection, Iterable
+from pathlib import Path
+
+_NAMED = re.compile(r"^cargo::?rerun-if-changed=(?:\./)*(.*?)/?\r?$", re.MULTILINE)
+
+_KNOWN = frozenset({"Cargo.toml", "Cargo.lock"})
+"""The server loads the workspace again when these change."""
+
+_MOST_CHARS = 1_000_000
+"""Of what one script says."""
+
+
+def asks_for_a_build(changed: Collection[Path], folders: Iterable[Path]) -> bool:
+    """Whether a build script is among files that changed, or one of its inputs. `folders` are those that the server
+    registered for. Looks at the disk."""
+    outputs = {folder: said for folder in folders if (said := _said(folder)) is not None}
+    paths = [path for path in changed if outputs.keys().isdisjoint(path.parents)]
+    return any(_is_input(path, said) for said in outputs.values() for path in paths)
+
+
+def built_files(folders: Iterable[Path]) -> list[Path]:
+    """What build scripts wrote. Looks at the disk."""
+    return [path for folder in folders if _said(folder) is not None for path in folder.rglob("*") if path.is_file()]
+
+
+def _said(folder: Path) -> str | None:
+    """What a build script said whose folder this is; None for all others."""
+    if folder.name != "out":
+        return None
+    try:
+        with (folder.parent / "output").open(encoding="utf-8", errors="replace") as file:
+            return file.read(_MOST_CHARS)
+    except OSError:
+        return None
+
+
+def _is_input(path: Path, said: str) -> bool:
+    """A script that names nothing is run after each change of its package. Its sources are left out here: after each
+    edit it would be run, for which no script is written."""
+    if path.name == "build.rs":
+        return True
+    named = _NAMED.findall(said)
+    if not named:
+        return path.suffix != ".rs" and path.name not in _KNOWN
+    whole = f"{path.as_posix()}/"  # a name may be that of a folder, and is relative to the package, which is not said
+    return any(f"/{name.lstrip('/')}/" in whole for name in named)
