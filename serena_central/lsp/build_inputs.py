@@ -1,8 +1,8 @@
-"""Tells after which changes on disk a server has to run build scripts again: one that looks at no file that they read.
+"""Tells after which changes on disk a server has to build again what the compiler runs, procedural macros and build
+scripts: one that looks at no file that a script reads.
 
 A script of Cargo's says which files those are. Cargo keeps that beside the folder that the script writes into, for
-which a server that has run it registers. So where no scripts are run, as in repositories that are not trusted, nothing
-is an input.
+which a server that has run it registers.
 """
 
 import re
@@ -11,6 +11,8 @@ from pathlib import Path
 
 _NAMED = re.compile(r"^cargo::?rerun-if-changed=(?:\./)*(.*?)/?\r?$", re.MULTILINE)
 
+_MACROS = re.compile(r"^\s*proc[-_]macro\s*=\s*true\b", re.MULTILINE)
+
 _KNOWN = frozenset({"Cargo.toml", "Cargo.lock"})
 """The server loads the workspace again when these change."""
 
@@ -18,17 +20,31 @@ _MOST_CHARS = 1_000_000
 """Of what one script says."""
 
 
-def asks_for_a_build(changed: Collection[Path], folders: Iterable[Path]) -> bool:
-    """Whether a build script is among files that changed, or one of its inputs. `folders` are those that the server
-    registered for. Looks at the disk."""
+def asks_for_a_build(changed: Collection[Path], folders: Iterable[Path], root: Path) -> bool:
+    """Whether a build script or a source of a procedural macro in `root` is among files that changed, or an input of a
+    script. `folders` are those that the server registered for. Looks at the disk."""
     outputs = {folder: said for folder in folders if (said := _said(folder)) is not None}
-    paths = [path for path in changed if outputs.keys().isdisjoint(path.parents)]
-    return any(_is_input(path, said) for said in outputs.values() for path in paths)
+    paths = [
+        path for path in changed if outputs.keys().isdisjoint(path.parents)
+    ]  # else one build would ask for the next
+    sources = {path.parent for path in paths if path.suffix == ".rs" and path.is_relative_to(root)}
+    return any(_is_input(path, said) for said in outputs.values() for path in paths) or any(map(_makes_macros, sources))
 
 
 def built_files(folders: Iterable[Path]) -> list[Path]:
     """What build scripts wrote. Looks at the disk."""
     return [path for folder in folders if _said(folder) is not None for path in folder.rglob("*") if path.is_file()]
+
+
+def _makes_macros(folder: Path) -> bool:
+    """Whether the package that a folder belongs to is built to be run by the compiler."""
+    for above in (folder, *folder.parents):
+        try:
+            with (above / "Cargo.toml").open(encoding="utf-8", errors="replace") as file:
+                return _MACROS.search(file.read(_MOST_CHARS)) is not None
+        except OSError:
+            continue
+    return False
 
 
 def _said(folder: Path) -> str | None:

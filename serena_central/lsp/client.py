@@ -138,6 +138,7 @@ class LanguageServer:
             read_text=read_text,
             are_at_hand=are_at_hand,
             on_watching=on_watching,
+            builds=not launch.within,
         )
         self.created_ns = time.time_ns()
         """Before it read anything, by the clock that files are stamped with."""

@@ -104,8 +104,11 @@ class LspSession:
         read_text: Callable[[Path], Text],
         are_at_hand: Callable[[Collection[Path]], bool] = never_at_hand,
         on_watching: Callable[[], None] = lambda: None,
+        builds: bool = True,
     ) -> None:
-        """`on_watching` is called when the folders that it watches may be others."""
+        """`on_watching` is called when the folders that it watches may be others. `builds`: it may run what the project
+        brings."""
+        self._root, self._builds = root, builds
         self._spec = spec
         self._folders = [folder]
         """The workspace's; shared with `callbacks`."""
@@ -199,7 +202,7 @@ class LspSession:
 
     def note(self, changes: Sequence[FileEvent]) -> None:
         self.documents.note(changes)
-        if self._spec.watch.rebuild and self.watchers.folders:
+        if self._spec.watch.rebuild and self._builds:
             self._perhaps_inputs.update(dict.fromkeys(change.path for change in changes))
         if self._settling is not None:
             self._settling.note(changes)
@@ -230,7 +233,7 @@ class LspSession:
             self.documents.note([FileEvent(path, "changed") for path in built])
         inputs, self._perhaps_inputs = list(self._perhaps_inputs), {}
         await self.documents.tell_changes()
-        asks = partial(asks_for_a_build, inputs, self.watchers.folders)
+        asks = partial(asks_for_a_build, inputs, self.watchers.folders, self._root)
         if inputs and await anyio.to_thread.run_sync(asks):
             pending = await self.connection.request(self._spec.watch.rebuild, None)
             with suppress(ErrorAnswer, AnswerUnreadable):
@@ -263,7 +266,9 @@ class LspSession:
         for tries_left in reversed(range(CURRENT_TRIES)):
             early = self.readiness.pending
             reading, answer, unready = await self._ask_patiently(question, shape)
-            unready = (across_files or answer is None) and (early or unready or self.readiness.pending)
+            unready = (across_files or answer is None or self._building) and (
+                early or unready or self.readiness.pending
+            )
             if unready and tries_left:
                 await self.readiness.wait()
                 if not self.readiness.pending:

@@ -244,8 +244,8 @@ class Watching(CatalogueStruct, frozen=True):
     by_itself: bool = False
     """The server watches the disk on its own and needs no notification."""
     rebuild: str = ""
-    """The request that makes it run build scripts again, when it looks at no file that they read. Afterwards it is not
-    ready until it says so."""
+    """The request that makes it build macros and run build scripts again, which it does not do by itself. Afterwards it
+    is not ready until it says so. Not sent where it may not execute what the project brings."""
 
 
 class InstallRecipe(CatalogueStruct, frozen=True):

@@ -26,7 +26,24 @@ def test_a_script_is_run_for_what_it_names_or_else_for_all_but_sources(
     (out / "made.rs").touch()
     folders = [tmp_path, out, tmp_path / "gone/out"]
     for path in inputs:
-        assert asks_for_a_build([tmp_path / path], folders), path
-        assert not asks_for_a_build([tmp_path / path], [tmp_path])  # no script was run
-    assert not asks_for_a_build([*(tmp_path / path for path in others), out / "made.rs", out / "data"], folders)
+        assert asks_for_a_build([tmp_path / path], folders, tmp_path), path
+        assert not asks_for_a_build([tmp_path / path], [tmp_path], tmp_path)  # no script was run
+    assert not asks_for_a_build(
+        [*(tmp_path / path for path in others), out / "made.rs", out / "data"], folders, tmp_path
+    )
     assert built_files(folders) == [out / "made.rs"]
+
+
+def test_macros_are_built_again_for_their_packages_sources_and_not_for_what_a_build_makes(tmp_path: Path) -> None:
+    out = tmp_path / "root/macros/target/debug/build/macros-1/out"
+    for folder in (out, tmp_path / "root/app/src", tmp_path / "root/macros/src"):
+        folder.mkdir(parents=True)
+    (out.parent / "output").write_text("cargo:rerun-if-changed=build.rs")
+    (tmp_path / "root/Cargo.toml").write_text("[workspace]\n")
+    (tmp_path / "root/app/Cargo.toml").write_text("[lib]\n# proc-macro = true\n")
+    (tmp_path / "root/macros/Cargo.toml").write_text("[lib]\nproc-macro = true\n")
+    root = tmp_path / "root"
+    assert asks_for_a_build([root / "macros/src/lib.rs"], [], root)
+    assert not asks_for_a_build([root / "macros/src/lib.rs"], [], root / "app")
+    assert not asks_for_a_build([root / "macros/README.md", root / "app/src/lib.rs"], [], root)
+    assert not asks_for_a_build([out / "made.rs"], [out], root)
