@@ -6,6 +6,7 @@ import os
 import select
 import sys
 import threading
+import time
 from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
@@ -77,8 +78,9 @@ def leads_apart(path: str, root: str, *, within: bool = False) -> bool:
 
 
 def check_answers(path: str) -> None:
-    """Looks for at most `PATIENCE_S` at each remote file system that an absolute path leads into, and not at all while
-    an earlier look still waits: so nobody who looks at what is there has to wait for a server that is away.
+    """Looks for at most `PATIENCE_S` at each remote file system that an absolute path leads into, at most once in that
+    time and not at all while an earlier look still waits: so nobody who looks at what is there has to wait for a server
+    that is away.
 
     Raises:
         FileSystemAway: one does not answer.
@@ -94,25 +96,34 @@ class FileSystemAway(OSError):
     """A remote file system does not answer; `filename` is where it is mounted."""
 
 
-_looked_at: set[str] = set()
-"""Mount points that a thread waits for."""
+class _Look:
+    """One at a mount point, by a thread of its own, for all who want to know."""
+
+    def __init__(self, point: str) -> None:
+        self.began = time.monotonic()
+        self.done = threading.Event()
+        self._point = point
+        # A thread that hangs in the kernel must not hold up the end of the process.
+        threading.Thread(target=self._look, name=f"look at {point}", daemon=True).start()
+
+    def _look(self) -> None:
+        with suppress(OSError):
+            os.stat(self._point)  # noqa: PTH116 - strings
+        self.done.set()
+
+
+_looks: dict[str, _Look] = {}
+"""The last one at each mount point."""
+
+_looking = threading.Lock()
 
 
 def _answers(point: str) -> bool:
-    if point in _looked_at:
-        return False
-    _looked_at.add(point)
-    done = threading.Event()
-
-    def look() -> None:
-        with suppress(OSError):
-            os.stat(point)  # noqa: PTH116 - strings
-        _looked_at.discard(point)
-        done.set()
-
-    # A thread that hangs in the kernel must not hold up the end of the process.
-    threading.Thread(target=look, name=f"look at {point}", daemon=True).start()
-    return done.wait(PATIENCE_S)
+    with _looking:
+        now, look = time.monotonic(), _looks.get(point)
+        if look is None or (look.done.is_set() and now - look.began > PATIENCE_S):
+            look = _looks[point] = _Look(point)
+    return look.done.wait(max(look.began + PATIENCE_S - now, 0.0))
 
 
 def _remote_on_the_way(path: str, points: frozenset[str]) -> str | None:

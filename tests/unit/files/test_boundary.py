@@ -3,6 +3,7 @@
 import os
 import socket
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -90,10 +91,35 @@ def test_a_file_system_that_does_not_answer_is_waited_for_once(
             resolve_inside(root, "src/main.py")
     assert looks == [point]
     is_back.set()
-    while mounts._looked_at:
-        threading.Event().wait(0.001)
+    assert mounts._looks[point].done.wait(60)
     monkeypatch.setattr(mounts, "PATIENCE_S", 60)
     assert resolve_inside(root, "src/main.py") == root / "src" / "main.py"
+    assert looks == [point]
+
+
+def test_who_asks_while_a_file_system_is_looked_at_waits_for_the_same_look(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    both, real = threading.Barrier(2), os.stat
+    looks: list[str] = []
+
+    def stat(path: str, **more: bool) -> os.stat_result:
+        if path == str(root):
+            looks.append(path)
+            both.wait(60)
+        return real(path, **more)
+
+    monkeypatch.setattr(mounts, "_looks", {})
+    monkeypatch.setattr(mounts, "PATIENCE_S", 60)
+    monkeypatch.setattr(mounts.REMOTE, "points", lambda: frozenset({str(root)}))
+    monkeypatch.setattr(os, "stat", stat)
+    with ThreadPoolExecutor(2) as threads:
+        asked = [threads.submit(mounts.check_answers, f"{root}/src") for _ in range(2)]
+        while not looks:
+            pass
+        both.wait(60)
+        assert [one.result(60) for one in asked] == [None, None]
+    assert looks == [str(root)]
 
 
 def test_paths_stay_below_the_root_as_it_was_given_when_that_is_a_symlink(root: Path) -> None:
