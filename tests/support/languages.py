@@ -105,6 +105,15 @@ WITHOUT_STD = {"rust": {"settings": {"rust-analyzer": _NO_STD}, "initialization_
 """`language_servers` for Rust code that needs nothing of the standard library: analysing that takes rust-analyzer nine
 tenths of its start."""
 
+_NO_PRIMING = {"cachePriming": {"enable": False}}
+
+UNPRIMED = {"rust": {"settings": {"rust-analyzer": _NO_PRIMING}, "initialization_options": _NO_PRIMING}}
+"""`language_servers` for Rust code that needs the standard library, of which rust-analyzer then analyses what questions
+need, and not all at its start. Its answers are the same."""
+
+AS_SHIPPED: dict[str, Any] = {"language_servers": {}}
+"""Settings with which each language server starts as users have it."""
+
 
 @asynccontextmanager
 async def asker(
@@ -119,7 +128,8 @@ async def asker(
 ) -> AsyncGenerator[Asker]:
     """A server with a home in `folder`, and a client whose active project is `root`. No question was asked yet.
 
-    Rust's standard library is there with `rust_std`, or where the settings have language servers of their own.
+    Rust's standard library is there with `rust_std`, analysed as far as questions need it, or where the settings have
+    language servers of their own (`AS_SHIPPED`).
     The language server `broken` is a program that ends with exit code 3; those in the folder `more` are there as well.
     """
     places = Places(folder / "home")
@@ -130,9 +140,8 @@ async def asker(
         _break(places.servers / broken)
     for other in more.iterdir() if more else ():
         (places.servers / other.name).symlink_to(other)
-    usual = {"included_optional_tools": OPTIONAL, "auto_install": "off"}
-    if not rust_std:
-        usual["language_servers"] = WITHOUT_STD
+    usual: dict[str, Any] = {"included_optional_tools": OPTIONAL, "auto_install": "off"}
+    usual["language_servers"] = UNPRIMED if rust_std else WITHOUT_STD
     settings = {**usual, **(settings or {})}
     async with (
         running_central(folder, settings, patience_s=patience_s) as central,

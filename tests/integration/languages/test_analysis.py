@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.languages import Asker, asker, copy_of
+from tests.support.languages import AS_SHIPPED, Asker, asker, copy_of
 
 
 @dataclass(frozen=True)
@@ -164,7 +164,7 @@ async def test_what_was_put_in_is_found_and_nothing_else(seeded: Seeded, tmp_pat
     if seeded.appended[0]:
         file = root / seeded.appended[0]
         file.write_text(file.read_text() + seeded.appended[1])
-    async with asker(tmp_path, root, rust_std=True) as client:
+    async with asker(tmp_path, root, AS_SHIPPED) as client:
         graph = await whole(client, "dependency_graph", format="json")
         assert [cycle["name"] for cycle in graph["analysis"]["cycles"]] == list(seeded.cycles), graph["notes"]
         unused = (await whole(client, "find_unused_symbols"))["unused"]

@@ -13,7 +13,7 @@ import pytest
 
 from serena_central.lsp.catalogue import catalogue
 from tests.integration.languages.cases import CASES, CPP, Case
-from tests.support.languages import Asker, asker, copy_of
+from tests.support.languages import AS_SHIPPED, Asker, asker, copy_of
 
 pytestmark = pytest.mark.anyio
 
@@ -27,7 +27,7 @@ def case(request: pytest.FixtureRequest) -> Case:
 async def asked(case: Case, tmp_path_factory: pytest.TempPathFactory) -> AsyncGenerator[Asker]:
     folder = tmp_path_factory.mktemp(case.language)
     root = copy_of(case.language, folder, compile_commands=case.compile_commands)
-    async with asker(folder, root, rust_std=True) as asked:
+    async with asker(folder, root, AS_SHIPPED) as asked:
         asked.cold = await asked.ask("find_referencing_symbols", name_path=case.name, relative_path=case.file)
         yield asked
 
@@ -171,7 +171,7 @@ def shifted(use: str, lines: int) -> str:
 async def test_a_file_that_clangd_knows_from_its_index_alone_is_read_again_when_it_changes(tmp_path: Path) -> None:
     case = CPP
     root = copy_of(case.language, tmp_path, compile_commands=case.compile_commands)
-    async with asker(tmp_path, root, rust_std=True) as asked:
+    async with asker(tmp_path, root, AS_SHIPPED) as asked:
         await asked.ask("get_symbols_overview", relative_path=case.file)
         await asked.ask("find_implementations", name_path="Square")  # by now the index is made
         broken = root / case.broken

@@ -11,7 +11,7 @@ import pytest
 from serena_central.core.places import Places
 from tests.support.central import RunningCentral, running_central
 from tests.support.editing import contents
-from tests.support.languages import WITHOUT_STD, called_patiently
+from tests.support.languages import UNPRIMED, WITHOUT_STD, called_patiently
 from tests.support.mcp import RawClient, text_of
 from tests.support.servers import with_core_servers
 from tests.support.superrepo import PAIRS, Pair, platform
@@ -34,7 +34,7 @@ async def session(
     folder: Path, root: Path, settings: Mapping[str, Any] | None = None, *, rust_std: bool = False
 ) -> AsyncGenerator[tuple[RawClient, RunningCentral]]:
     with_core_servers(Places(folder / "home"))
-    usual = {} if rust_std else {"language_servers": WITHOUT_STD}
+    usual = {"language_servers": UNPRIMED if rust_std else WITHOUT_STD}
     async with (
         running_central(folder, {**usual, **(settings or {})}, patience_s=300) as central,
         central.raw("handshake", x_serena_project=str(root)) as client,

@@ -18,7 +18,7 @@ from tests.support import hostile
 from tests.support.browser import visiting
 from tests.support.central import session_of
 from tests.support.hostile import Hostile
-from tests.support.languages import Asker, asker
+from tests.support.languages import AS_SHIPPED, Asker, asker
 
 pytestmark = pytest.mark.anyio
 
@@ -76,14 +76,15 @@ async def test_what_needs_nothing_of_the_repository_works_at_once_and_executes_n
     make, where, fires, says = WORKS_AT_ONCE[name]
     box = Hostile(tmp_path)
     make(box)
-    uses, notes = await opened(box, tmp_path, trusted=False)
+    servers = AS_SHIPPED if name == "rust" else {}
+    uses, notes = await opened(box, tmp_path, trusted=False, **servers)
     assert box.ran == set()
     assert uses == [where]
     assert says in notes
     if says:
         assert f"serena-central trust {box.root}" in notes
     if fires:
-        _, notes = await opened(box, tmp_path, trusted=True)
+        _, notes = await opened(box, tmp_path, trusted=True, **servers)
         assert fires <= box.ran
         assert "not trusted" not in notes
 
