@@ -3,12 +3,13 @@
 does not see as it is built, it knows nothing of the latter."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from serena_central.core.errors import LanguageServerError, PathError
 from serena_central.core.pacing import paced
+from serena_central.core.text import Text
 from serena_central.files.containing import find_containing
-from serena_central.files.open_words import begun_by, ended_by
+from serena_central.files.open_words import BEGUN, ENDED
 from serena_central.projects.project import Project
 from serena_central.symbols.index import Hit
 
@@ -29,45 +30,72 @@ _FILLED_IN = frozenset({"bash", "groovy", "kotlin", "perl", "php", "powershell",
 _NEVER = r"(?!)"
 
 
-async def put_together(project: Project, hit: Hit) -> str | None:
-    """Why a symbol's name may be put together in the project's code of its language, as a clause."""
-    name, language = hit.symbol.name, project.languages.language_of(hit.path)
-    cuts = [at for at in range(1, len(name) - 1) if name[at] == "_" != name[at - 1]]
-    humps = [match.start() for match in _HUMP.finditer(name)]
-    if not cuts and not humps:
-        return None
-    files = [path async for path in paced(list(project.tree.files)) if project.languages.language_of(path) == language]
-    if language == "cpp" and (pasted := await _pasted(project, name, cuts, files)):
-        return pasted
-    beginnings = [name[: at + 1] for at in cuts if at + 1 >= SHORTEST]
-    for beginning in reversed(beginnings):
-        maybe = await project.navigation.possible.holding(files, beginning)
-        if language in _FILLED_IN and (filled := await _filled_in(project, maybe, beginning)):
-            return filled
-        found = (await find_containing(project.root, maybe, beginning, encoding=project.languages.encoding)).files
-        for path in sorted(found):
-            if (line0 := await _string_with(project, path, beginning)) is not None:
-                return f"a string in {path}:{line0} holds the beginning of its name, {beginning}"
-    if language in _WITHOUT_NAMES:
-        return None
-    beginnings += [name[:at] for at in humps]
-    return await _composed(project, files, beginnings, [name[at:] for at in (*cuts, *humps)])
+Lines = Mapping[str, int]
+"""Word → the line in which it first stands."""
 
 
-async def _composed(
-    project: Project, files: Sequence[str], beginnings: Sequence[str], ends: Sequence[str]
-) -> str | None:
-    """Where a string that something else is put behind or before is one of the beginnings or ends, as a clause."""
-    looked_for = (begun_by(beginnings), "beginning"), (ended_by(ends), "end")
-    for path in await project.navigation.possible.composing(files, beginnings=beginnings, ends=ends):
-        try:
-            text = (await project.read(path)).text
-        except PathError:
-            continue
-        for pattern, part in looked_for:
-            if match := pattern.search(text.content):
-                line0 = text.position(match.start(1)).line0
-                return f"a string in {path}:{line0} is the {part} of its name, {match[1]}, and something is added to it"
+class ComposedNames:
+    """Knows such things of one project, and remembers what it looked up. Built for each question: files change."""
+
+    def __init__(self, project: Project) -> None:
+        self._project = project
+        self._files: dict[str | None, Sequence[str]] = {}
+        """Language → files …"""
+        self._begun: dict[tuple[str | None, str], str | None] = {}
+        """… and, with a beginning, in what it stands."""
+        self._open: dict[str, tuple[Lines, Lines]] = {}
+        """File → the words in it that are left to be ended, and to be begun."""
+
+    async def reason(self, hit: Hit) -> str | None:
+        """Why a symbol's name may be put together in the project's code of its language, as a clause."""
+        name, language = hit.symbol.name, self._project.languages.language_of(hit.path)
+        cuts = [at for at in range(1, len(name) - 1) if name[at] == "_" != name[at - 1]]
+        humps = [match.start() for match in _HUMP.finditer(name)]
+        if not cuts and not humps:
+            return None
+        if language not in self._files:
+            named = ((path, self._project.languages.language_of(path)) for path in list(self._project.tree.files))
+            self._files[language] = [path async for path, its in paced(named) if its == language]
+        files = self._files[language]
+        if language == "cpp" and (pasted := await _pasted(self._project, name, cuts, files)):
+            return pasted
+        beginnings = [name[: at + 1] for at in cuts if at + 1 >= SHORTEST]
+        for beginning in reversed(beginnings):
+            key = language, beginning
+            if key not in self._begun:
+                self._begun[key] = await _beginning(self._project, files, language, beginning)
+            if begun := self._begun[key]:
+                return begun
+        if language in _WITHOUT_NAMES:
+            return None
+        beginnings += [name[:at] for at in humps]
+        return await self._composed(files, beginnings, [name[at:] for at in (*cuts, *humps)])
+
+    async def _composed(self, files: Sequence[str], beginnings: Sequence[str], ends: Sequence[str]) -> str | None:
+        """Where a string that something else is put behind or before is one of the beginnings or ends, as a clause."""
+        for path in await self._project.navigation.possible.composing(files, beginnings=beginnings, ends=ends):
+            if path not in self._open:
+                try:
+                    self._open[path] = _first_lines((await self._project.read(path)).text)
+                except PathError:
+                    continue
+            begun, ended = self._open[path]
+            for part, known, words in (("beginning", begun, beginnings), ("end", ended, ends)):
+                if first := min(((known[word], word) for word in words if word in known), default=None):
+                    line0, word = first
+                    return f"a string in {path}:{line0} is the {part} of its name, {word}, and something is added to it"
+        return None
+
+
+async def _beginning(project: Project, files: Sequence[str], language: str | None, beginning: str) -> str | None:
+    """Where a beginning of a name stands by itself in a string, or before a variable, as a clause."""
+    maybe = await project.navigation.possible.holding(files, beginning)
+    if language in _FILLED_IN and (filled := await _filled_in(project, maybe, beginning)):
+        return filled
+    found = (await find_containing(project.root, maybe, beginning, encoding=project.languages.encoding)).files
+    for path in sorted(found):
+        if (line0 := await _string_with(project, path, beginning)) is not None:
+            return f"a string in {path}:{line0} holds the beginning of its name, {beginning}"
     return None
 
 
@@ -84,6 +112,15 @@ async def _filled_in(project: Project, paths: Sequence[str], beginning: str) -> 
             line0 = text.position(match.start()).line0
             return f"in {path}:{line0} a variable follows the beginning of its name, {beginning}"
     return None
+
+
+def _first_lines(text: Text) -> tuple[Lines, Lines]:
+    begun, ended = dict[str, int](), dict[str, int]()
+    for pattern, lines in ((BEGUN, begun), (ENDED, ended)):
+        for match in pattern.finditer(text.content):
+            if match[1] not in lines:
+                lines[match[1]] = text.position(match.start(1)).line0
+    return begun, ended
 
 
 async def _string_with(project: Project, path: str, word: str) -> int | None:

@@ -9,10 +9,11 @@ import re
 import sys
 from collections.abc import Sequence
 from pathlib import PurePosixPath
+from typing import NamedTuple
 
 import anyio.to_thread
 
-from serena_central.analysis.python_imports import IMPORTS, imports
+from serena_central.analysis.python_imports import import_statements, imports
 from serena_central.core.errors import PathError
 from serena_central.projects.project import Project
 from serena_central.symbols.index import Hit
@@ -22,6 +23,8 @@ _IS_RUN = re.compile(r"__name__\s*==")
 
 _BASE = re.compile(r"(?<![\w.])([A-Za-z_]\w*)(?!\w|\s*=)")
 _PACKAGE = re.compile(r"(?:from|import)\s+([A-Za-z_]\w*)")
+
+_PATH_END = re.compile(r"[\w.]*\Z")
 
 _PROSE = (".md", ".po", ".pot", ".rst", ".txt")
 
@@ -34,8 +37,30 @@ MOST_NAMING = 20
 _OF_PACKAGES = ("__init__", "__main__")
 """Modules that are loaded with what lies below them, or run."""
 
-_QUOTED = r"""["'][\w.]*(?<!\w){}[.:]{}["']"""
-"""A string that is the path of a name: its module or class stands before it."""
+_LONGEST_PATH = 200
+"""Characters of a path of names before the last two."""
+
+
+class _Path(NamedTuple):
+    """Two names that follow each other in a path of names; `is_quoted`: in one that is all of a string up to there."""
+
+    pattern: re.Pattern[str]
+    is_quoted: bool
+
+    @classmethod
+    def of(cls, holder: str, joint: str, name: str, behind: str, *, is_quoted: bool = True) -> "_Path":
+        """`joint` and `behind` are expressions. The names are found first: an expression that begins with a quotation
+        mark is tried at each of them."""
+        first = re.escape(holder)
+        return cls(re.compile(rf"{first}(?<!\w{first}){joint}{re.escape(name)}{behind}"), is_quoted)
+
+    def search(self, text: str) -> int | None:
+        """Where the first one begins."""
+        for found in self.pattern.finditer(text):
+            before = text[max(found.start() - _LONGEST_PATH, 0) : found.start()]
+            if not self.is_quoted or _PATH_END.sub("", before).endswith(("'", '"')):
+                return found.start()
+        return None
 
 
 class LoadedByName:
@@ -45,6 +70,7 @@ class LoadedByName:
         self._project = project
         self._unimported: dict[str, bool] = {}
         self._unnamed: dict[tuple[str, int], bool] = {}
+        self._naming: dict[str, str | None] = {}
 
     async def reason(self, hit: Hit) -> str | None:
         """Why a symbol may be looked up by its name, as a clause."""
@@ -53,7 +79,7 @@ class LoadedByName:
             return f"no code imports its file, and {loader} may look it up by its name"
         container = hit.symbol.container
         holder = hit.file.symbols[container].name if container >= 0 else self._module(hit.path)
-        quoted = re.compile(_QUOTED.format(re.escape(holder), re.escape(hit.symbol.name)))
+        quoted = _Path.of(holder, "[.:]", hit.symbol.name, "[\"']")
         paths = list(await self._project.navigation.possible.candidates(hit))
         if found := await anyio.to_thread.run_sync(self._place, paths, quoted, quoted, abandon_on_cancel=True):
             return f"a string in {found} names it"
@@ -83,21 +109,27 @@ class LoadedByName:
             return "whoever loads it by its path"
         if hit.symbol.kind in TYPES and (package := self._foreign_base(text, hit.symbol.name)):
             return f"{package}, of which it has a base,"
-        files = [path for path in self._project.tree.files if not path.endswith(_PROSE)]
-        holder = re.escape(self._package(file))
-        quoted = re.compile(rf"""["'](?:[\w.]*\.)?{holder}\.{file.stem}["':]""")
-        named = re.compile(rf"(?<!\w){holder}[./]{file.stem}(?!\w)")
-        holding = await self._project.navigation.possible.holding(files, file.stem)
-        others = [path for path in holding if path != hit.path][:MOST_READ]
-        found = await anyio.to_thread.run_sync(self._place, others, quoted, named, abandon_on_cancel=True)
+        if hit.path not in self._naming:
+            self._naming[hit.path] = await self._naming_file(file)
+        found = self._naming[hit.path]
         return f"what {found} names it to" if found else None
 
-    def _place(self, paths: Sequence[str], in_python: re.Pattern[str], elsewhere: re.Pattern[str]) -> str | None:
-        """The first place in some files, as `path:line`, where the pattern for their language matches; in a thread."""
+    async def _naming_file(self, file: PurePosixPath) -> str | None:
+        """The first place that names the module of a file, as `path:line`."""
+        files = [path for path in self._project.tree.files if not path.endswith(_PROSE)]
+        holder = self._package(file)
+        quoted = _Path.of(holder, r"\.", file.stem, "[\"':]")
+        named = _Path.of(holder, "[./]", file.stem, r"(?!\w)", is_quoted=False)
+        holding = await self._project.navigation.possible.holding(files, file.stem)
+        others = [path for path in holding if path != str(file)][:MOST_READ]
+        return await anyio.to_thread.run_sync(self._place, others, quoted, named, abandon_on_cancel=True)
+
+    def _place(self, paths: Sequence[str], in_python: _Path, elsewhere: _Path) -> str | None:
+        """The first place in some files, as `path:line`, where the names for their language stand; in a thread."""
         for path in paths:
             text = self._text(path)
-            if match := (in_python if path.endswith(".py") else elsewhere).search(text):
-                line0 = text.count("\n", 0, match.start())
+            if (start := (in_python if path.endswith(".py") else elsewhere).search(text)) is not None:
+                line0 = text.count("\n", 0, start)
                 return f"{path}:{line0}"
         return None
 
@@ -158,4 +190,4 @@ class LoadedByName:
 
 
 def _imports_of(text: str) -> list[bytes]:
-    return IMPORTS.findall(text.encode("utf-8", "replace"))
+    return import_statements(text.encode("utf-8", "replace"))

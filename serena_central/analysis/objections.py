@@ -3,7 +3,7 @@
 from collections.abc import Collection, Sequence
 from pathlib import PurePosixPath
 
-from serena_central.analysis.composed_names import put_together
+from serena_central.analysis.composed_names import ComposedNames
 from serena_central.analysis.crates import Crates
 from serena_central.analysis.interfaces import Interfaces
 from serena_central.analysis.keep_rules import KeepReason, LanguageFacts, kept
@@ -23,6 +23,7 @@ from serena_central.analysis.sibling_uses import Siblings
 from serena_central.core.errors import PathError, listed
 from serena_central.core.text import Text
 from serena_central.projects.navigation.common_names import is_unusual
+from serena_central.projects.navigation.same_hierarchy import SameHierarchy
 from serena_central.projects.project import Project
 from serena_central.symbols.index import Hit
 from serena_central.symbols.symbol import TYPES
@@ -41,6 +42,8 @@ class KeepRules:
         self._named: dict[tuple[str, int], Named] = {}
         self._published = Published(project.tree.files, self._read)
         self._loaded = LoadedByName(project)
+        self._composed = ComposedNames(project)
+        self._hierarchies: dict[str, SameHierarchy] = {}
 
     async def kept(self, hit: Hit, text: Text) -> KeepReason | None:
         """Why a symbol counts as used; None if no rule says so."""
@@ -58,7 +61,7 @@ class KeepRules:
             return KeepReason(
                 "its base class is told of its subclasses (__init_subclass__, metaclass) or asked for them"
             )
-        if reason := await put_together(self._project, hit) or await used_as_property(self._project, hit):
+        if reason := await self._composed.reason(hit) or await used_as_property(self._project, hit):
             return KeepReason(reason)
         if name == "python" and (reason := await self._loaded.reason(hit)):
             return KeepReason(reason)
@@ -73,7 +76,11 @@ class KeepRules:
     async def kept_by_text(self, hit: Hit, text: Text) -> KeepReason | None:
         """The same by those rules alone for which no server is asked and no file is searched."""
         name = self._project.languages.language_of(hit.path) or ""
-        overrides = await self._project.navigation.possible.may_override(hit)
+        if name not in self._hierarchies:
+            self._hierarchies[name] = self._project.navigation.possible.hierarchy(name)
+        overrides = await self._hierarchies[name].may_override(hit)
+        if overrides is None:
+            del self._hierarchies[name]  # the next question may find it out
         in_interface = await self._interfaces.hold(hit.symbol.name)
         is_rust = name == "rust"
         library = self._crates.in_library(hit.path) if is_rust else _is_below(hit.path, self._libraries)

@@ -19,7 +19,7 @@ from serena_central.core.errors import PathError
 from serena_central.files.text import in_utf8, read_quickly
 from serena_central.files.words import words_of_each
 from serena_central.lsp.answers import SymbolKind
-from serena_central.projects.navigation.common_names import behind_holder, behind_import, is_unusual
+from serena_central.projects.navigation.common_names import BehindHolder, behind_import, is_unusual
 from serena_central.projects.project import Project
 from serena_central.projects.superrepo.sibling_code import others_around
 from serena_central.symbols.index import Hit
@@ -67,13 +67,13 @@ async def named_elsewhere(project: Project, hit: Hit) -> Named:
             defined.add(language)
     files = await project.navigation.possible.files_elsewhere(hit)
     asked = [path for path in files if languages.language_of(path) not in defined]
-    behind, is_imported = behind_holder(hit), behind_import(hit)
+    behind, is_imported = BehindHolder(hit), behind_import(hit)
     for path in asked[:MOST_READ]:
         try:
             text = (await project.read(path)).text.content
         except PathError:
             continue
-        is_certain = behind.search(text) is not None or (path.endswith(_WITH_IMPORTS) and is_imported(text))
+        is_certain = behind.stands_in(text) or (path.endswith(_WITH_IMPORTS) and is_imported(text))
         (named.certain if is_certain else named.possible).append(path)
     named.possible.extend(asked[MOST_READ:])
     return named
@@ -167,7 +167,7 @@ def _named(
         for hit in (hit for name in words.counts for hit in by_name[name]):
             named = told.setdefault((hit.path, hit.place), Named([], []))
             is_everyday = len(named.certain) + len(named.possible) >= MOST_READ
-            is_certain = not is_everyday and behind_holder(hit).search(text) is not None
+            is_certain = not is_everyday and BehindHolder(hit).stands_in(text)
             (named.certain if is_certain else named.possible).append(f"{root}/{path}")
     return told
 

@@ -11,13 +11,13 @@ import threading
 import time
 from array import array
 from bisect import bisect_left
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import PurePosixPath
 
 import anyio
 import anyio.to_thread
 
-from serena_central.analysis.python_imports import IMPORTS, Importers
+from serena_central.analysis.python_imports import Importers, import_statements
 from serena_central.core.pacing import paced
 from serena_central.files.stamp import RACY_NS
 from serena_central.files.words import FileWords, words_of, words_of_each
@@ -239,10 +239,10 @@ async def state_of(project: Project) -> bytes | None:
     return found.digest()
 
 
-def _lines_wanted(project: Project, path: str) -> re.Pattern[bytes] | None:
+def _lines_wanted(project: Project, path: str) -> Callable[[bytes], list[bytes]] | None:
     if _is_python(project, path):
-        return IMPORTS
-    return BUILD_LINES if is_go(project, path) else None
+        return import_statements
+    return BUILD_LINES.findall if is_go(project, path) else None
 
 
 def is_go(project: Project, path: str) -> bool:

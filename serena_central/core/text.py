@@ -28,6 +28,10 @@ TEXTS_KEPT = 16
 LONGEST_KEPT = 500_000
 """Characters of the longest that is remembered: some 25 MB for all, if each were as long."""
 
+SOON_READ = 100_000
+"""Characters of a text whose lines are looked for when somebody asks for them, in the event loop's thread, too: 0.2 ms.
+Those of a longer one are found where it is read."""
+
 _LINE_END = re.compile(r"\r\n|\n|\r")
 
 _WIDE = {"utf-8": re.compile(r"[^\x00-\x7f]"), "utf-16": re.compile("[\U00010000-\U0010ffff]")}
@@ -77,11 +81,26 @@ class Text:
 
     __slots__ = ("_ends", "_measured", "_starts", "content", "is_ascii")
 
+    _starts: "array[int]"
+    _ends: "array[int]"
+
     def __init__(self, content: str) -> None:
         self.content = content
         self.is_ascii = content.isascii()
         # The line that was converted last: a minified file is one line, with thousands of positions in it.
         self._measured: tuple[int, Encoding, _Wide] | None = None
+        if len(content) > SOON_READ:
+            self._find_lines()
+
+    def __getattr__(self, name: str) -> "array[int]":
+        """Finds the lines the first time that they are asked for: many a text is only searched for a word."""
+        if name not in ("_starts", "_ends"):
+            raise AttributeError(name)
+        self._find_lines()
+        return self._starts if name == "_starts" else self._ends
+
+    def _find_lines(self) -> None:
+        content = self.content
         self._starts, self._ends = (_lines_kept if len(content) <= LONGEST_KEPT else _lines)(content)
 
     @property

@@ -4,30 +4,21 @@ By the text alone, in whatever language.
 """
 
 import re
-from collections.abc import Iterable
 
 from serena_central.files.words import pieces
 
-_BEGUN = r"""["'`]({})(?:[$#]?\{{|%[sd]|["'`]\s*(?:\+|\.\s*(?:\$|concat\b|ucfirst\b)))"""
-_ENDED = r"""[}}%+.](?:(?<=\}})|(?<=%)[sd]|(?<=[+.])\s*["'`])({})["'`]"""
-"""It begins with one of a set of characters, which is looked for twice as quickly as alternatives are."""
+_BEGUN = r"""["'`]([A-Za-z_]\w++)(?:[$#]?\{|%[sd]|["'`]\s*(?:\+|\.\s*(?:\$|concat\b|ucfirst\b)))"""
+_ENDED = r"""[}%+.](?:(?<=\})|(?<=%)[sd]|(?<=[+.])\s*["'`])([A-Za-z_]\w{3,}+)["'`]"""
+"""It begins with one of a set of characters, which is looked for twice as quickly as alternatives are. Shorter ends
+(`_id`) are left out: nearly all of them become part of keys and messages."""
 
-_ANY_BEGUN = re.compile(_BEGUN.format(r"[A-Za-z_]\w++").encode())
-_ANY_ENDED = re.compile(_ENDED.format(r"[A-Za-z_]\w{3,}+").encode())
-"""Shorter ends (`_id`) are left out: nearly all of them become part of keys and messages."""
+BEGUN, ENDED = re.compile(_BEGUN, re.ASCII), re.compile(_ENDED, re.ASCII)
+"""Match where a string leaves a word (group 1) to be ended, or to be begun."""
+
+_BEGUN_IN_BYTES, _ENDED_IN_BYTES = re.compile(_BEGUN.encode()), re.compile(_ENDED.encode())
 
 _LONGEST = 256
 """Bytes of one such place: it is looked for so far beyond the piece of a text in which it begins, or begins to end."""
-
-
-def begun_by(words: Iterable[str]) -> re.Pattern[str]:
-    """Matches where a string leaves one of some words (group 1) to be ended."""
-    return re.compile(_BEGUN.format(_either(words)))
-
-
-def ended_by(words: Iterable[str]) -> re.Pattern[str]:
-    """Matches where a string leaves one of some words (group 1) to be begun."""
-    return re.compile(_ENDED.format(_either(words)))
 
 
 def open_words(data: bytes) -> set[bytes]:
@@ -35,8 +26,8 @@ def open_words(data: bytes) -> set[bytes]:
     words = set[bytes]()
     for start, end in pieces(data):
         around = max(start - _LONGEST, 0), end + _LONGEST
-        words.update(b"__begun_" + word for word in _ANY_BEGUN.findall(data, *around))
-        words.update(b"__ended_" + word for word in _ANY_ENDED.findall(data, *around))
+        words.update(b"__begun_" + word for word in _BEGUN_IN_BYTES.findall(data, *around))
+        words.update(b"__ended_" + word for word in _ENDED_IN_BYTES.findall(data, *around))
     return words
 
 
@@ -48,7 +39,3 @@ def when_begun(word: str) -> str:
 def when_ended(word: str) -> str:
     """How `open_words` writes a word that is left to be begun."""
     return f"__ended_{word}"
-
-
-def _either(words: Iterable[str]) -> str:
-    return "|".join(map(re.escape, words)) or "(?!)"

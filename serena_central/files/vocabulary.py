@@ -8,7 +8,8 @@ it is left out. Belongs to the event loop's thread, and reads in another one.
 
 import re
 import time
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from unicodedata import is_normalized, normalize
 
@@ -20,7 +21,7 @@ from serena_central.files.containing import find_containing
 from serena_central.files.open_words import open_words, when_begun, when_ended
 from serena_central.files.stamp import RACY_NS, Stamp
 from serena_central.files.text import encodings_of, in_utf8, read_quickly
-from serena_central.files.words import pieces
+from serena_central.files.words import behind_digits, pieces, split
 
 BITS_PER_WORD = 10
 """With two bits set for each word, a filter is wrong about one word in thirty at most, and in a hundred on average."""
@@ -43,12 +44,7 @@ _SIZES = range(5, 32)
 AT_ONCE = 2000
 """Files that are asked before others have their turn: a millisecond."""
 
-_WORD = re.compile(rb"[A-Za-z_][0-9A-Za-z_]*")
-
-_WORD_OR_CHARACTER = re.compile(
-    _WORD.pattern + rb"|[\xc2-\xdf][\x80-\xbf]|[\xe0-\xef][\x80-\xbf]{2}|[\xf0-\xf4][\x80-\xbf]{3}"
-)
-"""Each character beyond ASCII counts alone: it may be a quotation mark or a byte-order mark beside a name."""
+_ASCII = bytes(range(128))
 
 _SPELLED = re.compile(r"(?<![0-9A-Za-z_])[0-9A-Za-z_]*[^\x00-\x7f][^\x00-/:-@\[-^`{-\x7f]*")
 """What may be a name with characters beyond ASCII. It begins where a word does: a long one in ASCII (a megabyte of
@@ -59,8 +55,11 @@ MOST_RESPELLED = 1000
 
 _ANY = frozenset(("",))
 
-_JOINING = (".py", ".pyi")
-"""Endings of files in which libraries join names by `__` (`author__name`): each part counts as a word behind one."""
+_PYTHON = (".py", ".pyi", ".pyw")
+"""Endings of files in which libraries join names by `__` (`author__name`): each part counts as a word behind one. Names
+that are spelled otherwise mean the same in no others."""
+
+_ONE = ord("1")
 
 _UNREAD: tuple[None, bytes] = None, b""
 _UNREADABLE: tuple[bytes, frozenset[str]] = b"", frozenset()
@@ -69,8 +68,10 @@ _UNREADABLE: tuple[bytes, frozenset[str]] = b"", frozenset()
 class Vocabulary:
     """Of the files of one root."""
 
-    def __init__(self, root: Path, encoding: str | None) -> None:
+    def __init__(self, root: Path, encoding: str | None, *, composes: Callable[[str], bool] = lambda _: True) -> None:
+        """`composes` tells of which files `composing` may be asked: elsewhere such words are not looked for."""
         self._root = root
+        self._composes = composes
         self._encoding = encoding
         self._filters: dict[str, tuple[Stamp, bytes]] = {}
         self._respelled: dict[str, frozenset[str]] = {}
@@ -100,7 +101,7 @@ class Vocabulary:
     async def joining(self, files: Mapping[str, Stamp], paths: Iterable[str], name: str) -> list[str]:
         """Those of `paths`, all of Python, that may hold a word of which `name` is one of several parts, joined by
         `__`."""
-        asked = [path for path in paths if path in files and path.endswith(_JOINING)]
+        asked = [path for path in paths if path in files and path.endswith(_PYTHON)]
         if _size(await self._unread(files, asked)) > READ_BYTES:
             return (await find_containing(self._root, asked, name, whole=False, encoding=self._encoding)).files
         return await self.holding(files, asked, f"__{name}")
@@ -111,10 +112,12 @@ class Vocabulary:
         """Those of `paths` that may have a string which leaves one of some beginnings or ends of words open; none where
         there is too much to read: each of them would be searched for."""
         asked = [path for path in paths if path in files]
-        if _size(await self._unread(files, asked)) > READ_BYTES:
+        unread = await self._unread(files, asked)
+        if _size(unread) > READ_BYTES:
             return []
+        await self._read(unread)
         words = [*map(when_begun, beginnings), *map(when_ended, ends)]
-        found = {path for word in words for path in await self.holding(files, asked, word)}
+        found = {path for word in words for path in await self._with(asked, [hash(word.encode())])}
         return [path for path in asked if path in found]
 
     async def may_be_respelled(self, files: Mapping[str, Stamp], paths: Sequence[str], name: str) -> bool:
@@ -159,7 +162,9 @@ class Vocabulary:
             missing = [path for path, stamp in stamps.items() if not self.knows(path, stamp)]
             for start in range(0, len(missing), BATCH):
                 batch = missing[start : start + BATCH]
-                read = await anyio.to_thread.run_sync(_filters_of, self._root, batch)
+                composing, is_utf8 = set(filter(self._composes, batch)), self._encoding is None
+                filters_of = partial(_filters_of, self._root, batch, composing, in_utf8_alone=is_utf8)
+                read = await anyio.to_thread.run_sync(filters_of)
                 young = time.time_ns() - RACY_NS
                 for path in batch:
                     stamp = stamps[path]
@@ -203,7 +208,9 @@ def _bits_of(word: int, size: int) -> tuple[int, int, int, int]:
     return first >> 3, 1 << (first & 7), second >> 3, 1 << (second & 7)
 
 
-def _filters_of(root: Path, paths: Iterable[str]) -> dict[str, tuple[bytes, frozenset[str]]]:
+def _filters_of(
+    root: Path, paths: Iterable[str], composing: Collection[str], *, in_utf8_alone: bool
+) -> dict[str, tuple[bytes, frozenset[str]]]:
     """The filters of files that can be read, and the names that these respell."""
     folder = f"{root}/"
     found: dict[str, tuple[bytes, frozenset[str]]] = {}
@@ -211,10 +218,14 @@ def _filters_of(root: Path, paths: Iterable[str]) -> dict[str, tuple[bytes, froz
         read = read_quickly(folder + path)
         data = None if read is None else in_utf8(read, path)
         if data is not None:
-            words = _words(data) | open_words(data)
-            if path.endswith(_JOINING):
+            is_python = path.endswith(_PYTHON)
+            is_binary = in_utf8_alone and b"\0" in data  # no reading of a text takes it
+            words = set[bytes]() if is_binary else _words(data)
+            if is_python:
                 words |= {b"__" + part for word in words if b"__" in word for part in word.split(b"__")}
-            found[path] = _filter_of(words), _respelled_in(data)
+            if words and path in composing:
+                words |= open_words(data)
+            found[path] = _filter_of(words), _respelled_in(data) if is_python else frozenset()
     return found
 
 
@@ -228,19 +239,25 @@ def _respelled_in(data: bytes) -> frozenset[str]:
 
 
 def _words(data: bytes) -> set[bytes]:
-    """All that a search for whole words could find is made of these, whatever stands beside it."""
-    pattern, words = _WORD if data.isascii() else _WORD_OR_CHARACTER, set[bytes]()
+    """All that a search for whole words could find is made of these, whatever stands beside it. Each character beyond
+    ASCII counts alone: it may be a quotation mark or a byte-order mark beside a name."""
+    words, beyond, is_ascii = set[bytes](), set[str](), data.isascii()
     for start, end in pieces(data):
-        words.update(pattern.findall(data, start, end))
+        piece = data[start:end]
+        words.update(split(piece, beyond_ascii=False))
+        if not is_ascii:
+            beyond.update(piece.translate(None, _ASCII).decode(errors="ignore"))
+    words.update(one.encode() for one in beyond)
+    led = behind_digits(words)
+    words = {word for word in words if word > b":"}
+    words.update(filter(None, led))
     return words
 
 
 def _filter_of(words: Collection[bytes]) -> bytes:
     size = max(FEWEST_BITS, 1 << (len(words) * BITS_PER_WORD).bit_length())
     mask = size - 1
-    bits = bytearray(size >> 3)
+    bits = bytearray(b"0") * size  # as digits, the last of which is the first bit: two thirds of the time
     for word in map(hash, words):
-        first, second = word & mask, (word >> 24) & mask
-        bits[first >> 3] |= 1 << (first & 7)
-        bits[second >> 3] |= 1 << (second & 7)
-    return bytes(bits)
+        bits[~(word & mask)] = bits[~((word >> 24) & mask)] = _ONE
+    return int(bits, 2).to_bytes(size >> 3, "little")

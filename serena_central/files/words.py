@@ -25,8 +25,14 @@ OVERLAP_BYTES = 1 << 12
 FEW_WORDS = 20
 """So few are looked for as they are before, which most texts do not hold: a tenth of the time."""
 
-_WORD = re.compile(rb"[A-Za-z_\x80-\xff][0-9A-Za-z_\x80-\xff]*")
 _BETWEEN_WORDS = re.compile(rb"[^0-9A-Za-z_\x80-\xff]")
+
+_DIGITS = b"0123456789"
+
+_OF_WORDS = re.compile(rb"[0-9A-Za-z_]+").findall(bytes(range(128)))
+_ASCII_ALONE = bytes(one if any(one in some for some in _OF_WORDS) else ord(" ") for one in range(256))
+_ALL = bytes(one if one >= 128 else _ASCII_ALONE[one] for one in range(256))
+"""Tables of `bytes.translate` that leave words and spaces: a fifth of the time that a regular expression takes."""
 
 
 class FileWords(NamedTuple):
@@ -37,7 +43,7 @@ class FileWords(NamedTuple):
     marked: bool
     """Whether the marker that was asked for occurs."""
     lines: list[bytes]
-    """What the pattern of lines that was asked for finds."""
+    """The lines that were asked for."""
 
 
 def words_of_each(
@@ -46,14 +52,14 @@ def words_of_each(
     wanted: Iterable[str],
     *,
     marker: re.Pattern[bytes] | None = None,
-    lines: Callable[[str], re.Pattern[bytes] | None] = lambda _: None,
+    lines: Callable[[str], Callable[[bytes], list[bytes]] | None] = lambda _: None,
     any_case: Callable[[str], bool] = lambda _: False,
     stopped: Callable[[], bool] = lambda: False,
 ) -> Iterator[tuple[str, FileWords]]:
     """Paths, each with its words among `wanted`; files that can't be read are missing. Ends early when `stopped`.
 
-    `lines` gives the pattern of what is wanted of a file besides. Words of files for which `any_case` holds are counted
-    in any case, under their lower-case form.
+    `lines` gives what finds the lines that are wanted of a file besides. Words of files for which `any_case` holds are
+    counted in any case, under their lower-case form.
     """
     known = {word.encode("utf-8", "surrogateescape"): word for word in wanted}
     lower = {word.lower().encode("utf-8", "surrogateescape"): word.lower() for word in known.values()}
@@ -65,14 +71,14 @@ def words_of_each(
             continue
         digest = hashlib.blake2b(read, digest_size=16).digest()
         of, text = (lower, _lower(data)) if any_case(path) else (known, data)
-        pattern = lines(path)
+        find = lines(path)
         yield (
             path,
             FileWords(
                 digest,
                 _counted(text, of),
                 marker is not None and _holds(data, marker),
-                pattern.findall(data) if pattern is not None else [],
+                find(data) if find is not None else [],
             ),
         )
 
@@ -90,12 +96,24 @@ def _counted(text: bytes, known: Mapping[bytes, str]) -> Counter[str]:
         return Counter()
     counts, is_ascii = Counter[str](), text.isascii()
     for start, end in pieces(text):
-        words = _WORD.findall(text, start, end)
+        words = split(text[start:end])
+        words += behind_digits(words)
         counts.update(map(known.__getitem__, filter(known.__contains__, words)))
         if not is_ascii:
             parts = (part for word in words if not word.isascii() and word not in known for part in _parts(word))
             counts.update(map(known.__getitem__, filter(known.__contains__, parts)))
     return counts
+
+
+def split(text: bytes, *, beyond_ascii: bool = True) -> list[bytes]:
+    """The words of a text, of which some begin with digits (see `behind_digits`); characters beyond ASCII are part of
+    them, or stand between them."""
+    return text.translate(_ALL if beyond_ascii else _ASCII_ALONE).split()
+
+
+def behind_digits(words: Iterable[bytes]) -> list[bytes]:
+    """What stands behind the digits that some words begin with."""
+    return [word.lstrip(_DIGITS) for word in words if word < b":"]
 
 
 def pieces(text: bytes) -> Iterator[tuple[int, int]]:

@@ -76,6 +76,8 @@ class _Served(NamedTuple):
 
     same: list[str]
     others: list[str]
+    names: str
+    """Those of the others, in one text."""
     readers: dict[str, list[str]]
     """Server → those of the others that use symbols of these, as it knows."""
     reads_ignored: bool
@@ -104,7 +106,9 @@ class CandidateSearch:
         self._root = root
         self._tree = tree
         self._languages = languages
-        self._vocabulary = Vocabulary(root, languages.encoding)
+        self._vocabulary = Vocabulary(
+            root, languages.encoding, composes=lambda path: languages.language_of(path) is not None
+        )
         self._served: dict[str | None, _Served] = {}
         self._served_after = languages.changes
         """That is as of so many changes."""
@@ -177,11 +181,12 @@ class CandidateSearch:
     async def files_elsewhere(self, hit: Hit) -> list[str]:
         """Files that another language server, or none, reads, and that hold the name of `hit` as a word, or are called
         by it if it is a type's (`META-INF/services/shop.Plugin`)."""
-        others, name = (await self._files_by_server(hit.path)).others, hit.symbol.name
+        served, name = await self._files_by_server(hit.path), hit.symbol.name
+        others = served.others
         maybe = await self._vocabulary.holding(self._tree.files, others, name)
         holding = (await find_containing(self._root, maybe, name, encoding=self._languages.encoding)).files
         called: list[str] = []
-        if hit.symbol.kind in TYPES:
+        if hit.symbol.kind in TYPES and name in served.names:
             word = whole_word(name)
             called = [path async for path in paced(others) if name in path and word.search(path)]
         return sorted({*holding, *called})
@@ -272,7 +277,9 @@ class CandidateSearch:
                     readers[its.name].append(other)
                 if tells and (name := other.rpartition("/")[2]) in tells and (stamp := self._tree.files.get(other)):
                     settings.append((tells[name], self._root / other, stamp))
-            known = _Served(same, others, readers, await self._is_one_telling(settings), Lru(NAMES_KEPT))
+            known = _Served(
+                same, others, "\n".join(others), readers, await self._is_one_telling(settings), Lru(NAMES_KEPT)
+            )
             served[key] = known  # nobody's any more, if files have changed meanwhile
         return known
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from itertools import groupby
 
 from serena_central.core.pacing import paced
-from serena_central.projects.navigation.common_names import as_argument, behind_holder, in_format, is_unusual
+from serena_central.projects.navigation.common_names import BehindHolder, as_argument, in_format, is_unusual
 from serena_central.projects.navigation.places_in_code import PlaceInCode
 from serena_central.projects.navigation.project_places import ProjectPlaces
 from serena_central.symbols.index import Hit
@@ -22,7 +22,7 @@ async def named_in_strings(
     if is_unusual(name) or not strings:
         return strings, ()
     texts = await places.readings({place.path for place in strings})
-    qualified, argument, quoted = behind_holder(hit), as_argument(name), {f"{one}{name}{one}" for one in _QUOTES}
+    qualified, argument, quoted = BehindHolder(hit), as_argument(name), {f"{one}{name}{one}" for one in _QUOTES}
     formatted = in_format(name) if "/" in hit.name_path else re.compile(r"(?!)")
     meant: list[PlaceInCode] = []
     alone: list[PlaceInCode] = []
@@ -32,7 +32,7 @@ async def named_in_strings(
         if path not in texts:
             continue
         line = texts[path].text.line(line0)
-        ends = {found.end() for found in qualified.finditer(line)}
+        ends = set(qualified.ends(line))
         ends |= {found.end("name") for found in argument.finditer(line)}
         ends |= {found.end() for found in formatted.finditer(line)}
         for place in group:

@@ -158,7 +158,7 @@ class Possible:
         found.unexamined = [place for place in todo if place not in settled]
         led_to = {self._places.relative(one.path) for locations in answers.values() for one in locations or ()}
         await self._are_read({path for path in led_to if path is not None})
-        same_hierarchy = self._hierarchy(self._languages.language_of(hit.path))
+        same_hierarchy = self.hierarchy(self._languages.language_of(hit.path))
         rules = await self._rules(hit, known, (place.path for place in answers), found)
         async for place in paced(todo):  # in their order, not in that of the server's answers: the nearest are named
             if place in answers:
@@ -184,7 +184,7 @@ class Possible:
     async def may_override(self, hit: Hit) -> bool | None:
         """Whether a base of a member's type has a member of its name, or is not in this project; None if its bases
         could not be read in time."""
-        return await self._hierarchy(self._languages.language_of(hit.path)).may_override(hit)
+        return await self.hierarchy(self._languages.language_of(hit.path)).may_override(hit)
 
     async def kin_called(self, member: Hit, name: str) -> list[Hit] | None:
         """Members of a name in the types above a member's own and in those below it; None if files that may have one or
@@ -194,7 +194,7 @@ class Possible:
             return []
         if not await self.are_holders_read(name, language):
             return None
-        return await self._hierarchy(language).kin(own, await self._called(name, language))
+        return await self.hierarchy(language).kin(own, await self._called(name, language))
 
     async def namesakes(self, hit: Hit) -> list[Hit]:
         """Symbols of the same name and language, and itself."""
@@ -206,7 +206,7 @@ class Possible:
         types = list(own)
         language = self._languages.language_of(types[0].path)
         files = [path async for path in paced(list(self._tree.files)) if self._languages.language_of(path) == language]
-        return await self._hierarchy(language).meeting(types, members, partial(self._types_near, files))
+        return await self.hierarchy(language).meeting(types, members, partial(self._types_near, files))
 
     async def _types_near(self, files: Collection[str], name: str) -> list[Hit] | None:
         """The types of those files that hold a name; None if some could not be read in time."""
@@ -235,7 +235,7 @@ class Possible:
     async def is_registered(self, hit: Hit) -> bool | None:
         """Whether bases of a type of Python are told of their subclasses, or asked for them; None if these could not be
         read in time."""
-        hierarchy = self._hierarchy(self._languages.language_of(hit.path))
+        hierarchy = self.hierarchy(self._languages.language_of(hit.path))
         is_told = await hierarchy.is_registered(hit)
         if is_told is not False:
             return is_told
@@ -250,7 +250,8 @@ class Possible:
         except PathError:
             return set()
 
-    def _hierarchy(self, language: str | None) -> SameHierarchy:
+    def hierarchy(self, language: str | None) -> SameHierarchy:
+        """The types of a language, for one question, which may be about many symbols."""
         return SameHierarchy(self._root, partial(self._types_called, language), self._languages)
 
     async def _types_called(self, language: str | None, name: str) -> list[Hit] | None:

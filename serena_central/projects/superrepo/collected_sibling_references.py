@@ -133,7 +133,8 @@ def _holding(
         by_word.setdefault(max(_WORD.findall(name), key=len, default=name), set()).add(name)
     wordless = _wordless(by_word)
     holding: list[_Holding] = []
-    for path, found in words_of_each(root, code, by_word, marker=marker, lines=lambda _: wordless, stopped=stopped):
+    find = wordless.findall if wordless is not None else None
+    for path, found in words_of_each(root, code, by_word, marker=marker, lines=lambda _: find, stopped=stopped):
         words = {*found.counts, *(line.decode() for line in found.lines)}
         if words or found.marked:
             held = frozenset(name for word in words for name in by_word[word])

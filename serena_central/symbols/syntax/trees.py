@@ -12,11 +12,15 @@ from tree_sitter import Language, Node, Parser, Point, Query, Tree
 from serena_central.core.lru import Lru
 from serena_central.symbols.syntax.grammars import GRAMMARS, QUERIES
 
-KEPT = 4
-KEPT_BYTES = 500_000
-"""Of the longest text whose tree is kept: a tree takes 60 times its text at the worst, ten times as a rule."""
+KEPT = 32
+KEPT_BYTES = 1_500_000
+"""Of texts whose trees are kept, together: a tree takes 60 times its text at the worst, ten times as a rule. A dozen
+large files that hold one name are asked about by turns, for each name that they hold."""
 
-_kept: Lru[tuple[str, bytes], Tree] = Lru(KEPT)
+LONGEST_KEPT = 500_000
+"""Bytes of the longest one."""
+
+_kept: Lru[tuple[str, bytes], Tree] = Lru(KEPT, max_size=KEPT_BYTES, size_of=lambda tree: tree.root_node.end_byte)
 
 
 @cache
@@ -90,7 +94,7 @@ def errors_in(root: Node) -> list[Node]:
 
 
 def _keep(identifier: str, source: bytes, tree: Tree) -> None:
-    if len(source) <= KEPT_BYTES:
+    if len(source) <= LONGEST_KEPT:
         _kept[identifier, source] = tree
 
 

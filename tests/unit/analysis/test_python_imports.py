@@ -2,12 +2,14 @@
 
 import pytest
 
-from serena_central.analysis.python_imports import IMPORTS, Importers
+from serena_central.analysis.python_imports import Importers, import_statements
 
 
 def importers(**files: str) -> Importers:
     """`pkg__a="…"` is the file pkg/a.py."""
-    return Importers({path.replace("__", "/") + ".py": IMPORTS.findall(text.encode()) for path, text in files.items()})
+    return Importers(
+        {path.replace("__", "/") + ".py": import_statements(text.encode()) for path, text in files.items()}
+    )
 
 
 @pytest.mark.parametrize(

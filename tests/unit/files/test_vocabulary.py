@@ -65,6 +65,15 @@ async def test_a_file_that_was_written_just_now_is_never_left_out(tmp_path: Path
     assert await vocabulary.holding({"young.py": stamp}, ["young.py"], "second") == ["young.py"]
 
 
+@pytest.mark.usefixtures("_clocks_are_exact")
+async def test_a_binary_file_holds_no_word_unless_texts_may_be_in_utf16(tmp_path: Path) -> None:
+    written(tmp_path, "django.mo", b"\xde\x12\x04\x95\0\0 find")
+    written(tmp_path, "wide.py", "find".encode("utf-16-le"))
+    written(tmp_path, "narrow.py", b"find 9find")
+    assert await holding(tmp_path, "find") == ["narrow.py"]
+    assert {"narrow.py", "wide.py"} <= set(await holding(tmp_path, "find", encoding="utf-16"))
+
+
 async def test_operators_stand_in_all_files_as_far_as_can_be_told(tmp_path: Path) -> None:
     written(tmp_path, "a.rb", b"def ==(other)")
     assert await holding(tmp_path, "==") == ["a.rb"]

@@ -10,7 +10,7 @@ from tree_sitter import Tree
 
 from serena_central.symbols.syntax import trees
 from serena_central.symbols.syntax.grammars import GRAMMARS
-from serena_central.symbols.syntax.trees import KEPT, tools, tree_after, tree_of
+from serena_central.symbols.syntax.trees import KEPT, KEPT_BYTES, tools, tree_after, tree_of
 
 SAMPLES = {sample.stem: sample for sample in sorted((Path(__file__).parent / "samples").glob("*.txt"))}
 
@@ -117,6 +117,13 @@ def test_a_text_that_an_edit_leaves_is_known_and_few_are_kept() -> None:
         assert tree_of("python", source) is tree
     assert tree_of("python", source) is tree
     assert len(trees._kept) <= KEPT
+
+
+def test_trees_of_few_bytes_are_kept_whatever_their_number() -> None:
+    texts = [b"def f():\n    return %d\n" % number + b"# " + b"x" * (KEPT_BYTES // 4) for number in range(8)]
+    for text in texts:
+        assert tree_of("python", text) is tree_of("python", text)
+    assert sum(len(text) for _, text in trees._kept) <= KEPT_BYTES
 
 
 def test_a_tree_is_parsed_where_the_text_has_errors_before_or_after_the_edit() -> None:
