@@ -5,6 +5,7 @@ from pathlib import PurePosixPath
 
 from serena_central.analysis.composed_names import ComposedNames
 from serena_central.analysis.crates import Crates
+from serena_central.analysis.framework_files import FrameworkFiles, exported
 from serena_central.analysis.interfaces import Interfaces
 from serena_central.analysis.keep_rules import KeepReason, LanguageFacts, kept
 from serena_central.analysis.loaded_by_name import LoadedByName
@@ -20,6 +21,7 @@ from serena_central.analysis.positional_fields import filled_by_position
 from serena_central.analysis.published import Published
 from serena_central.analysis.sibling_objections import bound_to, used_by_siblings, used_under_other_names
 from serena_central.analysis.sibling_uses import Siblings
+from serena_central.analysis.whole_modules import WholeModules
 from serena_central.core.errors import PathError, listed
 from serena_central.core.text import Text
 from serena_central.projects.navigation.common_names import is_unusual
@@ -27,6 +29,8 @@ from serena_central.projects.navigation.same_hierarchy import SameHierarchy
 from serena_central.projects.project import Project
 from serena_central.symbols.index import Hit
 from serena_central.symbols.symbol import TYPES
+
+_SCRIPTS = ("javascript", "typescript")
 
 REGISTERED_UNKNOWN = "whether its base class is told of subclasses, or asked for them, could not be determined in time"
 
@@ -43,6 +47,8 @@ class KeepRules:
         self._published = Published(project.tree.files, self._read)
         self._loaded = LoadedByName(project)
         self._composed = ComposedNames(project)
+        self._whole = WholeModules(project)
+        self._frameworks = FrameworkFiles(project.tree.files, self._read)
         self._hierarchies: dict[str, SameHierarchy] = {}
 
     async def kept(self, hit: Hit, text: Text) -> KeepReason | None:
@@ -65,6 +71,8 @@ class KeepRules:
             return KeepReason(reason)
         if name == "python" and (reason := await self._loaded.reason(hit)):
             return KeepReason(reason)
+        if name in _SCRIPTS and (reason := await self._whole.reason(hit, text)):
+            return KeepReason(reason)
         if registered is None:
             return KeepReason(REGISTERED_UNKNOWN, is_known=False)
         holder = Hit(hit.path, hit.file, hit.symbol.container)
@@ -86,6 +94,9 @@ class KeepRules:
         library = self._crates.in_library(hit.path) if is_rust else _is_below(hit.path, self._libraries)
         language = LanguageFacts(name, library, in_interface, overrides)
         found = kept(hit, text, language, self._project.settings.validation)
+        if found is None and name in _SCRIPTS and (its := exported(hit, text)):
+            reason = self._frameworks.reason(hit.path)
+            return KeepReason(reason, by_name=not its.is_default) if reason else None
         if found is None and name == "python" and (inner := _inner_class(hit)):
             of_class = await self.kept_by_text(inner, text)
             return of_class and of_class._replace(

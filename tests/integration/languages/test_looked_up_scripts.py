@@ -1,0 +1,115 @@
+"""Exports of JavaScript and TypeScript that code looks up by a name which it does not write, and those that frameworks
+use of files which they load by their paths."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.integration.languages.test_loaded_by_name import refusal
+from tests.integration.languages.test_new_names import text_of
+from tests.integration.languages.test_renamed_members import written
+from tests.support.languages import asker
+
+pytestmark = pytest.mark.anyio
+
+TSCONFIG = (
+    '{"compilerOptions": {"module": "esnext", "moduleResolution": "bundler", "target": "es2022", "jsx": "preserve"}}'
+)
+PRIVATE = '{"name": "shop", "private": true, "type": "module"}'
+
+
+def exporting(name: str) -> str:
+    return f"export function {name}() {{ return 1; }}\n"
+
+
+VALUES = {
+    "package.json": PRIVATE,
+    "tsconfig.json": TSCONFIG,
+    "src/keys.ts": exporting("inKeys"),
+    "src/passed.ts": "function inPassed() { return 1; }\nfunction ownOfPassed() { return 2; }\nexport { inPassed };\n",
+    "src/starred.ts": exporting("inStarred"),
+    "src/named.ts": exporting("inNamed"),
+    "src/all.ts": 'export * from "./starred";\nexport * as named from "./named";\n',
+    "src/members.ts": exporting("inMembers") + exporting("usedMember"),
+    "src/awaited.ts": exporting("inAwaited"),
+    "src/lazy.ts": f"export default {exporting('lazyDefault').removeprefix('export ')}{exporting('besideDefault')}",
+    "plugins/one.ts": exporting("inPlugin"),
+    "modules/two.ts": exporting("inModule"),
+    "src/objects.ts": """\
+const table: Record<string, () => number> = { started() { return 1; } };
+const fixed = { stopped() { return 1; }, going() { return 2; } };
+class Api {
+    called() { return 1; }
+    run(name: string) { return (this as any)[name](); }
+}
+class Plain {
+    idle() { return 1; }
+}
+console.log(table[process.argv[2]](), fixed.going(), new Api().run("x"), new Plain());
+""",
+    "src/main.ts": """\
+import * as keys from "./keys";
+import * as passed from "./passed.js";
+import * as all from "./all";
+import { named } from "./all";
+import * as members from "./members"; // members, as they are
+console.log(Object.keys(keys), String(passed), { ...all }, named[process.argv[2]]);
+console.log(members.usedMember(), "members", members["usedMember"]());
+console.log(Object.keys(await import("./awaited")), lazy(() => import("./lazy")));
+declare function lazy(load: () => Promise<unknown>): unknown;
+for (const load of Object.values(import.meta.glob("../modules/*.ts"))) console.log(Object.keys(await load()));
+console.log(Object.values(await import(`../plugins/${process.argv[2]}.js`)));
+""",
+}
+
+
+async def test_what_a_module_exports_is_kept_where_code_uses_the_module_as_a_value(tmp_path: Path) -> None:
+    async with asker(tmp_path, written(tmp_path / "shop", VALUES)) as ask:
+        for name, line0 in {"inKeys": 5, "inPassed": 5, "inStarred": 5, "inNamed": 5, "inAwaited": 7}.items():
+            assert f"src/main.ts:{line0} uses its module as a value" in await refusal(ask, name), name
+        for name, line0 in {"inModule": 9, "inPlugin": 10}.items():
+            assert f"src/main.ts:{line0} loads modules by paths" in await refusal(ask, name), name
+        assert "src/main.ts:7 loads its module, and may use the default export" in await refusal(ask, "lazyDefault")
+        for name in ("inMembers", "ownOfPassed", "besideDefault"):
+            assert not await refusal(ask, name), name
+        renamed = await ask.result("rename_symbol", name_path="inKeys", new_name="other", dry_run=True)
+        assert "uses its module as a value" in text_of(renamed)
+
+
+async def test_members_are_kept_where_code_computes_the_name_of_one(tmp_path: Path) -> None:
+    async with asker(tmp_path, written(tmp_path / "shop", VALUES)) as ask:
+        assert "src/objects.ts:9 looks up members of table" in await refusal(ask, "table/started")
+        assert "src/objects.ts:4 looks up members of Api" in await refusal(ask, "Api/called")
+        for name in ("fixed/stopped", "Plain/idle"):
+            assert not await refusal(ask, name), name
+
+
+FRAMEWORKS = {
+    "tsconfig.json": TSCONFIG,
+    "web/package.json": '{"name": "web", "private": true, "dependencies": {"next": "15.0.0"}}',
+    "web/app/users/route.ts": f"{exporting('GET')}function ownOfRoute() {{ return 1; }}\n",
+    "web/app/page.tsx": "export default function Page() { return null; }\n",
+    "web/app/parts.ts": exporting("inParts"),
+    "web/shop.config.ts": "function configured() { return 1; }\nexport default configured;\n",
+    "kit/package.json": '{"name": "kit", "private": true, "devDependencies": {"@sveltejs/kit": "2.0.0"}}',
+    "kit/src/routes/+page.ts": exporting("load"),
+    "kit/src/lib/page.ts": exporting("inLib"),
+    "remix/package.json": '{"name": "r", "private": true, "dependencies": {"@remix-run/node": "2.0.0"}}',
+    "remix/app/routes/users.tsx": exporting("loader"),
+    "bare/package.json": '{"name": "bare", "private": true}',
+    "bare/app/page.tsx": exporting("alone"),
+}
+
+
+async def test_what_frameworks_use_of_a_file_that_they_load_by_its_path_is_kept(tmp_path: Path) -> None:
+    async with asker(tmp_path, written(tmp_path / "shop", FRAMEWORKS)) as ask:
+        loaders = {"GET": "next", "Page": "next", "configured": "a tool", "load": "@sveltejs/kit"}
+        for name, loader in {**loaders, "loader": "@remix-run/node"}.items():
+            assert f"{loader} loads its file by the path" in await refusal(ask, name), name
+        for name in ("ownOfRoute", "inParts", "inLib", "alone"):
+            assert not await refusal(ask, name), name
+        found = await ask.ask("find_unused_symbols")
+        assert {one["name_path"] for one in found["unused"]} == {"ownOfRoute", "inParts", "inLib", "alone"}
+        for name, is_told in {"GET": True, "Page": False}.items():
+            renamed = await ask.result("rename_symbol", name_path=name, new_name="Other", dry_run=True)
+            assert ("loads its file by the path" in text_of(renamed)) is is_told, name
