@@ -5,6 +5,8 @@ does not see as it is built, it knows nothing of the latter."""
 import re
 from collections.abc import Mapping, Sequence
 
+import anyio.to_thread
+
 from serena_central.core.errors import LanguageServerError, PathError
 from serena_central.core.pacing import paced
 from serena_central.core.text import Text
@@ -76,9 +78,10 @@ class ComposedNames:
         for path in await self._project.navigation.possible.composing(files, beginnings=beginnings, ends=ends):
             if path not in self._open:
                 try:
-                    self._open[path] = _first_lines((await self._project.read(path)).text)
+                    text = (await self._project.read(path)).text
                 except PathError:
                     continue
+                self._open[path] = await anyio.to_thread.run_sync(_first_lines, text)
             begun, ended = self._open[path]
             for part, known, words in (("beginning", begun, beginnings), ("end", ended, ends)):
                 if first := min(((known[word], word) for word in words if word in known), default=None):

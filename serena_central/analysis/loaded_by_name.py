@@ -37,6 +37,8 @@ MOST_NAMING = 20
 _OF_PACKAGES = ("__init__", "__main__")
 """Modules that are loaded with what lies below them, or run."""
 
+_WALKS = re.compile(r"\b(?:iter_modules|walk_packages)\(")
+
 _LONGEST_PATH = 200
 """Characters of a path of names before the last two."""
 
@@ -111,18 +113,39 @@ class LoadedByName:
             return f"{package}, of which it has a base,"
         if hit.path not in self._naming:
             self._naming[hit.path] = await self._naming_file(file)
-        found = self._naming[hit.path]
-        return f"what {found} names it to" if found else None
+        return self._naming[hit.path]
 
     async def _naming_file(self, file: PurePosixPath) -> str | None:
-        """The first place that names the module of a file, as `path:line`."""
+        """Who names the module of a file, or loads all modules of its package, as the beginning of a clause."""
         files = [path for path in self._project.tree.files if not path.endswith(_PROSE)]
         holder = self._package(file)
         quoted = _Path.of(holder, r"\.", file.stem, "[\"':]")
         named = _Path.of(holder, "[./]", file.stem, r"(?!\w)", is_quoted=False)
         holding = await self._project.navigation.possible.holding(files, file.stem)
         others = [path for path in holding if path != str(file)][:MOST_READ]
-        return await anyio.to_thread.run_sync(self._place, others, quoted, named, abandon_on_cancel=True)
+        found = await anyio.to_thread.run_sync(self._place, others, quoted, named, abandon_on_cancel=True)
+        if found:
+            return f"what {found} names it to"
+        walking = await self._walking(file)
+        return f"{walking}, which loads all modules of its package," if walking else None
+
+    async def _walking(self, file: PurePosixPath) -> str | None:
+        """The first place that composes the names of modules in the package of a file, or walks through them, as
+        `path:line`."""
+        package, own = self._package(file), str(file.parent / "__init__.py")
+        word = rf"(?<!\w){re.escape(package)}(?!\w)"
+        composed = re.compile(rf"""["'](?:[\w.]*\.)?{re.escape(package)}\.(?:\{{|%s|["']\s*[+%])""")
+        of_python = [path for path in self._project.tree.files if path.endswith(".py")]
+        holding = await self._project.navigation.possible.holding(of_python, package)
+        for path in dict.fromkeys([own, *holding[:MOST_READ]]):
+            text = self._text(path)
+            found = composed.search(text)
+            if found is None and (path == own or re.search(word, text)):
+                found = _WALKS.search(text)
+            if found:
+                line0 = text.count("\n", 0, found.start())
+                return f"{path}:{line0}"
+        return None
 
     def _place(self, paths: Sequence[str], in_python: _Path, elsewhere: _Path) -> str | None:
         """The first place in some files, as `path:line`, where the names for their language stand; in a thread."""

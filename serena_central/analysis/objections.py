@@ -19,6 +19,7 @@ from serena_central.analysis.other_language_mentions import (
 )
 from serena_central.analysis.positional_fields import filled_by_position
 from serena_central.analysis.published import Published
+from serena_central.analysis.python_lookups import PythonLookups
 from serena_central.analysis.sibling_objections import bound_to, used_by_siblings, used_under_other_names
 from serena_central.analysis.sibling_uses import Siblings
 from serena_central.analysis.whole_modules import WholeModules
@@ -47,6 +48,7 @@ class KeepRules:
         self._published = Published(project.tree.files, self._read)
         self._loaded = LoadedByName(project)
         self._composed = ComposedNames(project)
+        self._lookups = PythonLookups(project)
         self._whole = WholeModules(project)
         self._frameworks = FrameworkFiles(project.tree.files, self._read)
         self._hierarchies: dict[str, SameHierarchy] = {}
@@ -69,7 +71,7 @@ class KeepRules:
             )
         if reason := await self._composed.reason(hit) or await used_as_property(self._project, hit):
             return KeepReason(reason)
-        if name == "python" and (reason := await self._loaded.reason(hit)):
+        if name == "python" and (reason := await self._loaded.reason(hit) or await self._looked_up(hit, text)):
             return KeepReason(reason)
         if name in _SCRIPTS and (reason := await self._whole.reason(hit, text)):
             return KeepReason(reason)
@@ -84,9 +86,7 @@ class KeepRules:
     async def kept_by_text(self, hit: Hit, text: Text) -> KeepReason | None:
         """The same by those rules alone for which no server is asked and no file is searched."""
         name = self._project.languages.language_of(hit.path) or ""
-        if name not in self._hierarchies:
-            self._hierarchies[name] = self._project.navigation.possible.hierarchy(name)
-        overrides = await self._hierarchies[name].may_override(hit)
+        overrides = await self._hierarchy(name).may_override(hit)
         if overrides is None:
             del self._hierarchies[name]  # the next question may find it out
         in_interface = await self._interfaces.hold(hit.symbol.name)
@@ -103,6 +103,14 @@ class KeepRules:
                 reason=f"it is part of {inner.name_path}, which is kept: {of_class.reason}"
             )
         return found
+
+    def _hierarchy(self, language: str) -> SameHierarchy:
+        if language not in self._hierarchies:
+            self._hierarchies[language] = self._project.navigation.possible.hierarchy(language)
+        return self._hierarchies[language]
+
+    async def _looked_up(self, hit: Hit, text: Text) -> str | None:
+        return await self._lookups.reason(hit, text, self._hierarchy("python"))
 
     async def named_elsewhere(self, hit: Hit) -> Named:
         """Files of other languages that name a symbol."""

@@ -24,6 +24,9 @@ from serena_central.symbols.symbol import TYPES
 MOST_READ = 200
 """Files that are looked into for imports of one module."""
 
+LONGEST = 300_000
+"""Characters of such a file: a longer one is a bundle, which imports nothing of the project."""
+
 MOST_MODULES = 20
 """Modules that hand on what another one exports, and are looked for in turn."""
 
@@ -183,7 +186,9 @@ class WholeModules:
         beside = [one for one in self._scripts if folder is not None and posixpath.dirname(one) == folder]
         for path in dict.fromkeys([*holding, *beside[:MOST_READ]]):
             with suppress(PathError):
-                yield path, (await self._project.read(path)).text
+                text = (await self._project.read(path)).text
+                if len(text.content) <= LONGEST:
+                    yield path, text
 
 
 def _which(pattern: re.Pattern[str], text: Text, means: Callable[[str], bool]) -> Iterator[re.Match[str]]:

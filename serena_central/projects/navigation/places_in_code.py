@@ -34,6 +34,8 @@ class IndexedPlaces:
         if path is None or path not in self._index:
             return None
         file, at = self._index.file(path), location.range.start
+        if name not in file.names:
+            return None
         alike = (place for place, one in enumerate(file.names) if one == name)
         return next((Hit(path, file, place) for place in alike if file.symbols[place].name_position == at), None)
 
@@ -42,4 +44,6 @@ class IndexedPlaces:
         if path not in self._index:
             return ()
         file, part = self._index.file(path), name.lower()
+        if part not in "\n".join(file.names).lower():
+            return ()
         return {file.symbols[place].name_position for place, one in enumerate(file.names) if part in one.lower()}

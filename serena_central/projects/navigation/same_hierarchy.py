@@ -146,6 +146,10 @@ class SameHierarchy:
         making = [base for base in bases if _has_member(base, "__new__") or _has_member(base, "__init__")]
         return any([not _METACLASSES.isdisjoint(await self._bases(base)) for base in making])
 
+    async def types_above(self, hit: Hit) -> list[Hit]:
+        """A type's bases in this project, and theirs, as far as they are known."""
+        return [base for name in await self.names_above(hit) for base in await self._called(name) or ()]
+
     async def names_above(self, hit: Hit) -> set[str]:
         """The names of a type's bases in this project, and of theirs, as far as they are known."""
         return await self._names_above(hit) or set()

@@ -15,6 +15,9 @@ _IMPORT = re.compile(
 )
 _BOUND_TO_DEFAULT = re.compile(r"^(?P<name>[\w$]+)|\bdefault\s+as\s+(?P<other>[\w$]+)")
 
+_BLANKS = 500
+"""Characters in which something else stands before a name."""
+
 
 class Aliases(NamedTuple):
     """`plain` are words that may mean the symbol wherever they stand; `default`: it is a module's default export."""
@@ -67,5 +70,12 @@ def _renamed(text: str, names: Iterable[str]) -> set[str]:
         word = re.escape(name)
         found.update(re.findall(rf"{word}(?<![\w$]{word})\s+as\s+([\w$]+)", text))
         if "require(" in text or "import(" in text:
-            found.update(re.findall(rf"[{{,]\s*{word}\s*:\s*([\w$]+)(?=[^}}]*}}\s*=)", text))
+            bound_to = re.compile(rf"{word}(?<![\w$]{word})\s*:\s*([\w$]+)(?=[^}}]*}}\s*=)")
+            in_braces = (one for one in bound_to.finditer(text) if _before(text, one.start()) in ("{", ","))
+            found.update(one[1] for one in in_braces)
     return found
+
+
+def _before(text: str, start: int) -> str:
+    """The last character before a place that is no blank."""
+    return text[max(start - _BLANKS, 0) : start].rstrip()[-1:]

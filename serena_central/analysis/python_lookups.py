@@ -1,0 +1,147 @@
+"""What code of Python looks up by a name that it does not write: symbols of its own module (`globals()[name]`, `eval`),
+of another one (`getattr(handlers, name)`, `vars(handlers)`), and members of a class (`getattr(self, name)`). And where
+code stands in strings and comments: doctests and type comments.
+
+By the text: a language server lists what names a symbol. Names that begin or end with a text are known to
+`composed_names`, whole ones in strings to `loaded_by_name`.
+"""
+
+import re
+from collections.abc import AsyncIterator, Iterable
+from contextlib import suppress
+
+from serena_central.analysis.python_imports import import_statements, imports
+from serena_central.analysis.word_index import imported_as
+from serena_central.core.errors import PathError
+from serena_central.core.pacing import paced
+from serena_central.core.text import Text
+from serena_central.projects.navigation.same_hierarchy import SameHierarchy, type_of
+from serena_central.projects.project import Project
+from serena_central.symbols.index import Hit
+from serena_central.symbols.symbol import CALLABLE
+from serena_central.symbols.syntax.lexical import kinds, tokens
+
+MOST_READ = 100
+"""Files that are looked into for the name of one module or class."""
+
+_COMPUTED = r"""(?!\s*[rRbBfFuU]{0,2}["'])\s*[^\s)]"""
+"""An argument or a key that is not written as a text."""
+
+_OWN_MODULE = r"sys\.modules\[__name__\]"
+_OF_OWN_MODULE = re.compile(
+    rf"\bglobals\(\)\s*(?:\[{_COMPUTED}|\.\s*(?:get\({_COMPUTED}|items\(|values\(|copy\())|\b(?:vars|dir)\(\)"
+    rf"|(?<![\w.])(?:eval|exec)\({_COMPUTED}"
+)
+
+_OBJECT = r"(?:self|cls|type\(self\)|self\.__class__|super\(\))"
+
+_LOOKUPS = ("getattr", "dir", "vars", "getmembers", "getmembers_static", "__dict__")
+"""Words of which one stands in each lookup of another module's symbols, or a class's members."""
+
+_DOCTEST = re.compile(r"\s*(?:>>>|\.\.\.)\s")
+_TYPE_COMMENT = re.compile(r"#\s*type:\s*(?!ignore\b)")
+
+_AS = re.compile(r"(?<!\w)(\w+)\s+as\s+(\w+)")
+
+
+class PythonLookups:
+    """Knows such things of one project, and remembers what it looked up. Built for each question: files change."""
+
+    def __init__(self, project: Project) -> None:
+        self._project = project
+        self._known: dict[tuple[str, int], str | None] = {}
+        """File, and place of a class in it or -1 → where its members may be looked up."""
+        self._looking: list[str] | None = None
+
+    async def reason(self, hit: Hit, text: Text, hierarchy: SameHierarchy) -> str | None:
+        """Why a symbol may be in use, as a clause."""
+        own = type_of(hit)
+        if own is not None:
+            found = await self._once((hit.path, own.place), self._of_class(own, hierarchy))
+            if found is None and hit.symbol.kind not in CALLABLE:
+                found = _place(hit.path, text, own, rf"\bvars\({_OBJECT}\)|(?<![\w.]){_OBJECT}\.__dict__\b")
+        elif hit.symbol.container < 0:
+            found = await self._once((hit.path, -1), self._of_module(hit.path, text))
+        else:
+            return None
+        if found:
+            of_what = f"members of {own.symbol.name}" if own else "symbols of its module"
+            return f"{found} looks up {of_what} by a computed name"
+        return await self._in_prose(hit)
+
+    async def _once(self, key: tuple[str, int], places: AsyncIterator[str]) -> str | None:
+        if key not in self._known:
+            self._known[key] = await anext(places, None)
+        return self._known[key]
+
+    async def _of_module(self, path: str, text: Text) -> AsyncIterator[str]:
+        lookups = [_OF_OWN_MODULE, _looked_up(_OWN_MODULE)]
+        for place in (found for one in lookups if (found := _place(path, text, None, one))):
+            yield place
+        word = imported_as(path)
+        async for other, its in self._holding(word):
+            statements = import_statements(its.content.encode("utf-8", "replace"))
+            importing = [one for one in statements if other != path and imports(other, [one], path)]
+            aliases = [pair for one in importing for pair in _AS.findall(one.decode("utf-8", "replace"))]
+            names = {word, *(alias for name, alias in aliases if name == word)}
+            if importing and (found := _place(other, its, None, _looked_up(_module_called(names)))):
+                yield found
+
+    async def _of_class(self, own: Hit, hierarchy: SameHierarchy) -> AsyncIterator[str]:
+        for one in (own, *await hierarchy.types_above(own)):
+            with suppress(PathError):
+                text = (await self._project.read(one.path)).text
+                if found := _place(one.path, text, one, _looked_up(_OBJECT)):
+                    yield found
+        named = _looked_up(rf"(?:\w+\.)*{re.escape(own.symbol.name)}(?:\([^()]*\))?")
+        async for path, text in self._holding(own.symbol.name):
+            if found := _place(path, text, None, named):
+                yield found
+
+    async def _in_prose(self, hit: Hit) -> str | None:
+        """Where its name stands in a doctest or a type comment outside of the symbol, as a clause."""
+        for path, places in (await self._project.navigation.possible.candidates(hit)).items():
+            with suppress(PathError):
+                text = (await self._project.read(path)).text
+                for span in places:
+                    if path == hit.path and hit.symbol.range.encloses(span):
+                        continue
+                    line = text.line(span.start.line0)
+                    if _DOCTEST.match(line):
+                        return f"the doctest in {path}:{span.start.line0} names it"
+                    if (comment := _TYPE_COMMENT.search(line)) and comment.end() <= span.start.column:
+                        return f"the type comment in {path}:{span.start.line0} names it"
+        return None
+
+    async def _holding(self, name: str) -> AsyncIterator[tuple[str, Text]]:
+        """Files of Python that hold a name, and look something up, with their texts."""
+        holding = self._project.navigation.possible.holding
+        if self._looking is None:
+            languages, files = self._project.languages, list(self._project.tree.files)
+            python = [path async for path in paced(files) if languages.language_of(path) == "python"]
+            self._looking = list(dict.fromkeys([path for word in _LOOKUPS for path in await holding(python, word)]))
+        for path in (await holding(self._looking, name))[:MOST_READ]:
+            with suppress(PathError):
+                yield path, (await self._project.read(path)).text
+
+
+def _looked_up(holder: str) -> re.Pattern[str]:
+    """Where members of something are looked up, which an expression matches."""
+    return re.compile(
+        rf"\bgetattr\(\s*{holder}\s*,{_COMPUTED}|\bdir\(\s*{holder}\s*\)|\bgetmembers\w*\(\s*{holder}\s*[,)]"
+        + ("" if holder == _OBJECT else rf"|\bvars\(\s*{holder}\s*\)|(?<![\w.]){holder}\.__dict__\b")
+    )
+
+
+def _module_called(names: Iterable[str]) -> str:
+    either = "|".join(map(re.escape, sorted(names)))
+    return rf"(?:(?:\w+\.)*(?:{either})|(?:importlib\.)?import_module\([^()]*\))"
+
+
+def _place(path: str, text: Text, within: Hit | None, pattern: re.Pattern[str] | str) -> str | None:
+    """The first place where a pattern matches in code, in a symbol's range if one is given, as `path:line`."""
+    span = (text.offset(within.symbol.range.start), text.offset(within.symbol.range.end)) if within else ()
+    starts = [one.start() for one in re.compile(pattern).finditer(text.content, *span)]
+    told = kinds(text.content, tokens("python", text.content), starts) if starts else []
+    found = next((start for start, kind in zip(starts, told, strict=True) if kind in ("code", None)), None)
+    return f"{path}:{text.position(found).line0}" if found is not None else None

@@ -1,0 +1,121 @@
+"""What code of Python looks up by a name that it does not write, and names in doctests and type comments."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.integration.languages.test_loaded_by_name import refusal
+from tests.integration.languages.test_new_names import text_of
+from tests.integration.languages.test_renamed_members import written
+from tests.support.languages import asker
+
+pytestmark = pytest.mark.anyio
+
+FILES = {
+    "own.py": "import sys\n\n\ndef in_own(): ...\n\n\nprint(globals()[sys.argv[1]]())\n",
+    "fixed.py": 'def in_fixed(): ...\n\n\ndef listed(): ...\n\n\nprint(globals()["listed"], "eval(x)", model.eval())\n',
+    "handlers.py": "def in_handlers(): ...\n\n\nclass Handler: ...\n",
+    "aliased.py": "def in_aliased(): ...\n",
+    "plain.py": "def in_plain(): ...\n\n\ndef named(): ...\n",
+    "user.py": """\
+import inspect
+import sys
+
+import aliased as short
+import handlers
+import plain
+
+print(getattr(handlers, sys.argv[1]), inspect.getmembers(short, inspect.isfunction), getattr(plain, "named"))
+""",
+    "classes.py": '''\
+class Base:
+    def dispatch(self, name):
+        return getattr(self, name.lower())()
+
+    def fixed(self):
+        return getattr(self, "dispatch")
+
+
+class Derived(Base):
+    def restart(self): ...
+
+
+class Plain:
+    kept: int
+
+    def idle(self):
+        """Does nothing.
+
+        >>> doubled(2)
+        4
+        """
+        return getattr(self, f"kept_{self}")
+
+
+class Fields:
+    width = 1
+
+    def sized(self): ...
+
+    def __str__(self):
+        return str(vars(self))
+
+
+def doubled(x):
+    """Doubles.
+
+    >>> doubled(2)
+    4
+    """
+    return 2 * x
+
+
+def tripled(x):
+    """Triples.
+
+    >>> tripled(2)
+    6
+    """
+    return 3 * x
+
+
+class order: ...
+
+
+ORDERS = []  # type: list[order]
+print(Derived(), Plain(), Fields(), ORDERS)
+''',
+    "plugins/__init__.py": "",
+    "plugins/one.py": "class Plugin: ...\n",
+    "others/__init__.py": "",
+    "others/one.py": "class Other: ...\n",
+    "load.py": """\
+import importlib
+import pkgutil
+
+import plugins
+
+for module in pkgutil.iter_modules(plugins.__path__):
+    print(importlib.import_module(module.name))
+""",
+}
+
+
+async def test_what_code_looks_up_by_a_computed_name_is_kept(tmp_path: Path) -> None:
+    async with asker(tmp_path, written(tmp_path / "shop", FILES)) as ask:
+        for name, place in {"in_own": "own.py:6", "in_handlers": "user.py:7", "in_aliased": "user.py:7"}.items():
+            assert f"{place} looks up symbols of its module" in await refusal(ask, name), name
+        for name, place in {"Derived/restart": "classes.py:2", "Fields/width": "classes.py:30"}.items():
+            assert f"{place} looks up members of {name.split('/')[0]}" in await refusal(ask, name), name
+        assert "load.py:5, which loads all modules of its package" in await refusal(ask, "Plugin")
+        for name in ("in_fixed", "in_plain", "Plain/idle", "Fields/sized", "Other"):
+            assert not await refusal(ask, name), name
+        renamed = await ask.result("rename_symbol", name_path="in_handlers", new_name="other", dry_run=True)
+        assert "looks up symbols of its module" in text_of(renamed)
+
+
+async def test_what_a_doctest_or_a_type_comment_names_is_kept(tmp_path: Path) -> None:
+    async with asker(tmp_path, written(tmp_path / "shop", FILES)) as ask:
+        assert "the doctest in classes.py:18 names it" in await refusal(ask, "doubled")
+        assert "the type comment in classes.py:54 names it" in await refusal(ask, "order")
+        assert not await refusal(ask, "tripled")
