@@ -30,6 +30,7 @@ from serena_central.projects.refactoring.counterparts import Counterparts
 from serena_central.projects.refactoring.deletion import deletion
 from serena_central.projects.refactoring.module_files import files_brought_in, has_code
 from serena_central.projects.refactoring.name_conflicts import Naming
+from serena_central.projects.refactoring.pickled import pickled
 from serena_central.projects.refactoring.refusals import incomplete, name_range
 from serena_central.projects.refactoring.rename_plan import (
     LeftOver,
@@ -122,7 +123,7 @@ class Refactoring:
         edited = await self._edits.change_files([], plan, author, dry_run=dry_run, ground=ground)
         assert planned is not None
         return Renamed(
-            edited=msgspec.structs.replace(self._with_caveat(edited, hit), conflicts=planned.conflicts),
+            edited=msgspec.structs.replace(await self._with_caveats(edited, hit), conflicts=planned.conflicts),
             places=planned.rename.places,
             added=lines_of(PlaceInCode(*added) for added in planned.rename.added),
             left=planned.left,
@@ -180,7 +181,7 @@ class Refactoring:
         if strings:
             named = _listed(await self._navigation.places.named(strings[:PLACES_LISTED]), len(strings))
             notes.append(f"{hit.symbol.name} is all of a string, which may mean it, in {named}.")
-        return _with_notes(self._with_caveat(edited, hit), notes)
+        return _with_notes(await self._with_caveats(edited, hit), notes)
 
     async def _against_deleting(self, hit: Hit, strings: list[PlaceInCode]) -> list[str]:
         """Sentences about the places that would break, or might: in this project, outside of the symbol itself.
@@ -245,10 +246,13 @@ class Refactoring:
                 against.append("It brings in a file that is ignored or closed.")
         return against
 
-    def _with_caveat(self, edited: Edited, hit: Hit) -> Edited:
-        """Adds to an edit's answer what the references that it relied on may lack."""
+    async def _with_caveats(self, edited: Edited, hit: Hit) -> Edited:
+        """Adds to an edit's answer what the references that it relied on may lack, and who has stored the name."""
         caveat = self._languages.caveat(hit.path)
-        return _with_notes(edited, [f"References may be missing: {caveat}"] if caveat else [])
+        notes = [f"References may be missing: {caveat}"] if caveat else []
+        if stored := await pickled(list(self._tree.files), self._navigation, hit):
+            notes.append(stored)
+        return _with_notes(edited, notes)
 
 
 @asynccontextmanager

@@ -119,3 +119,15 @@ async def test_what_a_doctest_or_a_type_comment_names_is_kept(tmp_path: Path) ->
         assert "the doctest in classes.py:18 names it" in await refusal(ask, "doubled")
         assert "the type comment in classes.py:54 names it" in await refusal(ask, "order")
         assert not await refusal(ask, "tripled")
+
+
+async def test_who_stores_objects_by_the_name_of_their_class_is_told(tmp_path: Path) -> None:
+    files = {
+        "shop.py": "class Order: ...\n\n\nclass Basket: ...\n\n\ndef load(): ...\n",
+        "stored.py": "import os, pickle\n\nprint(os, pickle)\n",
+    }
+    async with asker(tmp_path, written(tmp_path / "shop", files)) as ask:
+        said = "stored.py:0 imports pickle, which stores objects"
+        assert said in text_of(await ask.result("safe_delete_symbol", name_path="Order", dry_run=True))
+        assert said in text_of(await ask.result("rename_symbol", name_path="Basket", new_name="Cart", dry_run=True))
+        assert said not in text_of(await ask.result("safe_delete_symbol", name_path="load", dry_run=True))
