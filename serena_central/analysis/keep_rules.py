@@ -97,7 +97,7 @@ _BASES: Mapping[str, str] = {
 }
 """Language → what the head of a type holds when its methods may be called through another."""
 
-OVERRIDING_UNKNOWN = "whether it implements or overrides a member of another type could not be determined in time"
+OVERRIDING_UNKNOWN = "whether it implements or overrides a member of another type could not be determined"
 
 _EMBEDDED_BEFORE = re.compile(r"(?:^|[{;])\s*+(?:\*\s*+)?(?:\w++\.)?$")
 _EMBEDDED_BEHIND = re.compile(r"(?:\[.*\])?\s*(?:[\"`;}]|//|/\*|$)")

@@ -33,7 +33,7 @@ from serena_central.symbols.symbol import TYPES
 
 _SCRIPTS = ("javascript", "typescript")
 
-REGISTERED_UNKNOWN = "whether its base class is told of subclasses, or asked for them, could not be determined in time"
+REGISTERED_UNKNOWN = "whether its base class is told of subclasses, or asked for them, could not be determined"
 
 
 class KeepRules:
@@ -55,6 +55,16 @@ class KeepRules:
 
     async def kept(self, hit: Hit, text: Text) -> KeepReason | None:
         """Why a symbol counts as used; None if no rule says so."""
+        found = await self._kept(hit, text)
+        if found is None or found.is_known:
+            return found
+        unread = await self._project.navigation.possible.unread_holders(hit.symbol.name)
+        if not unread:
+            return found
+        why = self._project.languages.standing(unread[0]).rstrip(".")
+        return found._replace(reason=f"{found.reason}, since the symbols of {listed(unread)} are not known: {why}")
+
+    async def _kept(self, hit: Hit, text: Text) -> KeepReason | None:
         name = self._project.languages.language_of(hit.path) or ""
         found = await self.kept_by_text(hit, text)
         if found is not None and found.is_known:

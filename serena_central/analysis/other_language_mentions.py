@@ -40,6 +40,23 @@ _WITH_TYPES_OF_JAVA = (*_WITH_PROPERTIES, ".gradle", ".kts", ".scala")
 _WITH_IMPORTS = (".astro", ".html", ".ipynb", ".mdx", ".pxd", ".pxi", ".pyx", ".svelte", ".vue")
 """Files with code of Python or JavaScript in them that the language's own server does not read."""
 
+_PAGES = (
+    ".aspx",
+    ".cshtml",
+    ".ejs",
+    ".erb",
+    ".hbs",
+    ".htm",
+    ".html",
+    ".j2",
+    ".jinja",
+    ".jinja2",
+    ".jsp",
+    ".php",
+    ".twig",
+)
+"""Files of pages, in which functions of scripts are called."""
+
 _EXTERN = re.compile(r"\bextern\b")
 
 _DEFINED = CALLABLE | {SymbolKind.CLASS, SymbolKind.INTERFACE, SymbolKind.STRUCT}
@@ -67,16 +84,29 @@ async def named_elsewhere(project: Project, hit: Hit) -> Named:
             defined.add(language)
     files = await project.navigation.possible.files_elsewhere(hit)
     asked = [path for path in files if languages.language_of(path) not in defined]
-    behind, is_imported = BehindHolder(hit), behind_import(hit)
+    behind, is_imported, called = (
+        BehindHolder(hit),
+        behind_import(hit),
+        _called_by_page(hit, languages.language_of(hit.path)),
+    )
     for path in asked[:MOST_READ]:
         try:
             text = (await project.read(path)).text.content
         except PathError:
             continue
         is_certain = behind.stands_in(text) or (path.endswith(_WITH_IMPORTS) and is_imported(text))
+        is_certain = is_certain or (called is not None and path.endswith(_PAGES) and called.search(text) is not None)
         (named.certain if is_certain else named.possible).append(path)
     named.possible.extend(asked[MOST_READ:])
     return named
+
+
+def _called_by_page(hit: Hit, language: str | None) -> re.Pattern[str] | None:
+    """A call of a function at the top of a script in a page, in `onclick="go()"` or in a script of its own."""
+    if language not in ("javascript", "typescript") or hit.symbol.container >= 0 or hit.symbol.kind not in CALLABLE:
+        return None
+    name = re.escape(hit.symbol.name)
+    return re.compile(rf"{name}(?<![\w$.]{name})\(")
 
 
 async def _is_declared_alone(project: Project, hit: Hit) -> bool:

@@ -260,6 +260,11 @@ class Possible:
             return None
         return [hit for hit in self._index.find(parse_pattern(name)) if hit.symbol.kind in TYPES]
 
+    async def unread_holders(self, name: str) -> list[str]:
+        """Files that may hold a name, and whose symbols nobody reads, for lack of a language server and a grammar."""
+        pending = [path for path in self._indexer.pending_paths() if not self._languages.is_installed(path)]
+        return await self._search.holding(pending, name) if pending else []
+
     async def are_holders_read(self, name: str, language: str | None = None) -> bool:
         """Whether the symbols of all files that hold a name are known; those that are not yet are waited for, for a
         time. With a language, files of another one do not count that nobody reads, for lack of a server."""
