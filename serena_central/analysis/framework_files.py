@@ -7,6 +7,7 @@ No code imports them, and a package that is private publishes nothing: without t
 import json
 import re
 from collections.abc import Callable, Collection, Mapping
+from functools import lru_cache
 from pathlib import PurePosixPath
 from typing import Any, NamedTuple, cast
 
@@ -56,6 +57,13 @@ _ANYWHERE = re.compile(
 _DEPENDENCIES = ("dependencies", "devDependencies", "peerDependencies", "optionalDependencies")
 
 
+LISTS_KEPT = 8
+"""Texts of which is remembered what they export: many symbols of one file are asked about in turn."""
+
+_LIST = re.compile(r"export(?<![\w$.]export)\s*\{([^{}]*)\}(?!\s*from\b)")
+_DEFAULT = re.compile(r"export(?<![\w$.]export)(?:\s+default\s+|\s*=\s*)([\w$]+)(?=\s*(?:;|\n|\Z))")
+
+
 class Exported(NamedTuple):
     """Under what name others may have a symbol."""
 
@@ -65,13 +73,18 @@ class Exported(NamedTuple):
 def exported(hit: Hit, text: Text) -> Exported | None:
     """Whether a symbol, or what it is part of, is exported from its file."""
     top = hit.file.symbols[outermost(hit)]
-    line, name = text.line(top.name_line).lstrip(), re.escape(top.name)
+    line = text.line(top.name_line).lstrip()
     if line.startswith("export"):
         return Exported(line.startswith("export default"))
-    if re.search(rf"^export\s+default\s+{name}\s*(?:;|$)|^export\s*=\s*{name}\b", text.content, re.MULTILINE):
-        return Exported(is_default=True)
-    listed = re.search(rf"^export\s*\{{[^}}]*(?<![\w$]){name}(?![\w$])[^}}]*\}}(?!\s*from)", text.content, re.MULTILINE)
-    return Exported(is_default=False) if listed else None
+    listed, default = _listed(text.content)
+    return Exported(is_default=top.name in default) if top.name in listed | default else None
+
+
+@lru_cache(maxsize=LISTS_KEPT)
+def _listed(content: str) -> tuple[frozenset[str], frozenset[str]]:
+    """The names that a text exports apart from what defines them, and those of the default export."""
+    lists = (one.partition(" as ")[0].strip() for found in _LIST.finditer(content) for one in found[1].split(","))
+    return frozenset(lists), frozenset(one[1] for one in _DEFAULT.finditer(content))
 
 
 class FrameworkFiles:

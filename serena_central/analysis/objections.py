@@ -104,9 +104,9 @@ class KeepRules:
         library = self._crates.in_library(hit.path) if is_rust else _is_below(hit.path, self._libraries)
         language = LanguageFacts(name, library, in_interface, overrides)
         found = kept(hit, text, language, self._project.settings.validation)
-        if found is None and name in _SCRIPTS and (its := exported(hit, text)):
-            reason = self._frameworks.reason(hit.path)
-            return KeepReason(reason, by_name=not its.is_default) if reason else None
+        if found is None and name in _SCRIPTS and (reason := self._frameworks.reason(hit.path)):
+            its = exported(hit, text)
+            return KeepReason(reason, by_name=not its.is_default) if its else None
         if found is None and name == "python" and (inner := _inner_class(hit)):
             of_class = await self.kept_by_text(inner, text)
             return of_class and of_class._replace(

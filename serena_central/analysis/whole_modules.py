@@ -80,12 +80,18 @@ class WholeModules:
     def __init__(self, project: Project) -> None:
         self._project = project
         self._known: dict[str, _Module] = {}
+        self._members: dict[tuple[str, int], str | None] = {}
         self._scripts: list[str] | None = None
 
     async def reason(self, hit: Hit, text: Text) -> str | None:
         """Why a symbol may be looked up by its name, as a clause."""
         if hit.symbol.container >= 0:
-            return await self._looked_up(hit, text)
+            holder = Hit(hit.path, hit.file, hit.symbol.container)
+            if hit.symbol.name.startswith("#") or not re.fullmatch(r"[\w$]+", holder.symbol.name):
+                return None
+            if (hit.path, holder.place) not in self._members:
+                self._members[hit.path, holder.place] = await self._looked_up(holder, text)
+            return self._members[hit.path, holder.place]
         found = exported(hit, text)
         if found is None:
             return None
@@ -94,15 +100,15 @@ class WholeModules:
         module = self._known[hit.path]
         return module.whole or (module.default if found.is_default else None)
 
-    async def _looked_up(self, hit: Hit, text: Text) -> str | None:
-        holder = Hit(hit.path, hit.file, hit.symbol.container)
+    async def _looked_up(self, holder: Hit, text: Text) -> str | None:
+        """Where members of a class or an object are looked up, as a clause."""
         name = holder.symbol.name
-        if hit.symbol.name.startswith("#") or not re.fullmatch(r"[\w$]+", name):
-            return None
         if holder.symbol.kind in TYPES:
             start = text.offset(holder.symbol.range.start)
             if found := _THIS.search(text.content, start, text.offset(holder.symbol.range.end)):
-                return f"{hit.path}:{text.position(found.start()).line0} looks up members of {name} by a computed name"
+                return (
+                    f"{holder.path}:{text.position(found.start()).line0} looks up members of {name} by a computed name"
+                )
             return None
         word = re.escape(name)
         computed = re.compile(
