@@ -61,6 +61,9 @@ _BY_PATH = re.compile(
 _NOT_WRITTEN = r"""(?:\s+as\s+[^()\n]+\))?\s*!?\s*(?:\?\.)?\s*\[\s*(?!["'`\d\]])"""
 """Behind an object: a member that is computed. `composed_names` knows those that begin or end with a text."""
 
+_ALL_OF = re.compile(r"(?:\bObject\s*\.\s*(?:keys|values|entries)\s*\(|\b(?:in|of)\s)\s*\Z")
+"""Before an object of which all members are used."""
+
 _THIS = re.compile(rf"(?<![\w$.])this{_NOT_WRITTEN}")
 
 
@@ -111,13 +114,11 @@ class WholeModules:
                 )
             return None
         word = re.escape(name)
-        computed = re.compile(
-            rf"(?<![\w$.]){word}{_NOT_WRITTEN}|\bObject\s*\.\s*(?:keys|values|entries)\s*\(\s*{word}\s*\)"
-            rf"|\b(?:in|of)\s+{word}\s*\)"
-        )
+        used = re.compile(rf"{word}(?<![\w$.]{word})(?:{_NOT_WRITTEN}|(?P<all>\s*\)))")
         async for path, its in self._holding(name):
-            if found := computed.search(its.content):
-                return f"{path}:{its.position(found.start()).line0} looks up members of {name} by a computed name"
+            for found in used.finditer(its.content):
+                if found["all"] is None or _ALL_OF.search(its.content, max(found.start() - 60, 0), found.start()):
+                    return f"{path}:{its.position(found.start()).line0} looks up members of {name} by a computed name"
         return None
 
     async def _find(self, module: str) -> _Module:

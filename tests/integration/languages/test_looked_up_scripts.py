@@ -37,6 +37,8 @@ VALUES = {
     "modules/two.ts": exporting("inModule"),
     "src/objects.ts": """\
 const table: Record<string, () => number> = { started() { return 1; } };
+const listed = { inList() { return 1; } };
+for (const key of Object.keys(listed)) console.log(key);
 const fixed = { stopped() { return 1; }, going() { return 2; } };
 class Api {
     called() { return 1; }
@@ -78,8 +80,9 @@ async def test_what_a_module_exports_is_kept_where_code_uses_the_module_as_a_val
 
 async def test_members_are_kept_where_code_computes_the_name_of_one(tmp_path: Path) -> None:
     async with asker(tmp_path, written(tmp_path / "shop", VALUES)) as ask:
-        assert "src/objects.ts:9 looks up members of table" in await refusal(ask, "table/started")
-        assert "src/objects.ts:4 looks up members of Api" in await refusal(ask, "Api/called")
+        assert "src/objects.ts:11 looks up members of table" in await refusal(ask, "table/started")
+        assert "src/objects.ts:6 looks up members of Api" in await refusal(ask, "Api/called")
+        assert "src/objects.ts:2 looks up members of listed" in await refusal(ask, "listed/inList")
         for name in ("fixed/stopped", "Plain/idle"):
             assert not await refusal(ask, name), name
 
