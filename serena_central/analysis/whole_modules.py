@@ -58,7 +58,7 @@ _BY_PATH = re.compile(
 )
 """Where modules are loaded whose paths begin in this way."""
 
-_NOT_WRITTEN = r"""(?:\s+as\s+[^()\n]+\))?\s*!?\s*(?:\?\.)?\s*\[\s*(?!["'`\d\]])"""
+_NOT_WRITTEN = r"""(?:\s+as\s+[^()\n]+\))?\s*!?\s*(?:\?\.)?\s*\[\s*(?![\d\]]|[^\]\n]*["'`])"""
 """Behind an object: a member that is computed. `composed_names` knows those that begin or end with a text."""
 
 _ALL_OF = re.compile(r"(?:\bObject\s*\.\s*(?:keys|values|entries)\s*\(|\b(?:in|of)\s)\s*\Z")
