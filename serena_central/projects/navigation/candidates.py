@@ -219,6 +219,12 @@ class CandidateSearch:
         """Those of some files that may hold a name as a word."""
         return await self._vocabulary.holding(self._tree.files, paths, name)
 
+    async def certainly_holding(self, paths: Sequence[str], name: str) -> list[str]:
+        """Those of some files that do: each is read."""
+        return (
+            (await find_containing(self._root, paths, name, encoding=self._languages.encoding)).files if paths else []
+        )
+
     async def joining(self, name: str) -> list[str]:
         """Files of Python that may hold a name as one of several that `__` joins."""
         return await self._vocabulary.joining(self._tree.files, list(self._tree.files), name)

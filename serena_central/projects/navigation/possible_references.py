@@ -261,9 +261,10 @@ class Possible:
         return [hit for hit in self._index.find(parse_pattern(name)) if hit.symbol.kind in TYPES]
 
     async def unread_holders(self, name: str) -> list[str]:
-        """Files that may hold a name, and whose symbols nobody reads, for lack of a language server and a grammar."""
+        """Files that hold a name, and whose symbols nobody reads, for lack of a language server and a grammar."""
         pending = [path for path in self._indexer.pending_paths() if not self._languages.is_installed(path)]
-        return await self._search.holding(pending, name) if pending else []
+        holding = await self._search.holding(pending, name) if pending else []
+        return await self._search.certainly_holding(holding, name)
 
     async def are_holders_read(self, name: str, language: str | None = None) -> bool:
         """Whether the symbols of all files that hold a name are known; those that are not yet are waited for, for a
@@ -272,8 +273,8 @@ class Possible:
         pending = self._indexer.pending_paths()
         holding = await self._search.holding(pending, name) if pending else ()
         await self._are_read(holding)
-        pending = filter(self._indexer.is_pending, holding)
-        return not any(self._counts(path, language) for path in pending)
+        pending = [one for one in holding if self._indexer.is_pending(one) and self._counts(one, language)]
+        return not await self._search.certainly_holding(pending, name)
 
     def _counts(self, path: str, language: str | None) -> bool:
         return language in (None, self._languages.language_of(path)) or self._languages.is_installed(path)

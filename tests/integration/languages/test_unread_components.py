@@ -14,7 +14,7 @@ FILES = {
     "package.json": '{"name": "shop", "private": true}',
     "tsconfig.json": "{}",
     "a.ts": "export class Cart {\n    totalOfCart() { return 1; }\n    emptied() { return 2; }\n}\nnew Cart();\n",
-    "Page.vue": '<script setup lang="ts">\nimport { other } from "./other";\nother.totalOfCart();\n</script>\n',
+    "Page.svelte": '<script setup lang="ts">\nimport { other } from "./other";\nother.totalOfCart();\n</script>\n',
     "page.html": '<button onclick="pay(1)">Pay</button><script>start();</script> We pay and halt (early).\n',
     "b.js": "function pay() {}\nfunction start() {}\nfunction halt() {}\n",
 }
@@ -23,8 +23,8 @@ FILES = {
 async def test_a_file_that_nobody_reads_is_named_with_what_is_missing(tmp_path: Path) -> None:
     async with asker(tmp_path, written(tmp_path / "shop", FILES)) as ask:
         said = await refusal(ask, "Cart/totalOfCart")
-        assert "Page.vue" in said
-        assert "vue-language-server" in said
+        assert "Page.svelte" in said
+        assert "svelte-language-server" in said
         assert "in time" not in said
 
 
