@@ -218,6 +218,8 @@ class Refactoring:
         }
         texts = await self._navigation.places.readings([hit.path])
         against = [known_sentence] if (known_sentence := incomplete(hit, known)) else []
+        if known.beside:
+            against.append(f"{known.beside.rstrip('.')}.")
         if hit.path in texts and texts[hit.path].text.slice(name_range(hit)) != hit.symbol.name:
             against.append(
                 "References cannot be determined: its name is not where the language server reports it, in "

@@ -95,6 +95,8 @@ async def test_components_that_are_not_looked_into_are_named(tmp_path: Path) -> 
     """Their server would execute what the project brings, which nobody trusts."""
     async with asker(tmp_path, written(tmp_path / "shop", FILES), {"trusted_roots": []}) as ask:
         found = await ask.result("find_referencing_symbols", name_path="priceOf", relative_path="src/shop.ts")
+        deleted = await ask.result("safe_delete_symbol", name_path="Item/label", relative_path="src/shop.ts")
+    assert "label also occurs in 'src/Row.vue', not looked into: " in text_of(deleted), text_of(deleted)
     said = found["content"][1]["text"]
     assert "priceOf also occurs in 'src/Row.vue', not looked into: " in said
     assert "To trust it: serena-central trust" in said
