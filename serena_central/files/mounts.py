@@ -45,10 +45,15 @@ class RemoteMounts:
     def __init__(self) -> None:
         self._poll: select.poll | None = None
         self._points: frozenset[str] = frozenset()
+        self._asking = threading.Lock()
 
     def points(self) -> frozenset[str]:
         if sys.platform != "linux":
             return self._points
+        with self._asking:  # two threads that poll one object are an error of Python's
+            return self._now()
+
+    def _now(self) -> frozenset[str]:
         if self._poll is None:
             poll = select.poll()
             try:
@@ -74,7 +79,8 @@ def leads_apart(path: str, root: str, *, within: bool = False) -> bool:
         return False
     folder = f"{root.rstrip('/')}/"
     own = {one for one in points if folder.startswith(f"{one}/") or (within and one.startswith(folder))}
-    return _remote_on_the_way(path, points - own) is not None
+    others = points - own
+    return bool(others) and _remote_on_the_way(path, others) is not None
 
 
 def check_answers(path: str) -> None:
