@@ -13,7 +13,8 @@ _IMPORT = b"import"
 
 _BEGINNING = re.compile(rb"(?:^(?:\xef\xbb\xbf)?|[;:])[^\S\n]*(?=from\b|import\b)", re.MULTILINE)
 _STATEMENT = re.compile(
-    rb"from\b(?:[^\n;\\]|\\\r?\n)*?\bimport\b[^\S\n]*(?:\((?:[^)#]|#[^\n]*)*\)|(?:[^\n;\\]|\\\r?\n)*)"
+    rb"from\b(?:[^\n;:\\]|\\\r?\n){0,1000}?\bimport\b[^\S\n]*"
+    rb"(?:\((?:[^()#]|#[^\n]*+)*+\)|(?:[^\n;\\]|\\\r?\n)*)"
     rb"|import\b(?:[^\n;\\]|\\\r?\n)*"
 )
 _CALL = re.compile(rb"import_module(?<!\wimport_module)\([^\n)]*")

@@ -24,7 +24,7 @@ from serena_central.symbols.syntax.lexical import kinds, tokens
 MOST_READ = 100
 """Files that are looked into for the name of one module or class."""
 
-_COMPUTED = r"""(?![^\n)\],]*["'])\s*[^\s)]"""
+_COMPUTED = r"""(?![^\n)\],]{0,200}["'])\s*[^\s)]"""
 """An argument or a key that is not written as a text."""
 
 _OWN_MODULE = r"sys\.modules\[__name__\]"

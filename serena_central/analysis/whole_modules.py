@@ -37,28 +37,29 @@ _MODULE = r"""\s*["'](?P<module>[^"'\n]+)["']"""
 _NAMED = (
     re.compile(rf"\bimport\s+(?:[\w$]+\s*,\s*)?\*\s*as\s+(?P<name>[\w$]+)\s+from{_MODULE}"),
     re.compile(
-        rf"\b(?:const|let|var|import)\s+(?P<name>[\w$]+)\s*(?::[^=\n]+)?=\s*(?:await\s+)?"
+        rf"\b(?:const|let|var|import)\s+(?P<name>[\w$]+)\s*(?::[^=\n]{{1,200}})?=\s*(?:await\s+)?"
         rf"(?:import|require)\s*\({_MODULE}\s*\)(?!\s*[.\[])"
     ),
-    re.compile(rf"\bimport\s*\({_MODULE}\s*\)\s*\.\s*then\s*\(\s*(?:async\s+)?\(?\s*(?P<name>[\w$]+)\s*\)?\s*=>"),
+    re.compile(rf"\bimport\s*\({_MODULE}\s*\)\s*\.\s*then\s*\(\s*+(?:async\s++)?\(?\s*+(?P<name>[\w$]++)\s*+\)?\s*+=>"),
 )
-"""Where a module gets a name."""
+"""Where a module gets a name. Blanks are matched possessively, and what ends somewhere in the line is bounded: else a
+text can be made that takes one of these expressions minutes, in which no other thread runs."""
 
-_IMPORT = re.compile(r"\bimport\b[^;'\"]*\bfrom\b")
+_IMPORT = re.compile(r"\bimport\b(?:(?!\bimport\b)[^;'\"])*\bfrom\b")
 
 _HANDED_ON = re.compile(rf"\bexport\s*\*\s*(?:as\s+(?P<name>[\w$]+)\s+)?from{_MODULE}")
 
-_AWAITED = re.compile(rf"(?<!=)(?<!= )\bawait\s+import\s*\({_MODULE}\s*\)(?!\s*\)?\s*[.\[])")
+_AWAITED = re.compile(rf"(?<!=)(?<!= )\bawait\s+import\s*\({_MODULE}\s*\)(?!\s*+\)?\s*+[.\[])")
 _LOADED = re.compile(rf"(?<!await)(?<!await )\bimport\s*\({_MODULE}\s*\)(?!\s*\.)")
 """Where it has none: all of it, or as a rule its default export (`lazy(() => import("./page"))`)."""
 
 _BY_PATH = re.compile(
-    r"""(?:\bimport|\brequire|\.glob\w*)\s*\(\s*\[?\s*["'`](?P<module>[^"'`$*\n]+)(?:\$\{|\*|["'`]\s*\+)"""
+    r"""(?:\bimport|\brequire|\.glob\w*)\s*\(\s*+\[?\s*+["'`](?P<module>[^"'`$*\n]+)(?:\$\{|\*|["'`]\s*\+)"""
     r"""|\brequire\.context\(\s*["'`](?P<folder>[^"'`\n]+)"""
 )
 """Where modules are loaded whose paths begin in this way."""
 
-_NOT_WRITTEN = r"""(?:\s+as\s+[^()\n]+\))?\s*!?\s*(?:\?\.)?\s*\[\s*(?![\d\]]|[^\]\n]*["'`])"""
+_NOT_WRITTEN = r"""(?:\s++as\s++[^()\n]{1,200}+\))?\s*+!?\s*+(?:\?\.)?\s*+\[\s*+(?![\d\]]|[^\]\n]{0,200}["'`])"""
 """Behind an object: a member that is computed. `composed_names` knows those that begin or end with a text."""
 
 _ALL_OF = re.compile(r"(?:\bObject\s*\.\s*(?:keys|values|entries)\s*\(|\b(?:in|of)\s)\s*\Z")

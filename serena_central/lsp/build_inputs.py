@@ -11,7 +11,7 @@ from pathlib import Path
 
 _NAMED = re.compile(r"^cargo::?rerun-if-changed=(?:\./)*(.*?)/?\r?$", re.MULTILINE)
 
-_MACROS = re.compile(r"^\s*proc[-_]macro\s*=\s*true\b", re.MULTILINE)
+_MACROS = re.compile(r"^[^\S\n]*proc[-_]macro\s*=\s*true\b", re.MULTILINE)
 
 _KNOWN = frozenset({"Cargo.toml", "Cargo.lock"})
 """The server loads the workspace again when these change."""

@@ -87,6 +87,32 @@ async def test_members_are_kept_where_code_computes_the_name_of_one(tmp_path: Pa
             assert not await refusal(ask, name), name
 
 
+BLANKS = " " * 20_000
+
+HOSTILE = {
+    "package.json": PRIVATE,
+    "tsconfig.json": TSCONFIG,
+    "src/keys.ts": exporting("inKeys"),
+    "src/objects.ts": "const table = { idle() { return 1; } };\nconsole.log(table);\n"
+    f"class Plain {{\n  run() {{ return 1; }} // this{BLANKS}\n}}\nconsole.log(new Plain());\n",
+    "src/main.ts": f"""\
+import {{ keys }} from "keys"; // table{BLANKS}, import({BLANKS}
+// {"import " * 10_000}
+// {"const a: " * 5_000}
+// {"table[" * 5_000}
+console.log(keys);
+""",
+}
+
+
+async def test_no_text_takes_long_to_be_searched_for_what_is_looked_up(tmp_path: Path) -> None:
+    """Expressions that try each way to divide blanks or a line among their parts take hours for these."""
+    async with asker(tmp_path, written(tmp_path / "shop", HOSTILE)) as ask:
+        assert not await refusal(ask, "inKeys")
+        assert not await refusal(ask, "Plain/run")
+        assert "src/main.ts:3 looks up members of table" in await refusal(ask, "table/idle")
+
+
 FRAMEWORKS = {
     "tsconfig.json": TSCONFIG,
     "web/package.json": '{"name": "web", "private": true, "dependencies": {"next": "15.0.0"}}',

@@ -69,3 +69,16 @@ def test_what_a_package_hands_on_is_reached_through_it_and_cycles_end() -> None:
     assert files.reach("pkg/a.py", uses=used.__contains__, hands_on=lambda path: path.startswith("pkg/"))
     assert not files.reach("pkg/a.py", uses=used.__contains__, hands_on=lambda _: False)
     assert not files.reach("pkg/a.py", uses=lambda _: False, hands_on=lambda _: True)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "from a import (\n" + "    b,  # one of many\n" * 1000,
+        "from a import (\n" * 20_000,
+        ":from " * 100_000 + "ximport",
+    ],
+)
+def test_a_statement_that_nothing_ends_is_not_looked_for_in_every_way(text: str) -> None:
+    """While somebody types it, and in hostile texts: comments can be divided in more ways than can be tried."""
+    assert all(b"\n" not in statement for statement in import_statements(text.encode()))
