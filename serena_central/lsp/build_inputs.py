@@ -5,11 +5,12 @@ A script of Cargo's says which files those are. Cargo keeps that beside the fold
 which a server that has run it registers.
 """
 
+import posixpath
 import re
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 
-_NAMED = re.compile(r"^cargo::?rerun-if-changed=(?:\./)*(.*?)/?\r?$", re.MULTILINE)
+_NAMED = re.compile(r"^cargo::?rerun-if-changed=(.*?)\r?$", re.MULTILINE)
 
 _MACROS = re.compile(r"^[^\S\n]*proc[-_]macro\s*=\s*true\b", re.MULTILINE)
 
@@ -28,7 +29,7 @@ def asks_for_a_build(changed: Collection[Path], folders: Iterable[Path], root: P
         path for path in changed if outputs.keys().isdisjoint(path.parents)
     ]  # else one build would ask for the next
     sources = {path.parent for path in paths if path.suffix == ".rs" and path.is_relative_to(root)}
-    return any(_is_input(path, said) for said in outputs.values() for path in paths) or any(map(_makes_macros, sources))
+    return _has_input(paths, outputs.values()) or any(map(_makes_macros, sources))
 
 
 def built_files(folders: Iterable[Path]) -> list[Path]:
@@ -58,13 +59,30 @@ def _said(folder: Path) -> str | None:
         return None
 
 
-def _is_input(path: Path, said: str) -> bool:
-    """A script that names nothing is run after each change of its package. Its sources are left out here: after each
-    edit it would be run, for which no script is written."""
-    if path.name == "build.rs":
-        return True
-    named = _NAMED.findall(said)
-    if not named:
-        return path.suffix != ".rs" and path.name not in _KNOWN
-    whole = f"{path.as_posix()}/"  # a name may be that of a folder, and is relative to the package, which is not said
-    return any(f"/{name.lstrip('/')}/" in whole for name in named)
+def _has_input(paths: Iterable[Path], outputs: Iterable[str]) -> bool:
+    """Whether what scripts said makes an input of one of some files.
+
+    A script that names nothing, or its whole package, is run after each change of that. Its sources are left out here:
+    after each edit it would be run, for which no script is written.
+    """
+    of_each = [set(map(_inside, _NAMED.findall(said))) for said in outputs]
+    takes_all = any(not names or "" in names for names in of_each)
+    named = set[str]().union(*of_each)
+    return bool(of_each) and any(
+        path.name == "build.rs"
+        or (takes_all and path.suffix != ".rs" and path.name not in _KNOWN)
+        or not named.isdisjoint(_parts_of(path))
+        for path in paths
+    )
+
+
+def _inside(name: str) -> str:
+    """What a path of which only the end is known has to contain: it is relative to the package, which is not said, or
+    leads out of that."""
+    return re.sub(r"^(?:\.\.(?:/|$))+|^\.$", "", posixpath.normpath(name).lstrip("/"))
+
+
+def _parts_of(path: Path) -> Iterator[str]:
+    """All paths that one contains, be they of the file or of a folder around it."""
+    names = path.as_posix().strip("/").split("/")
+    return ("/".join(names[first:end]) for end in range(1, len(names) + 1) for first in range(end))
