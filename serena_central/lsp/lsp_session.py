@@ -228,13 +228,21 @@ class LspSession:
     async def _tell_changes(self) -> None:
         """Has build scripts run again, too, if they are to be; and tells what they wrote once they have."""
         if self._building and not self.readiness.pending:
-            self._building = False
             built = await anyio.to_thread.run_sync(built_files, self.watchers.folders)
+            self._building = False
             self.documents.note([FileEvent(path, "changed") for path in built])
-        inputs, self._perhaps_inputs = list(self._perhaps_inputs), {}
-        await self.documents.tell_changes()
-        asks = partial(asks_for_a_build, inputs, self.watchers.folders, self._root)
-        if inputs and await anyio.to_thread.run_sync(asks):
+        inputs, self._perhaps_inputs = self._perhaps_inputs, {}
+        try:
+            await self.documents.tell_changes()
+            if inputs:
+                await self._have_built(list(inputs))
+        except BaseException:  # a cancelled call's, too: the next one asks
+            self._perhaps_inputs = inputs | self._perhaps_inputs
+            raise
+
+    async def _have_built(self, changed: Collection[Path]) -> None:
+        asks = partial(asks_for_a_build, changed, self.watchers.folders, self._root)
+        if await anyio.to_thread.run_sync(asks):
             pending = await self.connection.request(self._spec.watch.rebuild, None)
             with suppress(ErrorAnswer, AnswerUnreadable):
                 await pending.answer(msgspec.Raw)

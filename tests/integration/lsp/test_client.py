@@ -599,6 +599,25 @@ async def test_a_cancelled_call_that_waited_for_a_server_to_read_leaves_it_with_
         assert await server.hover(new, START) == "v3:new"
 
 
+async def test_a_build_that_a_cancelled_call_did_not_come_to_ask_for_is_asked_for_by_the_next(
+    file: Path, log: Path
+) -> None:
+    file.with_name("Cargo.toml").write_text("[lib]\nproc-macro = true\n", encoding="utf-8")
+    spec = msgspec.structs.replace(FAKE_SPEC, watch=Watching(globs=("**/*.rs",), rebuild="fake/rebuild"))
+    async with running(fake_server(file.parent, spec, log=str(log), hang_on=["fake/rebuild"])) as server:
+        await server.hover(file, START)
+        async with anyio.create_task_group() as tasks:
+
+            async def ask() -> None:
+                server.files_changed([FileEvent(file.with_name("lib.rs"), "changed")])
+                await server.hover(file, START)
+
+            tasks.start_soon(ask)
+            await logged(log, method="fake/rebuild")
+            tasks.cancel_scope.cancel()
+        await logged(log, method="fake/rebuild", count=2)
+
+
 async def test_changes_that_a_cancelled_call_did_not_come_to_tell_are_told_by_the_next(
     file: Path, log: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
