@@ -11,7 +11,7 @@ import anyio
 import msgspec
 from anyio.lowlevel import checkpoint
 
-from serena_central.core.errors import LanguageServerError, Unsupported, listed
+from serena_central.core.errors import LanguageServerError, PathError, Unsupported, listed
 from serena_central.core.groups import only_cause, reported_failure
 from serena_central.core.text import Position, Range
 from serena_central.lsp.answers import Location, Replacement, WorkspaceEdit
@@ -255,7 +255,7 @@ class SymbolReferences:
             ask = self._listed_in if self._is_listed(hit, holders[0]) else self._leading_to
             try:
                 locations, note = await ask(hit, holders)
-            except LanguageServerError as error:
+            except (LanguageServerError, PathError) as error:
                 notes.append(f"{name} also occurs in {listed(holders)}, not looked into: {error}")
                 continue
             notes.append(note)
@@ -271,7 +271,7 @@ class SymbolReferences:
             if not self._is_listed(hit, holders[0]):
                 continue
             shown = [self._root / holder for holder in holders]
-            with suppress(LanguageServerError):  # then they are references that the rename leaves out
+            with suppress(LanguageServerError, PathError):  # then they are references that the rename leaves out
                 edit, _ = await self._questions.when_ready(
                     holders[0],
                     lambda server, shown=shown: server.rename(path, position, new_name, candidates=shown),
