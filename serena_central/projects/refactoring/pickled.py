@@ -2,10 +2,11 @@
 more when the class is renamed or deleted, and no code or test need show it."""
 
 import re
-from collections.abc import Collection
 from contextlib import suppress
 
 from serena_central.core.errors import PathError
+from serena_central.files.tree import FileTree
+from serena_central.projects.languages.project_languages import ProjectLanguages
 from serena_central.projects.navigation.navigation import Navigation
 from serena_central.symbols.index import Hit
 from serena_central.symbols.symbol import TYPES
@@ -14,18 +15,39 @@ _LIBRARIES = ("pickle", "cPickle", "cloudpickle", "dill", "joblib", "shelve")
 _IMPORTED = re.compile(rf"^[^\S\n]*(?:import|from)\s[^\n#]*?(?<![\w.])({'|'.join(_LIBRARIES)})(?!\w)", re.MULTILINE)
 
 
-async def pickled(files: Collection[str], navigation: Navigation, hit: Hit) -> str | None:
-    """A note for whoever renames or deletes a class of Python in a project that stores objects in this way."""
-    if navigation.questions.identifier(hit.path) != "python" or hit.symbol.kind not in TYPES:
+class Pickled:
+    """Of one project. It is looked for once for each state of its files: the names of six libraries in all of them."""
+
+    def __init__(self, tree: FileTree, navigation: Navigation, languages: ProjectLanguages) -> None:
+        self._tree = tree
+        self._navigation = navigation
+        self._languages = languages
+        self._imported: str | None = None
+        self._looked_after = -1
+        """That is as of so many changes."""
+
+    async def note(self, hit: Hit) -> str | None:
+        """For whoever renames or deletes a class of Python in a project that stores objects in this way."""
+        if self._languages.language_of(hit.path) != "python" or hit.symbol.kind not in TYPES:
+            return None
+        changes = self._languages.changes
+        if changes != self._looked_after:
+            self._imported = await self._find()
+            self._looked_after = changes
+        if self._imported is None:
+            return None
+        return (
+            f"{self._imported}, which stores objects with the module and name of their class: stored ones of "
+            f"{hit.name_path} can't be loaded afterwards."
+        )
+
+    async def _find(self) -> str | None:
+        """Where the first of these libraries is imported, and which."""
+        possible, places = self._navigation.possible, self._navigation.places
+        python = [path for path in self._tree.files if path.endswith(".py")]
+        for path in sorted({path for word in _LIBRARIES for path in await possible.holding(python, word)}):
+            with suppress(PathError):
+                for read in (await places.readings([path])).values():
+                    if found := _IMPORTED.search(read.text.content):
+                        return f"{path}:{read.text.position(found.start(1)).line0} imports {found[1]}"
         return None
-    python = [path for path in files if path.endswith(".py")]
-    for path in sorted({path for word in _LIBRARIES for path in await navigation.possible.holding(python, word)}):
-        with suppress(PathError):
-            for read in (await navigation.places.readings([path])).values():
-                if found := _IMPORTED.search(read.text.content):
-                    place = f"{path}:{read.text.position(found.start(1)).line0}"
-                    return (
-                        f"{place} imports {found[1]}, which stores objects with the module and name of their class: "
-                        f"stored ones of {hit.name_path} can't be loaded afterwards."
-                    )
-    return None

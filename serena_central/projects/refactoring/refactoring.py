@@ -30,7 +30,7 @@ from serena_central.projects.refactoring.counterparts import Counterparts
 from serena_central.projects.refactoring.deletion import deletion
 from serena_central.projects.refactoring.module_files import files_brought_in, has_code
 from serena_central.projects.refactoring.name_conflicts import Naming
-from serena_central.projects.refactoring.pickled import pickled
+from serena_central.projects.refactoring.pickled import Pickled
 from serena_central.projects.refactoring.refusals import incomplete, name_range
 from serena_central.projects.refactoring.rename_plan import (
     LeftOver,
@@ -84,6 +84,7 @@ class Refactoring:
         self._edits = edits
         self._navigation = navigation
         self._languages = languages
+        self._pickled = Pickled(tree, navigation, languages)
         self._renames = RenamePlanner(root, tree, edits, navigation, naming, counterparts, languages)
 
     async def rename(
@@ -252,7 +253,7 @@ class Refactoring:
         """Adds to an edit's answer what the references that it relied on may lack, and who has stored the name."""
         caveat = self._languages.caveat(hit.path)
         notes = [f"References may be missing: {caveat}"] if caveat else []
-        if stored := await pickled(list(self._tree.files), self._navigation, hit):
+        if stored := await self._pickled.note(hit):
             notes.append(stored)
         return _with_notes(edited, notes)
 
