@@ -109,11 +109,13 @@ _LEADING = 12
 
 class KeepReason(NamedTuple):
     """Why a symbol counts as used. `by_name`: by its name, so that a rename would break that use, too. Without
-    `is_known` it is only that something could not be found out in time: another question may tell more."""
+    `is_known` it is only that something could not be found out in time: another question may tell more. `is_listed`: a
+    rename names those places by itself."""
 
     reason: str
     by_name: bool = True
     is_known: bool = True
+    is_listed: bool = False
 
 
 class LanguageFacts(NamedTuple):

@@ -72,7 +72,7 @@ class KeepRules:
         if name == "go" and (reason := await self._interfaces.implemented(hit)):
             return KeepReason(reason)
         if files := (await self.named_elsewhere(hit)).certain:
-            return KeepReason(f"it is named in {listed(files)}", by_name=False)  # a rename lists them itself
+            return KeepReason(f"it is named in {listed(files)}", is_listed=True)
         is_class = name == "python" and hit.symbol.kind in TYPES
         registered = await self._project.navigation.possible.is_registered(hit) if is_class else False
         if registered:
@@ -174,14 +174,15 @@ def _about_files_around(hit: Hit, around: NamedAround) -> list[str]:
 
 
 async def reason_to_keep(project: Project, hit: Hit, *, by_name: bool = False) -> str | None:
-    """Why a symbol may be used from outside of its project; `by_name`: by its name alone.
+    """Why a symbol may be used from outside of its project; `by_name`: by its name alone, which a rename
+    does not tell by itself.
 
     Raises:
         PathError
     """
     rules, text = KeepRules(project), (await project.read(hit.path)).text
     found = await rules.kept(hit, text)
-    if by_name and found and not found.by_name:
+    if by_name and found and (found.is_listed or not found.by_name):
         found = None
     if found is None and rules.is_public(hit, text):
         return "the package exports it to its users"

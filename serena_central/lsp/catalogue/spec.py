@@ -8,6 +8,7 @@ user's CARGO_HOME, `{memory_mb}` what the server may use of the memory budget.
 """
 
 import re
+from collections.abc import Collection
 from typing import Any, Literal
 
 import msgspec
@@ -401,6 +402,10 @@ class ServerSpec(CatalogueStruct, frozen=True):
     def read_languages(self) -> tuple[str, ...]:
         """Its own languages, and the others whose files its answers depend on."""
         return *self.languages, *self.reads, *self.leads_into
+
+    def knows_uses_of(self, languages: Collection[str]) -> bool:
+        """Whether its files use symbols of one of some other languages, as it can tell."""
+        return any(language in languages for language in (*self.reads, *self.leads_into))
 
     @property
     def executed(self) -> str:

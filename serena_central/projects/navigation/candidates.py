@@ -273,13 +273,13 @@ class CandidateSearch:
         if known is None:
             served, same, others = self._served, list[str](), list[str]()
             readers: defaultdict[str, list[str]] = defaultdict(list)
-            languages = frozenset(spec.languages if spec is not None else ())
+            languages = spec.languages if spec is not None else ()
             tells = spec.documents.reads_ignored if spec is not None else {}
             settings = list(self._unlisted(tells))
             async for other in paced(list(self._tree.files)):
                 its = self._languages.spec_for(other)
                 (same if its is spec else others).append(other)
-                if its is not None and not languages.isdisjoint((*its.reads, *its.leads_into)):
+                if its is not None and its.knows_uses_of(languages):
                     readers[its.name].append(other)
                 if tells and (name := other.rpartition("/")[2]) in tells and (stamp := self._tree.files.get(other)):
                     settings.append((tells[name], self._root / other, stamp))

@@ -73,17 +73,20 @@ class _Asked:
 
 
 class _FilesOfServer(Container[str]):
-    """Those of the server for a file, and what it is configured by: whatever was asked place by place may depend on any
-    of them, and some places may have been asked about before a change and some after it."""
+    """Those of the server for a file, others that may use its symbols, and what it is configured by: whatever was asked
+    place by place may depend on any of them, and some places may have been asked about before a change and some after
+    it."""
 
     def __init__(self, languages: ProjectLanguages, path: str) -> None:
         self._languages = languages
         self._spec = languages.spec_for(path)
 
     def __contains__(self, path: object) -> bool:
-        return isinstance(path, str) and (
-            self._languages.spec_for(path) is self._spec or self._languages.is_marker(path)
-        )
+        if not isinstance(path, str):
+            return False
+        its = self._languages.spec_for(path)
+        of_others = its is not None and self._spec is not None and its.knows_uses_of(self._spec.languages)
+        return its is self._spec or of_others or self._languages.is_marker(path)
 
 
 class SymbolReferences:

@@ -16,7 +16,8 @@ _IMPORTED = re.compile(rf"^[^\S\n]*(?:import|from)\s[^\n#]*?(?<![\w.])({'|'.join
 
 
 class Pickled:
-    """Of one project. It is looked for once for each state of its files: the names of six libraries in all of them."""
+    """Whether the classes of one project may be stored so; found out once for each state of its files, by the names of
+    six libraries in all of them."""
 
     def __init__(self, tree: FileTree, navigation: Navigation, languages: ProjectLanguages) -> None:
         self._tree = tree
