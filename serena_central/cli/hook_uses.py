@@ -5,13 +5,15 @@ from pathlib import Path
 from typing import Any
 
 from serena_central.gates.matching import ToolUse
-from serena_central.tools.families import CATALOGUE
-from serena_central.tools.tool_effects import SHELL, hook_names
 
 
 def use_of(name: str, arguments: Mapping[str, Any], root: Path, files: Sequence[str] = ()) -> ToolUse:
     """A use of a tool of this server, or of the format's (`Bash`, `Edit`). `files` are relative to the root; without
     any, the one that the arguments name."""
+    # Late: all tools and what they are made of, a third of a second, for which only trials ask.
+    from serena_central.tools.families import CATALOGUE
+    from serena_central.tools.tool_effects import SHELL, hook_names
+
     tool = CATALOGUE.get(name)
     path = arguments.get("relative_path") or arguments.get("file_path")
     named = files or ([path] if isinstance(path, str) and path else [])

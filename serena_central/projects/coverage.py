@@ -20,7 +20,8 @@ from serena_central.core.errors import SerenaCentralError, ToolRefused
 from serena_central.files.glob import expand_braces
 from serena_central.lsp.catalogue import catalogue
 from serena_central.projects.project import Project
-from serena_central.projects.registry import ProjectRegistry, real_path
+from serena_central.projects.registry import ProjectRegistry
+from serena_central.projects.root_paths import real_path
 from serena_central.projects.root_settings import SuperRepos
 from serena_central.projects.superrepo.configuration import SuperRepo
 from serena_central.projects.superrepo.path_policy import check_path

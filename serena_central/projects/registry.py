@@ -37,21 +37,18 @@ from serena_central.core.paths import expanded, kept_path
 from serena_central.core.periodic import contained, follow, repeat
 from serena_central.core.quoting import as_name, quoted
 from serena_central.core.running_time import Steps, running_time
-from serena_central.files.mounts import FileSystemAway, check_answers
 from serena_central.files.repository import is_ignored_below
 from serena_central.lsp.catalogue import catalogue
 from serena_central.lsp.installers.underway import Underway
 from serena_central.pool.state import Cause
 from serena_central.projects.project import Project, Told
+from serena_central.projects.root_paths import real_path
 from serena_central.projects.root_policy import Opener, RootPolicy, has_manifest, has_marker
 
 logger = logging.getLogger(__name__)
 
 CLOSE_AFTER_S = 1800.0
 """A project without attached sessions or calls for this long is closed; its index is in the cache."""
-
-MOST_LEVELS = 250
-"""Of a path that somebody names. Each level is looked up, by a path that grows with them: 100,000 take 16 s."""
 
 SWEEP_EVERY_S = 60.0
 
@@ -453,32 +450,6 @@ def _check_there(root: Path) -> None:
     """Raises ProjectRefused for an open project whose folder is gone, which may come back."""
     if not os.path.isdir(root):  # noqa: PTH112 - as in `check`
         raise ProjectRefused(f"The folder {quoted(root)} no longer exists. Pass project= with its current path.")
-
-
-def check_is_there(folder: Path) -> None:
-    """Raises ProjectRefused for one on a file system whose server is away: whoever looks at it waits for that."""
-    try:
-        check_answers(str(folder))
-    except FileSystemAway as error:
-        raise ProjectRefused(f"{quoted(folder)} can't be used now: {error.strerror} ({error.filename}).") from error
-
-
-def real_path(path: Path) -> Path:
-    """The absolute path behind `~` and symlinks.
-
-    Raises:
-        ProjectRefused: for what can't be a path.
-    """
-    try:
-        whole = expanded(path)
-        if str(whole).startswith("~"):
-            raise ValueError("there is no such user")
-        if len(whole.parts) > MOST_LEVELS:
-            raise ValueError(f"it has more than {MOST_LEVELS} levels")
-        check_is_there(whole)
-        return whole.resolve()
-    except (ValueError, RuntimeError, OSError) as error:
-        raise ProjectRefused(f"{quoted(path)} is not a valid project path: {error}.") from error
 
 
 def opener_in(folder: str | None, *, person: bool) -> Opener:

@@ -22,7 +22,7 @@ from serena_central.core.places import Places
 from serena_central.files.boundary import OPEN, Access
 from serena_central.files.path_watch import PathWatch
 from serena_central.lsp.catalogue import catalogue
-from serena_central.projects.registry import real_path
+from serena_central.projects.root_paths import real_path
 from serena_central.projects.superrepo.configuration import SuperRepo, super_repo_of
 from serena_central.projects.trust.agent_source import AgentFiles
 from serena_central.projects.trust.approvals import Approvals

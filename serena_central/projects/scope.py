@@ -29,7 +29,8 @@ from serena_central.core.paths import expanded, kept_path
 from serena_central.core.project_names import listed_names
 from serena_central.core.quoting import quoted
 from serena_central.projects.project import Project
-from serena_central.projects.registry import ProjectRegistry, check_is_there, opener_in, real_path
+from serena_central.projects.registry import ProjectRegistry, opener_in
+from serena_central.projects.root_paths import check_is_there, real_path
 from serena_central.projects.root_settings import SuperRepos
 from serena_central.projects.superrepo.configuration import Module, SuperRepo
 from serena_central.projects.superrepo.path_policy import check_path

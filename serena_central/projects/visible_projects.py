@@ -12,7 +12,8 @@ from serena_central.config.layers import Problem
 from serena_central.core.errors import OutsideAllowedRoots, ProjectRefused, UnknownProject
 from serena_central.core.quoting import quoted
 from serena_central.projects.project import Project
-from serena_central.projects.registry import Enclosing, KnownProject, ProjectRegistry, ProjectSnapshot, real_path
+from serena_central.projects.registry import Enclosing, KnownProject, ProjectRegistry, ProjectSnapshot
+from serena_central.projects.root_paths import real_path
 from serena_central.projects.root_policy import Opener
 from serena_central.projects.root_settings import SuperRepos
 from serena_central.projects.superrepo.configuration import SuperRepo

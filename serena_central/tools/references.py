@@ -14,7 +14,7 @@ from serena_central.projects.navigation.known_places import references_of
 from serena_central.projects.navigation.project_places import is_below
 from serena_central.projects.navigation.symbol_views import References, ReferenceView
 from serena_central.projects.project import Project
-from serena_central.projects.registry import real_path
+from serena_central.projects.root_paths import real_path
 from serena_central.projects.superrepo.sibling_references import Declarations
 from serena_central.symbols.symbol import kind_name, kind_numbers
 from serena_central.tools.answer import Form, Listing

@@ -7,7 +7,8 @@ from typing import NamedTuple
 
 from serena_central.core.errors import InvalidArguments, UnknownProject, listed
 from serena_central.core.quoting import as_name, quoted
-from serena_central.projects.registry import ProjectRegistry, real_path
+from serena_central.projects.registry import ProjectRegistry
+from serena_central.projects.root_paths import real_path
 from serena_central.projects.root_settings import SuperRepos
 
 
