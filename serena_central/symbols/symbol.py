@@ -374,7 +374,8 @@ def body_hash(text: Text, symbol: Symbol) -> str:
 
 def hash_of(body: str) -> str:
     """The hash of a body that was cut out already."""
-    body = body.replace("\r\n", "\n")
+    if "\r" in body:  # ten times as quick as looking for both
+        body = body.replace("\r\n", "\n")
     return blake2b(body.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
 
 

@@ -92,11 +92,11 @@ class SymbolViews:
     async def seen_within(self, session: Session, root: str, path: str, name_path: str) -> dict[str, str]:
         """Name path → hash of what a session last saw of a symbol, and of those in it."""
         await self.load(session)
-        known = _file(root, path)
+        (asked_folder, asked_file), inside = _file(root, path), f"{name_path}/"
         return {
-            place.name_path: seen
-            for place, seen in session.views.items()
-            if place[:2] == known and (place.name_path == name_path or place.name_path.startswith(f"{name_path}/"))
+            name: seen
+            for (folder, file, name), seen in session.views.items()
+            if file == asked_file and folder == asked_folder and (name == name_path or name.startswith(inside))
         }
 
     def known(self, session: Session, root: str, path: str, name_path: str) -> str | None:
