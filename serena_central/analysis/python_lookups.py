@@ -7,7 +7,7 @@ By the text: a language server lists what names a symbol. Names that begin or en
 """
 
 import re
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import suppress
 
 from serena_central.analysis.python_imports import import_statements, imports
@@ -19,7 +19,7 @@ from serena_central.projects.navigation.same_hierarchy import SameHierarchy, typ
 from serena_central.projects.project import Project
 from serena_central.symbols.index import Hit
 from serena_central.symbols.symbol import CALLABLE
-from serena_central.symbols.syntax.lexical import kinds, tokens
+from serena_central.symbols.syntax.lexical import Tokens, kinds, tokens
 
 MOST_READ = 100
 """Files that are looked into for the name of one module or class."""
@@ -30,8 +30,17 @@ _COMPUTED = r"""(?![^\n)\],]{0,200}["'])\s*[^\s)]"""
 _OWN_MODULE = r"sys\.modules\[__name__\]"
 _OF_OWN_MODULE = re.compile(
     rf"\bglobals\(\)\s*(?:\[{_COMPUTED}|\.\s*(?:get\({_COMPUTED}|items\(|values\(|copy\())|\b(?:vars|dir)\(\)"
-    rf"|(?<![\w.])(?:eval|exec)\({_COMPUTED}"
+    r"|(?<!\bin )\bglobals\(\)(?!\s*(?:[\[.(]|,\s*locals\(\)))"  # handed on; with `locals()`: to `__import__`
 )
+
+_EVALUATED = re.compile(rf"(?<![\w.])(?:eval|exec)\({_COMPUTED}")
+_BRACKET_OR_COMMA = re.compile(r"[()\[\]{},]")
+_SEES_OWN_NAMES = re.compile(
+    r"\s*(?:$|\*|(?:locals|closure)\s*=|(?:globals\s*=\s*)?None\s*$)|.*\b(?:globals|locals|vars)\(", re.DOTALL
+)
+"""What stands for the namespace of what is evaluated, if it is that of the place."""
+
+MOST_ARGUMENT_CHARS = 2000
 
 _OBJECT = r"(?:self|cls|type\(self\)|self\.__class__|super\(\))"
 
@@ -78,6 +87,8 @@ class PythonLookups:
         lookups = [_OF_OWN_MODULE, _looked_up(_OWN_MODULE)]
         for place in (found for one in lookups if (found := _place(path, text, None, one))):
             yield place
+        if found := _place(path, text, None, _EVALUATED, _sees_own_names):
+            yield found
         word = imported_as(path)
         async for other, its in self._holding(word):
             statements = import_statements(its.content.encode("utf-8", "replace"))
@@ -138,10 +149,40 @@ def _module_called(names: Iterable[str]) -> str:
     return rf"(?:(?:\w+\.)*(?:{either})|(?:importlib\.)?import_module\([^()]*\))"
 
 
-def _place(path: str, text: Text, within: Hit | None, pattern: re.Pattern[str] | str) -> str | None:
-    """The first place where a pattern matches in code, in a symbol's range if one is given, as `path:line`."""
+def _place(
+    path: str,
+    text: Text,
+    within: Hit | None,
+    pattern: re.Pattern[str] | str,
+    counts: Callable[[str, Tokens | None, int], bool] | None = None,
+) -> str | None:
+    """The first place where a pattern matches in code and that counts, in a symbol's range if one is given, as
+    `path:line`."""
     span = (text.offset(within.symbol.range.start), text.offset(within.symbol.range.end)) if within else ()
     starts = [one.start() for one in re.compile(pattern).finditer(text.content, *span)]
-    told = kinds(text.content, tokens("python", text.content), starts) if starts else []
-    found = next((start for start, kind in zip(starts, told, strict=True) if kind in ("code", None)), None)
-    return f"{path}:{text.position(found).line0}" if found is not None else None
+    if not starts:
+        return None
+    taken_apart = tokens("python", text.content)
+    for start, kind in zip(starts, kinds(text.content, taken_apart, starts), strict=True):
+        if kind in ("code", None) and (counts is None or counts(text.content, taken_apart, start)):
+            return f"{path}:{text.position(start).line0}"
+    return None
+
+
+def _sees_own_names(content: str, taken_apart: Tokens | None, start: int) -> bool:
+    """Whether what an `eval` or `exec` evaluates sees the names of the module: it is given no others."""
+    marks = list(_BRACKET_OR_COMMA.finditer(content, start, start + MOST_ARGUMENT_CHARS))
+    told = kinds(content, taken_apart, [one.start() for one in marks])
+    depth, ends = 0, list[int]()
+    for mark, kind in zip(marks, told, strict=True):
+        if kind is None:
+            return True
+        if kind != "code":
+            continue
+        depth += mark[0] in "([{"
+        depth -= mark[0] in ")]}"
+        if depth == 0 or (depth == 1 and mark[0] == ","):
+            ends.append(mark.start())
+            if depth == 0 or len(ends) == 2:
+                return len(ends) < 2 or bool(_SEES_OWN_NAMES.match(content[ends[0] + 1 : ends[1]]))
+    return True
