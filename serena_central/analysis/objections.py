@@ -3,6 +3,7 @@
 from collections.abc import Collection, Sequence
 from pathlib import PurePosixPath
 
+from serena_central.analysis.code_in_comments import named_in_comments
 from serena_central.analysis.composed_names import ComposedNames
 from serena_central.analysis.crates import Crates
 from serena_central.analysis.framework_files import FrameworkFiles, exported
@@ -79,7 +80,8 @@ class KeepRules:
             return KeepReason(
                 "its base class is told of its subclasses (__init_subclass__, metaclass) or asked for them"
             )
-        if reason := await self._composed.reason(hit) or await used_as_property(self._project, hit):
+        composed = await self._composed.reason(hit) or await used_as_property(self._project, hit)
+        if reason := composed or await named_in_comments(self._project, hit, name):
             return KeepReason(reason)
         if name == "python" and (reason := await self._loaded.reason(hit) or await self._looked_up(hit, text)):
             return KeepReason(reason)

@@ -1,6 +1,5 @@
 """What code of Python looks up by a name that it does not write: symbols of its own module (`globals()[name]`, `eval`),
-of another one (`getattr(handlers, name)`, `vars(handlers)`), and members of a class (`getattr(self, name)`). And where
-code stands in strings and comments: doctests and type comments.
+of another one (`getattr(handlers, name)`, `vars(handlers)`), and members of a class (`getattr(self, name)`).
 
 By the text: a language server lists what names a symbol. Names that begin or end with a text are known to
 `composed_names`, whole ones in strings to `loaded_by_name`.
@@ -47,9 +46,6 @@ _OBJECT = r"(?:self|cls|type\(self\)|self\.__class__|super\(\))"
 _LOOKUPS = ("getattr", "dir", "vars", "getmembers", "getmembers_static", "__dict__")
 """Words of which one stands in each lookup of another module's symbols, or a class's members."""
 
-_DOCTEST = re.compile(r"\s*(?:>>>|\.\.\.)\s")
-_TYPE_COMMENT = re.compile(r"#\s*type:\s*(?!ignore\b)")
-
 _AS = re.compile(r"(?<!\w)(\w+)\s+as\s+(\w+)")
 
 
@@ -76,7 +72,7 @@ class PythonLookups:
         if found:
             of_what = f"members of {own.symbol.name}" if own else "symbols of its module"
             return f"{found} looks up {of_what} by a computed name"
-        return await self._in_prose(hit)
+        return None
 
     async def _once(self, key: tuple[str, int], places: AsyncIterator[str]) -> str | None:
         if key not in self._known:
@@ -108,21 +104,6 @@ class PythonLookups:
         async for path, text in self._holding(own.symbol.name):
             if found := _place(path, text, None, named):
                 yield found
-
-    async def _in_prose(self, hit: Hit) -> str | None:
-        """Where its name stands in a doctest or a type comment outside of the symbol, as a clause."""
-        for path, places in (await self._project.navigation.possible.candidates(hit)).items():
-            with suppress(PathError):
-                text = (await self._project.read(path)).text
-                for span in places:
-                    if path == hit.path and hit.symbol.range.encloses(span):
-                        continue
-                    line = text.line(span.start.line0)
-                    if _DOCTEST.match(line):
-                        return f"the doctest in {path}:{span.start.line0} names it"
-                    if (comment := _TYPE_COMMENT.search(line)) and comment.end() <= span.start.column:
-                        return f"the type comment in {path}:{span.start.line0} names it"
-        return None
 
     async def _holding(self, name: str) -> AsyncIterator[tuple[str, Text]]:
         """Files of Python that hold a name, and look something up, with their texts."""

@@ -145,3 +145,24 @@ async def test_what_gopls_does_not_know_is_deleted_by_force_alone(tmp_path: Path
         deleted = await client.result("safe_delete_symbol", **special, force=True)
         assert not deleted["isError"], text_of(deleted)
     assert "pace" not in (root / "pace_special.go").read_text()
+
+
+DIRECTIVES = {
+    "go.mod": FILES["go.mod"],
+    "clock/clock.go": "package clock\n\nfunc ticks() int { return 1 }\n\nfunc clock() {}\n\nfunc run() {}\n\n"
+    "type day int\n",
+    "user/user.go": 'package user\n\nimport _ "unsafe"\n\n//go:generate go run stringer -type=day ../clock\n\n'
+    "//go:linkname count example.com/zoo/clock.ticks\nfunc count() int\n",
+    "user/user.s": "",
+}
+
+
+async def test_what_a_directive_names_is_in_use(tmp_path: Path) -> None:
+    """A directive is a comment to gopls: it lists no reference there."""
+    root = written(tmp_path / "zoo", DIRECTIVES)
+    async with asker(tmp_path, root) as client:
+        for name, line in (("ticks", 6), ("day", 4)):
+            refused = await client.result("safe_delete_symbol", name_path=name, relative_path="clock/clock.go")
+            assert f"the directive in user/user.go:{line} names it" in text_of(refused), text_of(refused)
+        found = await client.ask("find_unused_symbols", relative_path="clock/clock.go")
+    assert [one["name_path"] for one in found["unused"]] == ["clock", "run"]
