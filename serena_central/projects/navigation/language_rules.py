@@ -21,6 +21,9 @@ Verdict = Literal["reference", "possible", "other"]
 Fetch = Callable[[Path], Awaitable[Text]]
 """The text of a file; raises PathError."""
 
+_DECLARING = {".js": ".d.ts", ".jsx": ".d.ts", ".mjs": ".d.mts", ".cjs": ".d.cts", ".py": ".pyi"}
+"""Ending of a file → that of the one beside it that declares what is in it."""
+
 _STEP = re.compile(r"\s*::")
 """After a Rust module's name on the way to what is in it."""
 
@@ -109,6 +112,33 @@ class RustRules:
         return location.range.start == Position(0, 0) if target is None else target.symbol.kind in GROUPS
 
 
+class ScriptRules:
+    """TypeScript reads a script's declaration file in place of the script, and takes each for symbols of its own."""
+
+    def __init__(self, hit: Hit, places: IndexedPlaces) -> None:
+        self._hit = hit
+        self._places = places
+        self._beside = declared_beside(hit.path)
+
+    async def verdict(
+        self, place: PlaceInCode, locations: Sequence[Location] | None, *, is_named: bool
+    ) -> Verdict | None:
+        targets = (self._places.named_at(location, self._hit.symbol.name) for location in locations or ())
+        is_declared = any(one and one.path in self._beside and have_one_path(one, self._hit) for one in targets)
+        return "reference" if is_declared else None
+
+
+def declared_beside(path: str) -> list[str]:
+    """Paths at which a file may stand that declares what is in this one, or that this one declares."""
+    declaring = [path.removesuffix(own) + other for own, other in _DECLARING.items() if path.endswith(own)]
+    return declaring + [path.removesuffix(other) + own for own, other in _DECLARING.items() if path.endswith(other)]
+
+
+def have_one_path(one: Hit, other: Hit) -> bool:
+    """Whether two symbols have the same name, and the same names around it."""
+    return [part.name for part in one.file.path(one.place)] == [part.name for part in other.file.path(other.place)]
+
+
 def leads_on(text: Text, span: Range) -> bool:
     """Whether a Rust module is named for something in it: `module::name`."""
     return _STEP.match(text.content, text.offset(span.end)) is not None
@@ -125,5 +155,7 @@ def rules_for(root: Path, hit: Hit, languages: ProjectLanguages, places: Indexed
             return CppRules(root, hit.symbol.name, fetch)
         case "rust":
             return RustRules(root, hit, places, fetch)
+        case "javascript" | "typescript" if declared_beside(hit.path):
+            return ScriptRules(hit, places)
         case _:
             return NoRules()

@@ -1,4 +1,5 @@
-"""Other declarations of a symbol, of which a build has one: a Go file per platform, a module of Python and its stub.
+"""Other declarations of a symbol, of which a build has one: a Go file per platform, a module of Python and its stub, a
+script and its declaration file.
 
 Language servers take each for a symbol of its own, and code that uses one uses all of them.
 """
@@ -11,6 +12,7 @@ import anyio.to_thread
 from serena_central.files.text import read_each
 from serena_central.files.tree import FileTree
 from serena_central.lsp.go_platforms import build_condition
+from serena_central.projects.navigation.language_rules import declared_beside, have_one_path
 from serena_central.projects.navigation.possible_references import Possible
 from serena_central.symbols.go_packages import package_name
 from serena_central.symbols.index import Hit, SymbolIndex
@@ -34,25 +36,21 @@ class Counterparts:
         paths = await self._files(hit)
         await self._indexer.ensure(paths)
         files = {path: self._index.file(path) for path in paths if path in self._index}
-        own = [part.name for part in hit.file.path(hit.place)]
         return [
-            Hit(path, file, place)
+            other
             for path, file in files.items()
             for place, name in enumerate(file.names)
-            if name == hit.symbol.name and [part.name for part in file.path(place)] == own
+            if name == hit.symbol.name and have_one_path(other := Hit(path, file, place), hit)
         ]
 
     async def _files(self, hit: Hit) -> list[str]:
         match PurePosixPath(hit.path).suffix:
-            case ".py" | ".pyi":
-                other = f"{hit.path}i" if hit.path.endswith(".py") else hit.path.removesuffix("i")
-                return [other] if other in self._tree.files else []
             case ".go" if hit.symbol.name not in _DECLARED_OFTEN:
                 beside = [path for path in self._tree.beside(hit.path) if path.endswith(".go")]
                 holding = sorted(await self._possible.holding(beside, hit.symbol.name))
                 return await anyio.to_thread.run_sync(_built_instead, self._tree.root, hit.path, holding)
             case _:
-                return []
+                return [path for path in declared_beside(hit.path) if path in self._tree.files]
 
 
 def _built_instead(root: Path, path: str, others: Sequence[str]) -> list[str]:

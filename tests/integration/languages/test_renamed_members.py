@@ -119,6 +119,38 @@ async def test_a_stub_and_its_module_are_renamed_together(tmp_path: Path, declar
         assert (root / path).read_text() == expected
 
 
+DECLARED = {
+    "tsconfig.json": json.dumps({"compilerOptions": {"module": "nodenext", "allowJs": True, "noEmit": True}}),
+    "package.json": '{"type": "module"}',
+    "native.d.ts": "export declare function add(a: number): number;\nexport declare class Fast {\n  go(): number;\n}\n",
+    "native.js": "export function add(a) { return a + 1 }\nexport class Fast {\n  go() { return add(1) }\n}\n",
+    "use.ts": 'import { Fast, add } from "./native.js";\n\nconsole.log(add(1), new Fast().go());\n',
+    "run.js": 'import { Fast, add } from "./native.js";\n\nconsole.log(add(1), new Fast().go());\n',
+}
+
+
+@pytest.mark.parametrize("declared", ["native.js", "native.d.ts"])
+async def test_a_script_and_its_declaration_file_are_renamed_together_and_have_the_same_uses(
+    tmp_path: Path, declared: str
+) -> None:
+    """TypeScript takes what the script holds for unused: all that imports it leads to the declaration file."""
+    root = written(tmp_path / "declared", DECLARED)
+    async with asker(tmp_path, root) as client:
+        for name_path in ("add", "Fast/go", "Fast"):
+            refused = await client.result("safe_delete_symbol", name_path=name_path, relative_path=declared)
+            assert "It is referenced in" in text_of(refused), text_of(refused)
+            for place in ("use.ts:2", "run.js:2"):
+                assert place in text_of(refused)
+        for name_path, new_name in (("add", "total"), ("Fast/go", "start"), ("Fast", "Quick")):
+            renamed = await client.result(
+                "rename_symbol", name_path=name_path, relative_path=declared, new_name=new_name
+            )
+            assert not renamed["isError"], text_of(renamed)
+    for path, text in DECLARED.items():
+        expected = text.replace("add", "total").replace("go(", "start(").replace("Fast", "Quick")
+        assert (root / path).read_text() == expected
+
+
 CONFIGURATION = """\
 name: platform
 type: super-repo
