@@ -185,14 +185,15 @@ class LanguageSelection:
         return served
 
     def _counts_as_code(self, kind: FileKind | None) -> bool:
-        if kind is None or not self._detection.is_searched(kind.language):
-            return False
-        configuration = catalogue().languages[kind.language].configuration
-        return not configuration or kind.identifier not in configuration
+        return kind is not None and self._detection.is_searched(kind.language) and not _is_configuration(kind)
 
     def is_code_file(self, path: str) -> bool:
         """Whether a root-relative path is code, in any language."""
         return self._as_served(self._detection.kind_of(path)).is_code
+
+    def is_configuration(self, path: str) -> bool:
+        """Whether a root-relative path says how code is built, and neither holds nor names symbols."""
+        return _is_configuration(self._detection.kind_of(path))
 
     def has_references(self, path: str) -> bool:
         """Whether other files refer to what a root-relative path declares: not so of data and markup."""
@@ -336,6 +337,10 @@ class LanguageSelection:
     def share(self, server: str) -> str | None:
         """How many files a side language's server has, for people; None for all others."""
         return self.side.share(server) if self.side.is_left_alone(server) else None
+
+
+def _is_configuration(kind: FileKind | None) -> bool:
+    return kind is not None and kind.identifier in catalogue().languages[kind.language].configuration
 
 
 def _nothing() -> None:

@@ -278,7 +278,8 @@ class CandidateSearch:
             settings = list(self._unlisted(tells))
             async for other in paced(list(self._tree.files)):
                 its = self._languages.spec_for(other)
-                (same if its is spec else others).append(other)
+                if not self._languages.selection.is_configuration(other):
+                    (same if its is spec else others).append(other)
                 if its is not None and its.knows_uses_of(languages):
                     readers[its.name].append(other)
                 if tells and (name := other.rpartition("/")[2]) in tells and (stamp := self._tree.files.get(other)):

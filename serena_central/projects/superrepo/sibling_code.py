@@ -37,14 +37,19 @@ def others_around(home: Project, paths: Iterable[str], root: Path, files: Iterab
     """Files of an enclosing root in other languages, or in none; `files` are all there are, None if it is not open.
     Reads the disk then."""
     apart = list(filter(_apart(home, root), files_of(root) if files is None else files))
-    return sorted(set(apart).difference(_like(home, paths, apart, home)))
+    others = set(apart).difference(_like(home, paths, apart, home))
+    return sorted(path for path in others if not home.languages.selection.is_configuration(path))
 
 
 def _like(home: Project, paths: Iterable[str], files: Iterable[str], reader: Project) -> list[str]:
     specs = (home.languages.spec_for(path) for path in paths)
     wanted = {language for spec in specs if spec for language in spec.languages}
-    spec_for = reader.languages.spec_for
-    return [path for path in files if (own := spec_for(path)) and not wanted.isdisjoint(own.languages)]
+    spec_for, is_configuration = reader.languages.spec_for, reader.languages.selection.is_configuration
+    return [
+        path
+        for path in files
+        if (own := spec_for(path)) and not wanted.isdisjoint(own.languages) and not is_configuration(path)
+    ]
 
 
 def _apart(home: Project, root: Path) -> Callable[[str], bool]:

@@ -166,3 +166,16 @@ async def test_what_a_directive_names_is_in_use(tmp_path: Path) -> None:
             assert f"the directive in user/user.go:{line} names it" in text_of(refused), text_of(refused)
         found = await client.ask("find_unused_symbols", relative_path="clock/clock.go")
     assert [one["name_path"] for one in found["unused"]] == ["clock", "run"]
+
+
+async def test_a_word_of_go_mod_is_no_place_of_a_symbol(tmp_path: Path) -> None:
+    """gopls reads the file, too, and refuses every question about it."""
+    code = "package zoo\n\ntype Box struct{ n int }\n\nfunc (b Box) zoo() int { return b.n }\n\nfunc module() {}\n"
+    root = written(tmp_path / "zoo", {"go.mod": FILES["go.mod"], "zoo.go": code})
+    async with asker(tmp_path, root) as client:
+        renamed = await client.result("rename_symbol", name_path="Box/n", new_name="size", dry_run=False)
+        assert "Cannot determine" not in text_of(renamed), text_of(renamed)
+        for name in ("module", "Box/zoo"):
+            deleted = await client.result("safe_delete_symbol", name_path=name, relative_path="zoo.go")
+            assert not deleted["isError"], text_of(deleted)
+            assert "go.mod" not in text_of(deleted)
