@@ -27,7 +27,7 @@ from serena_central.projects.navigation.places_in_code import PlaceInCode
 from serena_central.projects.navigation.possible_references import THOROUGH
 from serena_central.projects.navigation.symbol_views import Uses
 from serena_central.projects.refactoring.counterparts import Counterparts
-from serena_central.projects.refactoring.deletion import deletion
+from serena_central.projects.refactoring.deletion import call_removed, deletion
 from serena_central.projects.refactoring.module_files import files_brought_in, has_code
 from serena_central.projects.refactoring.name_conflicts import Naming
 from serena_central.projects.refactoring.pickled import Pickled
@@ -157,9 +157,11 @@ class Refactoring:
         against: list[str] = []
         strings: list[PlaceInCode] = []
         parts: list[Hit] = []
+        calls: list[str | None] = []
 
         async def find() -> Meant:
-            found = (await self._edits.site(hit.path, hit.name_path)).hit
+            site = await self._edits.site(hit.path, hit.name_path)
+            found, calls[:] = site.hit, [call_removed(site, language)]
             parts[:] = parts_of(found)[:MOST_PARTS]
             strings.clear()
             against[:] = [*await self._against_deleting(found, strings), *await objections(found)]
@@ -179,6 +181,7 @@ class Refactoring:
             ground=partial(_relied_on, [self._navigation, *around], parts, ()),
         )
         notes = [f"Deleted despite: {' '.join(against)}"] if against else []
+        notes += filter(None, calls)
         if strings:
             named = _listed(await self._navigation.places.named(strings[:PLACES_LISTED]), len(strings))
             notes.append(f"{hit.symbol.name} is all of a string, which may mean it, in {named}.")

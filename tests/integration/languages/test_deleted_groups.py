@@ -1,9 +1,10 @@
-"""What only groups other symbols is deleted with them: not while one of them is in use, with real language servers."""
+"""What goes with a deleted symbol: what it groups, not while that is in use, and a call; with real language servers."""
 
 from pathlib import Path
 
 import pytest
 
+from tests.integration.languages.test_renamed_members import written
 from tests.support.languages import asker
 from tests.support.mcp import text_of
 
@@ -68,3 +69,44 @@ async def test_a_group_is_not_deleted_while_a_member_is_in_use(
         deleted = await ask.result("safe_delete_symbol", name_path="idle", relative_path=path)
     assert not deleted["isError"], text_of(deleted)
     assert "never" not in (root / path).read_text()
+
+
+CALLS = {
+    "plugins.py": """\
+import names
+
+
+def listed(name): return names.add(name)
+
+
+first = listed("a")
+second = lambda: listed("b")
+""",
+    "names.py": "all_names = set()\n\n\ndef add(name): all_names.add(name)\n",
+    "plugins.ts": """\
+function listed(name: string) { return name.length }
+const first = listed("a")
+const second = () => listed("b")
+class Holder {
+  private third = listed("c")
+}
+export const held = new Holder()
+""",
+}
+
+
+async def test_a_call_that_goes_with_a_variable_is_noted(tmp_path: Path) -> None:
+    """What registers something often returns it, and nobody reads the variable."""
+    root = written(tmp_path / "shop", CALLS)
+    async with asker(tmp_path, root) as client:
+        for name_path, path, line in (
+            ("first", "plugins.py", 6),
+            ("second", "plugins.py", None),
+            ("Holder/third", "plugins.ts", 4),
+            ("first", "plugins.ts", 1),
+            ("second", "plugins.ts", None),
+        ):
+            deleted = await client.result("safe_delete_symbol", name_path=name_path, relative_path=path)
+            assert not deleted["isError"], text_of(deleted)
+            noted = f"got its value from a call in {path}:{line}, which is no longer made"
+            assert (noted in str(deleted["content"])) == (line is not None), deleted
