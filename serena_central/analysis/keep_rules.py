@@ -92,7 +92,7 @@ _BASES: Mapping[str, str] = {
     "java": r"\b(extends|implements)\b",
     "csharp": r"class\s+\w+[^{]*:",
     "php": r"\b(extends|implements)\b",
-    "cpp": r"(class|struct)\s+\w+[^{;]*:",
+    "cpp": r"(?<!enum )(class|struct)\s+\w+[^{;]*:",
     "rust": r"\bimpl\b[^{]*\bfor\b",
 }
 """Language → what the head of a type holds when its methods may be called through another."""

@@ -101,6 +101,8 @@ CALLED_AS_LIFETIME = "constructors and destructors are called without their name
         ("cpp", "a.cc", "struct A {\n  ~A() {}\n};", "~A", "struct A", CALLED_AS_LIFETIME),
         ("cpp", "a.cc", "struct A {\n  int begin() {}\n};", "begin", "struct A", "libraries call it by its name"),
         ("cpp", "a.cc", "int begin() {}", "begin", "", None),
+        ("cpp", "a.cc", "class A : Base {\n  void run() {}\n};", "run", "class A", "it may be an override"),
+        ("cpp", "a.cc", "enum class A : int {\n  Run\n};", "Run", "enum class A", None),
         ("c", "a.c", "int begin() {}", "begin", "", None),
         ("cpp", "a.cc", "template <> struct A<int> {};", "A<int>", "", "a specialization is chosen by its arguments"),
     ],
