@@ -15,9 +15,10 @@ from serena_central.symbols.index import Hit
 def incomplete(hit: Hit, known: Uses) -> str | None:
     """Why the uses are not known completely, or lie where nothing can be changed."""
     if known.note:
-        return f"The references to {hit.name_path} may be incomplete: {known.note}."
+        return f"The references to {hit.name_path} may be incomplete: {known.note.rstrip('.')}."
     if known.outside:
-        return f"{hit.name_path} is referenced in {known.outside} places outside this project."
+        places = "1 place" if known.outside == 1 else f"{known.outside} places"
+        return f"{hit.name_path} is referenced in {places} outside this project, such as generated code."
     return None
 
 
@@ -34,7 +35,10 @@ def check_complete(hit: Hit, known: Uses) -> None:
     """Raises EditRefused for uses that are not known completely, or lie where nothing can be changed."""
     problem = incomplete(hit, known)
     if problem:
-        raise EditRefused(f"Nothing was changed: {problem}")
+        raise EditRefused(
+            f"Nothing was changed: {problem} find_referencing_symbols lists the places that are known, replace_content "
+            "changes them as text."
+        )
 
 
 def check_implemented(hit: Hit, others: Collection[Hit]) -> None:
