@@ -12,7 +12,7 @@ from playwright.async_api import expect
 from serena_central.core.errors import LanguageServerError
 from serena_central.pool.key_history import Measured
 from tests.browser.conftest import OpenPage
-from tests.browser.test_looks import DESK, unreadable
+from tests.browser.test_looks import unreadable
 from tests.support.central import RunningCentral, running_central
 
 pytestmark = pytest.mark.anyio
@@ -99,7 +99,6 @@ async def test_what_a_project_brings_is_read_trusted_and_revoked(
         await expect(trust).to_contain_text("command: theirs")
         if scripts:
             assert await unreadable(page, "untrusted") == {}
-            await page.set_viewport_size(DESK)
         await trust.locator("#trust summary").click()
         await trust.get_by_role("button", name="Trust", exact=True).click()
         await expect(trust).to_contain_text("trusted")
