@@ -47,6 +47,14 @@ async def opened(box: Hostile, folder: Path, *, trusted: bool, **more: Any) -> t
         return await use(asked)
 
 
+_NO_SOURCES = {"cargo": {"sysrootSrc": "/nowhere"}}
+
+WITHOUT_SOURCES = {
+    "language_servers": {"rust": {"settings": {"rust-analyzer": _NO_SOURCES}, "initialization_options": _NO_SOURCES}}
+}
+"""Settings for Rust code that is not asked about the standard library. Unlike without one, rust-analyzer looks for the
+toolchain as ever, and runs whatever it runs for that."""
+
 WORKS_AT_ONCE: dict[str, tuple[Callable[[Hostile], None], str, set[str], str]] = {
     # its maker, the file with the reference, what runs when it is trusted, what an untrusted answer says
     "ty": (hostile.python, "shop.py", set(), ""),
@@ -76,8 +84,8 @@ async def test_what_needs_nothing_of_the_repository_works_at_once_and_executes_n
     make, where, fires, says = WORKS_AT_ONCE[name]
     box = Hostile(tmp_path)
     make(box)
-    servers = AS_SHIPPED if name == "rust" else {}
-    uses, notes = await opened(box, tmp_path, trusted=False, **servers)
+    servers = WITHOUT_SOURCES if name in ("rust with .cargo", "rust with a toolchain") else {}
+    uses, notes = await opened(box, tmp_path, trusted=False, **(AS_SHIPPED if name == "rust" else servers))
     assert box.ran == set()
     assert uses == [where]
     assert says in notes
@@ -112,14 +120,14 @@ async def test_a_file_that_overrules_what_a_client_says_keeps_its_server_from_be
     uses, notes = await opened(box, tmp_path, trusted=False)
     assert (uses, box.ran) == ([], set())
     assert f"what {box.root / 'rust-analyzer.toml'} may name" in notes
-    _, notes = await opened(box, tmp_path, trusted=True)
+    _, notes = await opened(box, tmp_path, trusted=True, **WITHOUT_SOURCES)
     assert "build.rs" in box.ran
 
 
 async def test_a_server_ends_when_such_a_file_appears(tmp_path: Path) -> None:
     box = Hostile(tmp_path)
     hostile.rust(box)
-    async with asker(tmp_path, box.root, settings(box, trusted=False), rust_std=True) as asked:
+    async with asker(tmp_path, box.root, settings(box, trusted=False, **WITHOUT_SOURCES)) as asked:
         uses, _ = await use(asked)
         assert uses == ["src/main.rs"]
         hostile.rust_analyzer_told(box)
@@ -291,7 +299,7 @@ async def test_what_a_restricted_server_lacks_is_told_once_in_a_session(tmp_path
 async def test_who_trusts_and_who_does_not_never_share_a_server(tmp_path: Path) -> None:
     box = Hostile(tmp_path)
     hostile.rust(box)
-    async with asker(tmp_path, box.root, settings(box, trusted=False), rust_std=True) as asked:
+    async with asker(tmp_path, box.root, settings(box, trusted=False, **WITHOUT_SOURCES)) as asked:
         await use(asked)
         languages = asked.project.languages
         spec = languages.spec_for("src/main.rs")
