@@ -16,9 +16,9 @@ BOOSTED = "a[hx-boost]"
 OF_EACH_KIND = """links => links.map((link, number) => {
     const row = link.closest("tr");
     const alike = row ? [...row.querySelectorAll("a[hx-boost]")] : [link];
-    return link === alike[0] || link === alike.at(-1) ? number : -1;
+    return link === alike[0] ? number : -1;
 }).filter((number) => number >= 0)"""
-"""Numbers of links: of those in one row, a table's columns, which are made alike, the first and the last."""
+"""Numbers of links: of those in one row, a table's columns, which are made alike, the first."""
 
 
 async def test_the_boosted_links_of_every_page_leave_one_main(tmp_path: Path, person: OpenPage) -> None:
@@ -35,7 +35,7 @@ async def test_the_boosted_links_of_every_page_leave_one_main(tmp_path: Path, pe
             await page.goto(url)
             if number := await click_boosted(page):
                 clicked[one.path] = number
-        assert clicked["/sessions"] > 2  # columns and pages
+        assert clicked["/sessions"] > 1  # a column and pages
         assert {"/sessions", "/events", "/sessions/{session}"} <= clicked.keys()
 
 

@@ -70,7 +70,7 @@ async def test_the_pages_of_a_user_are_readable_by_everybody_and_their_links_lea
     await page.wait_for_url("**/dashboard/sessions")
     for name in ("sessions", "edits"):
         await page.goto(f"{team.central.url}/dashboard/{name}")
-        assert await click_boosted(page) > 1, name
+        assert await click_boosted(page) > 0, name
         found |= await unreadable(page, f"user-{name}")
     await context.close()
     assert found == {}
