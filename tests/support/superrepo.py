@@ -8,6 +8,8 @@ folder deeper than the module, and a go.work above that knows neither must not c
 from pathlib import Path
 from typing import NamedTuple
 
+import pytest
+
 CONFIGURATION = """\
 name: platform
 type: super-repo
@@ -123,6 +125,14 @@ PAIRS = (
         *("nose", ("src/lib.rs: <file>", "src/lib.rs: detect"), ("src/lib.rs", "src/lib.rs")),
     ),
 )
+
+
+def of_pairs(*quick: str) -> pytest.MarkDecorator:
+    """Runs a test with each pair, which is slow where its language is not named here. In how siblings are asked and
+    edited, languages differ by the names alone under which code mentions a package (tests/unit/projects/superrepo)."""
+    slow = pytest.mark.slow
+    params = [pytest.param(one, id=one.language, marks=() if one.language in quick else slow) for one in PAIRS]
+    return pytest.mark.parametrize("pair", params)
 
 
 def platform(folder: Path) -> Path:

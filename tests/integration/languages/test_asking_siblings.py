@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.support.languages import Asker, asker
-from tests.support.superrepo import PAIRS, Pair, platform
+from tests.support.superrepo import Pair, of_pairs, platform
 
 pytestmark = pytest.mark.anyio
 
@@ -75,7 +75,7 @@ async def answered(asked: Asker, tool: str, **arguments: Any) -> tuple[Any, str]
     return json.loads(answer), "\n".join([says, *texts[1:]])
 
 
-@pytest.mark.parametrize("pair", PAIRS, ids=lambda pair: pair.language)
+@of_pairs("python", "typescript")
 async def test_a_path_below_a_super_repos_root_tells_the_declaration_and_not_who_is_asked(
     pair: Pair, tmp_path: Path
 ) -> None:

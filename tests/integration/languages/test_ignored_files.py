@@ -115,7 +115,19 @@ CPP = Case(
     lambda text: text.replace("inline Shape", "inline Other"),
 )
 
-CASES = pytest.mark.parametrize("case", [PYTHON, GO, TYPESCRIPT, CPP], ids=["python", "go", "typescript", "cpp"])
+CASES = {"python": PYTHON, "go": GO, "typescript": TYPESCRIPT, "cpp": CPP}
+
+IGNORED_OR_TRACKED = pytest.mark.parametrize(
+    ("case", "git_ignores"),
+    [
+        *(pytest.param(case, True, id=f"{name}-ignored") for name, case in CASES.items()),
+        *(
+            pytest.param(case, False, id=f"{name}-tracked", marks=pytest.mark.slow if case is CPP else ())
+            for name, case in CASES.items()
+        ),
+    ],
+)
+"""That git ignores a folder or not is asked before anything of a language is: clangd, which is slow, reads it once."""
 
 
 def laid(root: Path, files: dict[str, str]) -> Path:
@@ -126,8 +138,7 @@ def laid(root: Path, files: dict[str, str]) -> Path:
     return root
 
 
-@pytest.mark.parametrize("git_ignores", [True, False], ids=["ignored", "tracked"])
-@CASES
+@IGNORED_OR_TRACKED
 async def test_references_follow_generated_files_that_git_ignores_or_tracks(
     tmp_path: Path, case: Case, git_ignores: bool
 ) -> None:
@@ -162,8 +173,7 @@ async def test_references_follow_generated_files_that_git_ignores_or_tracks(
         assert await asked.uses(case.symbol) == [first, second]
 
 
-@pytest.mark.parametrize("git_ignores", [True, False], ids=["ignored", "tracked"])
-@CASES
+@IGNORED_OR_TRACKED
 async def test_a_folder_that_was_missing_is_read_when_it_comes(tmp_path: Path, case: Case, git_ignores: bool) -> None:
     root = laid(tmp_path / "project", case.files if git_ignores else case.files | {".gitignore": ""})
     (root / "generated").rename(tmp_path / "away")

@@ -14,11 +14,9 @@ from tests.support.editing import contents
 from tests.support.languages import UNPRIMED, WITHOUT_STD, called_patiently
 from tests.support.mcp import RawClient, text_of
 from tests.support.servers import with_core_servers
-from tests.support.superrepo import PAIRS, Pair, platform
+from tests.support.superrepo import PAIRS, Pair, of_pairs, platform
 
 pytestmark = pytest.mark.anyio
-
-EVERY_PAIR = pytest.mark.parametrize("pair", PAIRS, ids=lambda pair: pair.language)
 
 USERS = {
     "go": "backend/cmd/main.go",
@@ -58,7 +56,7 @@ def code(root: Path, pair: Pair) -> tuple[str, str]:
     )
 
 
-@EVERY_PAIR
+@of_pairs("typescript", "rust")
 async def test_a_rename_reaches_the_siblings_in_the_call_as_one_edit_that_is_undone_as_one(
     tmp_path: Path, pair: Pair
 ) -> None:
@@ -119,7 +117,7 @@ async def test_a_read_only_module_keeps_a_rename_of_all_away_only_where_it_would
     assert "tsTotal" in (root / "modules/web/src/page.ts").read_text()
 
 
-@EVERY_PAIR
+@of_pairs("python", "go")
 async def test_what_siblings_use_is_neither_renamed_alone_nor_deleted_and_they_are_named(
     tmp_path: Path, pair: Pair
 ) -> None:
