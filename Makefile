@@ -164,8 +164,8 @@ conformance: setup
 	cd build/conformance && $(NPM) ci --silent --ignore-scripts --no-audit --no-fund
 	$(BIN)/python -m tests.conformance build/conformance
 
-# Many agents while language servers die and files change; a minute of it where CI is set.
-SOAK_S = $(if $(CI),60,300)
+# Many agents while language servers die and files change; half a minute of it where CI is set.
+SOAK_S = $(if $(CI),30,300)
 soak: setup
 	$(BIN)/python -m tests.soak --seconds $(SOAK_S) $(ARGS)
 
