@@ -246,7 +246,7 @@ NAMES_ALONE = (folder, file_names, diagnostics_of_another_file)
 """What these see is which files there are, and not their numbers."""
 
 
-@pytest.mark.parametrize("rounds", [5, pytest.param(40, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("rounds", [3, pytest.param(40, marks=pytest.mark.slow)])
 @pytest.mark.parametrize(
     "see",
     [

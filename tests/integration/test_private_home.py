@@ -108,9 +108,19 @@ async def other_commands(folder: Path) -> None:
 ENTRY_POINTS = [serve, daemon, proxy, lonely_proxy, standalone, hook, connect, other_commands]
 
 
-@pytest.mark.parametrize("entry_point", ENTRY_POINTS, ids=lambda one: one.__name__)
-@pytest.mark.parametrize("was", ["missing", "loose"])
-async def test_nothing_in_the_home_is_open_to_others(tmp_path: Path, entry_point: EntryPoint, was: str) -> None:
+BY_OTHERS = (daemon, proxy)
+"""What is begun by the same code as another entry point: what a home was is quick for the other one."""
+
+
+@pytest.mark.parametrize(
+    ("was", "entry_point"),
+    [
+        pytest.param(was, one, id=f"{was}-{one.__name__}", marks=pytest.mark.slow if one in again else ())
+        for was, again in (("missing", ()), ("loose", BY_OTHERS))
+        for one in ENTRY_POINTS
+    ],
+)
+async def test_nothing_in_the_home_is_open_to_others(tmp_path: Path, was: str, entry_point: EntryPoint) -> None:
     if was == "loose":
         make_loose(tmp_path / "home")
         assert open_to_others(tmp_path / "home")
