@@ -110,7 +110,7 @@ async def unresolved(central: Application, root: Path) -> tuple[set[str], list[s
     return {name for match in UNRESOLVED.findall(text) for name in match if name}, notes
 
 
-@pytest.mark.parametrize("server", SERVERS)
+@pytest.mark.parametrize("server", ["ty", pytest.param("basedpyright", marks=pytest.mark.slow), "pyrefly"])
 async def test_what_happens_to_an_environment_counts_at_the_next_call(
     central: Application, root: Path, server: str
 ) -> None:

@@ -105,7 +105,7 @@ async def test_what_is_said_of_a_module_is_what_its_compiler_says(kit: Kit, tmp_
     await agree(tmp_path, kit, edits=12, seed=1)
 
 
-@pytest.mark.parametrize("kit", [GO, TYPESCRIPT], ids=lambda kit: kit.language)
+@pytest.mark.parametrize("kit", [pytest.param(GO, marks=pytest.mark.slow), TYPESCRIPT], ids=lambda kit: kit.language)
 async def test_it_is_so_where_all_modules_are_one_project(kit: Kit, tmp_path: Path) -> None:
     await agree(tmp_path, kit, edits=12, seed=3, one_project=True)
 
