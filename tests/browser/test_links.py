@@ -44,7 +44,8 @@ async def click_boosted(page: Page) -> int:
     url = page.url
     numbers: list[int] = await page.locator(BOOSTED).evaluate_all(OF_EACH_KIND)
     for number in numbers:
-        await page.goto(url)
+        if page.url != url:
+            await page.goto(url)
         await _click(page, number)
     return len(numbers)
 
