@@ -112,10 +112,10 @@ async def test_uses_in_a_cargo_package_that_no_workspace_joins_are_missed_aloud(
             "lib/Cargo.toml": package.format("lib"),
             "lib/src/lib.rs": "pub fn shared() -> i32 { 1 }\n\npub fn own() -> i32 { shared() }\n",
             "app/Cargo.toml": package.format("app") + '\n[dependencies]\nlib = { path = "../lib" }\n',
-            "app/src/main.rs": 'fn main() { println!("{}", lib::shared() + lib::own()) }\n',
+            "app/src/main.rs": "fn main() { let _ = lib::shared() + lib::own(); }\n",
         },
     )
-    async with asker(tmp_path, root, rust_std=True) as asked:
+    async with asker(tmp_path, root) as asked:
         found = await asked.result("find_referencing_symbols", name_path="shared", relative_path="lib/src/lib.rs")
         answer, note = (part["text"] for part in found["content"])
         # The place itself, asked about alone, leads to the definition; others may be missed all the same.

@@ -21,14 +21,14 @@ FILES = {
         '#[cfg(feature = "more")]\npub fn more(cost: u32) -> u32 {\n    dijkstra(cost)\n}\n\n'
         "pub fn again(cost: u32) -> u32 {\n    other::johnson(cost) + super::dijkstra::dijkstra(1)\n}\n"
     ),
-    "tests/it.rs": "use graphs::algo::dijkstra;\n\n#[test]\nfn costs() {\n    assert_eq!(dijkstra(1), 1);\n}\n",
+    "tests/it.rs": "use graphs::algo::dijkstra;\n\n#[allow(unused)]\nfn costs() -> u32 {\n    dijkstra(1)\n}\n",
 }
 """What `use` brings the module and the function: rust-analyzer takes it for the module alone."""
 
 
 async def test_what_may_bring_a_function_in_beside_a_module_of_its_name_is_a_possible_reference(tmp_path: Path) -> None:
     root = written(tmp_path / "graphs", FILES)
-    async with asker(tmp_path, root, rust_std=True) as client:
+    async with asker(tmp_path, root) as client:
         symbol = {"name_path": "dijkstra", "relative_path": "src/algo/dijkstra.rs"}
         found = text_of(await client.result("find_referencing_symbols", **symbol))
         renamed = text_of(await client.result("rename_symbol", **symbol, new_name="shortest"))
@@ -42,7 +42,7 @@ async def test_what_may_bring_a_function_in_beside_a_module_of_its_name_is_a_pos
 
 async def test_a_renamed_module_names_the_functions_of_its_name_that_its_use_brought_in(tmp_path: Path) -> None:
     root = written(tmp_path / "graphs", FILES)
-    async with asker(tmp_path, root, rust_std=True) as client:
+    async with asker(tmp_path, root) as client:
         renamed = await client.result(
             "rename_symbol", name_path="dijkstra", relative_path="src/algo/mod.rs", new_name="paths"
         )
