@@ -54,3 +54,45 @@ async def test_what_a_component_uses_is_found_and_renamed(tmp_path: Path, server
             rename = {"name_path": "priceOf", "relative_path": "src/shop.ts", "new_name": "costOf"}
             renamed = await ask.result("rename_symbol", **rename)
             assert (root / path).read_text() == text.replace("priceOf", "costOf"), text_of(renamed)
+
+
+SHORTHANDS = """\
+<script lang="ts">
+  import { stock, mood } from "./store";
+  const both = { mood };
+</script>
+
+<p class:mood title={both.mood}>{$stock}</p>
+<input {mood} />
+"""
+
+STORE = """\
+import { writable } from "svelte/store";
+export const stock = writable(0);
+export const mood = true;
+"""
+
+SVELTE_STORE = """\
+declare module "svelte/store" {
+  export interface Store<T> { subscribe(run: (value: T) => void): () => void; set(value: T): void }
+  export function writable<T>(value: T): Store<T>;
+}
+"""
+
+
+async def test_svelte_uses_symbols_by_names_that_are_more_than_theirs(tmp_path: Path) -> None:
+    files = {**MODULE, "src/store.ts": STORE, "src/svelte.d.ts": SVELTE_STORE, "src/Row.svelte": SHORTHANDS}
+    root = written(tmp_path / "shop", files)
+    server = "svelte-language-server"
+    with anyio.fail_after(600):
+        await install(catalogue().server(server), Places(HOME), methods=PIP_AND_NPM, tell=print)
+        more = tmp_path / "more"
+        more.mkdir()
+        (more / server).symlink_to(Places(HOME).servers / server)
+        async with asker(tmp_path, root, {"trusted_roots": [str(root)]}, more=more) as ask:
+            uses = await ask.uses("mood", "src/store.ts")
+            assert {use.rpartition(":")[0] for use in uses} == {f"src/Row.svelte:{line0}" for line0 in (1, 2, 5, 6)}
+            rename = {"relative_path": "src/store.ts", "name_path": "mood", "new_name": "humour"}
+            assert "mood may name a property, too" in text_of(await ask.result("rename_symbol", **rename))
+            await ask.result("rename_symbol", **{**rename, "name_path": "stock", "new_name": "goods"})
+            assert (root / "src/Row.svelte").read_text() == SHORTHANDS.replace("stock", "goods")

@@ -359,6 +359,8 @@ class ServerSpec(CatalogueStruct, frozen=True):
     of its files."""
     leads_into: tuple[str, ...] = ()
     """The same of a server that lists no uses of such symbols, and says of each place where it leads."""
+    use_prefix: str = ""
+    """What its files may write before the name of a symbol to use its content: `$count` reads the store `count`."""
     undriven: str = ""
     """What is still missing before this server can be used here: it is known, shown, and never started."""
     formerly: tuple[str, ...] = ()

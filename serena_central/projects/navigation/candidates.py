@@ -19,7 +19,7 @@ from serena_central.core.lru import Lru
 from serena_central.core.nofollow import open_following
 from serena_central.core.pacing import paced
 from serena_central.core.paths import expanded
-from serena_central.core.text import Range, whole_word
+from serena_central.core.text import Position, Range, whole_word
 from serena_central.files.containing import files_lacking, find_containing
 from serena_central.files.stamp import Stamp
 from serena_central.files.text import FEW_FILES, FileText, read_bytes
@@ -201,10 +201,15 @@ class CandidateSearch:
             found.append((await find_containing(self._root, maybe, name, encoding=self._languages.encoding)).files)
         return list(filter(None, found))
 
-    async def words(self, paths: Collection[str], name: str) -> list[PlaceInCode]:
-        """Where a name stands as a word in some files."""
-        read = await anyio.to_thread.run_sync(self._read, paths, [name], False, abandon_on_cancel=True)
-        return [PlaceInCode(path, span) for path, spans in read.places.items() for span in spans]
+    async def words(self, paths: Collection[str], name: str, prefix: str = "") -> list[PlaceInCode]:
+        """Where a name stands as a word in some files, also behind a prefix."""
+        names = [name, prefix + name] if prefix else [name]
+        read = await anyio.to_thread.run_sync(self._read, paths, names, False, abandon_on_cancel=True)
+        return [
+            PlaceInCode(path, Range(Position(span.end.line0, span.end.column - len(name)), span.end))
+            for path, spans in read.places.items()
+            for span in spans
+        ]
 
     async def _holders(self, served: "_Served", name: str) -> _Holders:
         """Those of the files that a server reads that may hold a name."""

@@ -1,12 +1,18 @@
 """Places in files of a project, and which of its symbols stand there."""
 
+import re
 from collections.abc import Collection
 from pathlib import Path
 from typing import NamedTuple
 
-from serena_central.core.text import Position, Range
+from serena_central.core.text import Position, Range, Text
 from serena_central.lsp.answers import Location
 from serena_central.symbols.index import Hit, SymbolIndex
+
+LOOKED_BACK = 2_000
+"""Characters before a name in which an import statement would begin."""
+
+_IMPORT = re.compile(r"\bimport\b[^;=()'\"`]*\Z")
 
 
 class PlaceInCode(NamedTuple):
@@ -47,3 +53,9 @@ class IndexedPlaces:
         if part not in "\n".join(file.names).lower():
             return ()
         return {file.symbols[place].name_position for place, one in enumerate(file.names) if part in one.lower()}
+
+
+def is_imported(text: Text, position: Position) -> bool:
+    """Whether a name of JavaScript stands in an import statement."""
+    start = text.offset(position)
+    return _IMPORT.search(text.content, max(0, start - LOOKED_BACK), start) is not None

@@ -296,9 +296,9 @@ class Possible:
         word."""
         return await self._search.holding_beside(hit)
 
-    async def words(self, paths: Collection[str], name: str) -> list[PlaceInCode]:
-        """Where a name stands as a word in some files."""
-        return await self._search.words(paths, name)
+    async def words(self, paths: Collection[str], name: str, prefix: str = "") -> list[PlaceInCode]:
+        """Where a name stands as a word in some files, also behind a prefix."""
+        return await self._search.words(paths, name, prefix)
 
     async def holding(self, paths: Collection[str], name: str) -> list[str]:
         """Those of some files that may hold a name as a word."""

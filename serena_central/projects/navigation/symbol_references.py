@@ -23,7 +23,7 @@ from serena_central.projects.navigation.common_names import is_common
 from serena_central.projects.navigation.consistency import Steady
 from serena_central.projects.navigation.leads import Answers, Leads
 from serena_central.projects.navigation.named_in_strings import named_in_strings
-from serena_central.projects.navigation.places_in_code import PlaceInCode
+from serena_central.projects.navigation.places_in_code import PlaceInCode, is_imported
 from serena_central.projects.navigation.possible_references import Examined, Possible
 from serena_central.projects.navigation.project_places import ProjectPlaces, is_below, is_definition
 from serena_central.projects.navigation.server_questions import ServerQuestions, joined
@@ -300,14 +300,20 @@ class SymbolReferences:
         return [location for location in locations if location.path in shown], note
 
     async def _leading_to(self, hit: Hit, files: Sequence[str]) -> tuple[list[Location], str | None]:
-        """The same of a server that lists none, but says where places lead."""
-        places, leads, path = await self._possible.words(files, hit.symbol.name), Answers(), self._root / hit.path
+        """The same of a server that lists none, but says where places lead: some to the import that names the symbol,
+        such as `{ name }`."""
+        spec, leads = self._languages.spec_for(files[0]), Answers()
+        places = await self._possible.words(files, hit.symbol.name, spec.use_prefix if spec is not None else "")
         _, note = await self._questions.when_ready(files[0], partial(self._leads.ask_server, places, leads))
-        return [
-            Location(self._root / place.path, place.range)
-            for place, targets in leads.items()
-            if any(one.path == path and one.range.start == hit.symbol.name_position for one in targets or ())
-        ], note
+        meant = {(self._root / hit.path, hit.symbol.name_position)}
+        direct = _leading_to(leads, meant)
+        texts = {path: read.text for path, read in (await self._places.readings({one.path for one in direct})).items()}
+        meant |= {
+            (self._root / place.path, place.range.start)
+            for place in direct
+            if place.path in texts and is_imported(texts[place.path], place.range.start)
+        }
+        return [Location(self._root / place.path, place.range) for place in _leading_to(leads, meant)], note
 
     async def _named_and_candidates(
         self, hit: Hit, shown: Sequence[Path], unopened: str | None, asked: "_Asked", may_tell: bool
@@ -385,6 +391,15 @@ class SymbolReferences:
             await self._places.named(strings[:STRINGS_LISTED]),
             len(strings),
         )
+
+
+def _leading_to(leads: Answers, meant: Container[tuple[Path, Position]]) -> list[PlaceInCode]:
+    """Those of some places that lead to where one of the names that are meant stands."""
+    return [
+        place
+        for place, targets in leads.items()
+        if any((target.path, target.range.start) in meant for target in targets or ())
+    ]
 
 
 def _with_replacements(proposal: WorkspaceEdit | None, more: Mapping[Path, list[Replacement]]) -> WorkspaceEdit | None:

@@ -1,5 +1,6 @@
 """Words of a component (Vue, Svelte, Astro) that name a property as well as a value: `{ name }` in an object, `{name}`
-as an attribute. No grammar reads its parts together, so this is told by the characters around a word."""
+as an attribute, `:name` and `class:name` as directives. No grammar reads its parts together, so this is told by the
+characters around a word."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -16,6 +17,17 @@ LOOKED_BACK = 2_000
 _IN_STATEMENT = re.compile(r"\b(?:import|export)\b[^;{}'\"`]*\Z")
 _END_OF_TAG = re.compile(r"(?<!=)>")
 
+_DIRECTIVE = re.compile(r"\s(?:bind:|class:|style:|:|v-bind:)\Z")
+"""Of Svelte and Vue: the name of a property, class or style, and of a value where none is given."""
+
+LONGEST = 8
+"""Characters of a directive before its name."""
+
+_BEFORE_VALUE = ("(", "[", ",", ":", "?")
+
+_GIVEN = re.compile(r"(?:[|.]\w+)*\s*=")
+"""Behind such a name, where a value is."""
+
 
 def check_components(languages: ProjectLanguages, hit: Hit, rename: Rename, texts: Mapping[str, Text]) -> None:
     """Raises EditRefused where a rename changes such a word, and with it the property's name: their servers write both
@@ -25,7 +37,7 @@ def check_components(languages: ProjectLanguages, hit: Hit, rename: Rename, text
         name = hit.symbol.name
         raise EditRefused(
             f"Nothing was changed: at {listed(places)}, {name} may name a property, too, which would be renamed with "
-            f"it. Write `{name}: {name}` there first (an attribute: `{name}={{{name}}}`), or pass force=true."
+            f"it. Write `{name}: {name}` there first (an attribute or directive: its value), or pass force=true."
         )
 
 
@@ -46,9 +58,11 @@ def _both(
 
 def may_name_both(content: str, start: int, end: int, *, is_vue: bool) -> bool:
     """Whether the word from `start` to `end` stands alone in braces, or between commas in them, other than those of an
-    import and of what a template shows (`{{ name }}`, `<p>{name}</p>`)."""
+    import and of what a template shows (`{{ name }}`, `<p>{name}</p>`), or is a directive without a value."""
     first = max(0, start - LOOKED_BACK)
-    before, behind = content[first:start].rstrip(), content[end : end + LOOKED_BACK].lstrip()
+    if _DIRECTIVE.search(content, max(first, start - LONGEST), start) and _in_tag(content[first:start]):
+        return _GIVEN.match(content, end) is None
+    before, behind = content[first:start].removesuffix("$").rstrip(), content[end : end + LOOKED_BACK].lstrip()
     if not before.endswith(("{", ",")) or not behind.startswith(("}", ",")):
         return False
     at = _opening(before)
@@ -61,9 +75,14 @@ def may_name_both(content: str, start: int, end: int, *, is_vue: bool) -> bool:
         return True
     if content.rfind("<script", 0, start) > content.rfind("</script", 0, start):
         return True
-    tag = opened.rfind("<")
-    in_tag = tag >= 0 and _END_OF_TAG.search(opened, tag) is None
-    return in_tag and not opened.endswith(("=", '"', "'", "`"))
+    if opened.rstrip().endswith(_BEFORE_VALUE) and _opening(opened) is not None:  # an object within an expression
+        return True
+    return _in_tag(opened) and not opened.endswith(("=", '"', "'", "`"))
+
+
+def _in_tag(before: str) -> bool:
+    tag = before.rfind("<")
+    return tag >= 0 and _END_OF_TAG.search(before, tag) is None
 
 
 def _opening(before: str) -> int | None:

@@ -8,9 +8,12 @@ BOTH = [
     ('<template><Row v-bind="{ @name }" /></template>', True),
     ('<template><Row :style="{ a: 1, @name }" /></template>', True),
     ("<template>{{ shown({ @name }) }}</template>", True),
+    ("<template><Row :@name /><Row a v-bind:@name><Row v-on:click='() => go()' :@name.prop></template>", True),
     ("<Row {@name} />", False),
     ("<Row on:done={() => go()} {@name} />", False),
     ("{shown({ a, @name, b })}", False),
+    ("{shown({ @name })} {shown(1, { $@name })}", False),
+    ("<p class:@name style:@name|important><input bind:@name /></p>", False),
     ("<script>\nconst one = { @name };\n</script>", False),
     (f"{{ a, {'x' * LOOKED_BACK}, @name }}", False),
 ]
@@ -19,10 +22,13 @@ ONE = [
     ("<template>{{ @name }} {{ f(a, @name) }}</template>", True),
     ('<script setup>\nimport { a, @name } from "./shop";\n</script>', True),
     ("<template><p :title=\"f(a, @name, b)\" :list='[@name]' /></template>", True),
+    ("<template><Row :a='@name' :@name='@name' v-model:@name='@name' /></template>", True),
+    ("<script>\nconst a = b < 1 ? @name :c;\nconst one :@name = 1;\n</script>", True),
     ("<script>\nimport type { @name } from './shop';\n</script>", False),
-    ("<p>{@name} and {a.@name}</p>", False),
+    ("<p>{@name} and {a.@name}, {@name}</p>", False),
     ('<p title={@name} class="{@name}">{f([a, @name])}</p>', False),
-    ("<p on:done={() => go()}>{@name}</p>", False),
+    ("<p on:done={() => go()}>{@name} {$@name}</p>", False),
+    ("<p use:@name class:@name={@name} style:@name|important={@name}></p>", False),
     ("---\nconst a = 1;\n---\n<p>{@name}</p>", False),
 ]
 
