@@ -11,6 +11,7 @@ import click
 from serena_central.agents.definitions import Definition, Definitions, definitions_of
 from serena_central.claude_config.problems import Problem, Severity
 from serena_central.cli.exits import WrongSettings
+from serena_central.cli.given import GivenPath
 from serena_central.cli.output import json_option, print_json, print_table, say
 from serena_central.cli.trust import project_root
 from serena_central.config.load import load_server_config
@@ -23,7 +24,7 @@ from serena_central.projects.root_settings import RootSettings
 DESCRIPTION_CHARS = 80
 
 folder_option = click.option(
-    "--project", "folder", type=click.Path(path_type=Path), help="Of this folder; else of the one around you."
+    "--project", "folder", type=GivenPath(path_type=Path), help="Of this folder; else of the one around you."
 )
 
 

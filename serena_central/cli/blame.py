@@ -10,6 +10,7 @@ import click
 import msgspec
 
 from serena_central.cli.exits import Unsuccessful
+from serena_central.cli.given import check_is_reachable
 from serena_central.cli.output import json_option, print_json, say
 from serena_central.config.load import load_server_config
 from serena_central.core.errors import InvalidArguments
@@ -118,6 +119,7 @@ def _line(place: str) -> tuple[Path, int, list[str]]:
     wanted = whole_number(number)
     if not name or not wanted:
         raise InvalidArguments(f"{place} is not FILE:LINE, as src/cart.py:12.")
+    check_is_reachable(Path(name))
     path = Path(name).resolve()
     if path.exists() and not path.is_file():
         raise InvalidArguments(f"{path} is not a file.")

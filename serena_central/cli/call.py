@@ -8,7 +8,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from serena_central.cli.exits import Unsuccessful
-from serena_central.cli.given import json_given
+from serena_central.cli.given import check_is_reachable, json_given
 from serena_central.cli.output import json_text, print_json, say
 from serena_central.cli.remote import Remote
 from serena_central.core.errors import SerenaCentralError
@@ -172,6 +172,7 @@ def _absolute(project: str) -> str:
     """A folder that exists here is meant as a path; anything else is a name."""
     project = project.strip()
     folder = expanded(project)
+    check_is_reachable(folder)
     return str(folder.absolute()) if folder.is_dir() and project != "*" else project
 
 

@@ -20,6 +20,7 @@ from serena_central.claude_config.tiers import Tier
 from serena_central.cli.claude_edits import edit, set_value
 from serena_central.cli.claude_import import import_servers
 from serena_central.cli.exits import WrongSettings
+from serena_central.cli.given import GivenPath
 from serena_central.cli.output import json_option, json_text, print_json, print_table, say
 from serena_central.cli.trust import project_root
 from serena_central.config.load import load_server_config
@@ -30,7 +31,7 @@ from serena_central.core.words import counted
 from serena_central.projects.root_settings import RootSettings
 
 folder_option = click.option(
-    "--project", "folder", type=click.Path(path_type=Path), help="Of this folder; else of the one around you."
+    "--project", "folder", type=GivenPath(path_type=Path), help="Of this folder; else of the one around you."
 )
 
 
@@ -258,8 +259,8 @@ def _is_at_or_below(path: KeyPath, key: str) -> bool:
 
 
 @command.command(epilog="Example: serena-central claude memory --touched src/api/orders.py")
-@click.argument("folder", metavar="[DIR]", required=False, type=click.Path(path_type=Path))
-@click.option("--touched", multiple=True, type=click.Path(path_type=Path), help="A file that the agent works on.")
+@click.argument("folder", metavar="[DIR]", required=False, type=GivenPath(path_type=Path))
+@click.option("--touched", multiple=True, type=GivenPath(path_type=Path), help="A file that the agent works on.")
 @click.option("--also", multiple=True, help="Another file name that counts: AGENTS.md, GEMINI.md.")
 @click.option("--list", "listing", is_flag=True, help="Only the files and their sizes.")
 @json_option

@@ -28,7 +28,7 @@ from serena_central.claude_config.problems import KeyPath, Problem, Severity, do
 from serena_central.claude_config.reading import read_text
 from serena_central.claude_config.tiers import Tier, TierFile
 from serena_central.cli.connecting import Here
-from serena_central.cli.given import json_given
+from serena_central.cli.given import GivenPath, json_given
 from serena_central.cli.output import json_option, print_json, say
 from serena_central.cli.trust import project_root, trust_kept
 from serena_central.clients.change import Unusable
@@ -57,7 +57,7 @@ TRIES = 5
 tier_option = click.option(
     "--tier", type=click.Choice([str(tier) for tier in TIERS]), default="local", help="Which file; default: local."
 )
-folder_option = click.option("--project", "folder", type=click.Path(path_type=Path), help="Of this folder.")
+folder_option = click.option("--project", "folder", type=GivenPath(path_type=Path), help="Of this folder.")
 
 
 class _Before(msgspec.Struct):

@@ -5,6 +5,7 @@ from typing import Any
 
 import click
 
+from serena_central.cli.given import GivenPath
 from serena_central.cli.output import json_option, print_json, print_table
 from serena_central.cli.trust import project_root
 from serena_central.config.committed import write_ignore_file
@@ -32,7 +33,7 @@ def command() -> None:
 @command.command(epilog="Example: serena-central config show --origins --project .")
 @click.option("--origins", is_flag=True, help="Show where each value comes from.")
 @click.option(
-    "--project", type=click.Path(exists=True, file_okay=False, path_type=Path), help="Show the settings of a project."
+    "--project", type=GivenPath(exists=True, file_okay=False, path_type=Path), help="Show the settings of a project."
 )
 @json_option
 def show(*, origins: bool, project: Path | None, as_json: bool) -> None:
@@ -60,7 +61,7 @@ def _print_problems(problems: list[Problem]) -> None:
 
 @command.command(epilog="Example: serena-central config init --project .")
 @click.option(
-    "--project", type=click.Path(exists=True, file_okay=False, path_type=Path), help="Create it for a project."
+    "--project", type=GivenPath(exists=True, file_okay=False, path_type=Path), help="Create it for a project."
 )
 @click.option(
     "--shared", is_flag=True, help="Create .claude/.serena/serena_config.yml, for a repository and its modules."

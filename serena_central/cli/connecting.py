@@ -14,6 +14,7 @@ from typing import Any, NoReturn
 import click
 
 from serena_central.access.token import obtain_token, read_token
+from serena_central.cli.given import GivenPath, check_is_reachable
 from serena_central.cli.remote import NoServer, Refused, Remote
 from serena_central.clients.change import Backups, Change, Unusable, planned_and_made
 from serena_central.clients.client import Client, Machine, Proxy, Scope, Server, Transport
@@ -46,7 +47,7 @@ def scope_options(function: Any) -> Any:
         click.option("--dry-run", is_flag=True, help="Show what would change without changing anything."),
         click.option(
             "--project",
-            type=click.Path(exists=True, file_okay=False, path_type=Path),
+            type=GivenPath(exists=True, file_okay=False, path_type=Path),
             help="The project of --scope project (default: the one around the current folder).",
         ),
         click.option(
@@ -91,6 +92,7 @@ def keys_of(client: Client) -> Keys:
 def project_root(named: Path | None) -> Path:
     """The folder named, else the repository around the current one, else that itself."""
     here = (named or Path.cwd()).absolute()
+    check_is_reachable(here)
     if named is not None:
         return here
     return next((folder for folder in (here, *here.parents) if (folder / ".git").exists()), here)

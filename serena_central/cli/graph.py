@@ -6,6 +6,7 @@ from pathlib import Path
 import click
 
 from serena_central.cli.analysis_requests import ask_about, seconds_option
+from serena_central.cli.given import GivenPath
 from serena_central.cli.output import json_option, print_json, say
 from serena_central.standalone.private import as_user
 
@@ -14,7 +15,7 @@ from serena_central.standalone.private import as_user
     epilog="Example: serena-central graph src/app --granularity folder --format markdown --out graph.md\n\n"
     "Ctrl-C shows the result so far; the next run resumes there."
 )
-@click.argument("folder", default=".", type=click.Path(exists=True, file_okay=False, path_type=Path))
+@click.argument("folder", default=".", type=GivenPath(exists=True, file_okay=False, path_type=Path))
 @click.option(
     "--granularity", type=click.Choice(["file", "folder", "module", "symbol"]), default="file", show_default=True
 )
@@ -38,7 +39,7 @@ from serena_central.standalone.private import as_user
 @seconds_option
 @click.option(
     "--out",
-    type=click.Path(dir_okay=False, writable=True, path_type=Path),
+    type=GivenPath(dir_okay=False, writable=True, path_type=Path),
     help="Write to this file instead of stdout.",
 )
 @json_option

@@ -15,7 +15,7 @@ import msgspec
 from serena_central.claude_config.checks import EVENTS
 from serena_central.claude_config.effective import Effective
 from serena_central.cli.exits import WrongSettings
-from serena_central.cli.given import json_given
+from serena_central.cli.given import GivenPath, json_given
 from serena_central.cli.hook_uses import use_of
 from serena_central.cli.hooks_replay import replay
 from serena_central.cli.output import json_option, print_json, print_table, printable
@@ -45,7 +45,7 @@ Examples:
 """
 
 folder_option = click.option(
-    "--project", "folder", type=click.Path(path_type=Path), help="The project; else the one around the current folder."
+    "--project", "folder", type=GivenPath(path_type=Path), help="The project; else the one around the current folder."
 )
 
 

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import click
 
 from serena_central.claude_config.rules import BadRule, parse_rule
+from serena_central.cli.given import GivenPath
 from serena_central.cli.hook_uses import use_of
 from serena_central.cli.output import json_option, print_json, print_table, printable
 from serena_central.cli.remote import Remote, named
@@ -46,7 +47,7 @@ class Replayed(NamedTuple):
 @click.argument("rule")
 @click.option("--since", metavar="DATE", help="Only since this day (YYYY-MM-DD), or the last days (7d).")
 @click.option(
-    "--project", "folder", type=click.Path(path_type=Path), help="The project; else the one around the current folder."
+    "--project", "folder", type=GivenPath(path_type=Path), help="The project; else the one around the current folder."
 )
 @json_option
 def replay(*, rule: str, since: str | None, folder: Path | None, as_json: bool) -> None:

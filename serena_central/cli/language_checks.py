@@ -11,6 +11,7 @@ import anyio
 import click
 
 from serena_central.cli.exits import Unsuccessful
+from serena_central.cli.given import GivenPath
 from serena_central.cli.output import json_option, print_json, print_table
 from serena_central.cli.progress import Progress
 from serena_central.config.load import load_server_config, serena_home
@@ -56,7 +57,7 @@ class Finding(NamedTuple):
     name="doctor",
     epilog="Exits with 1 when a server is missing. Example: serena-central languages doctor ~/src/app",
 )
-@click.argument("project", default=".", type=click.Path(exists=True, file_okay=False, path_type=Path))
+@click.argument("project", default=".", type=GivenPath(exists=True, file_okay=False, path_type=Path))
 @json_option
 def doctor_command(*, project: Path, as_json: bool) -> None:
     """Show for each language of a project which server answers, and how to install it if it is missing."""

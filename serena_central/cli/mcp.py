@@ -16,7 +16,7 @@ from serena_central.claude_config.sources import servers_of
 from serena_central.cli import mcp_edits as edits
 from serena_central.cli.claude_import import import_servers
 from serena_central.cli.exits import Unsuccessful
-from serena_central.cli.given import Finite, json_given
+from serena_central.cli.given import Finite, GivenPath, json_given
 from serena_central.cli.output import age, json_option, json_text, megabytes, print_json, print_table, say
 from serena_central.cli.remote import NoServer, Refused, Remote, named
 from serena_central.cli.trust import project_root
@@ -40,7 +40,7 @@ LOST = ("starting", "paused", "failed")
 """States of a server that some call needs, and that does not run."""
 
 in_folder = click.option(
-    "--project", "folder", type=click.Path(path_type=Path), help="Of this folder; else of the one around."
+    "--project", "folder", type=GivenPath(path_type=Path), help="Of this folder; else of the one around."
 )
 
 

@@ -19,7 +19,7 @@ from serena_central.claude_config.sources import Server, Servers, State, servers
 from serena_central.claude_config.substitution import revealed
 from serena_central.claude_config.tiers import Tier
 from serena_central.cli.claude_edits import FORM, SERVERS, change, file_of
-from serena_central.cli.given import json_given
+from serena_central.cli.given import GivenPath, json_given
 from serena_central.cli.output import json_option, print_json, say
 from serena_central.cli.trust import project_root
 from serena_central.clients.forms import members_of
@@ -42,7 +42,7 @@ scope_option = click.option(
     show_default=True,
     help="local: your settings of this project; project: .mcp.json, for all who work on it; user: all your projects.",
 )
-folder_option = click.option("--project", "folder", type=click.Path(path_type=Path), help="Of this folder.")
+folder_option = click.option("--project", "folder", type=GivenPath(path_type=Path), help="Of this folder.")
 
 
 @click.command(

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import click
 
+from serena_central.cli.given import GivenPath
 from serena_central.cli.output import json_option, print_json, print_table
 from serena_central.config.load import load_server_config
 from serena_central.core.places import Places
@@ -15,7 +16,7 @@ from serena_central.projects.root_settings import RootSettings
 @click.option(
     "--project",
     default=".",
-    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    type=GivenPath(exists=True, file_okay=False, path_type=Path),
     help="The super-repo, or a folder in it.",
 )
 @json_option

@@ -23,6 +23,7 @@ from serena_central.cli import detached
 from serena_central.cli.cluster import needs_ray
 from serena_central.cli.dashboard import page_address
 from serena_central.cli.exits import Unsuccessful
+from serena_central.cli.given import GivenPath
 from serena_central.cli.port import listening
 from serena_central.cli.remote import HOOK_VARIABLE
 from serena_central.cli.stop_signals import StopSignals
@@ -80,7 +81,7 @@ class _Start(NamedTuple):
     "--project",
     "projects",
     multiple=True,
-    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    type=GivenPath(exists=True, file_okay=False, path_type=Path),
     help="A project to open at startup (repeatable).",
 )
 @click.option(

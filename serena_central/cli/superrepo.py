@@ -5,6 +5,7 @@ from pathlib import Path
 import click
 import msgspec
 
+from serena_central.cli.given import GivenPath
 from serena_central.cli.output import json_option, print_json, say
 from serena_central.cli.trust import project_root
 from serena_central.config.committed import write_ignore_file
@@ -19,7 +20,7 @@ def command() -> None:
 
 
 @command.command(epilog="Example: serena-central superrepo init --dry-run ~/src/platform")
-@click.argument("folder", default=".", type=click.Path(exists=True, file_okay=False, path_type=Path))
+@click.argument("folder", default=".", type=GivenPath(exists=True, file_okay=False, path_type=Path))
 @click.option("--dry-run", is_flag=True, help="Print the proposal without writing it.")
 @click.option("--force", is_flag=True, help="Overwrite an existing file.")
 @json_option

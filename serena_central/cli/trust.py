@@ -12,6 +12,7 @@ from typing import Any
 import click
 
 from serena_central.claude_config.locations import FOLDER
+from serena_central.cli.given import GivenPath, check_is_reachable
 from serena_central.cli.output import age, json_option, print_json, print_table, printable, user_label
 from serena_central.config.load import load_server_config
 from serena_central.core.errors import TrustRefused
@@ -32,7 +33,7 @@ Whole folders are trusted by your settings: trusted_roots: ["~/src/mine/*"]
 
 
 @click.command(epilog=EXAMPLES)
-@click.argument("folder", metavar="[DIR]", required=False, type=click.Path(path_type=Path))
+@click.argument("folder", metavar="[DIR]", required=False, type=GivenPath(path_type=Path))
 @click.option("--show", is_flag=True, help="Show what it can execute and whether it is trusted.")
 @click.option("--revoke", is_flag=True, help="Revoke the trust.")
 @click.option("--list", "listing", is_flag=True, help="List trusted repositories.")
@@ -69,7 +70,9 @@ def command(*, folder: Path | None, show: bool, revoke: bool, listing: bool, yes
 
 def project_root(named: Path | None) -> Path:
     """The folder named, else the project around the current one, else that itself."""
-    here = expanded(named or Path.cwd()).resolve()
+    given = named or Path.cwd()
+    check_is_reachable(given)
+    here = expanded(given).resolve()
     if not here.is_dir():
         raise click.BadParameter(f"There is no folder {here}.")
     home = Path.home().resolve()

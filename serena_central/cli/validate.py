@@ -8,6 +8,7 @@ import click
 
 from serena_central.cli.analysis_requests import ask_about, seconds_option
 from serena_central.cli.exits import Unsuccessful
+from serena_central.cli.given import GivenPath
 from serena_central.cli.output import json_option, print_json, say
 from serena_central.config.load import load_server_config
 from serena_central.core.places import Places
@@ -37,9 +38,7 @@ EXAMINED = {"broken": "file", "unused": "symbol"}
     metavar="REV",
     help="Only findings that involve files changed since this git revision, which is the baseline.",
 )
-@click.option(
-    "--project", default=".", type=click.Path(exists=True, file_okay=False, path_type=Path), show_default=True
-)
+@click.option("--project", default=".", type=GivenPath(exists=True, file_okay=False, path_type=Path), show_default=True)
 @seconds_option
 @json_option
 def command(

@@ -6,6 +6,7 @@ from typing import Any
 import click
 
 from serena_central.cli.exits import Unsuccessful
+from serena_central.cli.given import GivenPath
 from serena_central.cli.output import json_option, print_json, print_table, printable, say
 from serena_central.cli.progress import Progress
 from serena_central.cli.remote import Remote
@@ -18,7 +19,7 @@ WARM_S = 3600.0
 @click.option(
     "--project",
     default=".",
-    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    type=GivenPath(exists=True, file_okay=False, path_type=Path),
     help="A project, or a super-repo with all its modules.",
 )
 @click.option("--modules", default="", help="Only these modules of the super-repo, comma-separated.")

@@ -12,6 +12,7 @@ import click
 from serena_central.agents.plans.plan import BadPlan, Plan, parse_plan
 from serena_central.agents.plans.plan import schema as plan_schema
 from serena_central.cli.exits import Unsuccessful, WrongSettings
+from serena_central.cli.given import check_is_reachable
 from serena_central.cli.output import age, json_option, print_json, print_table, say
 from serena_central.cli.remote import BYTES, NoServer, Refused, Remote, named
 from serena_central.cli.task import seen_lines
@@ -202,6 +203,7 @@ def schema(*, as_json: bool) -> None:
 
 def _read(plan: str, *, as_json: bool) -> tuple[str, Plan]:
     try:
+        check_is_reachable(Path(plan))
         text = read_whole(Path(plan))
     except DocumentError as error:
         raise InvalidArguments(f"{plan} {error.problem}.") from error
@@ -249,6 +251,7 @@ def _run_of(remote: Remote, plan: str) -> str:
     """The id of a run, of the newest one of a file or of a plan's name."""
     if PLAN_ID.fullmatch(plan):
         return plan
+    check_is_reachable(Path(plan))
     file = str(Path(plan).resolve())
     for one in remote.get(PLANS, limit=LOOKED_AT)["plans"]:
         if plan == one["name"] or file == one["file"]:
