@@ -130,7 +130,8 @@ async def asker(
 
     Rust's standard library is there with `rust_std`, analysed as far as questions need it, or where the settings have
     language servers of their own (`AS_SHIPPED`).
-    The language server `broken` is a program that ends with exit code 3; those in the folder `more` are there as well.
+    The language server `broken` is a program that ends with exit code 3; those in the folder `more` are there as
+    well, or in place of others.
     """
     places = Places(folder / "home")
     with_core_servers(places)
@@ -139,6 +140,7 @@ async def asker(
     if broken:
         _break(places.servers / broken)
     for other in more.iterdir() if more else ():
+        (places.servers / other.name).unlink(missing_ok=True)
         (places.servers / other.name).symlink_to(other)
     usual: dict[str, Any] = {"included_optional_tools": OPTIONAL, "auto_install": "off"}
     usual["language_servers"] = UNPRIMED if rust_std else WITHOUT_STD

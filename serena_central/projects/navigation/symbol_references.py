@@ -1,5 +1,6 @@
 """The references of a symbol: what its language server lists, what else may refer to it, and what a rename changes."""
 
+import math
 from collections.abc import Callable, Collection, Container, Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
@@ -13,6 +14,7 @@ from anyio.lowlevel import checkpoint
 
 from serena_central.core.errors import LanguageServerError, PathError, Unsupported, listed
 from serena_central.core.groups import only_cause, reported_failure
+from serena_central.core.running_time import running_time
 from serena_central.core.text import Position, Range
 from serena_central.lsp.answers import Location, Replacement, WorkspaceEdit
 from serena_central.lsp.client import LanguageServer
@@ -45,6 +47,14 @@ MANY = 1000
 HEAD_START_S = 0.01
 """The places of a name are looked for when the server has been asked, so that it need not wait for that; or after so
 many seconds, if it has to start first."""
+
+BESIDE_S = 20.0
+"""For the answer of a server about uses in its own files: what the symbol's own server lists is known without it."""
+
+BESIDE_AGAIN_S = 3.0
+"""The same within LEFT_OPEN_S after a server has left such a question open."""
+
+LEFT_OPEN_S = 60.0
 
 
 class RenameGround(NamedTuple):
@@ -113,6 +123,8 @@ class SymbolReferences:
         self._by_place = by_place
         self._leads = leads
         self._steady = steady
+        self._left_open: dict[str, float] = {}
+        """Server → when it has last left open what its files use."""
 
     async def of(self, hit: Hit, within: str = "") -> References:
         """Uses of a symbol, its own definition excepted, by file and position; possible ones at or below `within`."""
@@ -199,7 +211,9 @@ class SymbolReferences:
                     tasks.start_soon(propose_beside)
                     tasks.start_soon(look_elsewhere)
                     may_tell = self._by_place.may_tell(hit)
-                    told, candidates = await self._named_and_candidates(hit, shown, unopened, asked, may_tell)
+                    told, candidates = await self._named_and_candidates(
+                        hit, shown, unopened, asked, may_tell, beside_s=math.inf
+                    )
         except BaseExceptionGroup as group:
             raise reported_failure(group) from group  # both questions may fail, of a file that no build has
         return RenameGround(told.uses, _with_replacements(proposal, beside), candidates, elsewhere)
@@ -232,14 +246,19 @@ class SymbolReferences:
         return edit
 
     async def _named(
-        self, hit: Hit, candidates: Sequence[Path], unopened: str | None, when_asked: Callable[[], None] = lambda: None
+        self,
+        hit: Hit,
+        candidates: Sequence[Path],
+        unopened: str | None,
+        when_asked: Callable[[], None] = lambda: None,
+        beside_s: float | None = None,
     ) -> Uses:
         path, position = self._root / hit.path, hit.symbol.name_position
         locations, note = await self._questions.when_ready(
             hit.path,
             lambda server: server.references(path, position, candidates=candidates, when_asked=when_asked),
         )
-        more, beside = await self._beside(hit)
+        more, beside = await self._beside(hit, beside_s)
         locations = [*locations, *more]
         uses = await anyio.to_thread.run_sync(self._uses, locations) if len(locations) > MANY else self._uses(locations)
         return msgspec.structs.replace(
@@ -248,18 +267,32 @@ class SymbolReferences:
             beside=beside,
         )
 
-    async def _beside(self, hit: Hit) -> tuple[list[Location], str | None]:
+    async def _beside(self, hit: Hit, longest_s: float | None) -> tuple[list[Location], str | None]:
         """Uses in files of other servers that know some of the symbol's, as components of Vue have of TypeScript's; a
-        note on what is not known of them. Only servers with files that hold the name are asked."""
+        note on what is not known of them. Only servers with files that hold the name are asked, and none is waited for
+        longer than is said, or than has proved worthwhile."""
         name = hit.symbol.name
         found: list[Location] = []
         notes: list[str | None] = []
         for holders in await self._possible.holding_beside(hit):
             ask = self._listed_in if self._is_listed(hit, holders[0]) else self._leading_to
+            spec = self._languages.spec_for(holders[0])
+            server = spec.name if spec is not None else ""
+            is_doubtful = running_time() - self._left_open.get(server, -math.inf) < LEFT_OPEN_S
+            patience_s = longest_s or (BESIDE_AGAIN_S if is_doubtful else BESIDE_S)
             try:
-                locations, note = await ask(hit, holders)
+                with anyio.fail_after(patience_s):
+                    locations, note = await ask(hit, holders)
+                self._left_open.pop(server, None)
             except (LanguageServerError, PathError) as error:
                 notes.append(f"{name} also occurs in {listed(holders)}, not looked into: {error}")
+                continue
+            except TimeoutError:
+                self._left_open[server] = running_time()
+                notes.append(
+                    f"{name} also occurs in {listed(holders)}, not looked into: the language server {server} did not "
+                    f"answer within {patience_s:g} s. Call again later; restart_language_server restarts it."
+                )
                 continue
             notes.append(note)
             found += locations
@@ -316,7 +349,13 @@ class SymbolReferences:
         return [Location(self._root / place.path, place.range) for place in _leading_to(leads, meant)], note
 
     async def _named_and_candidates(
-        self, hit: Hit, shown: Sequence[Path], unopened: str | None, asked: "_Asked", may_tell: bool
+        self,
+        hit: Hit,
+        shown: Sequence[Path],
+        unopened: str | None,
+        asked: "_Asked",
+        may_tell: bool,
+        beside_s: float | None = None,
     ) -> tuple[Told, Places]:
         """What the server lists, and while it looks, every place of the name; or, if places `may_tell`, only these, and
         where they lead.
@@ -348,7 +387,7 @@ class SymbolReferences:
                     await searched.wait()
                     told = await self._by_place.of(hit, candidates)
                 if told is None:
-                    found = Told(await self._named(hit, shown, unopened, asked.set))
+                    found = Told(await self._named(hit, shown, unopened, asked.set, beside_s))
                 else:
                     asked.set()
                     note = await self._questions.elsewhere_note(hit.path, {hit.symbol.name})

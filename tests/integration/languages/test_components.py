@@ -1,12 +1,19 @@
 """Components of Vue beside modules of TypeScript, with the real servers of both: each knows uses of the other's."""
 
+import json
+import shlex
+import sys
 from pathlib import Path
 
 import pytest
 
+from serena_central.projects.navigation import symbol_references
 from tests.integration.languages.test_renamed_members import written
+from tests.support.fake_server import DEFAULT_CAPABILITIES
+from tests.support.fakes import FAKE_SERVER
 from tests.support.languages import Asker, asker
 from tests.support.mcp import text_of
+from tests.support.scripted import REFERENCES, SYMBOLS
 
 pytestmark = pytest.mark.anyio
 
@@ -100,3 +107,25 @@ async def test_components_that_are_not_looked_into_are_named(tmp_path: Path) -> 
     said = found["content"][1]["text"]
     assert "priceOf also occurs in 'src/Row.vue', not looked into: " in said
     assert "To trust it: serena-central trust" in said
+
+
+async def test_a_component_s_server_that_hangs_holds_up_no_answer_about_a_module(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(symbol_references, "BESIDE_S", 1.0)
+    files = {**FILES, "src/use.ts": 'import { priceOf } from "./shop";\npriceOf({ label: "x" });\n'}
+    root = written(tmp_path / "shop", files)
+    program = tmp_path / "more/vue-language-server/2.0.0/node_modules/.bin/vue-language-server"
+    program.parent.mkdir(parents=True)
+    script = {"hang_on": [REFERENCES], "answers": {SYMBOLS: []}, "capabilities": DEFAULT_CAPABILITIES}
+    fake = [sys.executable, "-I", "-S", str(FAKE_SERVER), json.dumps(script)]
+    program.write_text(f"#!/bin/sh\nexec {shlex.join(fake)}\n")
+    program.chmod(0o755)
+    async with asker(tmp_path, root, {"trusted_roots": [str(root)]}, more=tmp_path / "more") as ask:
+        where = {"name_path": "priceOf", "relative_path": "src/shop.ts"}
+        for _ in range(2):
+            found = str((await ask.client.call("find_referencing_symbols", **where))["content"])
+            assert "src/use.ts" in found
+            assert "not looked into: the language server vue-language-server did not answer within" in found
+        assert "did not answer within" in text_of(await ask.client.call("safe_delete_symbol", **where))
+    assert (root / "src/shop.ts").read_text() == SHOP
