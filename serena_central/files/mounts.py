@@ -103,19 +103,27 @@ class FileSystemAway(OSError):
 
 
 class _Look:
-    """One at a mount point, by a thread of its own, for all who want to know."""
+    """One at a mount point, for all who want to know."""
 
     def __init__(self, point: str) -> None:
         self.began = time.monotonic()
         self.done = threading.Event()
         self._point = point
-        # A thread that hangs in the kernel must not hold up the end of the process.
         threading.Thread(target=self._look, name=f"look at {point}", daemon=True).start()
 
     def _look(self) -> None:
         with suppress(OSError):
-            os.stat(self._point)  # noqa: PTH116 - strings
+            _look_at(self._point)
         self.done.set()
+
+
+def _look_at(point: str) -> None:
+    """By a process of its own: one that hangs in the kernel can't be killed, and this one must be able to end."""
+    import subprocess  # late: hardly anybody has remote file systems
+
+    look = ("/bin/sh", "-c", '[ -e "$0" ]', point)
+    silent = subprocess.DEVNULL
+    subprocess.run(look, check=False, stdin=silent, stdout=silent, stderr=silent, cwd="/", env={})
 
 
 _looks: dict[str, _Look] = {}

@@ -74,18 +74,16 @@ def test_a_file_system_that_does_not_answer_is_waited_for_once(
     root: Path, monkeypatch: pytest.MonkeyPatch, mounted: str
 ) -> None:
     point = str(root.parent / mounted)
-    is_back, real = threading.Event(), os.stat
+    is_back = threading.Event()
     looks: list[str] = []
 
-    def stat(path: str, **more: bool) -> os.stat_result:
-        if path == point and threading.current_thread() is not threading.main_thread():
-            looks.append(path)
-            is_back.wait(60)
-        return real(path, **more)
+    def look_at(path: str) -> None:
+        looks.append(path)
+        is_back.wait(60)
 
     monkeypatch.setattr(mounts.REMOTE, "points", lambda: frozenset({point}))
     monkeypatch.setattr(mounts, "PATIENCE_S", 0.05)
-    monkeypatch.setattr(os, "stat", stat)
+    monkeypatch.setattr(mounts, "_look_at", look_at)
     for _ in range(3):
         with pytest.raises(PathRefused, match="does not answer"):
             resolve_inside(root, "src/main.py")
@@ -100,19 +98,17 @@ def test_a_file_system_that_does_not_answer_is_waited_for_once(
 def test_who_asks_while_a_file_system_is_looked_at_waits_for_the_same_look(
     root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    both, real = threading.Barrier(2), os.stat
+    both = threading.Barrier(2)
     looks: list[str] = []
 
-    def stat(path: str, **more: bool) -> os.stat_result:
-        if path == str(root):
-            looks.append(path)
-            both.wait(60)
-        return real(path, **more)
+    def look_at(path: str) -> None:
+        looks.append(path)
+        both.wait(60)
 
     monkeypatch.setattr(mounts, "_looks", {})
     monkeypatch.setattr(mounts, "PATIENCE_S", 60)
     monkeypatch.setattr(mounts.REMOTE, "points", lambda: frozenset({str(root)}))
-    monkeypatch.setattr(os, "stat", stat)
+    monkeypatch.setattr(mounts, "_look_at", look_at)
     with ThreadPoolExecutor(2) as threads:
         asked = [threads.submit(mounts.check_answers, f"{root}/src") for _ in range(2)]
         while not looks:
