@@ -180,6 +180,21 @@ class Remote:
             raise NoServer(f"No server answers at {self.url}. Start one with `serena-central serve`.") from error
 
     @contextmanager
+    def _answering(self, method: str) -> Generator[None]:
+        """Around the answer to a request that was sent: what fails leaves open whether it was carried out."""
+        import http.client
+
+        open_end = "" if method == "GET" else " It may have done what was asked: see `serena-central history`."
+        try:
+            yield
+        except TimeoutError as error:
+            says = f"The server at {self.url} does not answer. Run `serena-central doctor`."
+            raise NoServer(says + open_end) from error
+        except (OSError, http.client.HTTPException) as error:
+            says = f"The server at {self.url} ended before it answered. Start one with `serena-central serve`."
+            raise NoServer(says + open_end) from error
+
+    @contextmanager
     def _asked(self, method: str, path: str, body: Any) -> "Generator[http.client.HTTPResponse]":
         """The answer to a request, on a connection of its own: a command asks once or twice."""
         content = None if body is None else json.dumps(body).encode()
@@ -193,7 +208,7 @@ class Remote:
         connection = self._connected()
         try:
             connection.request(method, self._address.path.removesuffix("/mcp") + path, content, headers)
-            with connection.getresponse() as response:
+            with self._answering(method), connection.getresponse() as response:
                 yield response
         finally:
             connection.close()

@@ -276,6 +276,20 @@ def test_faults_of_the_server_end_a_command_in_words(
     assert "secret" not in shown.err
 
 
+@pytest.mark.parametrize("said", [None, b"HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\n"], ids=["ended", "silent"])
+def test_a_call_that_is_not_answered_may_have_been_made(
+    said: bytes | None, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["serena-central", "undo", "e-1"])
+    with scripted_http("secret", lambda _: said) as server:
+        announce(tmp_path, server.url, monkeypatch)
+        with pytest.raises(SystemExit) as ended:
+            main()
+        assert [sent.method for sent in server.requests] == ["POST"]
+    assert ended.value.code == 3
+    assert "may have done what was asked: see `serena-central history`" in capsys.readouterr().err
+
+
 def test_a_server_that_is_gone_is_told(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
