@@ -1,7 +1,5 @@
 """Decides what text to cut to delete a symbol, and why it may not be deleted."""
 
-import re
-
 from serena_central.core.errors import EditRefused
 from serena_central.editing.placement import removed, removed_in_python, with_doc_comment
 from serena_central.editing.plan import TextEdit
@@ -10,10 +8,6 @@ from serena_central.projects.editing.edits import Site
 from serena_central.symbols.symbol import VALUES
 
 _HAVE_VALUES = VALUES | {SymbolKind.FIELD, SymbolKind.PROPERTY}
-_VALUE = re.compile(r"(?<![=!<>])=(?![=>])(?P<value>.*)", re.DOTALL)
-_FUNCTION = re.compile(r"=>|\b(?:async|func|function|lambda)\b")
-"""What follows is not run where it stands."""
-_CALL = re.compile(r"[\w\])>]\(")
 _COMPUTED_BEFORE = frozenset({"c", "rust"})
 """Languages in which the values of variables outside of functions are known to the compiler."""
 
@@ -48,10 +42,7 @@ def deletion(site: Site, language: str | None, *, force: bool) -> TextEdit:
 def call_removed(site: Site, language: str | None) -> str | None:
     """A sentence about the call that gave a deleted symbol its value: what registers something returns it, too."""
     symbol, known = site.hit.symbol, site.declared
-    if symbol.kind not in _HAVE_VALUES or language in _COMPUTED_BEFORE:
-        return None
-    given = _VALUE.search(site.text.slice(known.removal if known and known.removal else symbol.range))
-    if given is None or not _CALL.search(_FUNCTION.split(given["value"], maxsplit=1)[0]):
+    if symbol.kind not in _HAVE_VALUES or language in _COMPUTED_BEFORE or not (known and known.calls):
         return None
     return (
         f"{symbol.name} got its value from a call in {site.hit.path}:{symbol.name_line}, which is no longer made. "

@@ -15,9 +15,10 @@ import msgspec
 from serena_central.core.errors import EditRefused, RequestFailed
 from serena_central.core.text import Text
 from serena_central.editing.change import Author, FileChange
+from serena_central.editing.plan import TextEdit
 from serena_central.editing.rename import check_new_name
 from serena_central.files.tree import FileTree
-from serena_central.projects.editing.edits import Edited, Edits, Meant
+from serena_central.projects.editing.edits import Edited, Edits, Meant, Site
 from serena_central.projects.editing.joint_edits import Check
 from serena_central.projects.languages.project_languages import ProjectLanguages
 from serena_central.projects.navigation.derived_names import derived_names
@@ -160,8 +161,7 @@ class Refactoring:
         calls: list[str | None] = []
 
         async def find() -> Meant:
-            site = await self._edits.site(hit.path, hit.name_path)
-            found, calls[:] = site.hit, [call_removed(site, language)]
+            found = (await self._edits.site(hit.path, hit.name_path)).hit
             parts[:] = parts_of(found)[:MOST_PARTS]
             strings.clear()
             against[:] = [*await self._against_deleting(found, strings), *await objections(found)]
@@ -171,10 +171,14 @@ class Refactoring:
                 )
             return Meant(hit.path, hit.name_path, seen)
 
+        def plan(site: Site) -> TextEdit:
+            calls[:] = [call_removed(site, language)]
+            return deletion(site, language, force=force)
+
         _, edited = await self._edits.change_symbol(
             hit.path,
             find,
-            lambda site: deletion(site, language, force=force),
+            plan,
             author,
             way="delete",
             dry_run=dry_run,

@@ -11,6 +11,7 @@ from tree_sitter import Node
 
 from serena_central.core.text import Range, Text
 from serena_central.lsp.answers import DocumentSymbol
+from serena_central.symbols.syntax.calls import calls_something
 from serena_central.symbols.syntax.macros import LANGUAGES
 from serena_central.symbols.syntax.messages import Claimed, Declared
 from serena_central.symbols.syntax.outline import outline_around
@@ -69,6 +70,7 @@ def declared(identifier: str, source: bytes, claimed: Claimed) -> Declared:
         is_alone=identifier == "python" and is_alone(statement),
         kept=kept_because(statement, span_of(text, Range(claimed.name_at, claimed.name_at)).start),
         shifts=shifted_by(statement),
+        calls=calls_something(held[-1], source),
     )
 
 

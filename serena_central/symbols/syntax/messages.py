@@ -44,6 +44,8 @@ class Declared(msgspec.Struct, frozen=True, array_like=True):
     """Why it can't be deleted."""
     shifts: str = ""
     """What deleting it would change silently."""
+    calls: bool = False
+    """It calls something where it stands: not in a function that is its value."""
 
 
 class SyntaxEdit(msgspec.Struct, frozen=True, array_like=True):

@@ -124,3 +124,28 @@ def test_a_macro_that_stands_for_nothing_is_removed_with_its_declaration(languag
     assert removed.count("store_t* store") == 1 or name == "store_open"
     part = Claimed(name, Range(text.position(start), text.position(end - 3)), text.position(at))
     assert not declared(language, EXPORTED.encode(), part).is_whole
+
+
+@pytest.mark.parametrize(
+    ("identifier", "source", "calls"),
+    [
+        ("python", "a = f(1)", True),
+        ("python", "a = sum(x for x in y)", True),
+        ("python", "a = [lambda: f(1), f(2).b]", True),
+        ("python", "a = ['f(1)', (2)]  # f()", False),
+        ("python", "a: Annotated[int, F(1)] = lambda: f(1)", False),
+        ("python", "a = " + "(" * 10_000 + "1" + ")" * 10_000, False),
+        ("typescript", "const a = `x${f(1)}`", True),
+        ("typescript", "const a: (b: string) => void = /f(1)/", False),
+        ("typescript", "const a = { run() { return f(1) } }", False),
+        ("go", "package a\n\nvar a = []B{{f(1)}}", True),
+        ("go", "package a\n\nvar a = func() int { return f(1) }", False),
+        ("java", 'class C {\n@B(c = f()) Runnable a = () -> f("a");\n}', False),
+        ("php", "<?php\n$a = f(1);", True),
+        ("csharp", "class C { int a { get { return f(1); } } }", False),
+    ],
+)
+def test_a_call_counts_where_the_declaration_makes_it(identifier: str, source: str, calls: bool) -> None:
+    (symbol,) = [one for one in all_of(outline(identifier, source.encode())[0]) if one.name.lstrip("$") == "a"]
+    claimed = Claimed(symbol.name, symbol.range, symbol.selection.start)
+    assert declared(identifier, source.encode(), claimed).calls == calls
