@@ -58,28 +58,37 @@ def kinds(content: str, told: Tokens | None, offsets: Sequence[int]) -> list[Kin
     tell."""
     if told is None:
         return [None] * len(offsets)
-    return [_kind_at(content, told, bisect_right(told.starts, offset) - 1, offset) for offset in offsets]
+    live: dict[int, bool] = {}
+    return [_kind_at(content, told, bisect_right(told.starts, offset) - 1, offset, live) for offset in offsets]
 
 
-def _kind_at(content: str, told: Tokens, before: int, offset: int) -> Kind | None:
+def _kind_at(content: str, told: Tokens, before: int, offset: int, live: dict[int, bool]) -> Kind | None:
     """`before` is the number of the last token that starts at or before the offset, -1 if none does."""
-    if _may_be_inside_live(content, told, before, offset):
+    if _may_be_inside_live(content, told, before, offset, live):
         return None
     if before < 0 or told.ends[before] <= offset:
         return "code"
     return "comment" if content[told.starts[before]] == "#" else "string"
 
 
-def _may_be_inside_live(content: str, told: Tokens, last: int, offset: int) -> bool:
+def _may_be_inside_live(content: str, told: Tokens, last: int, offset: int, live: dict[int, bool]) -> bool:
     """Whether a string with code in it ends on the line, or holds the place: code in it may hold the same quotes, and
-    what follows on the line would be taken for the wrong thing. So would what ends on that line in turn."""
+    what follows on the line would be taken for the wrong thing. So would what ends on that line in turn. `live` is what
+    is known of tokens so far: a line may hold all tokens of a text."""
     line = content.rfind("\n", 0, offset) + 1
+    passed, found = list[int](), False
     for number in range(last, -1, -1):
         start, end = told.starts[number], told.ends[number]
         if end <= line:
-            return False
+            break
+        if (known := live.get(number)) is not None:
+            found = known
+            break
+        passed.append(number)
         if not _LIVE_PREFIXES.isdisjoint(content[max(start - 2, 0) : start]):
-            return True
+            found = True
+            break
         if start < line:
             line = content.rfind("\n", 0, start) + 1
-    return False
+    live.update(dict.fromkeys(passed, found))
+    return found
