@@ -13,7 +13,7 @@ from serena_central.projects.project import Project
 from serena_central.symbols.index import Hit
 
 _DOCTEST = re.compile(r"\s*(?:>>>|\.\.\.)\s")
-_TYPE_COMMENT = re.compile(r"#\s*type:\s*(?!ignore\b)")
+_TYPE_COMMENT = re.compile(r"#\s*type:(?!\s*ignore\b)")
 
 _LINKNAME = re.compile(r"//go:linkname\s")
 _GENERATE = re.compile(r"//go:generate\s")

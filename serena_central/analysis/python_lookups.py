@@ -35,11 +35,15 @@ _OF_OWN_MODULE = re.compile(
 _EVALUATED = re.compile(rf"(?<![\w.])(?:eval|exec)\({_COMPUTED}")
 _BRACKET_OR_COMMA = re.compile(r"[()\[\]{},]")
 _SEES_OWN_NAMES = re.compile(
-    r"\s*(?:$|\*|(?:locals|closure)\s*=|(?:globals\s*=\s*)?None\s*$)|.*\b(?:globals|locals|vars)\(", re.DOTALL
+    r"\s*(?:$|\*|(?:locals|closure)\s*=)|.*\b(?:(?:globals|locals|vars)\(|(?:None|__globals__|__main__|f_globals)\b)",
+    re.DOTALL,
 )
-"""What stands for the namespace of what is evaluated, if it is that of the place."""
+"""What stands for the namespace of what is evaluated, if it may be that of the place, or of code that calls it."""
 
-MOST_ARGUMENT_CHARS = 2000
+_NAMED = re.compile(r"\s*(?:globals\s*=\s*)?(\w+)\s*")
+
+MOST_EVALUATED, MOST_ARGUMENT_CHARS = 100, 2000
+"""Calls of a file that are looked at, and how far each is: what is not may see the names."""
 
 _OBJECT = r"(?:self|cls|type\(self\)|self\.__class__|super\(\))"
 
@@ -143,19 +147,21 @@ def _place(
     starts = [one.start() for one in re.compile(pattern).finditer(text.content, *span)]
     if not starts:
         return None
-    taken_apart = tokens("python", text.content)
+    taken_apart, looked_at = tokens("python", text.content), 0
     for start, kind in zip(starts, kinds(text.content, taken_apart, starts), strict=True):
-        if kind in ("code", None) and (counts is None or counts(text.content, taken_apart, start)):
+        if kind not in ("code", None):
+            continue
+        looked_at += 1
+        if counts is None or looked_at > MOST_EVALUATED or counts(text.content, taken_apart, start):
             return f"{path}:{text.position(start).line0}"
     return None
 
 
 def _sees_own_names(content: str, taken_apart: Tokens | None, start: int) -> bool:
-    """Whether what an `eval` or `exec` evaluates sees the names of the module: it is given no others."""
-    marks = list(_BRACKET_OR_COMMA.finditer(content, start, start + MOST_ARGUMENT_CHARS))
-    told = kinds(content, taken_apart, [one.start() for one in marks])
+    """Whether what an `eval` or `exec` evaluates may see the names of the module: it is given no others."""
     depth, ends = 0, list[int]()
-    for mark, kind in zip(marks, told, strict=True):
+    for mark in _BRACKET_OR_COMMA.finditer(content, start, start + MOST_ARGUMENT_CHARS):
+        (kind,) = kinds(content, taken_apart, [mark.start()])
         if kind is None:
             return True
         if kind != "code":
@@ -165,5 +171,13 @@ def _sees_own_names(content: str, taken_apart: Tokens | None, start: int) -> boo
         if depth == 0 or (depth == 1 and mark[0] == ","):
             ends.append(mark.start())
             if depth == 0 or len(ends) == 2:
-                return len(ends) < 2 or bool(_SEES_OWN_NAMES.match(content[ends[0] + 1 : ends[1]]))
+                return len(ends) < 2 or _may_be_own(content[ends[0] + 1 : ends[1]], content)
     return True
+
+
+def _may_be_own(namespace: str, content: str) -> bool:
+    """Whether an argument may be the names of the module, which None stands for."""
+    if _SEES_OWN_NAMES.match(namespace):
+        return True
+    named = _NAMED.fullmatch(namespace)
+    return bool(named and re.search(rf"\b{named[1]}\s*(?::[^=\n]{{0,200}})?=\s*None\b", content))

@@ -98,6 +98,9 @@ exec(compile(sys.argv[1], "(", "exec"), names)
 exec(sys.argv[1], {"sys": sys})
 print(eval(sys.argv[1], names, names), "given" in globals(), __import__(sys.argv[1], globals(), locals()))
 """,
+    "framed.py": "import sys\n\n\ndef in_framed(): ...\n\n\nprint(eval(sys.argv[1], sys._getframe().f_globals))\n",
+    "default.py": "def in_default(): ...\n\n\ndef run(code: str, names: dict | None = None): exec(code, names)\n",
+    "ignored.py": "def in_ignored(): ...\n\n\nprint(1)  # type: ignore[call]  # unlike in_ignored\n",
     "handed.py": "import code\n\n\ndef in_handed(): ...\n\n\ncode.interact(local={**globals(), 'a': 1})\n",
     "plugins/__init__.py": "",
     "plugins/one.py": "class Plugin: ...\n",
@@ -118,12 +121,13 @@ for module in pkgutil.iter_modules(plugins.__path__):
 async def test_what_code_looks_up_by_a_computed_name_is_kept(tmp_path: Path) -> None:
     async with asker(tmp_path, written(tmp_path / "shop", FILES)) as ask:
         own = {"in_own": "own.py:6", "in_evaluated": "evaluated.py:6", "in_handed": "handed.py:6"}
+        own |= {"in_framed": "framed.py:6", "in_default": "default.py:3"}
         for name, place in (own | {"in_handlers": "user.py:7", "in_aliased": "user.py:7"}).items():
             assert f"{place} looks up symbols of its module" in await refusal(ask, name), name
         for name, place in {"Derived/restart": "classes.py:2", "Fields/width": "classes.py:30"}.items():
             assert f"{place} looks up members of {name.split('/')[0]}" in await refusal(ask, name), name
         assert "load.py:5, which loads all modules of its package" in await refusal(ask, "Plugin")
-        for name in ("in_fixed", "in_given", "in_plain", "Plain/idle", "Fields/sized", "Other"):
+        for name in ("in_fixed", "in_given", "in_ignored", "in_plain", "Plain/idle", "Fields/sized", "Other"):
             assert not await refusal(ask, name), name
         renamed = await ask.result("rename_symbol", name_path="in_handlers", new_name="other", dry_run=True)
         assert "looks up symbols of its module" in text_of(renamed)
