@@ -23,7 +23,10 @@ _DIRECTIVE = re.compile(r"\s(?:bind:|class:|style:|:|v-bind:)\Z")
 LONGEST = 8
 """Characters of a directive before its name."""
 
-_BEFORE_VALUE = ("(", "[", ",", ":", "?")
+_BEFORE_OBJECT = re.compile(r"(?:[(\[{,:?]|\.{3}|\b(?:as|catch|const|then))\s*\Z")
+"""What a value or a pattern may follow within an expression, or a block of Svelte (`{#each all as { name }}`)."""
+
+_IN_QUOTES = re.compile(r"=\s*(?:\"[^\"]*|'[^']*)\Z")
 
 _GIVEN = re.compile(r"(?:[|.]\w+)*\s*=")
 """Behind such a name, where a value is."""
@@ -69,15 +72,15 @@ def may_name_both(content: str, start: int, end: int, *, is_vue: bool) -> bool:
     if at is None:
         return True
     opened = before[:at]
-    if before[at] != "{" or opened.endswith("{") or _IN_STATEMENT.search(opened):
+    if before[at] != "{" or (is_vue and opened.endswith("{")) or _IN_STATEMENT.search(opened):
         return False
     if is_vue or at < len(before) - 1 or behind.startswith(","):
         return True
     if content.rfind("<script", 0, start) > content.rfind("</script", 0, start):
         return True
-    if opened.rstrip().endswith(_BEFORE_VALUE) and _opening(opened) is not None:  # an object within an expression
+    if _BEFORE_OBJECT.search(opened) and _opening(opened) is not None:
         return True
-    return _in_tag(opened) and not opened.endswith(("=", '"', "'", "`"))
+    return _in_tag(opened) and opened[-1:].isspace() and _IN_QUOTES.search(opened, opened.rfind("<")) is None
 
 
 def _in_tag(before: str) -> bool:
