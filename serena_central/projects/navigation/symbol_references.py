@@ -52,7 +52,8 @@ BESIDE_S = 20.0
 """For the answer of a server about uses in its own files: what the symbol's own server lists is known without it."""
 
 BESIDE_AGAIN_S = 3.0
-"""The same within LEFT_OPEN_S after a server has left such a question open."""
+"""The same within LEFT_OPEN_S after a server has left such a question open, and half as long after each further one: a
+deletion asks about all members of a class."""
 
 LEFT_OPEN_S = 60.0
 
@@ -123,8 +124,8 @@ class SymbolReferences:
         self._by_place = by_place
         self._leads = leads
         self._steady = steady
-        self._left_open: dict[str, float] = {}
-        """Server → when it has last left open what its files use."""
+        self._left_open: dict[str, tuple[float, float]] = {}
+        """Server → when it began to leave open what its files use, and for how long it is waited for since."""
 
     async def of(self, hit: Hit, within: str = "") -> References:
         """Uses of a symbol, its own definition excepted, by file and position; possible ones at or below `within`."""
@@ -278,8 +279,9 @@ class SymbolReferences:
             ask = self._listed_in if self._is_listed(hit, holders[0]) else self._leading_to
             spec = self._languages.spec_for(holders[0])
             server = spec.name if spec is not None else ""
-            is_doubtful = running_time() - self._left_open.get(server, -math.inf) < LEFT_OPEN_S
-            patience_s = longest_s or (BESIDE_AGAIN_S if is_doubtful else BESIDE_S)
+            since, again_s = self._left_open.get(server, (-math.inf, 0.0))
+            is_doubtful = running_time() - since < LEFT_OPEN_S
+            patience_s = longest_s or (again_s if is_doubtful else BESIDE_S)
             try:
                 with anyio.fail_after(patience_s):
                     locations, note = await ask(hit, holders)
@@ -288,7 +290,8 @@ class SymbolReferences:
                 notes.append(f"{name} also occurs in {listed(holders)}, not looked into: {error}")
                 continue
             except TimeoutError:
-                self._left_open[server] = running_time()
+                again = (since, again_s / 2) if is_doubtful else (running_time(), BESIDE_AGAIN_S)
+                self._left_open[server] = again
                 notes.append(
                     f"{name} also occurs in {listed(holders)}, not looked into: the language server {server} did not "
                     f"answer within {patience_s:g} s. Call again later; restart_language_server restarts it."
