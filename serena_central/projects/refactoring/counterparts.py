@@ -4,11 +4,18 @@ script and its declaration file.
 Language servers take each for a symbol of its own, and code that uses one uses all of them.
 """
 
-from collections.abc import Sequence
+import re
+from bisect import bisect_left
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
 from pathlib import Path, PurePosixPath
 
 import anyio.to_thread
 
+from serena_central.core.errors import EditRefused, listed
+from serena_central.core.text import Text, whole_word
+from serena_central.editing.plan import TextEdit
+from serena_central.editing.rename import Rename
 from serena_central.files.text import read_each
 from serena_central.files.tree import FileTree
 from serena_central.lsp.go_platforms import build_condition
@@ -66,3 +73,47 @@ def _built_instead(root: Path, path: str, others: Sequence[str]) -> list[str]:
         for other, (its_package, its_condition) in built.items()
         if its_package == package and its_condition != condition and "ignore" not in (*its_condition, *condition)
     ]
+
+
+_EXPORTS = re.compile(r"\bexports?\s*(?:=\s*)?\{")
+"""`export { name }` and `module.exports = { name }`."""
+
+MOST_EXPORTS = 100
+"""Of these that are looked at: a script has few."""
+
+_BRACKET = re.compile(r"[()\[\]{}]")
+
+
+def check_exported_alike(hit: Hit, rename: Rename, texts: Mapping[str, Text]) -> None:
+    """Raises EditRefused where a script goes on exporting what is renamed under the old name, and its declaration file
+    does not, or the other way round: importers follow the declaration, and run the script."""
+    files = [path for path in (hit.path, *declared_beside(hit.path)) if path in rename.edits]
+    keeping = [path for path in files if _keeps_exporting(hit.symbol.name, rename.edits[path], texts[path])]
+    if keeping and len(keeping) < len(files):
+        name, others = hit.symbol.name, listed(path for path in files if path not in keeping)
+        raise EditRefused(
+            f"Nothing was changed: {listed(keeping)} would still export {name} under this name, and {others} under the "
+            "new one. Edit the export and its uses as text (replace_content), or pass force=true."
+        )
+
+
+def _keeps_exporting(name: str, edits: Sequence[TextEdit], text: Text) -> bool:
+    word, changed = whole_word(name), {text.offset(edit.range.start): edit.new_text for edit in edits}
+    kept = sorted(start for start, new_text in changed.items() if word.search(new_text))  # `new as name`, `name: new`
+    if kept and any(bisect_left(kept, start) < bisect_left(kept, end) for start, end in _exported(text.content)):
+        return True
+    members = re.finditer(rf"\bexports\.(?={word.pattern})", text.content)
+    return any(member.end() not in changed for member in members)
+
+
+def _exported(content: str) -> Iterator[tuple[int, int]]:
+    """The stretches of a script that stand directly in the brackets of what it exports."""
+    for opened in islice(_EXPORTS.finditer(content), MOST_EXPORTS):
+        depth, start = 1, opened.end()
+        for bracket in _BRACKET.finditer(content, start):
+            if depth == 1:
+                yield start, bracket.start()
+            depth += 1 if bracket[0] in "([{" else -1
+            start = bracket.end()
+            if depth == 0:
+                break

@@ -32,7 +32,7 @@ from serena_central.projects.navigation.possible_references import THOROUGH, Exa
 from serena_central.projects.navigation.symbol_references import RenameGround
 from serena_central.projects.navigation.symbol_views import Uses
 from serena_central.projects.refactoring.component_shorthands import check_components
-from serena_central.projects.refactoring.counterparts import Counterparts
+from serena_central.projects.refactoring.counterparts import Counterparts, check_exported_alike
 from serena_central.projects.refactoring.joined_methods import of_joined
 from serena_central.projects.refactoring.kept_names import KeptNames, of_implementations, of_others, of_private_members
 from serena_central.projects.refactoring.module_files import files_below, has_path
@@ -186,6 +186,7 @@ class RenamePlanner:
         rename = rename.without(joined.added)
         if not asked.force:
             check_components(self._languages, hit, rename, sources.texts)
+            check_exported_alike(hit, rename, sources.texts)
             kept = await of_implementations(self._navigation, hit, rename)
             check_implemented(hit, [*kept, *await of_same_accessor(self._navigation, hit, rename)])
             check_apart(hit, await of_joined(self._navigation, hit, rename))

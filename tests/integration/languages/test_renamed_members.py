@@ -151,6 +151,31 @@ async def test_a_script_and_its_declaration_file_are_renamed_together_and_have_t
         assert (root / path).read_text() == expected
 
 
+APART = {
+    "tsconfig.json": json.dumps({"compilerOptions": {"module": "commonjs", "allowJs": True, "noEmit": True}}),
+    "lib.d.ts": "export function add(): void;\nexport function put(): void;\ndeclare function got(): void;\n"
+    "export { got };\n",
+    "lib.js": "function add() {}\nfunction put() {}\nfunction got() {}\n"
+    "module.exports = { add, value: { a: 1 }, got };\nmodule.exports.put = put;\n",
+    "use.ts": 'import { add, got, put } from "./lib";\n\nadd(); got(); put();\n',
+}
+
+
+async def test_what_a_script_goes_on_exporting_under_the_old_name_is_not_declared_under_the_new_one(
+    tmp_path: Path,
+) -> None:
+    """TypeScript finds nothing wrong with that, and whoever imports the new name gets nothing."""
+    root = written(tmp_path / "apart", APART)
+    async with asker(tmp_path, root) as client:
+        for name, path in (("add", "lib.js"), ("add", "lib.d.ts"), ("put", "lib.js"), ("put", "lib.d.ts")):
+            refused = await client.result("rename_symbol", name_path=name, relative_path=path, new_name="fresh")
+            assert f"'lib.js' would still export {name} under this name, and 'lib.d.ts'" in text_of(refused)
+        renamed = await client.result("rename_symbol", name_path="got", relative_path="lib.js", new_name="fresh")
+        assert not renamed["isError"], text_of(renamed)
+    assert "fresh as got" in (root / "lib.d.ts").read_text()
+    assert "got: fresh" in (root / "lib.js").read_text()
+
+
 CONFIGURATION = """\
 name: platform
 type: super-repo
