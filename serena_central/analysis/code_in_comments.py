@@ -50,7 +50,8 @@ def _of_go(line: str, span: Range) -> str | None:
     if _LINKNAME.match(line):
         return "directive" if _ENDS_NAME.match(line, span.end.column) else None
     # Words of a command are lower-case: `//go:generate stringer -type=day,Month`.
-    is_type = line[span.start.column].isupper() or line[span.start.column - 1] in "=,"
+    before, behind = line[: span.start.column], line[span.start.column :]
+    is_type = behind[:1].isupper() or before.endswith(("=", ","))
     return "directive" if is_type and _GENERATE.match(line) else None
 
 

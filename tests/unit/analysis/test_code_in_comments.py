@@ -1,0 +1,24 @@
+"""Which words of a comment are code to somebody."""
+
+import pytest
+
+from serena_central.analysis.code_in_comments import _of_go
+from serena_central.core.text import Position, Range
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("//go:generate stringer -type=@day,Month", "directive"),
+        ("//go:generate stringer -type=day,@Month", "directive"),
+        ("//go:generate @stringer -type=day", None),
+        ("//go:linkname now example.com/@runtime.now", None),
+        ("//go:linkname now example.com/runtime.@now", "directive"),
+        ("// go:generate stringer -type=@day", None),
+        ("@", None),  # the file has changed since the word was found
+    ],
+)
+def test_a_directive_of_go_names_symbols_and_not_words_of_commands(line: str, expected: str | None) -> None:
+    before, _, behind = line.partition("@")
+    start, length = len(before), len(behind.partition(",")[0].partition(" ")[0].partition(".")[0])
+    assert _of_go(before + behind, Range(Position(0, start), Position(0, start + length))) == expected
