@@ -85,6 +85,7 @@ class Refactoring:
         self._edits = edits
         self._navigation = navigation
         self._languages = languages
+        self._counterparts = counterparts
         self._pickled = Pickled(tree, navigation, languages)
         self._renames = RenamePlanner(root, tree, edits, navigation, naming, counterparts, languages)
 
@@ -189,6 +190,10 @@ class Refactoring:
         if strings:
             named = _listed(await self._navigation.places.named(strings[:PLACES_LISTED]), len(strings))
             notes.append(f"{hit.symbol.name} is all of a string, which may mean it, in {named}.")
+        if others := await self._counterparts.of(hit):
+            places = [f"{one.path}:{one.symbol.name_line}" for one in others[:PLACES_LISTED]]
+            declared = _listed(places, len(others))
+            notes.append(f"{hit.name_path} is still declared in {declared}: delete it there, too, if nothing needs it.")
         return _with_notes(await self._with_caveats(edited, hit), notes)
 
     async def _against_deleting(self, hit: Hit, strings: list[PlaceInCode]) -> list[str]:

@@ -116,3 +116,26 @@ async def test_a_call_that_goes_with_a_variable_is_noted(tmp_path: Path) -> None
             assert not deleted["isError"], text_of(deleted)
             _, _, noted = str(deleted["content"]).partition(" got its value from a call in ")
             assert (f"{path}:{line}, which is no longer made" in noted) if line is not None else not noted, deleted
+
+
+DECLARED_TWICE = {
+    "shop.py": "def spare(): ...\n",
+    "shop.pyi": "def spare() -> None: ...\n",
+    "lib.js": "function own() {}\nexport class Box { spare() {} }\n",
+    "lib.d.ts": "export declare class Box { spare(): void }\n",
+    "use.ts": 'import { Box } from "./lib.js";\nconsole.log(new Box());\n',
+}
+
+
+async def test_what_goes_on_declaring_a_deleted_symbol_is_noted(tmp_path: Path) -> None:
+    root = written(tmp_path / "shop", DECLARED_TWICE)
+    async with asker(tmp_path, root) as client:
+        for name_path, path, other in (
+            ("spare", "shop.py", "shop.pyi:0"),
+            ("Box/spare", "lib.js", "lib.d.ts:0"),
+            ("own", "lib.js", None),
+        ):
+            deleted = await client.result("safe_delete_symbol", name_path=name_path, relative_path=path)
+            assert not deleted["isError"], text_of(deleted)
+            _, _, noted = str(deleted["content"]).partition("is still declared in ")
+            assert other in noted if other else not noted, deleted
