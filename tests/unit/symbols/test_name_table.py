@@ -63,7 +63,7 @@ def test_a_file_that_is_dropped_with_other_names_than_it_had_spoils_no_other() -
 def test_a_file_of_very_many_names_is_added_like_many_files() -> None:
     """In a table that grew afterwards only this took hours."""
     table = NameTable()
-    names = {f"name{number}": 1 for number in range(300_000)}
+    names = {f"name{number}": 1 for number in range(500_000)}
     assert table.add("generated.py", names) == list(names)
     assert list(table.files("name299999")) == ["generated.py"]
     table.drop("generated.py", names)
