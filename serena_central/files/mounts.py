@@ -14,6 +14,8 @@ from pathlib import Path
 PATIENCE_S = 1.0
 """For a server's answer. Whoever waits for it may be the event loop, once for each time that a server goes away."""
 
+SHELL = "/bin/sh"
+
 MOST_LINKS = 40
 """Symlinks on the way to one file, as for the kernel."""
 
@@ -121,9 +123,12 @@ def _look_at(point: str) -> None:
     """By a process of its own: one that hangs in the kernel can't be killed, and this one must be able to end."""
     import subprocess  # late: hardly anybody has remote file systems
 
-    look = ("/bin/sh", "-c", '[ -e "$0" ]', point)
+    look = (SHELL, "-c", '[ -e "$0" ]', point)
     silent = subprocess.DEVNULL
-    subprocess.run(look, check=False, stdin=silent, stdout=silent, stderr=silent, cwd="/", env={})
+    try:
+        subprocess.run(look, check=False, stdin=silent, stdout=silent, stderr=silent, cwd="/", env={})
+    except OSError:  # no shell, or no more processes
+        os.stat(point)  # noqa: PTH116 - strings
 
 
 _looks: dict[str, _Look] = {}

@@ -205,6 +205,7 @@ async def restart_language_server(
     for server in chosen:
         await call.services.pool.restart(server.key, f"requested by session {call.session.id}")
     target.indexer.ask_again()
+    target.navigation.references.ask_again()
     return {"restarted": [server.server for server in chosen]}
 
 

@@ -127,6 +127,10 @@ class SymbolReferences:
         self._left_open: dict[str, tuple[float, float]] = {}
         """Server → when it began to leave open what its files use, and for how long it is waited for since."""
 
+    def ask_again(self) -> None:
+        """Servers were started afresh: what they left open before says nothing of them."""
+        self._left_open.clear()
+
     async def of(self, hit: Hit, within: str = "") -> References:
         """Uses of a symbol, its own definition excepted, by file and position; possible ones at or below `within`."""
         is_first = True

@@ -10,6 +10,7 @@ from threading import Barrier
 
 import pytest
 
+from serena_central.files import mounts
 from serena_central.files.mounts import RemoteMounts
 
 SILENT_MOUNT = Path(__file__).parents[2] / "support/silent_mount.py"
@@ -19,16 +20,16 @@ _THREADS = 4
 
 def test_threads_may_ask_for_remote_mounts_at_the_same_time() -> None:
     """Two that poll one object are an error of Python's."""
-    mounts, start = RemoteMounts(), Barrier(_THREADS)
+    remote, start = RemoteMounts(), Barrier(_THREADS)
 
     def ask() -> set[frozenset[str]]:
         start.wait(5)
-        return {mounts.points() for _ in range(5000)}
+        return {remote.points() for _ in range(5000)}
 
     with ThreadPoolExecutor(_THREADS) as threads:
         answers = [running.result() for running in [threads.submit(ask) for _ in range(_THREADS)]]
 
-    assert set().union(*answers) == {mounts.points()}
+    assert set().union(*answers) == {remote.points()}
 
 
 def test_a_process_that_has_looked_at_a_server_that_is_away_can_end(tmp_path: Path) -> None:
@@ -53,3 +54,10 @@ def test_a_process_that_has_looked_at_a_server_that_is_away_can_end(tmp_path: Pa
             assert asking.wait(30) == 0
         finally:
             os.kill(int(server), signal.SIGKILL)
+
+
+def test_where_there_is_no_shell_this_process_looks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(mounts, "SHELL", str(tmp_path / "sh"))
+    mounts._look_at(str(tmp_path))
+    with pytest.raises(FileNotFoundError, match="nothing"):
+        mounts._look_at(str(tmp_path / "nothing"))
