@@ -187,9 +187,9 @@ class Database:
             return None
         return _postgresql().Listener(parsed)
 
-    def vacuum(self, stopped: Callable[[], bool] = lambda: False) -> None:
-        """Gives the free pages of an SQLite file back to the disk, in parts between which others may write; `stopped`
-        is asked before each.
+    def vacuum(self, goes_on: Callable[[], bool] = lambda: True) -> None:
+        """Gives the free pages of an SQLite file back to the disk, in parts between which others may write;
+        `goes_on` is asked before each.
 
         Raises:
             StoreError
@@ -199,7 +199,7 @@ class Database:
             with self._failing_plainly(engine), engine.connect() as connection:
                 raw = connection.connection.driver_connection
                 assert isinstance(raw, sqlite3.Connection)
-                while not stopped() and raw.execute("PRAGMA freelist_count").fetchone() != (0,):
+                while goes_on() and raw.execute("PRAGMA freelist_count").fetchone() != (0,):
                     # Not `execute`: it steps a statement without columns once, which frees a single page.
                     raw.executescript(f"PRAGMA incremental_vacuum({VACUUM_PAGES})")
                 # Only now does the file shrink; its log would keep the size of its busiest hour.

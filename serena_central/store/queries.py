@@ -350,10 +350,11 @@ class Queries(ListQueries):
         """Every project that is known, the last used first."""
         return self._rows(ProjectRow, select(_PROJECT).order_by(_PROJECT.columns.last_used_at.desc()))
 
-    def sweep(self, policy: RetentionPolicy, now: float, *, stopped: Callable[[], bool] = lambda: False) -> int:
+    def sweep(self, policy: RetentionPolicy, now: float, *, goes_on: Callable[[], bool] = lambda: True) -> int:
         """Deletes what is older than the policy keeps, gives space back, and returns the number of rows.
 
-        Ends soon after `stopped`, which is asked between transactions; the next sweep deletes the rest.
+        `goes_on` is asked before each transaction, and may take its time; once it is False, the next sweep deletes the
+        rest.
         """
         calls_before = now - policy.calls_days * DAY_S
         kept = totals_kept_since(calls_before, now)
@@ -377,12 +378,12 @@ class Queries(ListQueries):
         }
         expired = _EDIT.columns.at < now - EDIT_PATCHES_KEPT_S, _EDIT.columns.patches.is_not(None)
         self._database.change(lambda connection: connection.execute(update(_EDIT).where(*expired).values(patches=None)))
-        deleted = sum(self._delete_in_parts(table, condition, stopped) for table, condition in old.items())
-        deleted += self._delete_totals(kept, stopped)
-        self._database.vacuum(stopped)
+        deleted = sum(self._delete_in_parts(table, condition, goes_on) for table, condition in old.items())
+        deleted += self._delete_totals(kept, goes_on)
+        self._database.vacuum(goes_on)
         return deleted
 
-    def _delete_totals(self, kept: Mapping[int, float], stopped: Callable[[], bool]) -> int:
+    def _delete_totals(self, kept: Mapping[int, float], goes_on: Callable[[], bool]) -> int:
         """Deletes totals of calls by the beginning of their key, so that none is read in vain; `kept` maps spans to the
         moment since when theirs are kept. The totals of all calls of a day are kept for good."""
         pairs = [
@@ -398,7 +399,7 @@ class Queries(ListQueries):
                 statement = delete(table).where(columns.span == span, *own, columns.since < since)
                 of_span = pairs[1:] if (table, span) == (_CALL_TOTAL, SPANS_S[-1]) else pairs
                 for start in range(0, len(of_span), SWEEP_PAIRS):
-                    if stopped():
+                    if not goes_on():
                         return total
                     part = of_span[start : start + SWEEP_PAIRS]
                     total += self._database.change(
@@ -406,12 +407,12 @@ class Queries(ListQueries):
                     )
         return total
 
-    def _delete_in_parts(self, table: Table, condition: ColumnElement[bool], stopped: Callable[[], bool]) -> int:
+    def _delete_in_parts(self, table: Table, condition: ColumnElement[bool], goes_on: Callable[[], bool]) -> int:
         key = table.primary_key.columns
         part = select(*key).where(condition).limit(SWEEP_ROWS)
         statement = delete(table).where(tuple_(*key).in_(part))
         total = 0
-        while not stopped():
+        while goes_on():
             deleted = self._database.change(lambda connection: connection.execute(statement).rowcount)
             total += deleted
             if deleted < SWEEP_ROWS:

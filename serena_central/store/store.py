@@ -25,6 +25,7 @@ from serena_central.core.start_up import LONGEST_S, StartUp
 from serena_central.store.query_results import EditAnswer
 from serena_central.store.rows import AccountRow, EventRow
 from serena_central.store.saved_rows import AnyRow, saved_answers, saved_rows
+from serena_central.store.turns import Turns
 from serena_central.store.writer import FLUSH_AFTER_S, Writer
 
 if TYPE_CHECKING:
@@ -217,9 +218,9 @@ class Store:
             self._stopping.set()
 
     async def _sweep(self) -> None:
-        stopped = self._stopping.is_set
+        turns = Turns(self._stopping)
         try:
-            await self.ask(lambda queries: queries.sweep(self.policy, self._clock(), stopped=stopped))
+            await self.ask(lambda queries: queries.sweep(self.policy, self._clock(), goes_on=turns.goes_on))
         except StoreError as error:
             logger.warning("old rows were not deleted: %s", error)
         except Exception:

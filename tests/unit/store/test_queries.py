@@ -258,8 +258,8 @@ def test_stretches_cover_a_range_once_and_by_the_longest_spans_that_fit(length_s
 def test_a_sweep_ends_when_it_is_stopped_and_the_next_one_deletes_the_rest(database: Database) -> None:
     now = 100.0 * DAY_S
     database.write([call(number, at=1000.0 * number) for number in range(20)])
-    queries, asked = Queries(database), iter([False, False])
-    assert queries.sweep(RetentionPolicy(), now=now, stopped=lambda: next(asked, True)) == 20  # the calls alone
+    queries, asked = Queries(database), iter([True, True])
+    assert queries.sweep(RetentionPolicy(), now=now, goes_on=lambda: next(asked, False)) == 20  # the calls alone
     everything = TimeRange(0.0, now, SPANS_S[3], SPANS_S[3])
     assert sum(one.calls for one in queries.calls_over_time(everything)) == 20
     queries.sweep(RetentionPolicy(), now=now)
