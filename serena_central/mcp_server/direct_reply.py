@@ -74,7 +74,7 @@ class DirectReply:
         self._token = token
         self._beside: list[_Attendant] = []
         self._relay: ProgressRelay | None = None
-        self._opening = anyio.Lock(fast_acquire=True)
+        self._opening = asyncio.Lock()
         self._is_stream = False
         self._is_made = False
         self._is_over = False

@@ -215,8 +215,9 @@ class Writer:
 
     def _add(self, key: Hashable, row: Change | _LateRow) -> None:
         self._flood.add()
+        if not self._pending:
+            self._wakeup.set()
         self._queue(key, row)
-        self._wakeup.set()
         if len(self._pending) >= BATCH_ROWS:
             self._batch_full.set()
 

@@ -60,7 +60,10 @@ _decoder = msgpack_decoder(_Columns)
 class SymbolColumns(Sequence[Symbol]):
     """The symbols of a file. One is made when it is asked for, and all when many are. Safe in several threads."""
 
-    __slots__ = ("_all", "_border", "_briefs", "_columns", "_details", "_known", "_made", "_names", "_scopes", "_size")
+    __slots__ = (
+        "_all", "_border", "_briefs", "_columns", "_details", "_known", "_made", "_name_paths", "_names", "_scopes",
+        "_size",
+    )  # fmt: skip
 
     def __init__(self, columns: _Columns) -> None:
         self._columns = columns
@@ -71,6 +74,8 @@ class SymbolColumns(Sequence[Symbol]):
         self._details: list[str] | None = None
         self._known: dict[int, str] = {}
         """Place → name, of those that were looked for."""
+        self._name_paths: dict[int, str] = {}
+        """Of those that were asked for, and of their containers, which others have, too."""
         self._made: dict[int, Symbol] = {}
         self._briefs: dict[int, Brief] = {}
         self._all: tuple[Symbol, ...] | None = None
@@ -119,15 +124,20 @@ class SymbolColumns(Sequence[Symbol]):
 
     def name_path(self, place: int) -> str:
         """As `FileSymbols.name_path`, from the columns that it takes."""
-        _, containers, overloads, *_ = self._columns.numbers
-        parts: list[str] = []
-        while place >= 0:
-            number = _number_at(overloads, place)
-            overload = None if number == _NO_OVERLOAD else number
-            parts.append(own_path(self.name(place), overload, self._scope(place)))
-            place = _number_at(containers, place)
-        parts.reverse()
-        return "/".join(parts)
+        known = self._name_paths
+        if place not in known:
+            _, containers, overloads, *_ = self._columns.numbers
+            unknown, container = [place], _number_at(containers, place)
+            while container >= 0 and container not in known:
+                unknown.append(container)
+                container = _number_at(containers, container)
+            path = f"{known[container]}/" if container >= 0 else ""
+            for one in reversed(unknown):
+                number = _number_at(overloads, one)
+                path += own_path(self.name(one), None if number == _NO_OVERLOAD else number, self._scope(one))
+                known[one] = path
+                path += "/"
+        return known[place]
 
     def brief(self, place: int) -> Symbol | Brief:
         """The symbol at `place` without what few ask for, or as a whole if it has been made."""

@@ -136,6 +136,8 @@ class Finder:
         return self._found(self._index.find(pattern, within) if hits is None else hits, within, asked, late)
 
     async def _ensure(self, paths: Collection[str], began: float, *, patient: bool) -> None:
+        if not paths:
+            return
         if patient:
             await self._indexer.ensure(paths, most_s=began + self._indexer.policy.patient_s - anyio.current_time())
         else:

@@ -182,7 +182,8 @@ class Hits(Sequence[Hit]):
         self._last: tuple[str, ColumnedFile | None] = "", None
         """The file that was looked into last: symbols are mostly asked for in their order …"""
         self._files: Lru[str, ColumnedFile] = Lru(max_size=DECODED_SYMBOLS, size_of=_size)
-        """… and some several times: what is shown in full may be too long, and is shown by names then."""
+        """… and some several times: what is shown in full may be too long, and is shown by names then. If
+        they are few, the index itself keeps them."""
 
     def add(self, path: str, entry: Entry, count: int) -> None:
         """Adds so many symbols of an entry; paths come in their order."""
@@ -229,14 +230,20 @@ class Hits(Sequence[Hit]):
         """The symbol of this number in the file at this place."""
         path, (before, file) = self._paths[at], self._last
         if file is None or path != before:
-            file = self._files.get(path)
-            if file is None:
-                file = self._index.decoded(path, self._entries[at], keep=len(self._entries) <= FILES_KEPT)
-                self._files[path] = file
+            file = self._file(path, at)
             self._last = path, file
-        if path not in self._places:
-            self._places[path] = self._fitting(path, file)
-        return Hit(path, file, self._places[path][number])
+        places = self._places.get(path)
+        if places is None:
+            places = self._places[path] = self._fitting(path, file)
+        return Hit(path, file, places[number])
+
+    def _file(self, path: str, at: int) -> ColumnedFile:
+        if len(self._entries) <= FILES_KEPT:
+            return self._index.decoded(path, self._entries[at])
+        file = self._files.get(path)
+        if file is None:
+            file = self._files[path] = self._index.decoded(path, self._entries[at], keep=False)
+        return file
 
     @property
     def per_file(self) -> Counter[str]:
@@ -313,6 +320,8 @@ class _Counts:
 
 def _places(reading: Reading, names: Set[str]) -> Places:
     last, is_bare = reading.last.name, reading.is_bare
+    are_whole = is_bare and "/" not in last
+    """Whether nothing more is asked of a symbol with that name."""
 
     def fits(path: str, file: ColumnedFile, place: int) -> bool:
         return (is_bare and "/" not in file.symbols.name(place)) or reading.fits(file.path(place), path)
@@ -321,7 +330,8 @@ def _places(reading: Reading, names: Set[str]) -> Places:
         return [place for place in file.symbols.with_part(last) if fits(path, file, place)]
 
     def with_name(path: str, file: ColumnedFile) -> list[int]:
-        return [place for place in file.symbols.named(names) if fits(path, file, place)]
+        places = file.symbols.named(names)
+        return places if are_whole else [place for place in places if fits(path, file, place)]
 
     return with_part if reading.substring else with_name
 

@@ -187,10 +187,6 @@ def page(cursor: str, limit: int | None, chars: int) -> Page:
     return Page(int(parts[2]), limit, int(parts[3]), chars, parts[1] or "")
 
 
-def _nobody(_first: int, _last: int) -> None:
-    """The callback for lists that need not record what was shown."""
-
-
 @dataclass(frozen=True, kw_only=True)
 class Listing:
     """An answer that is a list. `build` makes the usual form of the items from one index up to another, both within
@@ -211,7 +207,7 @@ class Listing:
     shorter: Sequence[Form] = ()
     brief: Callable[[int, int], Any] | None = None
     """Builds a shorter form of items, for one that is too long for an answer."""
-    shown: Callable[[int, int], None] = _nobody
+    shown: Callable[[int, int], None] | None = None
     """Called by `Fitted.record` with the items that the answer shows in their usual form."""
 
     @property
@@ -356,7 +352,8 @@ class Fitted(NamedTuple):
     def record(self) -> None:
         """Has what is shown recorded. Call it on the event loop's thread, and once."""
         for listing, items in self.shown:
-            listing.shown(items.start, items.stop)
+            if listing.shown is not None:
+                listing.shown(items.start, items.stop)
 
 
 def fit(results: Mapping[str, Any], limit: int, *, grouped: bool) -> Fitted:

@@ -20,7 +20,7 @@ from serena_central.files.text import FileText
 from serena_central.projects.editing.conflicts import WHOLE_FILE
 from serena_central.projects.editing.edits import Edited
 from serena_central.projects.navigation.project_places import ReferenceTexts
-from serena_central.projects.navigation.symbol_views import DiagnosticView, ReferenceView, SymbolView
+from serena_central.projects.navigation.symbol_views import DiagnosticView, ReferenceView, SymbolView, view_of
 from serena_central.projects.project import Project
 from serena_central.sessions.session import SeenPlace, Session
 from serena_central.store.rows import SymbolViewRow
@@ -337,7 +337,9 @@ async def listed_symbols(
     room = call.page.chars
     async for place in paced(window):  # each may decode its file
         try:
-            view = await _view(call, target, hits[place], body=body, info=info, depth=depth)
+            hit = hits[place]
+            known = not body and not info
+            view = view_of(hit, depth) if known else await _view(call, target, hit, body=body, info=info, depth=depth)
         except (SymbolNotFound, PathNotFound):
             view = None  # it was taken out while the answer was made
         views.append(view)
@@ -371,7 +373,7 @@ async def listed_symbols(
         per_file=files,
         shorter=shorter,
         brief=lambda first, last: [as_json(view.bare) for view in seen(first, last)],
-        shown=lambda first, last: ReadSet(call, target).record_bodies(seen(first, last)),
+        shown=(lambda first, last: ReadSet(call, target).record_bodies(seen(first, last))) if body else None,
     )
 
 

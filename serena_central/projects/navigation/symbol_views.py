@@ -148,5 +148,5 @@ def view_of(
         info=info,
         hashes=hashes or {},
         digest=digest,
-        children=[view_of(Hit(hit.path, hit.file, place), depth - 1) for place in below],
+        children=[view_of(Hit(hit.path, hit.file, place), depth - 1) for place in below] if below else (),
     )

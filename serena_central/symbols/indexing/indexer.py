@@ -48,7 +48,8 @@ class Priority:
     def __init__(self, policy: IndexingPolicy) -> None:
         self._policy = policy
         self._callers = 0
-        self._quiet = anyio.Event()
+        self._quiet: anyio.Event | None = None
+        """Set when no caller is left; of those who wait for that."""
         self._goes_on_until = -math.inf
 
     @contextmanager
@@ -59,9 +60,9 @@ class Priority:
             yield
         finally:
             self._callers -= 1
-            if not self._callers:
+            if not self._callers and self._quiet is not None:
                 self._quiet.set()
-                self._quiet = anyio.Event()
+                self._quiet = None
 
     async def give_way(self) -> None:
         """Waits for callers: what works in the background does so before each question. Whoever waited as long as the
@@ -70,6 +71,8 @@ class Priority:
             return
         with anyio.move_on_after(self._policy.gives_way_s) as waited:
             while self._callers:
+                if self._quiet is None:
+                    self._quiet = anyio.Event()
                 await self._quiet.wait()
         if waited.cancelled_caught:
             self._goes_on_until = anyio.current_time() + self._policy.gives_way_s
