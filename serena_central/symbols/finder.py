@@ -5,7 +5,7 @@ text are the only ones that could define it, and they are asked first.
 """
 
 import re
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence, Set
 from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
@@ -160,7 +160,8 @@ class Finder:
         return hits.in_files(files.__contains__)
 
     def _found(self, hits: Hits, within: str | None, asked: set[str], late: _Late) -> Found:
-        reached = hits.in_files(lambda path: self._reaches(within, path)) if self._indexer.reads_on_demand else hits
+        unreached = self._unreached(within)
+        reached = hits.in_files(lambda path: path not in unreached) if unreached else hits
         gaps = self._indexer.gaps_within(within, asked)
         # Those that hold the name, and those of which even that is not known: one figure.
         unread = sum(gap.files for gap in gaps if gap.of)
@@ -170,16 +171,17 @@ class Finder:
         of = max(late.of, len(asked) + len(others))
         return Found(reached, [*(gap for gap in gaps if not gap.of), *not_read_yet(unread, of)])
 
-    def _reaches(self, within: str | None, path: str) -> bool:
-        """Files that are read on demand alone are found when they are named."""
-        return path == within or not self._indexer.is_on_demand(path)
+    def _unreached(self, within: str | None) -> Set[str]:
+        """Files that are read on demand alone: they are found when they are named."""
+        return self._indexer.on_demand - {within}
 
     def _pending(self, within: str | None) -> list[str]:
         """Files of the search that are not indexed."""
         if self._indexer.is_complete:
             return []
-        paths = [path for path in self._indexer.pending_paths() if self._reaches(within, path)]
-        return paths if within is None else [path for path in paths if path == within or path.startswith(within + "/")]
+        unreached = self._unreached(within)
+        paths = [path for path in self._indexer.pending_paths() if path not in unreached]
+        return paths if within is None else [path for path in paths if lies_within(path, within)]
 
     async def find_one(self, pattern: Pattern, within: str | None, *, one_definition: bool = False) -> Hit:
         """Resolves one symbol: an exact path wins over suffix matches, and with a `/` before it over what counts as its

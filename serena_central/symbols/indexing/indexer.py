@@ -8,7 +8,7 @@ ask about the edited file alone. Which server answers is decided by the source.
 """
 
 import math
-from collections.abc import Awaitable, Callable, Generator, Hashable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Generator, Hashable, Iterable, Sequence, Set
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -128,13 +128,9 @@ class Indexer:
         return path in self._states.pending
 
     @property
-    def reads_on_demand(self) -> bool:
-        """Whether somebody asked for a file that is no part of project-wide answers."""
-        return bool(self._states.on_demand)
-
-    def is_on_demand(self, path: str) -> bool:
-        """Whether this is one of those."""
-        return path in self._states.on_demand
+    def on_demand(self) -> Set[str]:
+        """Files that somebody asked for, and that are no part of project-wide answers."""
+        return self._states.on_demand
 
     def gave_up(self, path: str) -> bool:
         """Whether a pending file failed, and is left alone for now."""
