@@ -6,8 +6,8 @@ supervisor for each request: a new interpreter takes many times as long.
 
     LIFELINE      the read end of a pipe whose write end only the server has. When that end closes, however the server
                   ended, everything that descends from the supervisor is killed
-    REPORT        the write end of a pipe: `p<pid>` when the child was forked, `e<errno>` when it can't be executed, a
-                  line each. It is closed once the command runs
+    REPORT        the write end of a pipe: `p<pid>` before the child executes its command, `e<errno>` when it can't be
+                  executed, a line each. It is closed once the command runs
     UMASK         of the child, octal
     MEMORY        the address space of each process of the child in bytes; 0 for no limit
     NICE          how much the child gives way to others that want the CPU, as for nice(1)
@@ -100,11 +100,12 @@ def start(
     supervisor = os.getpid()
     pid = os.fork()
     if pid:
-        os.write(report, b"p%d\n" % pid)
         os.close(report)
         return pid
     try:
         os.setsid()
+        # By the child: its command may be through with much before the supervisor gets its turn.
+        os.write(report, b"p%d\n" % os.getpid())
         if nice:
             give_way(nice)
         os.umask(umask)

@@ -11,6 +11,7 @@ import anyio
 import psutil
 import pytest
 
+from serena_central.processes import supervisor as supervisor_module
 from serena_central.processes.child import supervised
 from serena_central.processes.ladder import AT_ONCE
 from tests.support.child import alive, until_gone
@@ -97,3 +98,43 @@ async def test_the_pipes_of_a_program_that_nobody_listened_to_are_closed_when_it
     before = set(Path("/proc/self/fd").iterdir())
     await run()
     assert set(Path("/proc/self/fd").iterdir()) <= before
+
+
+HELD_BACK = """
+import os, sys, time, runpy
+fork = os.fork
+def late():
+    pid = fork()
+    if pid:
+        time.sleep(60)
+    return pid
+os.fork = late
+sys.argv = sys.argv[1:]
+runpy.run_path(sys.argv[0], run_name="__main__")
+"""
+"""A supervisor that the scheduler passes over once it has forked."""
+
+
+async def test_who_hears_from_a_program_knows_its_pid_however_late_its_supervisor_goes_on() -> None:
+    (watched, lifeline), (report, reporting) = os.pipe(), os.pipe()
+    os.set_blocking(report, False)
+    program = [sys.executable, "-I", "-S", "-c", "import os; print(os.getpid(), os.getpgid(0), flush=True)"]
+    arguments = [str(word) for word in (watched, reporting, "022", 0, 0, "keep", "", *program)]
+    command = [sys.executable, "-c", HELD_BACK, supervisor_module.__file__, *arguments]
+    try:
+        process = await anyio.open_process(command, pass_fds=[watched, reporting])
+        os.close(watched)
+        os.close(reporting)
+        try:
+            assert process.stdout
+            with anyio.fail_after(60):
+                pid, group = (await process.stdout.receive()).split()
+            assert os.read(report, 64) == b"p%s\n" % pid
+            assert group == pid
+        finally:
+            process.kill()
+            with anyio.CancelScope(shield=True):
+                await process.aclose()
+    finally:
+        os.close(lifeline)
+        os.close(report)
