@@ -359,6 +359,7 @@ async def test_a_file_of_more_symbols_than_are_remembered_fills_no_queue(
 
     await agent.call("create_text_file", relative_path="names.py", content=text)
     assert dict(writer.dropped) == {}
-    assert {place.name_path for place in agent.session.views} > {names[-1], names[-VIEWS_PER_SESSION + 1]}
+    await agent.call("find_symbol", name_path_pattern=names[0], relative_path="names.py")  # its symbols are known then
     await agent.call("read_file", relative_path="names.py", max_answer_chars=len(text) * 2)
+    assert {place.name_path for place in agent.session.views} > {names[-1], names[-VIEWS_PER_SESSION + 1]}
     assert dict(writer.dropped) == {}
