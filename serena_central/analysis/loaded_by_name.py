@@ -37,6 +37,7 @@ MOST_NAMING = 20
 _OF_PACKAGES = ("__init__", "__main__")
 """Modules that are loaded with what lies below them, or run."""
 
+_WALKERS = ("iter_modules(", "walk_packages(")
 _WALKS = re.compile(r"\b(?:iter_modules|walk_packages)\(")
 
 _LONGEST_PATH = 200
@@ -133,17 +134,18 @@ class LoadedByName:
         """The first place that composes the names of modules in the package of a file, or walks through them, as
         `path:line`."""
         package, own = self._package(file), str(file.parent / "__init__.py")
-        word = rf"(?<!\w){re.escape(package)}(?!\w)"
-        composed = re.compile(rf"""["'](?:[\w.]*\.)?{re.escape(package)}\.(?:\{{|%s|["']\s*[+%])""")
+        word = re.compile(rf"{re.escape(package)}(?<!\w{re.escape(package)})(?!\w)")
+        composed = _Path.of(package, r"\.", "", r"""(?:\{|%s|["']\s*[+%])""")
         of_python = [path for path in self._project.tree.files if path.endswith(".py")]
         holding = await self._project.navigation.possible.holding(of_python, package)
         for path in dict.fromkeys([own, *holding[:MOST_READ]]):
             text = self._text(path)
-            found = composed.search(text)
-            if found is None and (path == own or re.search(word, text)):
-                found = _WALKS.search(text)
-            if found:
-                line0 = text.count("\n", 0, found.start())
+            start = composed.search(text)
+            walks = start is None and any(one in text for one in _WALKERS) and (path == own or word.search(text))
+            if walks and (found := _WALKS.search(text)):
+                start = found.start()
+            if start is not None:
+                line0 = text.count("\n", 0, start)
                 return f"{path}:{line0}"
         return None
 
