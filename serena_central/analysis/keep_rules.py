@@ -165,6 +165,8 @@ def _used_unnamed(hit: Hit, text: Text, language: LanguageFacts) -> str | None:
             return "an element of a page works where it stands"
         case "go" if _is_embedded_in_go(hit, text):
             return "it is embedded, and its fields and methods are used as those of what holds it"
+        case "javascript" | "typescript" if _is_expression_of_script(hit, text):
+            return "it is an expression, and is used where it stands"
         case _:
             return None
 
@@ -178,6 +180,27 @@ def _is_embedded_in_go(hit: Hit, text: Text) -> bool:
     line, name = text.line(hit.symbol.name_line), hit.symbol.name_position
     before, behind = line[: name.column], line[name.column + len(hit.symbol.name) :]
     return hit.symbol.container >= 0 and bool(_EMBEDDED_BEFORE.search(before) and _EMBEDDED_BEHIND.match(behind))
+
+
+def _is_expression_of_script(hit: Hit, text: Text) -> bool:
+    """Whether a function or class with a name is called, assigned or handed over where it stands."""
+    if hit.symbol.kind not in (SymbolKind.FUNCTION, SymbolKind.CLASS):
+        return False
+    start = text.offset(hit.symbol.range.start)
+    head = _FUNCTION_OR_CLASS.match(text.content, start)
+    before = _LINE_COMMENT.sub("", text.content[max(start - _BEFORE_EXPRESSION, 0) : start].rstrip())
+    return head is not None and _BEFORE_AN_EXPRESSION.search(before) is not None
+
+
+_FUNCTION_OR_CLASS = re.compile(r"(?:async\s+)?(?:function|class)\b")
+_LINE_COMMENT = re.compile(r"(?<![:\w\"'`])//[^\n]*\Z")
+_BEFORE_EXPRESSION = 200
+"""Characters before an expression in which what it belongs to is looked for."""
+
+_BEFORE_AN_EXPRESSION = re.compile(
+    r"(?:[(\[=,:!?&|+~>-]|(?<![\w$.])(?:await|case|delete|in|new|of|return|throw|typeof|void|yield))\s*\Z"
+)
+"""What stands before a function or class that is a value, and never before one that is declared."""
 
 
 def is_test(path: str) -> bool:

@@ -161,7 +161,7 @@ class Project:
         naming = Naming(self.tree, self.index, self.indexer, languages, possible)
         counterparts = Counterparts(self.tree, self.index, self.indexer, possible)
         self.refactoring = Refactoring(
-            root, self.tree, self.edits, self.navigation, naming, counterparts, self.languages
+            root, self.tree, self.edits, self.navigation, naming, counterparts, self.languages, self.index
         )
         self.restrictions: list[str] = []
         """What is held back because the root is not trusted: clauses for notes."""

@@ -28,7 +28,7 @@ from serena_central.projects.navigation.places_in_code import PlaceInCode
 from serena_central.projects.navigation.possible_references import THOROUGH
 from serena_central.projects.navigation.symbol_views import Uses
 from serena_central.projects.refactoring.counterparts import Counterparts
-from serena_central.projects.refactoring.deletion import call_removed, deletion
+from serena_central.projects.refactoring.deletion import call_removed, construction_removed, deletion
 from serena_central.projects.refactoring.module_files import files_brought_in, has_code
 from serena_central.projects.refactoring.name_conflicts import Naming
 from serena_central.projects.refactoring.pickled import Pickled
@@ -40,7 +40,7 @@ from serena_central.projects.refactoring.rename_plan import (
     RenameRequest,
     lines_of,
 )
-from serena_central.symbols.index import Hit
+from serena_central.symbols.index import Hit, SymbolIndex
 from serena_central.symbols.symbol import GROUPS
 
 MOST_PARTS = 100
@@ -79,8 +79,10 @@ class Refactoring:
         naming: Naming,
         counterparts: Counterparts,
         languages: ProjectLanguages,
+        index: SymbolIndex,
     ) -> None:
         self._root = root
+        self._index = index
         self._tree = tree
         self._edits = edits
         self._navigation = navigation
@@ -173,7 +175,7 @@ class Refactoring:
             return Meant(hit.path, hit.name_path, seen)
 
         def plan(site: Site) -> TextEdit:
-            calls[:] = [call_removed(site, language)]
+            calls[:] = [call_removed(site, language) or construction_removed(site, self._index)]
             return deletion(site, language, force=force)
 
         _, edited = await self._edits.change_symbol(

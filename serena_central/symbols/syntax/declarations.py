@@ -11,7 +11,7 @@ from tree_sitter import Node
 
 from serena_central.core.text import Range, Text
 from serena_central.lsp.answers import DocumentSymbol
-from serena_central.symbols.syntax.calls import calls_something
+from serena_central.symbols.syntax.calls import built_at_start, first_call
 from serena_central.symbols.syntax.macros import LANGUAGES
 from serena_central.symbols.syntax.messages import Claimed, Declared
 from serena_central.symbols.syntax.outline import outline_around
@@ -21,6 +21,7 @@ from serena_central.symbols.syntax.statements import (
     extent_of,
     is_alone,
     kept_because,
+    kept_by_value,
     removal_of,
     shifted_by,
     span_of,
@@ -63,14 +64,17 @@ def declared(identifier: str, source: bytes, claimed: Claimed) -> Declared:
         return Declared(is_whole=True)
     statement = statement_of(held[-1])
     removal = removal_of(statement, span, source)
+    called = first_call(held[-1], source)
     return Declared(
         is_whole=True,
         statement=_range(text, source, extent_of(statement, span, source)),
         removal=_range(text, source, removal),
         is_alone=identifier == "python" and is_alone(statement),
-        kept=kept_because(statement, span_of(text, Range(claimed.name_at, claimed.name_at)).start),
+        kept=kept_because(statement, span_of(text, Range(claimed.name_at, claimed.name_at)).start)
+        or kept_by_value(held),
         shifts=shifted_by(statement),
-        calls=calls_something(held[-1], source),
+        calls=None if called is None else text.position(len(source[:called].decode())),
+        built=built_at_start(held[-1]) if identifier == "cpp" else [],
     )
 
 

@@ -29,6 +29,14 @@ class Claimed(msgspec.Struct, frozen=True, array_like=True):
     name_at: Position
 
 
+class Built(msgspec.Struct, frozen=True, array_like=True):
+    """The name of a type of which a declaration makes an object. `is_likely`: its constructor runs even if nothing is
+    known of the type, since values in braces stand right behind the name."""
+
+    type: str
+    is_likely: bool
+
+
 class Declared(msgspec.Struct, frozen=True, array_like=True):
     """What the syntax says of a symbol's range, in code points."""
 
@@ -44,8 +52,10 @@ class Declared(msgspec.Struct, frozen=True, array_like=True):
     """Why it can't be deleted."""
     shifts: str = ""
     """What deleting it would change silently."""
-    calls: bool = False
-    """It calls something where it stands: not in a function that is its value."""
+    calls: Position | None = None
+    """Where it calls something that it calls where it stands: not in a function that is its value."""
+    built: list[Built] = []
+    """Objects that it makes without such a call, in C++."""
 
 
 class SyntaxEdit(msgspec.Struct, frozen=True, array_like=True):

@@ -5,7 +5,7 @@ Runs in the worker's process, like `outline`. Knows trees and bytes only.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from tree_sitter import Node
@@ -38,6 +38,10 @@ _ASIDE = re.compile(r"annotation|attribute|comment|decorator|modifier|template_p
 
 _MEMBERS = frozenset({"const_spec", "enum_assignment", "enum_member_declaration", "enumerator", "property_identifier"})
 """What may get its value from its place among others like it."""
+
+
+LONGEST_SHOWN = 60
+"""Characters of what is assigned to, in a message."""
 
 
 class Span(NamedTuple):
@@ -105,6 +109,27 @@ def kept_because(statement: Node, name_at: int) -> str:
     if "parameter" in statement.type or (parent is not None and "parameter" in parent.type):
         return "it is a parameter, which callers pass"
     return ""
+
+
+_SETS = re.compile(r"(?:augmented_|compound_)?assignment(?:_expression)?|update_expression")
+
+
+def kept_by_value(declaring: Sequence[Node]) -> str:
+    """Why what declares a variable, smallest first, can't be deleted for its value: it gives something else a value,
+    too, as in `const app = module.exports = {}`."""
+    inner = (one.child_by_field_name("declarator") for one in declaring)
+    nodes = [*declaring, *(one for one in inner if one is not None)]
+    value = next(
+        (its for one in nodes for field in ("value", "right") if (its := one.child_by_field_name(field))), None
+    )
+    while value is not None and value.type == "parenthesized_expression" and value.named_child_count == 1:
+        value = value.named_children[0]
+    if value is None or not _SETS.fullmatch(value.type):
+        return ""
+    target = value.child_by_field_name("left") or value.child_by_field_name("argument")
+    shown = (target.text or b"").decode() if target is not None else ""
+    what = shown if 0 < len(shown) <= LONGEST_SHOWN and "\n" not in shown else "something else"
+    return f"its value is an assignment to {what}, which would go with it"
 
 
 def shifted_by(statement: Node) -> str:

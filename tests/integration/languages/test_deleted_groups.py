@@ -118,6 +118,87 @@ async def test_a_call_that_goes_with_a_variable_is_noted(tmp_path: Path) -> None
             assert (f"{path}:{line}, which is no longer made" in noted) if line is not None else not noted, deleted
 
 
+RUN = {
+    "parts.py": """\
+def listed(name): ...
+
+
+class First:
+    width = listed("a")
+
+    if True:
+        listed("b")
+
+
+class Second:
+    width = listed("c")
+
+    def run(self): listed("d")
+""",
+    "parts.ts": """\
+function listed(it: unknown) { return it }
+class Third {
+  static { listed(Third) }
+}
+class Fourth {
+  private it = listed("a")
+  private run() { return listed(this.it) }
+}
+namespace Fifth {
+  listed("b")
+}
+const sixth = class { static it = listed(this) }
+export {}
+""",
+    "compile_flags.txt": "-std=c++20\n",
+    "parts.cpp": """\
+#include <vector>
+struct Registrar { Registrar(int) {} };
+struct Plain { int x; };
+static Registrar seventh{1};
+static Plain eighth{1};
+static std::vector<int> ninth{1, 2};
+namespace tenth { Registrar own = 3; }
+static Registrar* eleventh = nullptr;
+int main() { return 0; }
+""",
+}
+
+
+async def test_what_runs_where_a_deleted_class_or_object_stands_is_noted(tmp_path: Path) -> None:
+    made = {
+        "First": "a call where it was declared, in parts.py:7",
+        "Third": "a call where it was declared, in parts.ts:2",
+        "Fifth": "a call where it was declared, in parts.ts:9",
+        "sixth": "a call where it was declared, in parts.ts:11",
+        "seventh": "by a constructor of Registrar (parts.cpp:1) when",
+        "tenth": "by a constructor of Registrar (parts.cpp:1) when",
+    }
+    async with asker(tmp_path, written(tmp_path / "shop", RUN)) as client:
+        for name_path in (*made, "Second", "Fourth", "eighth", "ninth", "eleventh"):
+            deleted = await client.result("safe_delete_symbol", name_path=name_path, dry_run=True)
+            assert not deleted["isError"], text_of(deleted)
+            _, _, noted = str(deleted["content"]).partition(f"{name_path} made ")
+            _, _, built = str(deleted["content"]).partition(f"{name_path} was made ")
+            assert made[name_path] in noted + built if name_path in made else not noted + built, deleted
+
+
+ASSIGNED = {
+    "app.js": "const app = module.exports = {};\nconst other = (globalThis.other = 1);\nconst own = { a: 1 };\n",
+    "app.py": "import json\n\nmine = json.mine = 1\n",
+}
+
+
+async def test_a_variable_is_not_deleted_with_the_value_that_it_gives_something_else(tmp_path: Path) -> None:
+    async with asker(tmp_path, written(tmp_path / "shop", ASSIGNED)) as client:
+        for name, target in (("app", "module.exports"), ("other", "globalThis.other"), ("mine", "json.mine")):
+            refused = await client.result("safe_delete_symbol", name_path=name, force=True)
+            assert refused["isError"], text_of(refused)
+            assert f"its value is an assignment to {target}, which would go with it" in text_of(refused)
+        deleted = await client.result("safe_delete_symbol", name_path="own")
+        assert not deleted["isError"], text_of(deleted)
+
+
 DECLARED_TWICE = {
     "shop.py": "def spare(): ...\n",
     "shop.pyi": "def spare() -> None: ...\n",

@@ -323,3 +323,23 @@ async def test_what_macros_of_c_may_put_together_is_kept_without_a_build(tmp_pat
             assert f"a macro in {place} puts names together that begin or end as its own" in refused
         deleted = await ask.result("safe_delete_symbol", name_path="opadd_idle")
     assert not deleted["isError"], text_of(deleted)
+
+
+EXPRESSIONS = """\
+(function called() {})();
+!function negated() {}();
+const url = "http://localhost";
+function idle() {}
+// as in: this
+function alone() {}
+setTimeout(function handed() {}, 1);
+new (class Made { run() {} })().run();
+console.log({ url, key: async function keyed() {} });
+"""
+
+
+async def test_a_function_or_class_of_a_script_that_is_a_value_is_not_reported(tmp_path: Path) -> None:
+    root = written(tmp_path / "shop", {"package.json": '{"private": true}', "values.js": EXPRESSIONS})
+    async with asker(tmp_path, root) as ask:
+        found = await ask.ask("find_unused_symbols")
+    assert [one["name_path"] for one in found["unused"]] == ["idle", "alone"]

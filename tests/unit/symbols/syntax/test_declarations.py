@@ -9,7 +9,7 @@ import pytest
 from serena_central.core.text import Position, Range, Text
 from serena_central.lsp.answers import DocumentSymbol
 from serena_central.symbols.syntax.declarations import declared
-from serena_central.symbols.syntax.messages import Claimed
+from serena_central.symbols.syntax.messages import Built, Claimed
 from serena_central.symbols.syntax.outline import outline
 
 SAMPLES = sorted((Path(__file__).parent / "samples").glob("*.txt"))
@@ -143,9 +143,77 @@ def test_a_macro_that_stands_for_nothing_is_removed_with_its_declaration(languag
         ("java", 'class C {\n@B(c = f()) Runnable a = () -> f("a");\n}', False),
         ("php", "<?php\n$a = f(1);", True),
         ("csharp", "class C { int a { get { return f(1); } } }", False),
+        ("typescript", "class a { b = f(1); run() { f(1) } }", False),
+        ("typescript", "class a { static b = () => f(1); static { } }", False),
+        ("typescript", "class a {\n  static { f(1) }\n}", True),
+        ("typescript", "export class a { static #b = f(this) }", True),
+        ("typescript", "const a = { b: class { static { f(1) } } }", True),
+        ("typescript", "namespace a { f(1) }", True),
+        ("javascript", "const a = class { b = f(1) }", False),
+        ("java", "class a { static int b = f(1); { f(1); } }", False),
+        ("java", "class a { static class B { static { f(1); } } }", True),
+        ("java", "enum a { B(1); static { f(1); } }", True),
+        ("java", "enum a { B(1) }", False),
+        ("python", "class a(f(1)):\n    b = f(1)\n    @f(1)\n    def c(self): f(1)\n    if f(1): pass", False),
+        ("python", "class a:\n    if True:\n        try: pass\n        finally: f(1)", True),
+        ("python", "class a:\n    class b: f(1)", True),
+        ("cpp", "class a { int b = f(1); static int c; };", False),
+        ("cpp", "class a { static inline int b = f(1); };", True),
+        ("cpp", "namespace a { int b = f(1); }", True),
+        ("cpp", "namespace a { static_assert(sizeof(f(1)) == 1); int f(int b = f(1)); }", False),
+        ("python", "class a:\n" + "".join(" " * n + "class b:\n" for n in range(1, 90)) + " " * 90 + "f(1)", True),
     ],
 )
 def test_a_call_counts_where_the_declaration_makes_it(identifier: str, source: str, calls: bool) -> None:
     (symbol,) = [one for one in all_of(outline(identifier, source.encode())[0]) if one.name.lstrip("$") == "a"]
     claimed = Claimed(symbol.name, symbol.range, symbol.selection.start)
-    assert declared(identifier, source.encode(), claimed).calls == calls
+    found = declared(identifier, source.encode(), claimed).calls
+    assert (found is not None) == calls
+    assert found is None or Text(source).content[Text(source).offset(found)] == "("
+
+
+@pytest.mark.parametrize(
+    ("source", "built"),
+    [
+        ("static Made a{1};", [Built("Made", True)]),
+        ("static own::Made<int> a;", [Built("Made", False)]),
+        ("static Made a = 1, *b, &c = d, e[2];", [Built("Made", False)]),
+        ("static std::vector<int> a{1};", [Built("vector", False)]),
+        ("namespace a { namespace { Made b{1}; Other c; } }", [Built("Made", True), Built("Other", False)]),
+        ("struct a { static inline Made b{1}; Made c{1}; static Made d; };", []),
+        ("extern Made a;", []),
+        ("static constexpr Made a{1};", []),
+        ("static Made a(1);", [Built("Made", False)]),
+        ("static Made a();", []),
+        ("static int a{1};", []),
+        ("static auto a{1};", []),
+        ("Made* a{nullptr};", []),
+    ],
+)
+def test_an_object_of_cpp_is_built_where_it_is_declared(source: str, built: list[Built]) -> None:
+    symbol = next(one for one in all_of(outline("cpp", source.encode())[0]) if one.name == "a")
+    claimed = Claimed(symbol.name, symbol.range, symbol.selection.start)
+    assert declared("cpp", source.encode(), claimed).built == built
+
+
+@pytest.mark.parametrize(
+    ("identifier", "source", "target"),
+    [
+        ("javascript", "const a = module.exports = {}", "module.exports"),
+        ("javascript", "const a = (count++)", "count"),
+        ("typescript", "let b, a = b ??= 3", "b"),
+        ("python", "a = other.b = 1", "other.b"),
+        ("java", "class C { int a = b = 1; }", "b"),
+        ("cpp", "int a = b = 1;", "b"),
+        ("php", "<?php\n$a = $b->c = 1;", "$b->c"),
+        ("javascript", "const a = { b: c = 1 }", None),
+        ("javascript", "const a = () => c = 1", None),
+        ("python", "a = f(b=1)", None),
+        ("cpp", "int a = b == 1;", None),
+    ],
+)
+def test_what_also_gives_something_else_its_value_is_kept(identifier: str, source: str, target: str | None) -> None:
+    symbol = next(one for one in all_of(outline(identifier, source.encode())[0]) if one.name.lstrip("$") == "a")
+    claimed = Claimed(symbol.name, symbol.range, symbol.selection.start)
+    kept = declared(identifier, source.encode(), claimed).kept
+    assert kept == (f"its value is an assignment to {target}, which would go with it" if target else "")
