@@ -12,6 +12,7 @@ from typing import NamedTuple
 from serena_central.core.errors import EditRefused, InvalidArguments
 from serena_central.core.quoting import quoted
 from serena_central.core.text import Position, Range, Text
+from serena_central.editing.directives import is_about_file
 from serena_central.editing.plan import TextEdit, with_newlines
 from serena_central.editing.strings import lines_inside_strings
 
@@ -31,12 +32,6 @@ _DOCUMENTED_ABOVE = frozenset(
 )
 # fmt: on
 """Languages with `//` and `/* */`, where a comment that touches a definition belongs to it."""
-
-_DIRECTIVE = re.compile(
-    r"//!|//go:build\b|// ?\+build\b|/// *<\w|/[/*]+ *(?:@ts-(?:no)?check\b|eslint-(?:en|dis)able(?!-)|"
-    r"clang-format o(?:n|ff)\b|#?(?:end)?region\b)"
-)
-"""How comments begin that are about the file, or a part of it, and not about the definition below them."""
 
 _INSTRUCTION = re.compile(
     r"//[a-z]+:\S|//export\b|[/*]\s*(?:@ts-|biome-ignore|eslint-|lint:|nolint|NOLINT|prettier-ignore)"
@@ -104,7 +99,7 @@ def with_comment_for(text: Text, span: Range, body: str, language: str | None) -
     starts = body.lstrip().startswith(_COMMENT_STARTS)
     if not starts or text.slice(span).startswith(_COMMENT_STARTS) or not _may_have_comment(text, span, language):
         return span
-    first0 = _comment_above(text, span.start.line0)
+    first0 = _comment_above(text, span.start.line0, language)
     if first0 is None:
         return span
     given = {line.strip() for line in body.splitlines()}
@@ -210,7 +205,7 @@ def with_doc_comment(text: Text, span: Range, language: str | None) -> Range:
     first0 = span.start.line0
     if not _may_have_comment(text, span, language):
         return span
-    while (above := _comment_above(text, first0)) is not None:
+    while (above := _comment_above(text, first0, language)) is not None:
         first0 = above
     if first0 == span.start.line0:
         return span
@@ -221,12 +216,12 @@ def _may_have_comment(text: Text, span: Range, language: str | None) -> bool:
     return language in _DOCUMENTED_ABOVE and not text.line(span.start.line0)[: span.start.column].strip()
 
 
-def _comment_above(text: Text, line0: int) -> int | None:
+def _comment_above(text: Text, line0: int, language: str | None) -> int | None:
     """The line where a comment begins that ends right above a line and is not about the file."""
     first0 = line0 - 1
     above = text.line(first0).strip() if line0 else ""
     if above.startswith("//"):
-        while first0 >= 0 and _is_about_what_follows(text.line(first0)):
+        while first0 >= 0 and _is_about_what_follows(text.line(first0), language):
             first0 -= 1
         first0 += 1
     elif not above.endswith("*/"):
@@ -235,15 +230,15 @@ def _comment_above(text: Text, line0: int) -> int | None:
         while first0 and "/*" not in text.line(first0):
             first0 -= 1
         comment = "\n".join(text.line(one) for one in range(first0, line0)).strip()
-        if comment[:2] != "/*" or comment.index("*/") != len(comment) - 2 or _DIRECTIVE.match(comment):
+        if comment[:2] != "/*" or comment.index("*/") != len(comment) - 2 or is_about_file(comment, language):
             return None
     held = any(_LICENCE.search(text.line(one)) for one in range(first0, line0))
     is_licence = held and all(_HEAD.match(text.line(one)) for one in range(first0))
     return None if first0 == line0 or is_licence else first0
 
 
-def _is_about_what_follows(line: str) -> bool:
-    return line.lstrip().startswith("//") and not _DIRECTIVE.match(line.lstrip())
+def _is_about_what_follows(line: str, language: str | None) -> bool:
+    return line.lstrip().startswith("//") and not is_about_file(line.lstrip(), language)
 
 
 def _blank_above(text: Text, line0: int) -> int:

@@ -158,6 +158,8 @@ def test_no_text_takes_long_to_be_looked_through(hostile: str, language: str) ->
         ("rust", "// Copyright Somebody\n// All rights reserved.\nfn f() {}\n", 2),
         ("rust", "// SPDX-License-Identifier: MIT\n/* Does. */\nfn f() {}\n", 1),
         ("python", "# A section.\ndef f(): ...\n", 1),
+        ("rust", "/*! The crate. */\nfn f() {}\n", 1),
+        ("cpp", "//! Does.\nvoid f();\n", 0),
     ],
 )
 def test_a_doc_comment_belongs_to_the_definition_below_it(language: str, text: str, first0: int) -> None:
