@@ -165,6 +165,8 @@ def _used_unnamed(hit: Hit, text: Text, language: LanguageFacts) -> str | None:
             return "an element of a page works where it stands"
         case "go" if _is_embedded_in_go(hit, text):
             return "it is embedded, and its fields and methods are used as those of what holds it"
+        case "go" if _tag_of_go(hit, text):
+            return "its tag gives it to libraries"
         case "javascript" | "typescript" if _is_expression_of_script(hit, text):
             return "it is an expression, and is used where it stands"
         case _:
@@ -267,12 +269,54 @@ def _decorated(hit: Hit, text: Text, language: LanguageFacts, policy: Validation
         case "rust":
             lines[-1] = text.line(hit.symbol.name_line)[: hit.symbol.name_position.column]
             decorated = _hands_on("\n".join(line for line in lines if not line.startswith("//")))
+            if not decorated and (deriving := _derived_by(hit, text)):
+                return f"its type derives {deriving}, which may use its members by their names"
         case "go":
             given = any(line.startswith(_GIVING_IN_GO) for line in lines)
+            if not given and (tag := _tag_of_go(hit, text)) and _USES_NAME.search(tag):
+                return "its tag gives it to libraries by its name"
             return "a directive gives it to C or to other packages by its name" if given else None
         case _:
             decorated = any(line.startswith(("@", "#[")) for line in lines)
     return "it is decorated" if decorated else None
+
+
+_TAG_OF_GO = re.compile(r"[^;`\n]*(`[^`\n]*\w:\"[^`\n]*`)")
+_USES_NAME = re.compile(r":\"(?:,|\")")
+"""A key of a tag without a name of its own: `json:",omitempty"`."""
+
+
+def _tag_of_go(hit: Hit, text: Text) -> str | None:
+    """The tag of a field, by which libraries fill it or write it out (`json:"count"`): of exported ones only."""
+    if hit.symbol.kind != SymbolKind.FIELD or not hit.symbol.name[:1].isupper():
+        return None
+    end = hit.symbol.name_position.column + len(hit.symbol.name)
+    found = _TAG_OF_GO.match(text.line(hit.symbol.name_line), end)
+    return found[1] if found else None
+
+
+_DERIVE = re.compile(r"\bderive\s*\(([^()]*)\)")
+_DERIVED_ALONE = frozenset(
+    {"Clone", "Copy", "Debug", "Default", "Eq", "Error", "Hash", "Ord", "PartialEq", "PartialOrd"}
+)
+"""Traits of Rust whose derived code does the same whatever members there are."""
+
+_MEMBERS_OF_RUST = frozenset({SymbolKind.FIELD, SymbolKind.ENUM_MEMBER})
+
+
+def _derived_by(hit: Hit, text: Text) -> str | None:
+    """A trait that code of others derives for the type of a field or variant: `Serialize`."""
+    place, symbols = hit.place, hit.file.symbols
+    if symbols[place].kind not in _MEMBERS_OF_RUST:
+        return None
+    while place >= 0 and symbols[place].kind in _MEMBERS_OF_RUST:
+        place = symbols[place].container
+    if place < 0:
+        return None
+    lines = (text.line(line0).strip() for line0 in _heading(Hit(hit.path, hit.file, place), text))
+    given = _DERIVE.findall("\n".join(line for line in lines if not line.startswith("//")))
+    names = [name.rpartition("::")[2].strip() for one in given for name in one.split(",")]
+    return next((name for name in names if name and name not in _DERIVED_ALONE), None)
 
 
 def _hands_on(heading: str) -> bool:
@@ -347,8 +391,25 @@ def _exported(hit: Hit, text: Text, language: LanguageFacts, policy: ValidationP
 
 
 def _exported_by_python(hit: Hit, text: Text, language: LanguageFacts) -> bool:
-    listed = re.search(r"^__all__\s*(?::[^=\n]*)?\+?=\s*[\[(](.*?)(?:[\])]|\Z)", text.content, re.MULTILINE | re.DOTALL)
-    return listed is not None and re.search(rf"['\"]{re.escape(hit.symbol.name)}['\"]", listed[1]) is not None
+    quoted = re.compile(rf"""(['"]){re.escape(hit.symbol.name)}\1""")
+    return any(quoted.search(text.content, *span) for span in _listed_in_all(text.content))
+
+
+_ALL = re.compile(r"^[^\S\n]*__all__\s*(?::[^=\n]*)?(?:\+?=|\.(?:append|extend|insert)\b)", re.MULTILINE)
+_BRACKET_OR_LINE = re.compile(r"[()\[\]{}\n]")
+
+
+def _listed_in_all(content: str) -> Iterator[tuple[int, int]]:
+    """Where statements stand that give a module's `__all__` names: each as far as its brackets and lines go."""
+    end = 0
+    while statement := _ALL.search(content, end):
+        depth, end = 0, len(content)
+        for mark in _BRACKET_OR_LINE.finditer(content, statement.end()):
+            depth += (mark[0] in "([{") - (mark[0] in ")]}")
+            if mark[0] == "\n" and depth <= 0:
+                end = mark.start()
+                break
+        yield statement.end(), end
 
 
 def _exported_by_script(hit: Hit, text: Text, language: LanguageFacts) -> bool:

@@ -7,6 +7,7 @@ from serena_central.analysis.code_in_comments import named_in_comments
 from serena_central.analysis.composed_names import ComposedNames
 from serena_central.analysis.crates import Crates
 from serena_central.analysis.framework_files import FrameworkFiles, exported
+from serena_central.analysis.go_lookups import GoLookups
 from serena_central.analysis.interfaces import Interfaces
 from serena_central.analysis.keep_rules import KeepReason, LanguageFacts, kept
 from serena_central.analysis.loaded_by_name import LoadedByName
@@ -50,6 +51,7 @@ class KeepRules:
         self._loaded = LoadedByName(project)
         self._composed = ComposedNames(project)
         self._lookups = PythonLookups(project)
+        self._go_lookups = GoLookups(project)
         self._whole = WholeModules(project)
         self._frameworks = FrameworkFiles(project.tree.files, self._read)
         self._hierarchies: dict[str, SameHierarchy] = {}
@@ -83,9 +85,7 @@ class KeepRules:
         composed = await self._composed.reason(hit) or await used_as_property(self._project, hit)
         if reason := composed or await named_in_comments(self._project, hit, name):
             return KeepReason(reason)
-        if name == "python" and (reason := await self._loaded.reason(hit) or await self._looked_up(hit, text)):
-            return KeepReason(reason)
-        if name in _SCRIPTS and (reason := await self._whole.reason(hit, text)):
+        if reason := await self._looked_up(name, hit, text):
             return KeepReason(reason)
         if registered is None:
             return KeepReason(REGISTERED_UNKNOWN, is_known=False)
@@ -121,8 +121,18 @@ class KeepRules:
             self._hierarchies[language] = self._project.navigation.possible.hierarchy(language)
         return self._hierarchies[language]
 
-    async def _looked_up(self, hit: Hit, text: Text) -> str | None:
-        return await self._lookups.reason(hit, text, self._hierarchy("python"))
+    async def _looked_up(self, language: str, hit: Hit, text: Text) -> str | None:
+        """What may use a symbol by a name that no code writes, as a clause."""
+        match language:
+            case "go":
+                return await self._go_lookups.reason(hit)
+            case "python":
+                looked_up = self._lookups.reason
+                return await self._loaded.reason(hit) or await looked_up(hit, text, self._hierarchy("python"))
+            case "javascript" | "typescript":
+                return await self._whole.reason(hit, text)
+            case _:
+                return None
 
     async def named_elsewhere(self, hit: Hit) -> Named:
         """Files of other languages that name a symbol."""

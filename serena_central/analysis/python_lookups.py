@@ -26,13 +26,37 @@ MOST_READ = 100
 _COMPUTED = r"""(?![^\n)\],]{0,200}["'])\s*[^\s)]"""
 """An argument or a key that is not written as a text."""
 
-_OWN_MODULE = r"sys\.modules\[__name__\]"
-_OF_OWN_MODULE = re.compile(
-    rf"\bglobals\(\)\s*(?:\[{_COMPUTED}|\.\s*(?:get\({_COMPUTED}|items\(|values\(|copy\())|\b(?:vars|dir)\(\)"
-    r"|(?<!\bin )\bglobals\(\)(?!\s*(?:[\[.(]|,\s*locals\(\)))"  # handed on; with `locals()`: to `__import__`
+_OWN_MODULE = (
+    r"(?:sys\.modules(?:\[__name__\]|\.get\(__name__\))|(?:(?:importlib\.)?import_module|__import__)\(__name__\))"
 )
+_NAMES_LOOKED_UP = rf"\s*(?:\[{_COMPUTED}|\.\s*(?:get\({_COMPUTED}|items\(|values\(|copy\())"
+_IS_SET = r"\s*\[(?:[^\[\]\n]|\[[^\[\]\n]*\])*\]\s*=(?!=)"
+_OF_OWN_MODULE = re.compile(
+    rf"(?:\bglobals\(\)|\.(?:f_globals|__globals__)\b)(?!{_IS_SET}){_NAMES_LOOKED_UP}|\b(?:vars|dir)\(\)"
+)
+_OF_PLACE = re.compile(rf"\blocals\(\)(?!{_IS_SET}){_NAMES_LOOKED_UP}")
+_HANDED_ON = re.compile(rf"(?:\bglobals\(\)|\b{_OWN_MODULE})(?!\s*(?:[\[.(=]|,\s*locals\(\)))")
+"""With `locals()` to `__import__`, which reads the package's name alone."""
 
-_EVALUATED = re.compile(rf"(?<![\w.])(?:eval|exec)\({_COMPUTED}")
+_ASKED = re.compile(r"(?:\bin\s*\(*|\b__import__\([^()]*,|\b(?:del|get|has|set)attr\()\s*\Z")
+"""Before the own module or its names, where they are not handed on but asked for one name."""
+
+_NAMED_SO = re.compile(r"^[^\S\n]*\w+\s*(?::[^=\n]*)?=\s*\Z", re.MULTILINE)
+"""Before the own module, where it gets another name, which is looked for as well."""
+
+_OWN_MODULE_CALLED = re.compile(rf"\b(\w+)\s*(?::[^=\n]{{0,200}})?=\s*{_OWN_MODULE}")
+_BEFORE = 200
+"""Characters before a place that are looked at."""
+
+_EVALUATED = re.compile(rf"(?:(?<![\w.])|\b(?:__builtins__|builtins)\.)(?:eval|exec)\({_COMPUTED}")
+_EVALUATOR_HANDED_ON = re.compile(
+    r"(?<!\bdef )\b\w+\(\s*(?:eval|exec)\s*[,)]|=[^\S\n]*(?:eval|exec)[^\S\n]*(?:#|$)", re.MULTILINE
+)
+_OWN_EVALUATOR = re.compile(
+    r"\b(?:as|def|for|import)\s+(?:eval|exec)\b|(?<![\w.])(?:eval|exec)\s*(?:[,:][^=\n]{0,100})?=(?!=)"
+)
+"""Where a file calls something else so."""
+
 _BRACKET_OR_COMMA = re.compile(r"[()\[\]{},]")
 _SEES_OWN_NAMES = re.compile(
     r"\s*(?:$|\*|(?:locals|closure)\s*=)|.*\b(?:(?:globals|locals|vars)\(|(?:None|__globals__|__main__|f_globals)\b)",
@@ -51,6 +75,10 @@ _LOOKUPS = ("getattr", "dir", "vars", "getmembers", "getmembers_static", "__dict
 """Words of which one stands in each lookup of another module's symbols, or a class's members."""
 
 _AS = re.compile(r"(?<!\w)(\w+)\s+as\s+(\w+)")
+
+
+_Counts = Callable[[str, Tokens | None, int], bool]
+"""Whether a place in a text, of which these are the tokens, is such a lookup."""
 
 
 class PythonLookups:
@@ -84,11 +112,19 @@ class PythonLookups:
         return self._known[key]
 
     async def _of_module(self, path: str, text: Text) -> AsyncIterator[str]:
-        lookups = [_OF_OWN_MODULE, _looked_up(_OWN_MODULE)]
-        for place in (found for one in lookups if (found := _place(path, text, None, one))):
-            yield place
-        if found := _place(path, text, None, _EVALUATED, _sees_own_names):
-            yield found
+        called = "|".join({_OWN_MODULE, *(re.escape(name) for name in _OWN_MODULE_CALLED.findall(text.content))})
+        lookups: list[tuple[re.Pattern[str], _Counts | None]] = [
+            (_OF_OWN_MODULE, None),
+            (_looked_up(rf"(?:{called})"), None),
+            (_HANDED_ON, _is_handed_on),
+            (_OF_PLACE, _is_at_top),
+            (_EVALUATED, _sees_own_names),
+        ]
+        if not _OWN_EVALUATOR.search(text.content):
+            lookups.append((_EVALUATOR_HANDED_ON, None))
+        for pattern, counts in lookups:
+            if found := _place(path, text, None, pattern, counts):
+                yield found
         word = imported_as(path)
         async for other, its in self._holding(word):
             statements = import_statements(its.content.encode("utf-8", "replace"))
@@ -139,7 +175,7 @@ def _place(
     text: Text,
     within: Hit | None,
     pattern: re.Pattern[str] | str,
-    counts: Callable[[str, Tokens | None, int], bool] | None = None,
+    counts: _Counts | None = None,
 ) -> str | None:
     """The first place where a pattern matches in code and that counts, in a symbol's range if one is given, as
     `path:line`."""
@@ -155,6 +191,16 @@ def _place(
         if counts is None or looked_at > MOST_EVALUATED or counts(text.content, taken_apart, start):
             return f"{path}:{text.position(start).line0}"
     return None
+
+
+def _is_handed_on(content: str, taken_apart: Tokens | None, start: int) -> bool:
+    before = content[max(start - _BEFORE, 0) : start]
+    return not _ASKED.search(before) and (content.startswith("globals", start) or not _NAMED_SO.search(before))
+
+
+def _is_at_top(content: str, taken_apart: Tokens | None, start: int) -> bool:
+    """Whether a line is that of a module's own code: what is indented may be a function's."""
+    return not content[content.rfind("\n", 0, start) + 1].isspace()
 
 
 def _sees_own_names(content: str, taken_apart: Tokens | None, start: int) -> bool:

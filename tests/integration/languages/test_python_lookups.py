@@ -102,6 +102,25 @@ print(eval(sys.argv[1], names, names), "given" in globals(), __import__(sys.argv
     "default.py": "def in_default(): ...\n\n\ndef run(code: str, names: dict | None = None): exec(code, names)\n",
     "ignored.py": "def in_ignored(): ...\n\n\nprint(1)  # type: ignore[call]  # unlike in_ignored\n",
     "handed.py": "import code\n\n\ndef in_handed(): ...\n\n\ncode.interact(local={**globals(), 'a': 1})\n",
+    **{
+        f"{name}.py": f"import builtins, sys\n\n\ndef in_{name}(): ...\n\n\n{line}\n"
+        for name, line in {
+            "builtin": "print(builtins.eval(sys.argv[1]))",
+            "mapped": "print(list(map(eval, sys.argv)))",
+            "assigned": "evaluate = eval",
+            "placed": "print(locals()[sys.argv[1]])",
+            "function": "def get(f): return f.__globals__[sys.argv[1]]",
+            "frame": "print(sys._getframe().f_globals.get(sys.argv[1]))",
+            "named": "own = sys.modules[__name__]\nprint(getattr(own, sys.argv[1]))",
+            "passed": "print(sys.modules[__name__])",
+            "asked": "print(sys.argv[1] in(globals()), hasattr(sys.modules[__name__], sys.argv[1]))",
+            "imported": "print(__import__(sys.argv[1], globals()))",
+            "setting": "globals()[sys.argv[1]] = 1\nsetattr(sys.modules[__name__], sys.argv[1], 2)",
+            "held": "own = sys.modules[__name__]\nown.ready = True\nsys.modules[__name__] = own",
+            "inner": "def get(x):\n    return locals()[x]",
+            "other": "def test(eval): print(map(eval, sys.argv))\n\n\neval = test",
+        }.items()
+    },
     "plugins/__init__.py": "",
     "plugins/one.py": "class Plugin: ...\n",
     "others/__init__.py": "",
@@ -124,6 +143,13 @@ async def test_what_code_looks_up_by_a_computed_name_is_kept(tmp_path: Path) -> 
         own |= {"in_framed": "framed.py:6", "in_default": "default.py:3"}
         for name, place in (own | {"in_handlers": "user.py:7", "in_aliased": "user.py:7"}).items():
             assert f"{place} looks up symbols of its module" in await refusal(ask, name), name
+        for name, line0 in {
+            **dict.fromkeys(("builtin", "mapped", "assigned", "placed", "function", "frame", "passed"), 6),
+            "named": 7,
+        }.items():
+            assert f"{name}.py:{line0} looks up symbols of its module" in await refusal(ask, f"in_{name}"), name
+        for name in ("asked", "imported", "setting", "held", "inner", "other"):
+            assert not await refusal(ask, f"in_{name}"), name
         for name, place in {"Derived/restart": "classes.py:2", "Fields/width": "classes.py:30"}.items():
             assert f"{place} looks up members of {name.split('/')[0]}" in await refusal(ask, name), name
         assert "load.py:5, which loads all modules of its package" in await refusal(ask, "Plugin")

@@ -343,3 +343,87 @@ async def test_a_function_or_class_of_a_script_that_is_a_value_is_not_reported(t
     async with asker(tmp_path, root) as ask:
         found = await ask.ask("find_unused_symbols")
     assert [one["name_path"] for one in found["unused"]] == ["idle", "alone"]
+
+
+BY_NAME_IN_GO = {
+    "go.mod": "module shop\n\ngo 1.21\n",
+    "main.go": """\
+package main
+
+import (
+	"os"
+	"reflect"
+)
+
+type reply struct {
+	Count int `json:"count"`
+	Named int `json:",omitempty"`
+	Plain int
+	own   int `json:"own"`
+}
+
+type server struct{}
+
+func (server) Serve() {}
+func (server) stop()  {}
+
+//go:generate stringer -type day
+type day int
+
+func main() {
+	// x.MethodByName(name) is as good.
+	reflect.ValueOf(server{}).MethodByName(os.Args[1]).Call(nil)
+	println(reply{})
+}
+""",
+}
+
+
+async def test_what_go_finds_by_its_name_when_it_runs_is_kept(tmp_path: Path) -> None:
+    async with asker(tmp_path, written(tmp_path / "shop", BY_NAME_IN_GO)) as ask:
+        for name, said in {
+            "reply/Count": "its tag gives it to libraries.",
+            "reply/Named": "its tag gives it to libraries by its name.",
+            "server/Serve": "main.go:24 calls exported methods that it does not name",
+            "day": "the directive in main.go:19 names it",
+        }.items():
+            refused = await ask.result("safe_delete_symbol", name_path=name)
+            assert said in text_of(refused), text_of(refused)
+        for name in ("reply/Plain", "reply/own", "server/stop"):
+            deleted = await ask.result("safe_delete_symbol", name_path=name, dry_run=True)
+            assert not deleted["isError"], text_of(deleted)
+        for name, is_noted in {"reply/Count": False, "reply/Named": True}.items():
+            renamed = await ask.result("rename_symbol", name_path=name, new_name="Other", dry_run=True)
+            assert ("its tag gives it to libraries by its name" in text_of(renamed)) == is_noted
+
+
+DERIVED = {
+    "Cargo.toml": '[package]\nname = "shop"\nversion = "0.1.0"\nedition = "2021"\n',
+    "src/main.rs": """\
+#[derive(Debug, clap::Parser)]
+struct Arguments {
+    verbose: bool,
+}
+
+#[derive(Clone, Debug)]
+struct Plain {
+    quiet: bool,
+}
+
+#[derive(Deserialize)]
+enum Kind {
+    Small { size: u8 },
+}
+
+fn main() {}
+""",
+}
+
+
+async def test_members_of_rust_for_which_a_derived_trait_has_code_are_kept(tmp_path: Path) -> None:
+    async with asker(tmp_path, written(tmp_path / "shop", DERIVED)) as ask:
+        for name, trait in {"Arguments/verbose": "Parser", "Kind/Small": "Deserialize"}.items():
+            refused = await ask.result("safe_delete_symbol", name_path=name)
+            assert f"its type derives {trait}, which may use its members by their names" in text_of(refused)
+        deleted = await ask.result("safe_delete_symbol", name_path="Plain/quiet")
+    assert not deleted["isError"], text_of(deleted)
