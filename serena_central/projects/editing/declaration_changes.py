@@ -8,6 +8,7 @@ Go's `iota`. What is inserted, moved or deleted before such a constant changes i
 """
 
 import re
+from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from typing import NamedTuple
 
@@ -209,11 +210,28 @@ class Counted(NamedTuple):
 
 
 def renumbered(language: str, old: str, new: str) -> list[str]:
-    """Constants that have another value in the new text because others came, went or moved, in its order."""
+    """Constants that have another value in the new text because others came, went or moved, in its order. A value that
+    is written with a new name of something that was renamed in the text is the same."""
     if old == new or not may_count(language, old):
         return []
     before = counted(language, old)
-    return [name for name, value in counted(language, new).items() if before.get(name, value) != value]
+    found = {name: value for name, value in counted(language, new).items() if before.get(name, value) != value}
+    if any(before[name].steps == value.steps for name, value in found.items()):
+        words = [Counter(match["word"] for match in _TOKEN.finditer(text) if match["word"]) for text in (old, new)]
+        return [name for name, value in found.items() if not _is_same(before[name], value, *words)]
+    return list(found)
+
+
+def _is_same(was: Counted, now: Counted, before: Counter[str], after: Counter[str]) -> bool:
+    """Whether two values differ by new names alone: words that all stand where others have gone."""
+    old, new = _WORD.findall(was.base), _WORD.findall(now.base)
+    if was.steps != now.steps or _WORD.sub("", was.base) != _WORD.sub("", now.base) or len(old) != len(new):
+        return False
+    renamed = {pair for pair in zip(old, new, strict=True) if pair[0] != pair[1]}
+    return all(before[its] == after[their] > 0 == before[their] == after[its] for its, their in renamed)
+
+
+_WORD = re.compile(r"\w+")
 
 
 def counted(language: str, text: str) -> dict[str, Counted]:

@@ -45,6 +45,9 @@ enum Data { One, Two(i32), Three }
 """
 
 
+OF_NAMES = "const BASE = 3\nenum Kind { A = BASE, B = A << 1, C, D = BASE, E }\nuse(Kind.A) // A is first\n"
+GO_OF_NAMES = "package p\n\nconst base = 3\n\nconst (\n\tA = iota + base\n\tB\n)\n"
+
 PYTHON = '''\
 import enum
 from enum import Enum, IntFlag, StrEnum, auto
@@ -131,6 +134,14 @@ def test_constants_are_counted_from_the_last_written_value(
         ("cpp", C, "ONE, TWO", "TWO, ONE", ["TWO", "ONE"]),
         ("typescript", TYPESCRIPT, "1 << 2", "1 << 3", ["Kind.D"]),
         ("rust", RUST, "B = 7, C", "C, B = 7", ["Kind.C"]),
+        ("typescript", OF_NAMES, "A", "More", []),
+        ("typescript", OF_NAMES, "BASE", "base", []),
+        ("typescript", OF_NAMES, "A << 1", "C << 1", ["Kind.C"]),
+        ("typescript", OF_NAMES, "A << 1", "Other << 1", ["Kind.C"]),
+        ("typescript", OF_NAMES, "A << 1", "A << 2", ["Kind.C"]),
+        ("typescript", OF_NAMES, "BASE = 3", "BASE = 3, More = 4", []),
+        ("go", GO_OF_NAMES, "base", "first", []),
+        ("go", GO_OF_NAMES, "iota + base", "iota + 4", ["A", "B"]),
         ("python", PYTHON, "    A = auto()", "    New = auto()\n    A = auto()", ["Kind.A", "Kind.B"]),
         ("python", PYTHON, "    B: int = enum.auto()\n", "", []),
         ("python", PYTHON, "    C = 5\n", "", ["Kind.D"]),
