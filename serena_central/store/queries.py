@@ -14,7 +14,6 @@ from sqlalchemy import (
     func,
     or_,
     select,
-    tuple_,
     update,
 )
 
@@ -55,7 +54,7 @@ from serena_central.store.tables import METADATA
 
 DAY_S = 86_400
 
-SWEEP_ROWS = 5000
+SWEEP_ROWS = 1000
 """Rows deleted in one transaction, so that the writer never waits long behind the sweep."""
 
 SWEEP_PAIRS = 20
@@ -372,12 +371,12 @@ class Queries(ListQueries):
             _VIEW: _VIEW.columns.seen_at < calls_before,
             _SESSION: _SESSION.columns.last_activity < calls_before,
             _TASK: _TASK.columns.at < calls_before,
-            _PLAN: _PLAN.columns.at < calls_before,
+            # One that waits for a person is on the list, however long it waits.
+            _PLAN: and_(_PLAN.columns.at < calls_before, _PLAN.columns.ended_at.is_not(None)),
             _SHARED_CALL: _SHARED_CALL.columns.at < calls_before,
             _RUN: and_(_RUN.columns.started_at < calls_before, _RUN.columns.ended_at.is_not(None)),
         }
-        expired = _EDIT.columns.at < now - EDIT_PATCHES_KEPT_S, _EDIT.columns.patches.is_not(None)
-        self._database.change(lambda connection: connection.execute(update(_EDIT).where(*expired).values(patches=None)))
+        self._delete_patches(now - EDIT_PATCHES_KEPT_S, goes_on)
         deleted = sum(self._delete_in_parts(table, condition, goes_on) for table, condition in old.items())
         deleted += self._delete_totals(kept, goes_on)
         self._database.vacuum(goes_on)
@@ -407,15 +406,36 @@ class Queries(ListQueries):
                     )
         return total
 
+    def _delete_patches(self, before: float, goes_on: Callable[[], bool]) -> None:
+        """Deletes the patches of edits that can't be undone any more, in the order of time."""
+        columns = _EDIT.columns
+        expired = columns.at < before, columns.patches.is_not(None)
+        first = float("-inf")
+        while goes_on():
+            part = select(columns.at).where(columns.at >= first, *expired).order_by(columns.at).limit(SWEEP_ROWS)
+            found = self._database.read(lambda connection, part=part: connection.execute(part).scalars().all())
+            if not found:
+                break
+            statement = update(_EDIT).where(columns.at >= found[0], columns.at <= found[-1], *expired)
+            self._database.change(lambda connection, one=statement: connection.execute(one.values(patches=None)))
+            first = found[-1]
+
     def _delete_in_parts(self, table: Table, condition: ColumnElement[bool], goes_on: Callable[[], bool]) -> int:
-        key = table.primary_key.columns
-        part = select(*key).where(condition).limit(SWEEP_ROWS)
-        statement = delete(table).where(tuple_(*key).in_(part))
+        """Looks for old rows without the writer's lock, which the writer needs meanwhile: not every table has an index
+        for that. What of them is new when they are deleted stays."""
+        keys = table.primary_key.columns
+        part = select(*(key.label(f"old_{key.name}") for key in keys)).where(condition).limit(SWEEP_ROWS)
+        statement = delete(table).where(*(key == bindparam(f"old_{key.name}") for key in keys), condition)
         total = 0
         while goes_on():
-            deleted = self._database.change(lambda connection: connection.execute(statement).rowcount)
-            total += deleted
-            if deleted < SWEEP_ROWS:
+            rows = self._database.read(lambda connection: connection.execute(part).mappings().all())
+            found = [dict(row) for row in rows]
+            if not found:
+                break
+            total += self._database.change(
+                lambda connection, found=found: connection.execute(statement, found).rowcount
+            )
+            if len(found) < SWEEP_ROWS:
                 break
         return total
 

@@ -5,16 +5,18 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from sqlalchemy import select
+from sqlalchemy import event, select
+from sqlalchemy.engine import Engine
 
 from serena_central.config.policies import RetentionPolicy
 from serena_central.store.database import Database
 from serena_central.store.queries import DAY_S, SWEEP_ROWS, Queries
-from serena_central.store.query_results import CallFilter, DayTotal, EditFilter, EventFilter
+from serena_central.store.query_results import CallFilter, DayTotal, EditFilter, EventFilter, TaskFilter
 from serena_central.store.rows import (
     EditRow,
     EventRow,
     MemoryTotalRow,
+    PlanRow,
     ServerRunRow,
     SessionRow,
     SymbolViewRow,
@@ -217,6 +219,56 @@ def test_a_sweep_deletes_what_is_old_and_nothing_else(database: Database) -> Non
     assert database.read(lambda connection: connection.execute(runs).scalars().all()) == ["on"]
 
 
+def test_patches_that_undo_nothing_any_more_are_deleted_in_parts(database: Database) -> None:
+    now = 100.0 * DAY_S
+    times = [now - 2 * DAY_S + number for number in range(SWEEP_ROWS + 5)]
+    rows = [
+        EditRow(id=f"e-{at}", at=at, call="c", tool="t", session="s", project_root="/p", patches=b"x")
+        for at in (*times, now - 60.0)
+    ]
+    database.write(rows)
+    queries, asked = Queries(database), iter([True])
+    columns = METADATA.tables[EditRow.table].columns
+    kept = select(columns.at).where(columns.patches.is_not(None)).order_by(columns.at)
+    queries.sweep(RetentionPolicy(), now, goes_on=lambda: next(asked, False))
+    assert database.read(lambda connection: connection.execute(kept).scalars().all()) == [*times[-5:], now - 60.0]
+    queries.sweep(RetentionPolicy(), now)
+    assert database.read(lambda connection: connection.execute(kept).scalars().all()) == [now - 60.0]
+
+
+def test_a_plan_that_waits_for_a_person_is_kept_however_long_it_waits(database: Database) -> None:
+    plan = {"at": 1.0, "name": "p", "project_root": "/p"}
+    over = PlanRow(id="p-over", state="done", ended_at=2.0, **plan)
+    database.write([PlanRow(id="p-waits", state="waiting", **plan), over])
+    queries = Queries(database)
+    queries.sweep(RetentionPolicy(), now=100.0 * DAY_S)
+    assert [one.id for one in queries.plans(TaskFilter())] == ["p-waits"]
+
+
+@pytest.mark.sqlite
+def test_a_sweep_looks_for_old_rows_while_others_can_write(database: Database) -> None:
+    old = {"session": "s", "project_root": "/p"}
+    database.write([call(1, at=1.0), EventRow(seq=1, at=1.0, kind="a.b"), session("old", 1.0)])
+    database.write([EditRow(id="e", at=1.0, call="c", tool="t", patches=b"x", **old)])
+    database.write([MemoryTotalRow(span=SPANS_S[0], root="/p", since=0, memory_bytes=1)])
+    holding, held = False, list[str]()
+
+    def note(_connection: object, _cursor: object, statement: str, *_: object) -> None:
+        nonlocal holding
+        if statement.startswith("BEGIN"):
+            holding = statement == "BEGIN IMMEDIATE"
+        elif holding:
+            held.append(statement)
+
+    event.listen(Engine, "before_cursor_execute", note)
+    try:
+        Queries(database).sweep(RetentionPolicy(), now=100.0 * DAY_S)
+    finally:
+        event.remove(Engine, "before_cursor_execute", note)
+    assert {statement.split()[0] for statement in held} == {"UPDATE", "DELETE"}
+    assert [statement for statement in held if "SELECT" in statement] == []
+
+
 @pytest.mark.sqlite
 def test_a_sweep_gives_space_back(database: Database, tmp_path: Path) -> None:
     database.write([EventRow(seq=n, at=0.0, kind="a.b", message="x" * 2000) for n in range(1000)])
@@ -258,7 +310,7 @@ def test_stretches_cover_a_range_once_and_by_the_longest_spans_that_fit(length_s
 def test_a_sweep_ends_when_it_is_stopped_and_the_next_one_deletes_the_rest(database: Database) -> None:
     now = 100.0 * DAY_S
     database.write([call(number, at=1000.0 * number) for number in range(20)])
-    queries, asked = Queries(database), iter([True, True])
+    queries, asked = Queries(database), iter([True] * 3)
     assert queries.sweep(RetentionPolicy(), now=now, goes_on=lambda: next(asked, False)) == 20  # the calls alone
     everything = TimeRange(0.0, now, SPANS_S[3], SPANS_S[3])
     assert sum(one.calls for one in queries.calls_over_time(everything)) == 20
