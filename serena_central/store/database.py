@@ -39,8 +39,11 @@ OPEN_TIMEOUT_S = 30.0
 OPEN_ATTEMPT_S = 0.5
 """How long one of its attempts waits for the lock of a file: nothing ends it before, not even the server's stop."""
 
-VACUUM_PAGES = 1000
-"""Pages given back in one transaction: 4 MB, some milliseconds."""
+VACUUM_PAGES = 100
+"""Pages given back in one transaction: of a large file, whose pages lie far apart, 1000 take a second."""
+
+TRUNCATE_ATTEMPTS, TRUNCATE_PAUSE_S = 5, 0.02
+"""To empty the log between what others read and write."""
 
 STATEMENTS_KEPT = 256
 """That were made once to be run again: making one takes as long as running it."""
@@ -71,6 +74,8 @@ class Database:
         self._stopping = stopping
         self._url = url or f"sqlite:///{path}"
         self._engine: Engine | None = None
+        self._identity: tuple[int, int] | None = None
+        """Of the file that the engine was made for."""
         self._failure: tuple[float, str] = (0.0, "")
         """When opening last failed, by the monotonic clock, and why."""
         self._lock = threading.RLock()
@@ -203,13 +208,18 @@ class Database:
                     # Not `execute`: it steps a statement without columns once, which frees a single page.
                     raw.executescript(f"PRAGMA incremental_vacuum({VACUUM_PAGES})")
                 # Only now does the file shrink; its log would keep the size of its busiest hour.
-                raw.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+                _truncate_log(raw)
 
     def _opened(self) -> Engine:
         asked_at = time.monotonic()
+        note = ""
         with self._lock:
             if self._closed:
                 raise StoreError("The database is closed: the server stops.")
+            if self._engine is not None and self._path is not None:
+                with self._failing_plainly():
+                    if _identity(self._path) != self._identity:
+                        note = self._leave(self._path)
             if self._engine is None:
                 failed_at, why = self._failure
                 if failed_at > asked_at:  # for others, who had the lock meanwhile
@@ -219,7 +229,32 @@ class Database:
                 except StoreError as error:
                     self._failure = (time.monotonic(), str(error))
                     raise
+                finally:
+                    if note:
+                        self._tell(note)
+                with self._failing_plainly():
+                    self._identity = None if self._path is None else _identity(self._path)
             return self._engine
+
+    def _leave(self, path: Path) -> str:
+        """Gives up a file that is not at its place any more, and returns what is to be told. SQLite would go on
+        writing to it, where nobody finds it."""
+        # SQLite would take a log that is left for that of the file that is there now.
+        self._rename(path, ("-wal", "-shm"), "replaced")
+        self._dispose()
+        return (
+            f"The database {path} was deleted or replaced while the server used it. The server continues with the "
+            "file that is there now, or with a new one."
+        )
+
+    def _rename(self, path: Path, suffixes: Sequence[str], why: str) -> Path:
+        """Renames a file of the database with its log files, since nothing is ever deleted; returns the new name."""
+        stamp = f"{time.strftime('%Y%m%d-%H%M%S', time.gmtime())}-{time.time_ns()}"
+        aside = path.with_name(f"{path.name}.{why}-{stamp}")
+        for suffix in suffixes:
+            with suppress(FileNotFoundError):
+                Path(f"{path}{suffix}").rename(f"{aside}{suffix}")
+        return aside
 
     def _newly_opened(self) -> Engine:
         try:
@@ -247,19 +282,15 @@ class Database:
             ) from error
 
     def _set_aside(self, path: Path, engine: Engine | None, error: Exception) -> str:
-        """Renames the file with its log files, since nothing is ever deleted, and returns what was told.
+        """Renames the file and returns what was told.
 
         Several threads may meet the same fault: a late one must not set aside the new file.
         """
-        stamp = f"{time.strftime('%Y%m%d-%H%M%S', time.gmtime())}-{time.time_ns()}"
-        aside = path.with_name(f"{path.name}.corrupt-{stamp}")
         with self._lock:
             if self._engine is not engine:
                 return f"The database {path} was corrupt and has been replaced."
             self._dispose()
-            for suffix in ("", "-wal", "-shm"):
-                with suppress(FileNotFoundError):
-                    Path(f"{path}{suffix}").rename(f"{aside}{suffix}")
+            aside = self._rename(path, ("", "-wal", "-shm"), "corrupt")
         note = (
             f"The database {path} was corrupt ({_reason(error)}). "
             f"It was set aside as {aside.name}, and a new one was created."
@@ -380,6 +411,33 @@ def _set_up_file(engine: Engine) -> None:
             raw.cursor().execute("PRAGMA journal_mode = WAL")
     finally:
         raw.close()
+
+
+def _identity(path: Path) -> tuple[int, int] | None:
+    """Device and inode of the file at a path; None where there is none."""
+    try:
+        found = path.stat()
+    except FileNotFoundError:
+        return None
+    return found.st_dev, found.st_ino
+
+
+def _truncate_log(connection: sqlite3.Connection) -> None:
+    """Empties the log of the file, unless somebody reads what stands in there: then the next time.
+
+    SQLite keeps others from writing while this waits for readers, and a backup may read for minutes.
+    """
+    connection.execute("PRAGMA wal_checkpoint(PASSIVE)")  # nearly all of the work, while others write
+    (timeout_ms,) = connection.execute("PRAGMA busy_timeout").fetchone()
+    connection.execute("PRAGMA busy_timeout = 0")
+    try:
+        for _ in range(TRUNCATE_ATTEMPTS):
+            (busy, _, _) = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+            if not busy:
+                break
+            time.sleep(TRUNCATE_PAUSE_S)
+    finally:
+        connection.execute(f"PRAGMA busy_timeout = {timeout_ms}")
 
 
 def _code(error: BaseException | None) -> int | None:

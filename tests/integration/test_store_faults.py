@@ -143,3 +143,17 @@ async def test_a_database_that_becomes_corrupt_while_it_is_used_is_set_aside_the
         await until_store(child, fine)
         assert calls_recorded(made) >= 1
     assert len(list(database_of(made).parent.glob("serena-central.db.corrupt-*[0-9]"))) == 1
+
+
+async def test_a_database_that_is_deleted_under_the_server_is_made_again_and_the_loss_is_told(made: Path) -> None:
+    async with serving_child(made) as child:
+        await child.call("list_projects", {})
+        await until_store(child, fine)
+        for file in database_of(made).parent.glob("serena-central.db*"):
+            file.unlink()
+        await child.call("list_projects", {})
+        told = await until_event(child, "store.replaced")
+        assert "deleted or replaced" in told["message"]
+        await child.call("list_projects", {})
+        await until_store(child, fine)
+        assert calls_recorded(made) == 2

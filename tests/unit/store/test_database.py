@@ -164,6 +164,52 @@ def test_a_file_that_turns_out_to_be_corrupt_is_set_aside_then(path: Path) -> No
     assert len(told) == len(list(path.parent.glob("store.db.corrupt-*[0-9]"))) == 1
 
 
+@pytest.mark.sqlite
+@pytest.mark.parametrize("logs_too", [True, False])
+def test_a_file_that_is_deleted_under_the_server_is_made_again(path: Path, logs_too: bool) -> None:
+    told: list[str] = []
+    database = Database(path, tell=told.append)
+    with closing(database):
+        database.write([project("/before")])
+        for suffix in ("", "-wal", "-shm") if logs_too else ("",):
+            Path(f"{path}{suffix}").unlink()
+        database.write([project("/after")])
+        assert "deleted or replaced" in "".join(told)
+        database.write([project("/later")])
+    assert rows_in(path, "SELECT root FROM project ORDER BY root") == [("/after",), ("/later",)]
+    assert len(told) == 1
+
+
+@pytest.mark.sqlite
+def test_a_backup_that_replaces_the_file_under_the_server_is_used_without_the_log_of_the_old_one(path: Path) -> None:
+    backup = path.with_name("backup.db")
+    with opened(path) as database:
+        database.write([project("/kept")])
+        with closing(sqlite3.connect(path)) as source, closing(sqlite3.connect(backup)) as goal:
+            source.backup(goal)
+        for number in range(500):
+            database.write([project(f"/{number}", "x" * 1000)])
+        backup.replace(path)
+        database.write([project("/new")])
+    assert rows_in(path, "SELECT root FROM project ORDER BY root") == [("/kept",), ("/new",)]
+    with closing(sqlite3.connect(path)) as connection:
+        assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+
+
+@pytest.mark.sqlite
+def test_a_folder_that_is_gone_is_an_error_until_it_is_there_again(path: Path, tmp_path: Path) -> None:
+    inside = tmp_path / "home" / "store.db"
+    inside.parent.mkdir()
+    with closing(Database(inside)) as database:
+        database.write([project("/a")])
+        shutil.rmtree(inside.parent)
+        with pytest.raises(StoreError, match="not usable"):
+            database.write([project("/b")])
+        inside.parent.mkdir()
+        database.write([project("/b")])
+    assert rows_in(inside, "SELECT root FROM project ORDER BY root") == [("/b",)]
+
+
 def test_a_schema_from_the_future_is_refused_and_left_alone(path: Path) -> None:
     with opened(path) as database:
         database.write([project("/a")])
@@ -296,6 +342,25 @@ def test_nobody_waits_for_a_file_while_the_server_stops(path: Path, monkeypatch:
         for one in opening:
             with pytest.raises(StoreError, match="locked"):
                 one.result(PATIENCE_S)
+
+
+@pytest.mark.sqlite
+def test_giving_space_back_waits_for_nobody_who_reads_and_keeps_nobody_from_writing(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("serena_central.store.database.BUSY_TIMEOUT_S", 2.0 * PATIENCE_S)
+    log = Path(f"{path}-wal")
+    with opened(path) as database, ThreadPoolExecutor(1) as threads:
+        database.write([project("/a")])
+        with closing(sqlite3.connect(path, isolation_level=None)) as backup:
+            backup.execute("BEGIN")
+            backup.execute("SELECT count(*) FROM project").fetchone()
+            database.write([project("/b")])
+            threads.submit(database.vacuum).result(PATIENCE_S)
+            assert log.stat().st_size
+            database.write([project("/c")])
+        database.vacuum()
+        assert not log.stat().st_size
 
 
 def test_those_who_wait_for_a_file_together_give_up_together(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
