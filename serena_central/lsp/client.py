@@ -223,6 +223,11 @@ class LanguageServer:
         return self._process.stderr_tail if self._process else ""
 
     @property
+    def broken(self) -> str:
+        """What it sent in place of a message, for which it was ended; empty if it did not."""
+        return self._lsp_session.connection.broken
+
+    @property
     def capabilities(self) -> dict[str, Any]:
         return self._lsp_session.offer.capabilities
 
@@ -525,10 +530,11 @@ class LanguageServer:
             await self._reaped.wait()
         if self._stopped:
             return ServerUnavailable(self.spec.name, f"The language server {self.spec.name} was stopped; call again.")
-        return ServerCrashed(self.spec.name, self.exit_code, self.stderr_tail)
+        return ServerCrashed(self.spec.name, self.exit_code, self.stderr_tail, self.broken)
 
     def _start_failure(self, failure: WireError) -> str:
         how = f"it exited with code {self.exit_code}" if isinstance(failure, ConnectionLost) else str(failure)
+        how = f"it sent {quoted(self.broken)}" if self.broken else how
         tail = f" Last lines of its stderr: {quoted(self.stderr_tail, STDERR_SHOWN)}" if self.stderr_tail else ""
         return f"The language server {self.spec.name} did not start: {how}.{tail}"
 

@@ -276,6 +276,8 @@ class Connection:
         """When the last message came."""
         self.answered_at = -math.inf
         """When the last answer came, if any has."""
+        self.broken = ""
+        """What it sent in place of a message, after which the connection was closed."""
 
     @property
     def closed(self) -> bool:
@@ -382,6 +384,7 @@ class Connection:
         except (anyio.EndOfStream, anyio.BrokenResourceError, anyio.ClosedResourceError):
             return
         except BrokenFraming as error:
+            self.broken = str(error)
             logger.warning("%s sent %s; closing the connection", self._name, error)
 
     def _take(self, body: bytes) -> None:

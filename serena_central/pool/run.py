@@ -301,7 +301,9 @@ class Run:
             words = f"{name} did not finish its handshake within {limit_s:g} s.{tail}"
             self._fail(Cause.START_DEADLINE, ServerStartFailed(name, words))
         elif pid is None:
-            self._fail(Cause.START_FAILED, ServerCrashed(name, self.server.exit_code, self.stderr_tail))
+            self._fail(
+                Cause.START_FAILED, ServerCrashed(name, self.server.exit_code, self.stderr_tail, self.server.broken)
+            )
         else:
             self.checked_at = self._clock()
             self.life.initialized(pid)
@@ -323,6 +325,8 @@ class Run:
         self.ended.set()
 
     def _epitaph(self) -> str:
+        if self.server.broken:
+            return f"it sent {quoted(self.server.broken)}"
         code = self.server.exit_code
         return "the process ended" if code is None else f"exit code {code}"
 

@@ -134,7 +134,11 @@ class Slot:
                 raise self._unavailable("it failed before, and one restart is being attempted; call again in a moment")
             progress.report(f"Starting {self.key.server} for {self.key.root}")
             with progress.waiting_for(self._starting):
-                await run.settled.wait()
+                try:
+                    await run.settled.wait()
+                except anyio.get_cancelled_exc_class():
+                    progress.note_unanswered(self._starting()[0])
+                    raise
             if run.failure is not None and not run.is_restarted:
                 if run.life.facts.cause is Cause.SETTINGS_CHANGED:
                     return None

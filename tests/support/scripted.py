@@ -18,6 +18,7 @@ CART = "class Cart:\n    def total(self) -> int:\n        return 0\n"
 SYMBOLS = "textDocument/documentSymbol"
 REFERENCES = "textDocument/references"
 DEFINITION = "textDocument/definition"
+RENAME = "textDocument/rename"
 
 
 def scripted_ty(folder: Path) -> None:

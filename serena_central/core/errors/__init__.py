@@ -73,7 +73,8 @@ the package.
     │   ├── ServerSilent         it left calls unanswered, and sends nothing
     │   ├── RequestFailed        the server answered with an error
     │   │   └── Inapplicable     the question makes no sense for what it is about
-    │   └── Unsupported          the server does not offer this
+    │   ├── Unsupported          the server does not offer this
+    │   └── SymbolUnknown        it answers as if a symbol that is there were not
     ├── DeadlineExceeded         the call's deadline passed
     │   └── ReferencesNotInTime  of a language server's answer; places of the name that are known without it
     ├── ClusterError             of project hosts on other machines
@@ -146,6 +147,7 @@ from serena_central.core.errors.language_server_errors import (
     ServerSilent,
     ServerStartFailed,
     ServerUnavailable,
+    SymbolUnknown,
     Unsupported,
     references_unknown,
 )
@@ -259,6 +261,7 @@ __all__ = [
     "SeveralHosts",
     "StoreError",
     "SymbolNotFound",
+    "SymbolUnknown",
     "TaskError",
     "TaskNotFound",
     "TaskRefused",

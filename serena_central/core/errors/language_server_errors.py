@@ -115,15 +115,13 @@ class ServerStartFailed(LanguageServerError):
 
 
 class ServerCrashed(LanguageServerError):
-    """The process ended while it was needed. `exit_code` is negative for a signal, None if unknown."""
+    """The process ended while it was needed. `exit_code` is negative for a signal, None if unknown. It was ended for it
+    if what it sent was `broken`, no message of the protocol."""
 
-    def __init__(self, server: str, exit_code: int | None, stderr_tail: str) -> None:
+    def __init__(self, server: str, exit_code: int | None, stderr_tail: str, broken: str = "") -> None:
         tail = f" Last lines of its stderr: {quoted(stderr_tail[-STDERR_SHOWN:], STDERR_SHOWN)}" if stderr_tail else ""
-        super().__init__(
-            server,
-            f"The language server {server} exited unexpectedly (exit code {exit_code}). "
-            f"The next call restarts it.{tail}",
-        )
+        how = f"sent {quoted(broken)} and was stopped" if broken else f"exited unexpectedly (exit code {exit_code})"
+        super().__init__(server, f"The language server {server} {how}. The next call restarts it.{tail}")
         self.exit_code = exit_code
         self.stderr_tail = stderr_tail
 
@@ -168,6 +166,13 @@ class Unsupported(LanguageServerError):
         super().__init__(
             server, f"The language server {server} does not offer {what}." + (f" {instead}" if instead else "")
         )
+
+
+class SymbolUnknown(LanguageServerError):
+    """The server answers as if there were no such symbol at a place where there is one."""
+
+    def __init__(self, server: str, symbol: str, place: str) -> None:
+        super().__init__(server, f"The language server {server} does not know {symbol} in {place}.")
 
 
 class ReferencesNotInTime(DeadlineExceeded):

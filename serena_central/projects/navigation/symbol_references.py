@@ -1,8 +1,8 @@
 """The references of a symbol: what its language server lists, what else may refer to it, and what a rename changes."""
 
 import math
-from collections.abc import Callable, Collection, Container, Iterable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Collection, Container, Generator, Iterable, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from functools import partial
 from itertools import chain
 from pathlib import Path
@@ -12,7 +12,18 @@ import anyio
 import msgspec
 from anyio.lowlevel import checkpoint
 
-from serena_central.core.errors import LanguageServerError, PathError, Unsupported, listed
+from serena_central.core.errors import (
+    DeadlineExceeded,
+    InstallFailed,
+    LanguageServerError,
+    NoServerRoot,
+    PathError,
+    ServerBeingInstalled,
+    ServerNotInstalled,
+    SymbolUnknown,
+    Unsupported,
+    listed,
+)
 from serena_central.core.groups import only_cause, reported_failure
 from serena_central.core.running_time import running_time
 from serena_central.core.text import Position, Range
@@ -51,11 +62,59 @@ many seconds, if it has to start first."""
 BESIDE_S = 20.0
 """For the answer of a server about uses in its own files: what the symbol's own server lists is known without it."""
 
+BESIDE_RENAMING_S = 60.0
+"""The same before a rename, which is refused without that answer: the server may have to start and load first."""
+
 BESIDE_AGAIN_S = 3.0
 """The same within LEFT_OPEN_S after a server has left such a question open, and half as long after each further one: a
 deletion asks about all members of a class."""
 
 LEFT_OPEN_S = 60.0
+
+_NOT_THERE = (ServerNotInstalled, ServerBeingInstalled, InstallFailed, NoServerRoot, Unsupported)
+"""Why a server is not asked at all, and calling again does not help."""
+
+
+class _Beside(NamedTuple):
+    """What servers say of uses in their own files, a note on what they do not, and whether one of them is there and
+    failed."""
+
+    locations: list[Location]
+    note: str | None
+    failed: bool
+
+
+class _Patience:
+    """How long servers are waited for that know uses in their own files. Kept for each kind of question: one that lists
+    uses may hang when it renames, and one that was given up by a find may only have been starting."""
+
+    def __init__(self) -> None:
+        self._left_open: dict[tuple[str, str], tuple[float, float]] = {}
+        """Server and question → when it began to leave such open, and for how long it is waited for since."""
+
+    def forget(self) -> None:
+        self._left_open.clear()
+
+    @contextmanager
+    def waiting(self, server: str, question: str, longest_s: float) -> Generator[None]:
+        """Around the question, which may take so long, or what has proved worthwhile.
+
+        Raises:
+            DeadlineExceeded
+        """
+        key = server, question
+        since, again_s = self._left_open.get(key, (-math.inf, 0.0))
+        is_doubtful = running_time() - since < LEFT_OPEN_S
+        patience_s = again_s if is_doubtful else longest_s
+        try:
+            with anyio.fail_after(patience_s):
+                yield
+        except TimeoutError as error:
+            self._left_open[key] = (since, again_s / 2) if is_doubtful else (running_time(), BESIDE_AGAIN_S)
+            raise DeadlineExceeded(
+                f"the language server {server}", patience_s, "it may be starting, busy or hung"
+            ) from error
+        self._left_open.pop(key, None)
 
 
 class RenameGround(NamedTuple):
@@ -124,12 +183,11 @@ class SymbolReferences:
         self._by_place = by_place
         self._leads = leads
         self._steady = steady
-        self._left_open: dict[str, tuple[float, float]] = {}
-        """Server → when it began to leave open what its files use, and for how long it is waited for since."""
+        self._patience = _Patience()
 
     def ask_again(self) -> None:
         """Servers were started afresh: what they left open before says nothing of them."""
-        self._left_open.clear()
+        self._patience.forget()
 
     async def of(self, hit: Hit, within: str = "") -> References:
         """Uses of a symbol, its own definition excepted, by file and position; possible ones at or below `within`."""
@@ -217,7 +275,7 @@ class SymbolReferences:
                     tasks.start_soon(look_elsewhere)
                     may_tell = self._by_place.may_tell(hit)
                     told, candidates = await self._named_and_candidates(
-                        hit, shown, unopened, asked, may_tell, beside_s=math.inf
+                        hit, shown, unopened, asked, may_tell, is_renaming=True
                     )
         except BaseExceptionGroup as group:
             raise reported_failure(group) from group  # both questions may fail, of a file that no build has
@@ -256,54 +314,44 @@ class SymbolReferences:
         candidates: Sequence[Path],
         unopened: str | None,
         when_asked: Callable[[], None] = lambda: None,
-        beside_s: float | None = None,
+        *,
+        is_renaming: bool = False,
     ) -> Uses:
         path, position = self._root / hit.path, hit.symbol.name_position
         locations, note = await self._questions.when_ready(
             hit.path,
             lambda server: server.references(path, position, candidates=candidates, when_asked=when_asked),
         )
-        more, beside = await self._beside(hit, beside_s)
-        locations = [*locations, *more]
+        beside = await self._beside(hit, is_renaming=is_renaming)
+        locations = [*locations, *beside.locations]
         uses = await anyio.to_thread.run_sync(self._uses, locations) if len(locations) > MANY else self._uses(locations)
         return msgspec.structs.replace(
             uses,
             note=joined(uses.note, note, unopened, await self._questions.elsewhere_note(hit.path, {hit.symbol.name})),
-            beside=beside,
+            beside=beside.note,
+            beside_failed=beside.failed,
         )
 
-    async def _beside(self, hit: Hit, longest_s: float | None) -> tuple[list[Location], str | None]:
-        """Uses in files of other servers that know some of the symbol's, as components of Vue have of TypeScript's; a
-        note on what is not known of them. Only servers with files that hold the name are asked, and none is waited for
-        longer than is said, or than has proved worthwhile."""
-        name = hit.symbol.name
+    async def _beside(self, hit: Hit, *, is_renaming: bool) -> _Beside:
+        """Uses in files of other servers that know some of the symbol's, as components of Vue have of TypeScript's.
+        Only servers with files that hold the name are asked, and none is waited for longer than has proved
+        worthwhile."""
+        name, failed = hit.symbol.name, False
+        question, longest_s = ("rename", BESIDE_RENAMING_S) if is_renaming else ("find", BESIDE_S)
         found: list[Location] = []
         notes: list[str | None] = []
         for holders in await self._possible.holding_beside(hit):
             ask = self._listed_in if self._is_listed(hit, holders[0]) else self._leading_to
-            spec = self._languages.spec_for(holders[0])
-            server = spec.name if spec is not None else ""
-            since, again_s = self._left_open.get(server, (-math.inf, 0.0))
-            is_doubtful = running_time() - since < LEFT_OPEN_S
-            patience_s = longest_s or (again_s if is_doubtful else BESIDE_S)
             try:
-                with anyio.fail_after(patience_s):
+                with self._patience.waiting(self._server_of(holders[0]), question, longest_s):
                     locations, note = await ask(hit, holders)
-                self._left_open.pop(server, None)
-            except (LanguageServerError, PathError) as error:
+            except (LanguageServerError, PathError, DeadlineExceeded) as error:
+                failed = failed or not isinstance(error, _NOT_THERE)
                 notes.append(f"{name} also occurs in {listed(holders)}, not looked into: {error}")
-                continue
-            except TimeoutError:
-                again = (since, again_s / 2) if is_doubtful else (running_time(), BESIDE_AGAIN_S)
-                self._left_open[server] = again
-                notes.append(
-                    f"{name} also occurs in {listed(holders)}, not looked into: the language server {server} did not "
-                    f"answer within {patience_s:g} s. Call again later; restart_language_server restarts it."
-                )
                 continue
             notes.append(note)
             found += locations
-        return found, joined(*notes)
+        return _Beside(found, joined(*notes), failed)
 
     async def _proposed_beside(self, hit: Hit, new_name: str) -> dict[Path, list[Replacement]]:
         """What these servers would change in their own files to rename a symbol, as far as they know its uses by
@@ -313,14 +361,20 @@ class SymbolReferences:
         for holders in await self._possible.holding_beside(hit):
             if not self._is_listed(hit, holders[0]):
                 continue
-            shown = [self._root / holder for holder in holders]
-            with suppress(LanguageServerError, PathError):  # then they are references that the rename leaves out
-                edit, _ = await self._questions.when_ready(
-                    holders[0],
-                    lambda server, shown=shown: server.rename(path, position, new_name, candidates=shown),
-                )
+            shown, name = [self._root / holder for holder in holders], self._server_of(holders[0])
+            # Else they are references that the rename leaves out.
+            with suppress(LanguageServerError, PathError, DeadlineExceeded):
+                with self._patience.waiting(name, "proposal", BESIDE_RENAMING_S):
+                    edit, _ = await self._questions.when_ready(
+                        holders[0],
+                        lambda server, shown=shown: server.rename(path, position, new_name, candidates=shown),
+                    )
                 found |= {file: edits for file, edits in edit.replacements.items() if file in shown}
         return found
+
+    def _server_of(self, path: str) -> str:
+        spec = self._languages.spec_for(path)
+        return spec.name if spec is not None else ""
 
     def _is_listed(self, hit: Hit, path: str) -> bool:
         """Whether the server of a file lists uses of such symbols there."""
@@ -328,32 +382,48 @@ class SymbolReferences:
         return spec is not None and self._languages.language_of(hit.path) in spec.reads
 
     async def _listed_in(self, hit: Hit, files: Sequence[str]) -> tuple[list[Location], str | None]:
-        """Uses in some files, of one server, as it lists them; a note.
+        """Uses in some files, of one server, as it lists them; a note. One that knows the symbol lists its definition:
+        an answer without that proves nothing.
 
         Raises:
             LanguageServerError
         """
         path, position, shown = self._root / hit.path, hit.symbol.name_position, [self._root / file for file in files]
         locations, note = await self._questions.when_ready(
-            files[0], lambda server: server.references(path, position, candidates=shown)
+            files[0],
+            lambda server: server.references(path, position, include_declaration=True, candidates=shown),
         )
-        return [location for location in locations if location.path in shown], note
+        uses = [location for location in locations if location.path in shown]
+        if not uses and not any(place.path == path and place.range.contains(position) for place in locations):
+            raise SymbolUnknown(self._server_of(files[0]), hit.name_path, f"{hit.path}:{hit.symbol.name_line}")
+        return uses, note
 
     async def _leading_to(self, hit: Hit, files: Sequence[str]) -> tuple[list[Location], str | None]:
         """The same of a server that lists none, but says where places lead: some to the import that names the symbol,
-        such as `{ name }`."""
+        such as `{ name }`. One that says so of no place, not even of an import, proves nothing.
+
+        Raises:
+            LanguageServerError
+        """
         spec, leads = self._languages.spec_for(files[0]), Answers()
         places = await self._possible.words(files, hit.symbol.name, spec.use_prefix if spec is not None else "")
         _, note = await self._questions.when_ready(files[0], partial(self._leads.ask_server, places, leads))
         meant = {(self._root / hit.path, hit.symbol.name_position)}
         direct = _leading_to(leads, meant)
-        texts = {path: read.text for path, read in (await self._places.readings({one.path for one in direct})).items()}
-        meant |= {
-            (self._root / place.path, place.range.start)
-            for place in direct
-            if place.path in texts and is_imported(texts[place.path], place.range.start)
-        }
+        doubtful = direct or ([] if any(leads.values()) else places)
+        imported = await self._imported(doubtful)
+        if imported and not direct:
+            first = imported[0]
+            raise SymbolUnknown(self._server_of(first.path), hit.symbol.name, f"{first.path}:{first.range.start.line0}")
+        meant |= {(self._root / place.path, place.range.start) for place in imported}
         return [Location(self._root / place.path, place.range) for place in _leading_to(leads, meant)], note
+
+    async def _imported(self, places: Collection[PlaceInCode]) -> list[PlaceInCode]:
+        """Those of some places that an import names."""
+        read = await self._places.readings({place.path for place in places})
+        return [
+            place for place in places if place.path in read and is_imported(read[place.path].text, place.range.start)
+        ]
 
     async def _named_and_candidates(
         self,
@@ -362,7 +432,8 @@ class SymbolReferences:
         unopened: str | None,
         asked: "_Asked",
         may_tell: bool,
-        beside_s: float | None = None,
+        *,
+        is_renaming: bool = False,
     ) -> tuple[Told, Places]:
         """What the server lists, and while it looks, every place of the name; or, if places `may_tell`, only these, and
         where they lead.
@@ -394,7 +465,7 @@ class SymbolReferences:
                     await searched.wait()
                     told = await self._by_place.of(hit, candidates)
                 if told is None:
-                    found = Told(await self._named(hit, shown, unopened, asked.set, beside_s))
+                    found = Told(await self._named(hit, shown, unopened, asked.set, is_renaming=is_renaming))
                 else:
                     asked.set()
                     note = await self._questions.elsewhere_note(hit.path, {hit.symbol.name})

@@ -88,13 +88,14 @@ class Uses(msgspec.Struct, frozen=True):
     """Where a symbol is named besides its own definition: path → ranges. `outside`: how many lie in other projects.
 
     `note` says why the answer may lack something; `failed` that there is none. `beside` says what is not known of files
-    that another server reads together with the symbol's.
+    that another server reads together with the symbol's; `beside_failed` that such a server is there and did not say.
     """
 
     places: dict[str, list[Range]] = {}
     outside: int = 0
     note: str | None = None
     beside: str | None = None
+    beside_failed: bool = False
     failed: bool = False
 
 

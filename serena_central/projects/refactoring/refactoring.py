@@ -65,6 +65,8 @@ class Renamed(msgspec.Struct, frozen=True, kw_only=True):
     """Where the new name stood in code already (`path:line`): it may be captured or shadowed there."""
     parted: list[str] = []
     """Where macros of C and C++ put a name together from the symbol's (`path:line`), which may not fit any more."""
+    beside: str | None = None
+    """As in `Uses`: in these files nothing was renamed that their server did not say."""
 
 
 class Refactoring:
@@ -136,6 +138,7 @@ class Refactoring:
             objections=planned.objections,
             standing=planned.standing,
             parted=planned.parted,
+            beside=planned.beside,
         )
 
     async def safe_delete(

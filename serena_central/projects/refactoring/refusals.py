@@ -41,6 +41,15 @@ def check_complete(hit: Hit, known: Uses) -> None:
         )
 
 
+def check_beside(known: Uses) -> None:
+    """Raises EditRefused where files of another server may use the symbol, and that server failed to say."""
+    if known.beside_failed:
+        raise EditRefused(
+            f"Nothing was changed: {(known.beside or '').rstrip('.')}. References in there would keep the old name: "
+            "pass force=true to rename without them."
+        )
+
+
 def check_implemented(hit: Hit, others: Collection[Hit]) -> None:
     """Raises EditRefused for a member that others which keep the old name implement, or that implements them."""
     if others:

@@ -29,6 +29,7 @@ from serena_central.projects.navigation.derived_names import derived_names
 from serena_central.projects.navigation.navigation import Navigation
 from serena_central.projects.navigation.places_in_code import PlaceInCode
 from serena_central.projects.navigation.possible_references import THOROUGH, Examined
+from serena_central.projects.navigation.server_questions import joined
 from serena_central.projects.navigation.symbol_references import RenameGround
 from serena_central.projects.navigation.symbol_views import Uses
 from serena_central.projects.refactoring.component_shorthands import check_components
@@ -43,6 +44,7 @@ from serena_central.projects.refactoring.re_exports import Patterns, brought_in,
 from serena_central.projects.refactoring.record_components import of_same_accessor
 from serena_central.projects.refactoring.refusals import (
     check_apart,
+    check_beside,
     check_changing,
     check_complete,
     check_free,
@@ -102,6 +104,7 @@ class RenamePlan(NamedTuple):
     objections: list[str]
     standing: list[str]
     parted: list[str]
+    beside: str | None
 
 
 class _Known(NamedTuple):
@@ -176,14 +179,16 @@ class RenamePlanner:
         check_free(hit, objections, force=asked.force)
         conflicts = await self._edits.conflicts(site, asked.seen, asked.author)
         known = await self._known(site, new_name, every=asked.every)
+        if not asked.force:
+            check_beside(known.uses)
         examined = await self._navigation.possible.examine(hit, known.uses, THOROUGH, known.ground.candidates)
         rename = await self._completed(hit, new_name, known, examined, sources)
         check_renamable(hit, known.ground.proposal, rename)
         rename, left_out = await self._without_kept(hit, rename, known.uses)
         check_changing(hit, rename)
         rename = await self._with_both_names(hit, new_name, rename, examined, sources)
-        joined = await pasted(self._navigation, self._languages, hit, rename, known.uses.places, sources.texts)
-        rename = rename.without(joined.added)
+        parted = await pasted(self._navigation, self._languages, hit, rename, known.uses.places, sources.texts)
+        rename = rename.without(parted.added)
         if not asked.force:
             check_components(self._languages, hit, rename, sources.texts)
             check_exported_alike(hit, rename, sources.texts)
@@ -206,7 +211,8 @@ class RenamePlanner:
             ),
             objections,
             await self._naming.standing(hit, new_name, {path: sources.texts[path] for path in rename.edits}),
-            lines_of([*joined.added, *joined.others]),
+            lines_of([*parted.added, *parted.others]),
+            known.uses.beside,
         )
 
     async def _known(self, site: Site, new_name: str, *, every: bool) -> _Known:
@@ -296,7 +302,12 @@ class RenamePlanner:
             check_usable(other, more)
             named = {path: [*known.places.get(path, ()), *spans] for path, spans in uses.places.items()}
             named[other.path] = [*named.get(other.path, known.places.get(other.path, ())), name_range(other)]
-            known = msgspec.structs.replace(known, places={**known.places, **named})
+            known = msgspec.structs.replace(
+                known,
+                places={**known.places, **named},
+                beside=joined(known.beside, uses.beside),
+                beside_failed=known.beside_failed or uses.beside_failed,
+            )
             proposal = _united(proposal, more)
         return known, proposal, unknown
 

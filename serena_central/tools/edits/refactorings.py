@@ -94,6 +94,8 @@ async def rename_symbol(
     if elsewhere.left:
         call.note(f"Not renamed everywhere: {' '.join(elsewhere.left)}")
     _note_taken(call, new_name, renamed)
+    if renamed.beside:
+        call.note(f"Not renamed everywhere: {renamed.beside}")
     if renamed.by_references:
         call.note(
             "The language server renamed nothing. What it lists as references was renamed, and the definition: "

@@ -702,7 +702,7 @@ async def test_an_answer_that_cannot_be_read_fails_its_call_alone(file: Path, ga
 async def test_broken_framing_is_a_crash(file: Path) -> None:
     server = fake_server(file.parent, garbage_on={"textDocument/hover": "framing"})
     async with running(server):
-        with pytest.raises(ServerCrashed):
+        with pytest.raises(ServerCrashed, match=r"sent .a header without Content-Length"):
             await server.hover(file, START)
     assert server.exit_code is not None
 
