@@ -44,6 +44,10 @@ class Ongoing(msgspec.Struct, eq=False):
     caller: Caller
     tool: str
     """Of a call; empty for other requests."""
+    questions: int = 0
+    """Of the server, that the caller's client has not answered yet."""
+    logged: int = 0
+    """Log messages of the server that the caller's client has not taken yet."""
     forgotten: bool = False
     """A remote server has answered 404 to it, although it named our session: it knows that no longer (MCP, "Session
     Management"), and has not carried the request out."""

@@ -51,6 +51,12 @@ MAX_TEXT = 100_000
 ROUNDS = 10
 """How often an upstream of the modern era may ask for input before one answer."""
 
+MOST_QUESTIONS = 32
+"""That one call may have open at its client."""
+
+MOST_LOGGED = 100
+"""Log messages of one call that wait until its client reads. Further ones stand in the wire log alone."""
+
 PLAIN_S = 10.0
 """For an answer that says nothing."""
 
@@ -469,7 +475,15 @@ class Connection:
     async def _ask(self, ongoing: Ongoing, method: str, params: dict[str, Any]) -> dict[str, Any]:
         if ongoing.caller.ask is None:
             raise UpstreamQuestionRefused(method, "the client of this call can't be asked")
-        answer = await ongoing.caller.ask(method, params)
+        if ongoing.questions == MOST_QUESTIONS:
+            raise UpstreamQuestionRefused(
+                method, f"{MOST_QUESTIONS} questions of this call are open, which is the limit"
+            )
+        ongoing.questions += 1
+        try:
+            answer = await ongoing.caller.ask(method, params)
+        finally:
+            ongoing.questions -= 1
         try:
             msgspec.json.encode(answer)
         except UnicodeEncodeError as error:
@@ -510,9 +524,13 @@ class Connection:
         ongoing = ONGOING.get()
         if ongoing is None and len({one.caller.session for one in self._ongoing}) == 1:
             ongoing = self._ongoing[-1]
-        if ongoing is not None and ongoing.caller.log is not None:
+        if ongoing is not None and ongoing.caller.log is not None and ongoing.logged < MOST_LOGGED:
             name = f"{self._server}.{message.logger}" if message.logger else self._server
-            await ongoing.caller.log(message.level, message.data, name)
+            ongoing.logged += 1
+            try:
+                await ongoing.caller.log(message.level, message.data, name)
+            finally:
+                ongoing.logged -= 1
 
 
 def has_closed(error: MCPError) -> bool:

@@ -24,7 +24,16 @@ from serena_central.core.decoding import from_json
 from serena_central.hub.bodies import BodyTooLong, bound, kind_of
 from serena_central.hub.callers import ONGOING
 from serena_central.hub.wire_log import WireLog
-from serena_central.hub.wire_messages import NO_PROTOCOL, UNREACHABLE, failure, message_of
+from serena_central.hub.wire_messages import (
+    MOST_PARTS,
+    NO_PROTOCOL,
+    TOO_MANY_PARTS,
+    UNREACHABLE,
+    Parts,
+    failure,
+    has_too_many_parts,
+    message_of,
+)
 from serena_central.standalone.backoff import Backoff
 
 CONNECT_S = 30.0
@@ -91,6 +100,19 @@ class _Open:
             await self.stream.cut()
 
 
+async def _bounded(events: Any) -> AsyncIterator[bytes]:
+    """Parts of an event stream that the SDK reads.
+
+    Raises:
+        httpx2.SSEError: an event has too many objects and lists.
+    """
+    parts = Parts()
+    async for part in events:
+        if parts.add_events(part) > MOST_PARTS:
+            raise httpx2.SSEError(TOO_MANY_PARTS)
+        yield part
+
+
 class _Stream(httpx2.AsyncByteStream):
     """An event stream that ends when its request was cancelled: the server has been told so, and many send nothing
     more."""
@@ -107,7 +129,7 @@ class _Stream(httpx2.AsyncByteStream):
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         try:
-            async for part in self._inner:
+            async for part in _bounded(self._inner):
                 yield part
         except httpx2.HTTPError as error:
             if self._is_cut:  # the SDK would go on with another request
@@ -127,7 +149,7 @@ class _Listened(httpx2.AsyncByteStream):
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         with suppress(httpx2.TransportError):
-            async for part in self._inner:
+            async for part in _bounded(self._inner):
                 yield part
 
     async def aclose(self) -> None:
@@ -275,9 +297,12 @@ class RemoteClient(httpx2.AsyncClient):
         if kind_of(response) != "application/json":
             return self._refusal(response)
         try:
-            message = message_of(await response.aread())
+            content = await response.aread()
         except BodyTooLong as error:
             return str(error)
+        if has_too_many_parts(content):
+            return TOO_MANY_PARTS
+        message = message_of(content)
         if isinstance(message, JSONRPCError):
             # A response can only be about its own request, and servers that could not read that name none.
             is_own = message.id is not None and coerce_request_id(message.id) == request_id

@@ -25,10 +25,13 @@ from serena_central.hub.wire_log import WireLog
 from serena_central.hub.wire_messages import (
     END_BYTES,
     MAX_MESSAGE_BYTES,
+    MOST_PARTS,
     NO_PROTOCOL,
+    TOO_MANY_PARTS,
     ends_of,
     failed_answer,
     failure,
+    has_too_many_parts,
     message_of,
     too_long,
 )
@@ -140,6 +143,9 @@ def _message(event: "_Event", log: WireLog) -> JSONRPCMessage | None:
     if event.dropped:
         log.note(f"an event of {event.size} bytes was dropped")
         return failed_answer(event.data, too_long(event.size, MAX_MESSAGE_BYTES))
+    if has_too_many_parts(event.data):
+        log.note(f"an event of more than {MOST_PARTS:,} objects and lists was dropped")
+        return failed_answer(event.data, TOO_MANY_PARTS)
     message = message_of(event.data)
     if message is None:
         log.note(f"not a message: {event.data[:200].decode('utf-8', 'replace')}")

@@ -17,17 +17,20 @@ import anyio
 from anyio.abc import ByteReceiveStream, ByteSendStream
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 from mcp.shared.message import SessionMessage
-from mcp_types import JSONRPCMessage
+from mcp_types import JSONRPCError, JSONRPCMessage, JSONRPCResponse
 
 from serena_central.core.errors import UpstreamUnavailable
 from serena_central.hub.specs import UpstreamSpec
 from serena_central.hub.wire_log import WireLog
 from serena_central.hub.wire_messages import (
     MAX_MESSAGE_BYTES,
+    MOST_PARTS,
     NO_PROTOCOL,
+    TOO_MANY_PARTS,
     batch_of,
     ends_of,
     failed_answer,
+    has_too_many_parts,
     message_of,
     too_long,
 )
@@ -43,6 +46,9 @@ STOPPING = Ladder(closed_s=5.0, term_s=5.0)
 STDERR_LINES_PER_S = 200
 """Logged: a flood must not rotate all else out of the log, nor hold up the server."""
 
+MOST_UNREAD = 1000
+"""Messages that wait until the program reads those before; what it asks beyond that has no answer."""
+
 LEFT_S = 0.5
 """How long what an ended program has written is read."""
 
@@ -53,8 +59,9 @@ class Outgoing:
     """Where messages to the program go in, as the SDK's dispatcher writes them. Each becomes JSON in the task that
     sends it: what JSON can't hold fails its sender, and not the task that writes for all."""
 
-    def __init__(self, texts: MemoryObjectSendStream[str]) -> None:
+    def __init__(self, texts: MemoryObjectSendStream[str], log: WireLog) -> None:
         self._texts = texts
+        self._log = log
 
     async def __aenter__(self) -> Self:
         return self
@@ -66,7 +73,12 @@ class Outgoing:
 
     async def send(self, item: SessionMessage) -> None:
         """Raises ValueError: it can't be sent."""
-        await self._texts.send(item.message.model_dump_json(by_alias=True, exclude_unset=True))
+        message = item.message
+        is_answer = isinstance(message, JSONRPCResponse | JSONRPCError)
+        if is_answer and self._texts.statistics().tasks_waiting_send >= MOST_UNREAD:
+            self._log.note("the server does not read answers as fast as it asks for them: one was dropped")
+            return
+        await self._texts.send(message.model_dump_json(by_alias=True, exclude_unset=True))
 
     async def aclose(self) -> None:
         await self._texts.aclose()
@@ -146,7 +158,7 @@ async def stdio_wire(
         ) as process:
             received, incoming = anyio.create_memory_object_stream[SessionMessage | Exception](0)
             outgoing, to_send = anyio.create_memory_object_stream[str](0)
-            wire = StdioWire(incoming, Outgoing(outgoing), process)
+            wire = StdioWire(incoming, Outgoing(outgoing, log), process)
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(_read, wire, received, log)
                 tasks.start_soon(_write, process.stdin, to_send, received, log)
@@ -181,6 +193,9 @@ def _messages(line: "bytes | _TooLong", wire: StdioWire, log: WireLog) -> list[J
     if isinstance(line, _TooLong):
         log.note(f"a line of {line.size} bytes was dropped")
         failed = failed_answer(line.ends, too_long(line.size, MAX_MESSAGE_BYTES))
+    elif has_too_many_parts(line):
+        log.note(f"a line of more than {MOST_PARTS:,} objects and lists was dropped")
+        failed = failed_answer(line, TOO_MANY_PARTS)
     else:
         message = message_of(line)
         if found := [message] if message is not None else batch_of(line):

@@ -13,6 +13,7 @@ import subprocess
 import sys
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -112,6 +113,8 @@ class Server:
                 self.cancelled.add(message["params"]["requestId"])
             elif "id" in message:
                 threading.Thread(target=self.handle, args=(message,), daemon=True).start()
+                while message.get("params", {}).get("name") == "deaf":
+                    time.sleep(60)
         self.note(event="eof")
         while script.ignore_sigterm:
             time.sleep(0.1)
@@ -218,6 +221,9 @@ class Server:
             "complain",
             "raw",
             "mute",
+            "pester",
+            "deaf",
+            "chatter",
         )
         return {
             "tools": [
@@ -269,6 +275,9 @@ class Server:
                 for level in ("debug", "info", "error"):
                     if LEVELS.index(level) >= LEVELS.index(wanted):
                         self.send({"method": "notifications/message", "params": {"level": level, "data": text}})
+            case "chatter":
+                for number in range(int(text)):
+                    self.send({"method": "notifications/message", "params": {"level": "error", "data": number}})
             case "touch":
                 if text in self.subscribed:
                     self.send({"method": "notifications/resources/updated", "params": {"uri": text}})
@@ -300,6 +309,14 @@ class Server:
                 asked = {"messages": [{"role": "user", "content": {"type": "text", "text": text}}], "maxTokens": 5}
                 answer = self.ask("sampling/createMessage", asked)
                 text = json.dumps(answer)
+            case "pester":
+                asked = {"messages": [{"role": "user", "content": {"type": "text", "text": "?"}}], "maxTokens": 5}
+                with ThreadPoolExecutor(int(text)) as asking:
+                    every = [asking.submit(self.ask, "sampling/createMessage", asked) for _ in range(int(text))]
+                    text = json.dumps([one.result() for one in every])
+            case "deaf":
+                for number in range(int(text)):
+                    self.send({"id": f"own-{number}", "method": "ping"})
             case "elicit":
                 schema = {"type": "object", "properties": {"name": {"type": "string"}}}
                 text = json.dumps(self.ask("elicitation/create", {"message": text, "requestedSchema": schema}))

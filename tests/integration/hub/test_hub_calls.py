@@ -192,6 +192,18 @@ async def test_an_answer_that_is_too_long_fails_its_call_at_once(
         assert text_of(await client.call("one__echo", text="x")) == "x"
 
 
+async def test_an_answer_of_too_many_parts_fails_its_call_at_once(tmp_path: Path, user: Path) -> None:
+    """Many small ones take a thousand times the memory of their text."""
+    settings_of_user(user, {"one": scripted()})
+    async with running_central(tmp_path, QUICK) as running, running.raw("modern") as client:
+        with anyio.fail_after(60):
+            blocks = ",".join(['{"type":"text","text":"x"}'] * 200_000)
+            answer = '{"jsonrpc":"2.0","id":ID,"result":{"content":[' + blocks + "]}}"
+            failed = await client.call("one__raw", text=answer)
+        assert "more than 200,000 objects and lists" in text_of(failed)
+        assert text_of(await client.call("one__echo", text="x")) == "x"
+
+
 async def test_lists_that_change_whenever_they_are_read_are_read_ever_more_rarely(
     tmp_path: Path, user: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -14,6 +14,8 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.exceptions import MCPError
 
 from serena_central.hub import subscribers
+from serena_central.hub.callers import Caller
+from serena_central.hub.connection import MOST_LOGGED
 from tests.support.central import RunningCentral, running_central
 from tests.support.mcp import MODERN, Era, sdk_client, text_of
 from tests.support.upstreams import QUICK, events_in, scripted, settings_of_user
@@ -85,6 +87,25 @@ async def test_each_session_gets_the_log_messages_of_its_own_calls_at_its_own_le
     levels = [one["read"]["params"]["level"] for one in events_in(log, "logging/setLevel")]
     assert levels == ([] if modern_only else ["error", "debug"])
     assert len(events_in(log, "started")) == 1
+
+
+async def test_no_more_than_some_log_messages_wait_for_a_client_that_does_not_read(tmp_path: Path, user: Path) -> None:
+    settings_of_user(user, {"one": scripted()})
+    taken: list[Any] = []
+    reads = anyio.Event()
+
+    async def log(_level: str, data: Any, _logger: str) -> None:
+        taken.append(data)
+        await reads.wait()
+
+    async with running_central(tmp_path, QUICK) as running:
+        hub, caller = await running.central.upstreams.hub(), Caller(session="s", root=tmp_path, log=log)
+        spec = hub.of(tmp_path).specs["one"]
+        await hub.call(spec, "chatter", {"text": str(3 * MOST_LOGGED)}, caller)
+        assert taken == [*range(MOST_LOGGED)]
+        reads.set()
+        await hub.call(spec, "chatter", {"text": "1"}, caller)
+        assert taken[MOST_LOGGED:] == [0]
 
 
 async def test_a_level_reaches_upstreams_that_run_at_once(tmp_path: Path, user: Path) -> None:

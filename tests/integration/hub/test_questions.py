@@ -16,6 +16,7 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp.server.mcpserver import Context, MCPServer
 from starlette.responses import Response
 
+from serena_central.hub.connection import MOST_QUESTIONS
 from tests.support.central import RunningCentral, running_central
 from tests.support.mcp import MODERN, Era, text_of
 from tests.support.serving import serving
@@ -78,6 +79,40 @@ async def test_a_client_without_sampling_is_not_asked(tmp_path: Path, user: Path
     async with running_central(tmp_path, QUICK) as running, running.raw("modern") as client:
         result = await client.call("one__ask", text="x")
         assert "does not support it" in result["content"][0]["text"]
+
+
+async def test_a_call_has_no_more_than_some_questions_open_at_its_client(tmp_path: Path, user: Path) -> None:
+    settings_of_user(user, {"one": scripted()})
+    open_now, may_answer = 0, anyio.Event()
+
+    async def sample(_context: Any, _params: types.CreateMessageRequestParams) -> types.CreateMessageResult:
+        nonlocal open_now
+        open_now += 1
+        if open_now == MOST_QUESTIONS:
+            may_answer.set()
+        await may_answer.wait()
+        return types.CreateMessageResult(role="assistant", content=types.TextContent(text="yes"), model="m")
+
+    async with (
+        running_central(tmp_path, QUICK) as running,
+        httpx2.AsyncClient(headers=running.authorized, timeout=30) as http,
+        Client(
+            streamable_http_client(f"{running.url}/mcp", http_client=http), mode="legacy", sampling_callback=sample
+        ) as client,
+    ):
+        answers = await called(client, "one__pester", text=str(MOST_QUESTIONS + 3))
+        assert (answers.count('"yes"'), answers.count("which is the limit")) == (MOST_QUESTIONS, 3)
+        assert "yes" in await called(client, "one__ask", text="again")
+
+
+async def test_a_server_that_asks_and_reads_nothing_is_left_without_answers(tmp_path: Path, user: Path) -> None:
+    settings_of_user(user, {"one": scripted()})
+    async with running_central(tmp_path, QUICK) as running, running.raw("modern") as client:
+        assert text_of(await client.call("one__deaf", text="6000")) == "6000"
+        wire = tmp_path / "home" / "logs" / "mcp" / "one.log"
+        with anyio.fail_after(20):
+            while "does not read answers as fast" not in await anyio.Path(wire).read_text():
+                await anyio.sleep(0.05)
 
 
 @ERAS

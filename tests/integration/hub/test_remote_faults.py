@@ -33,6 +33,11 @@ def head_of(number: Any) -> dict[str, Any]:
     return {"jsonrpc": "2.0", "id": number}
 
 
+def crowded(number: Any) -> dict[str, Any]:
+    """An answer of 200,000 lists."""
+    return {**head_of(number), "result": {"content": [], "structuredContent": {"all": [[]] * 200_000}}}
+
+
 def event(message: object) -> bytes:
     return f"event: message\r\ndata: {json.dumps(message)}\r\n\r\n".encode()
 
@@ -182,6 +187,11 @@ FAULTS: dict[str, tuple[Callable[[int], bytes], str]] = {
         "HTTP status 503 Service Unavailable; it wants to be called again in 30 s",
     ),
     "page": (lambda number: said("200 OK", b"<p>", "text/html"), "content of the type text/html instead of an answer"),
+    "crowded": (lambda number: said("200 OK", crowded(number)), "more than 200,000 objects and lists"),
+    "crowded_event": (
+        lambda number: said("200 OK", event(crowded(number)), "text/event-stream"),
+        "more than 200,000 objects and lists",
+    ),
     "login": (lambda number: said("401 Unauthorized"), "run `serena-central mcp login far`"),
 }
 
@@ -245,6 +255,19 @@ async def test_nobody_waits_for_the_end_of_what_a_redirect_says(tmp_path: Path, 
         assert "edirect" in refused
         assert "within" not in refused
         assert text_of(await client.call("far__echo")) == "echo"
+
+
+async def test_an_event_over_sse_with_too_many_parts_fails_its_call_alone(tmp_path: Path, user: Path) -> None:
+    broken = Broken(lambda number: said("200 OK", crowded(number)))
+    async with (
+        served(broken, user, "sse"),
+        running_central(tmp_path, QUICK) as running,
+        running.raw("modern") as one,
+        running.raw("modern") as other,
+    ):
+        async with beside_a_held_call(broken, other):
+            assert "more than 200,000 objects and lists" in text_of(await one.call("far__bad"))
+        assert text_of(await one.call("far__echo")) == "echo"
 
 
 @pytest.mark.parametrize("order", ["id first", "id last"])

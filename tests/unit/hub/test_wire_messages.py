@@ -3,10 +3,11 @@
 import json
 
 import pytest
-from mcp_types import JSONRPCResponse
+from mcp_types import JSONRPCResponse, jsonrpc_message_adapter
+from pydantic import ValidationError
 
 from serena_central.hub import wire_messages
-from serena_central.hub.wire_messages import MAX_BATCH, batch_of, message_of
+from serena_central.hub.wire_messages import MAX_BATCH, MOST_PARTS, Parts, batch_of, has_too_many_parts, message_of
 
 ANSWER = b'{"jsonrpc": "2.0", "id": 7, "result": {}}'
 
@@ -55,3 +56,38 @@ def test_half_a_character_is_a_question_mark(cut: bytes) -> None:
     found = message_of(b'{"jsonrpc": "2.0", "id": 7, "result": {"text": "a' + cut + b'z"}}')
     assert isinstance(found, JSONRPCResponse)
     assert str(found.result["text"]).strip("az") in ("?", "\ufffd")
+
+
+def in_slices(text: bytes, size: int) -> list[bytes]:
+    return [text[at : at + size] for at in range(0, len(text), size)]
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 1000])
+def test_objects_and_lists_are_counted_however_they_are_sliced(size: int) -> None:
+    text = rb'{"a": [{"b": "{[\"{\\"}, [], "\\"], "{\"[": {}}'
+    json.loads(text)
+    parts = Parts()
+    assert [parts.add(part) for part in in_slices(text, size)][-1] == 5
+
+
+@pytest.mark.parametrize("size", [1, 2, 7, 1000])
+def test_events_are_counted_one_by_one(size: int) -> None:
+    stream = b'data: {"a": [{}]}\r\n\r\n' * 3 + b'data: {"a": "it is cut off\n\n' + b'data: {"b": []}\n\n'
+    parts = Parts()
+    assert max(parts.add_events(part) for part in in_slices(stream, size)) == 3
+
+
+def test_texts_may_hold_braces() -> None:
+    assert not has_too_many_parts(json.dumps({"text": '{["' * MOST_PARTS}).encode())
+    assert not has_too_many_parts(json.dumps([{}] * (MOST_PARTS - 1)).encode())
+    assert has_too_many_parts(json.dumps([{}] * MOST_PARTS).encode())
+
+
+@pytest.mark.parametrize("message", [{"result": {}, "method": "x"}, {"result": {}, "error": {}}, {"result": 1}, {}])
+def test_what_is_more_than_an_answer_is_read_as_the_sdk_reads_it(message: dict[str, object]) -> None:
+    text = json.dumps({"jsonrpc": "2.0", "id": 7, **message}).encode()
+    try:
+        expected = jsonrpc_message_adapter.validate_json(text, by_name=False)
+    except ValidationError:
+        expected = None
+    assert message_of(text) == expected
