@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast, get_args
 
 import anyio
 import anyio.abc
+import anyio.to_thread
 import msgspec
 
 from serena_central.config.profiles import Context, Mode, Profiles
@@ -482,7 +483,8 @@ class UpstreamOffer:
         offered = await self.offered(session, wait=True)
         index = self._searches.get(offered.version)
         if index is None:
-            index = ToolSearch({name: tool.wire for name, tool in offered.tools.items()})
+            listed = {name: tool.wire for name, tool in offered.tools.items()}
+            index = await anyio.to_thread.run_sync(ToolSearch, listed)  # of 4 MB it takes seconds
             self._searches[offered.version] = index
         return [offered.tools[name] for name in index.find(query, limit)]
 
