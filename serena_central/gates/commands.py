@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from serena_central.core.masking import masked
 from serena_central.core.quoting import quoted
-from serena_central.gates.decisions import NOT_EXECUTABLE, NOT_FOUND
+from serena_central.gates.decisions import NOT_EXECUTABLE, NOT_FOUND, may_decide
 from serena_central.gates.events import GateEvent
 from serena_central.gates.rules import Hook
 from serena_central.processes.child import run
@@ -25,7 +25,10 @@ from serena_central.processes.output import Head, Tail
 OUTPUT_BYTES = 256 * 1024
 """Kept of stdout; the rest is read and dropped: the command is not held up."""
 
-TOO_MUCH_JSON = f"its JSON has more than {OUTPUT_BYTES // 1024} KB, and what it decides is unknown. Have it write less."
+TOO_MUCH = f"its output has more than {OUTPUT_BYTES // 1024} KB, and what it decides is unknown. Have it write less."
+
+KEY_BYTES = 256
+"""More than the name of a decision takes, which two chunks of an output may share."""
 
 ERROR_BYTES = 16 * 1024
 
@@ -60,7 +63,7 @@ async def run_command(
 ) -> CommandEnd:
     """Runs a hook in its root, for one file if `file` names one; `given` are more variables. Never raises for what the
     command does."""
-    stdout, stderr = Head(OUTPUT_BYTES), Tail(ERROR_BYTES)
+    stdout, stderr = _Stdout(OUTPUT_BYTES), Tail(ERROR_BYTES)
     words = [hook.action, *hook.arguments] if hook.arguments is not None else ["/bin/sh", "-c", hook.action]
     try:
         ended = await run(
@@ -84,11 +87,26 @@ async def run_command(
     elif ended.code in (NOT_EXECUTABLE, NOT_FOUND):
         said = stderr.text.strip().splitlines()
         trouble = f"{said[-1] if said else f'exit code {ended.code}'}. {_remedy(hook, event.root)}"
-    elif ended.code == 0 and stdout.dropped and holds_json(stdout.text):
-        trouble = TOO_MUCH_JSON
+    elif ended.code == 0 and stdout.dropped and (stdout.may_decide or holds_json(stdout.text)):
+        trouble = TOO_MUCH
     else:
         return CommandEnd(ended.code, stdout.text, stderr.text)
     return CommandEnd(ended.exit_code, "", stderr.text, trouble)
+
+
+class _Stdout(Head):
+    """Keeps the beginning, and knows whether the rest was meant to decide something."""
+
+    def __init__(self, limit: int) -> None:
+        super().__init__(limit)
+        self.may_decide = False
+        self._end = b""
+
+    def take(self, chunk: bytes) -> None:
+        super().take(chunk)
+        part = self._end + chunk
+        self.may_decide = self.may_decide or (self.dropped > 0 and may_decide(part))
+        self._end = part[-KEY_BYTES:]
 
 
 def holds_json(text: str) -> bool:

@@ -14,9 +14,6 @@ from serena_central.claude_config.document import as_object
 BLOCKS = 2
 NOT_EXECUTABLE, NOT_FOUND = 126, 127
 
-LARGEST_JSON = 256 * 1024
-"""Bytes of stdout that are looked at."""
-
 TEXT_CHARS = 4000
 """Of what one hook says that is passed on."""
 
@@ -30,12 +27,16 @@ _KEYS = {
 """Those by which an object decides something. A reason is also given in lines of a log."""
 
 _DECODER = json.JSONDecoder()
-_OBJECT = re.compile(r"^[ \t]*\{", re.MULTILINE)
-MOST_OBJECTS = 100
-"""Of an output that are looked at."""
+_OBJECT = re.compile(r"(?:^|\r)[ \t]*\{", re.MULTILINE)
+MOST_BROKEN = 100
+"""Objects of an output that can't be read: each may have been looked through to its end."""
 
 _MEANT = re.compile(r"""[{,]\s*["']?(?:permissionDecision|decision|continue)["']?\s*:""")
 """A decision in what is not JSON: a comma too many, or an object as Python or Node prints it."""
+
+_DROPPED = re.compile(
+    rb"""[{,]\s*["']?(?:permissionDecision|decision|continue|hookSpecificOutput|updatedInput)["']?\s*:"""
+)
 
 _STOPS = ("Stop", "SubagentStop")
 """To deny these would be to go on."""
@@ -55,24 +56,38 @@ class Decision(NamedTuple):
 
 
 def decision_of(stdout: str, event: str) -> Decision:
-    """The decision in a hook's stdout. What holds none decides nothing, but for what was meant to be one and can't be
-    read: that is no leave to go on."""
+    """The decision in a hook's stdout; of several that which lets the least pass. What holds none decides nothing, but
+    for what was meant to be one and can't be read: that is no leave to go on."""
     text = stdout.strip().removeprefix("\ufeff")
     is_context = event in _CONTEXT_EVENTS
-    said, trouble = _object_in(text) if text.startswith("{") or not is_context else (None, "")
+    objects, trouble = _objects_in(text) if text.startswith("{") or not is_context else ([], "")
+    if objects:
+        return max((_decision(said, event) for said in objects), key=_strictness)
     if trouble:
         return _unknown(event, trouble)
-    if said is None:
-        return Decision(context=shortened(text)) if text and is_context else Decision()
-    for name, kind in (("continue", bool), ("hookSpecificOutput", dict)):
-        if not isinstance(said.get(name), kind | None):
-            return _unknown(event, f"{name} is of the wrong type")
+    return Decision(context=shortened(text)) if text and is_context else Decision()
+
+
+def _strictness(decision: Decision) -> int:
+    return 3 if decision.stop else {"deny": 2, "ask": 1}.get(decision.permission, 0)
+
+
+def _decision(said: dict[str, Any], event: str) -> Decision:
+    """What one object decides."""
     inner = as_object(said.get("hookSpecificOutput")) or {}
+    for one, name, kind in (
+        (said, "continue", bool),
+        (said, "hookSpecificOutput", dict),
+        (said, "updatedInput", dict),
+        (inner, "updatedInput", dict),
+    ):
+        if not isinstance(one.get(name), kind | None):
+            return _unknown(event, f"{name} is of the wrong type")
     reason = _text(inner, "permissionDecisionReason") or _text(said, "reason", "stopReason", "systemMessage")
     if said.get("continue") is False:
         return Decision("deny", _text(said, "stopReason") or reason or "the hook ended the session", stop=True)
     given = [one.get(name) for one in (inner, said) for name in ("permissionDecision", "decision")]
-    decided = str(next(filter(None, given), "defer"))
+    decided = str(next((one for one in given if one not in (None, "")), "defer"))
     permission = _PERMISSIONS.get(decided.lower())
     if permission is None:
         permission, reason = "deny", f"its decision {decided} is none of allow, deny, ask. {reason}".rstrip()
@@ -84,22 +99,25 @@ def decision_of(stdout: str, event: str) -> Decision:
     )
 
 
-def _object_in(text: str) -> tuple[dict[str, Any] | None, str]:
-    """The first object at the beginning of a line that decides something, or that is the whole text; hooks print more
-    than they should. Else why one can't be read that was meant to decide."""
-    at, trouble = 0, ""
-    for _ in range(MOST_OBJECTS if len(text) <= LARGEST_JSON else 0):
-        begin = _OBJECT.search(text, at)
-        if begin is None:
-            break
+def _objects_in(text: str) -> tuple[list[dict[str, Any]], str]:
+    """The objects at the beginning of a line that decide something, or that are the whole text; hooks print more than
+    they should. Where there are none: why one can't be read that was meant to decide."""
+    found: list[dict[str, Any]] = []
+    at, broken, trouble = 0, 0, ""
+    while broken < MOST_BROKEN and (begin := _OBJECT.search(text, at)) is not None:
         try:
             value, at = _DECODER.raw_decode(text, begin.end() - 1)
         except (ValueError, RecursionError) as error:
-            at, trouble = begin.end(), trouble or str(error)
+            at, broken, trouble = begin.end(), broken + 1, trouble or str(error)
             continue
         if value.keys() & _KEYS or (begin.start() == 0 and not text[at:].strip()):
-            return value, ""
-    return None, trouble if _MEANT.search(text) else ""
+            found.append(value)
+    return found, trouble if _MEANT.search(text) else ""
+
+
+def may_decide(output: bytes) -> bool:
+    """Whether a part of an output, which is not kept, was meant to decide something."""
+    return _DROPPED.search(output) is not None
 
 
 def _unknown(event: str, trouble: str) -> Decision:

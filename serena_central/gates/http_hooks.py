@@ -14,7 +14,7 @@ import anyio
 import httpx
 
 from serena_central.core.tls import trusted_certificates
-from serena_central.gates.commands import OUTPUT_BYTES, TOO_MUCH_JSON, CommandEnd, holds_json, input_of
+from serena_central.gates.commands import OUTPUT_BYTES, TOO_MUCH, CommandEnd, holds_json, input_of
 from serena_central.gates.decisions import BLOCKS
 from serena_central.gates.events import GateEvent
 from serena_central.gates.rules import Hook
@@ -54,7 +54,7 @@ async def run_http(hook: Hook, event: GateEvent, file: str, allowed: Sequence[st
         return _trouble(f"{error or type(error).__name__}. Start what listens there, or correct {hook.name}.")
     text = body.decode("utf-8", "replace")
     if response.is_success and len(body) >= OUTPUT_BYTES and holds_json(text):
-        return _trouble(TOO_MUCH_JSON)
+        return _trouble(TOO_MUCH)
     if response.is_success:
         return CommandEnd(0, text, "")
     if response.status_code in (403, 422):

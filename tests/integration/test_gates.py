@@ -238,7 +238,15 @@ async def test_a_decision_that_was_cut_off_lets_nothing_pass(central: Applicatio
     denial = {"reason": "x" * 300_000, "decision": "block"}
     (root / "denial.json").write_text(json.dumps(denial))
     hooks(root, PreToolUse=[command("Write", "cat denial.json")])
-    with pytest.raises(HookBlocked, match="its JSON has more than 256 KB"):
+    with pytest.raises(HookBlocked, match="its output has more than 256 KB"):
+        await call(central, root, "create_text_file", relative_path="a.txt", content="a")
+    assert not (root / "a.txt").exists()
+
+
+async def test_a_decision_behind_much_output_lets_nothing_pass(central: Application, root: Path) -> None:
+    noise = "head -c 300000 /dev/zero | tr '\\0' x"
+    hooks(root, PreToolUse=[command("Write", f'{noise}; echo; echo \'{{"decision": "block"}}\'; {noise}')])
+    with pytest.raises(HookBlocked, match="its output has more than 256 KB"):
         await call(central, root, "create_text_file", relative_path="a.txt", content="a")
     assert not (root / "a.txt").exists()
 
@@ -294,6 +302,8 @@ def prints(output: str) -> str:
         "{'checked': 3}\n{'decision': 'block'}",
         '{"continue": "false"}',
         '{"hookSpecificOutput": "deny"}',
+        '{"hookSpecificOutput": {"permissionDecision": "allow", "updatedInput": "true"}}',
+        "{'line': 1}\n" * 120 + '{"decision": "block"}',
     ],
 )
 async def test_a_decision_that_cannot_be_read_is_no_leave_to_go_on(
@@ -310,6 +320,9 @@ async def test_a_decision_that_cannot_be_read_is_no_leave_to_go_on(
         'checking …\n{"permissionDecision": "deny", "reason": "not today"}\ndone',
         '{"checked": 3, "reason": "size"}\n{"decision": "block", "reason": "not today"}',
         '\ufeff{"decision": "block", "reason": "not today"}',
+        '{"line": 1}\n' * 120 + '{"decision": "block", "reason": "not today"}',
+        '{"decision": "approve"}\n{"decision": "block", "reason": "not today"}\n{"decision": "approve"}',
+        'checking 9 %\rchecking 99 %\r{"decision": "block", "reason": "not today"}',
     ],
 )
 async def test_a_decision_counts_among_other_output(central: Application, root: Path, output: str) -> None:
@@ -346,7 +359,8 @@ def test_a_decision_at_a_stop_that_cannot_be_read_keeps_nobody_from_stopping() -
 
 
 @pytest.mark.parametrize(
-    ("decision", "said"), [("Deny", "no reason"), ("refuse", "none of allow"), (True, "none of allow")]
+    ("decision", "said"),
+    [("Deny", "no reason"), ("refuse", "none of allow"), (True, "none of allow"), (False, "none of allow")],
 )
 async def test_a_decision_that_is_none_stops_the_tool(
     central: Application, root: Path, decision: object, said: str
