@@ -21,6 +21,9 @@ _WRAPPED = re.compile(r"=\?base64\?.*\?=")
 _ANSWER = re.compile(rb'\{"jsonrpc":"2\.0","id":(-?\d{1,18}|"[^"\\]*"),"(?:result|error)":')
 """How our server writes an answer: recognized without reading all of it."""
 
+_TOO_LARGE = (float("inf"), float("-inf"))
+"""What Python reads in place of 1e999."""
+
 _SAFE_METHODS = ("tools/list", "server/discover", "ping", "initialize", "completion/complete", "logging/setLevel")
 _SAFE_FAMILIES = ("resources/", "prompts/", "subscriptions/")
 
@@ -73,7 +76,7 @@ def parse(line: bytes) -> Message:
         Invalid: it is not a JSON-RPC message.
     """
     try:
-        said: Any = json.loads(line.decode("utf-8"))
+        said: Any = json.loads(line.decode("utf-8"), parse_constant=_no_number)
     except (ValueError, RecursionError) as error:
         raise Invalid(PARSE_ERROR, f"The line is not valid JSON: {str(error)[:200]}.") from None
     if isinstance(said, list):
@@ -83,9 +86,15 @@ def parse(line: bytes) -> Message:
     return _message(line, cast("dict[str, Any]", said))
 
 
+def _no_number(name: str) -> None:
+    """JSON has no NaN and no infinity; an answer that repeated them as its id could not be read."""
+    raise ValueError(f"{name} is not a JSON number")
+
+
 def _message(line: bytes, said: dict[str, Any]) -> Message:
     message_id, method, params = said.get("id"), said.get("method"), said.get("params")
-    if message_id is not None and (isinstance(message_id, bool) or not isinstance(message_id, int | float | str)):
+    is_id = isinstance(message_id, int | float | str) and not isinstance(message_id, bool)
+    if message_id is not None and (not is_id or message_id in _TOO_LARGE):
         raise Invalid(INVALID_REQUEST, "An id must be a string or a number.")
     known = cast("dict[str, Any]", params) if isinstance(params, dict) else {}
     if isinstance(method, str):

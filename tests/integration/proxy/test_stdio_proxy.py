@@ -133,6 +133,8 @@ async def test_what_is_no_message_is_answered_and_the_rest_goes_on(serving: Chil
             b'{"jsonrpc":"2.0","id":null,"method":"ping"}': -32600,
             b'{"jsonrpc":"2.0","id":{},"method":"ping"}': -32600,
             b'{"jsonrpc":"2.0","id":true,"method":"ping"}': -32600,
+            b'{"jsonrpc":"2.0","id":NaN,"method":"ping"}': -32700,
+            b'{"jsonrpc":"2.0","id":1e999,"method":"ping"}': -32600,
             b'{"jsonrpc":"2.0"}': -32600,
             b"x" * (100 * 1024 * 1024): -32600,
         }
