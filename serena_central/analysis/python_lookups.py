@@ -6,8 +6,11 @@ By the text: a language server lists what names a symbol. Names that begin or en
 """
 
 import re
-from collections.abc import AsyncIterator, Callable, Iterable
+import sys
+from collections import defaultdict
+from collections.abc import AsyncIterator, Callable, Collection, Iterable, Sequence
 from contextlib import suppress
+from typing import NamedTuple
 
 from serena_central.analysis.python_imports import import_statements, imports
 from serena_central.analysis.word_index import imported_as
@@ -69,16 +72,52 @@ _NAMED = re.compile(r"\s*(?:globals\s*=\s*)?(\w+)\s*")
 MOST_EVALUATED, MOST_ARGUMENT_CHARS = 100, 2000
 """Calls of a file that are looked at, and how far each is: what is not may see the names."""
 
-_OBJECT = r"(?:self|cls|type\(self\)|self\.__class__|super\(\))"
+_OBJECT = re.compile(r"self|cls|type\(self\)|self\.__class__|super\(\)")
 
 _LOOKUPS = ("getattr", "dir", "vars", "getmembers", "getmembers_static", "__dict__")
 """Words of which one stands in each lookup of another module's symbols, or a class's members."""
+
+_HOLDER = r"(?=\s*((?:[^,()]|\([^()]*\))*+)"
+"""What members are looked up of, whatever that is."""
+
+_LOOKED_UP = {
+    word: re.compile(rf"{word}(?<!\w{word}){behind})")
+    for word, behind in (
+        ("getattr", rf"\({_HOLDER},{_COMPUTED}"),
+        ("dir", rf"\({_HOLDER}\)"),
+        ("getmembers", rf"\w*\({_HOLDER}[,)]"),
+        ("vars", rf"\({_HOLDER}\)"),
+    )
+}
+"""By the words that they begin with, which are found in no time."""
+
+_OF_DICT = re.compile(r"\.__dict__\b")
+_BEFORE_DICT = re.compile(r"(?<![\w.])((?:\w+\.)*\w+(?:\([^()]*\)|\[__name__\])?)\Z")
 
 _AS = re.compile(r"(?<!\w)(\w+)\s+as\s+(\w+)")
 
 
 _Counts = Callable[[str, Tokens | None, int], bool]
 """Whether a place in a text, of which these are the tokens, is such a lookup."""
+
+
+class _Lookup(NamedTuple):
+    """A place in a text where members are looked up of something, by a computed name."""
+
+    start: int
+    word: str
+    holder: str
+
+
+class _File(NamedTuple):
+    """What a file of Python looks up, and what it calls modules otherwise than they are called: name → other names."""
+
+    lookups: list[_Lookup]
+    aliases: dict[str, set[str]]
+
+    def looks_up(self, holder: re.Pattern[str]) -> bool:
+        """Whether there are lookups of what is called so, comments included."""
+        return any(holder.fullmatch(one.holder) for one in self.lookups)
 
 
 class PythonLookups:
@@ -89,6 +128,7 @@ class PythonLookups:
         self._known: dict[tuple[str, int], str | None] = {}
         """File, and place of a class in it or -1 → where its members may be looked up."""
         self._looking: list[str] | None = None
+        self._files: dict[str, _File] = {}
 
     async def reason(self, hit: Hit, text: Text, hierarchy: SameHierarchy) -> str | None:
         """Why a symbol may be in use, as a clause."""
@@ -96,7 +136,7 @@ class PythonLookups:
         if own is not None:
             found = await self._once((hit.path, own.place), self._of_class(own, hierarchy))
             if found is None and hit.symbol.kind not in CALLABLE:
-                found = _place(hit.path, text, own, rf"\bvars\({_OBJECT}\)|(?<![\w.]){_OBJECT}\.__dict__\b")
+                found = _looked_up(hit.path, text, _OBJECT, ("vars", "__dict__"), own)
         elif hit.symbol.container < 0:
             found = await self._once((hit.path, -1), self._of_module(hit.path, text))
         else:
@@ -115,38 +155,48 @@ class PythonLookups:
         called = "|".join({_OWN_MODULE, *(re.escape(name) for name in _OWN_MODULE_CALLED.findall(text.content))})
         lookups: list[tuple[re.Pattern[str], _Counts | None]] = [
             (_OF_OWN_MODULE, None),
-            (_looked_up(rf"(?:{called})"), None),
             (_HANDED_ON, _is_handed_on),
             (_OF_PLACE, _is_at_top),
             (_EVALUATED, _sees_own_names),
         ]
         if not _OWN_EVALUATOR.search(text.content):
             lookups.append((_EVALUATOR_HANDED_ON, None))
+        if found := _looked_up(path, text, re.compile(called)):
+            yield found
         for pattern, counts in lookups:
-            if found := _place(path, text, None, pattern, counts):
+            starts = [one.start() for one in pattern.finditer(text.content)]
+            if found := _first_that_counts(path, text, starts, counts):
                 yield found
         word = imported_as(path)
-        async for other, its in self._holding(word):
-            statements = import_statements(its.content.encode("utf-8", "replace"))
-            importing = [one for one in statements if other != path and imports(other, [one], path)]
-            aliases = [pair for one in importing for pair in _AS.findall(one.decode("utf-8", "replace"))]
-            names = {word, *(alias for name, alias in aliases if name == word)}
-            if importing and (found := _place(other, its, None, _looked_up(_module_called(names)))):
-                yield found
+        async for other, file in self._holding(word):
+            called = re.compile(_module_called({word, *file.aliases.get(word, ())}))
+            if other == path or not file.looks_up(called):
+                continue
+            with suppress(PathError):
+                its = (await self._project.read(other)).text
+                statements = import_statements(its.content.encode("utf-8", "replace"))
+                importing = [one for one in statements if imports(other, [one], path)]
+                aliases = [pair for one in importing for pair in _AS.findall(one.decode("utf-8", "replace"))]
+                called = re.compile(_module_called({word, *(alias for name, alias in aliases if name == word)}))
+                if importing and (found := _looked_up(other, its, called)):
+                    yield found
 
     async def _of_class(self, own: Hit, hierarchy: SameHierarchy) -> AsyncIterator[str]:
         for one in (own, *await hierarchy.types_above(own)):
             with suppress(PathError):
                 text = (await self._project.read(one.path)).text
-                if found := _place(one.path, text, one, _looked_up(_OBJECT)):
+                if found := _looked_up(one.path, text, _OBJECT, ("getattr", "dir", "getmembers"), one):
                     yield found
-        named = _looked_up(rf"(?:\w+\.)*{re.escape(own.symbol.name)}(?:\([^()]*\))?")
-        async for path, text in self._holding(own.symbol.name):
-            if found := _place(path, text, None, named):
-                yield found
+        named = re.compile(rf"(?:\w+\.)*{re.escape(own.symbol.name)}(?:\([^()]*\))?")
+        async for path, file in self._holding(own.symbol.name):
+            if not file.looks_up(named):
+                continue
+            with suppress(PathError):
+                if found := _looked_up(path, (await self._project.read(path)).text, named):
+                    yield found
 
-    async def _holding(self, name: str) -> AsyncIterator[tuple[str, Text]]:
-        """Files of Python that hold a name, and look something up, with their texts."""
+    async def _holding(self, name: str) -> AsyncIterator[tuple[str, _File]]:
+        """Files of Python that hold a name, and look something up."""
         holding = self._project.navigation.possible.holding
         if self._looking is None:
             languages, files = self._project.languages, list(self._project.tree.files)
@@ -154,15 +204,42 @@ class PythonLookups:
             self._looking = list(dict.fromkeys([path for word in _LOOKUPS for path in await holding(python, word)]))
         for path in (await holding(self._looking, name))[:MOST_READ]:
             with suppress(PathError):
-                yield path, (await self._project.read(path)).text
+                if path not in self._files:
+                    self._files[path] = _file_of((await self._project.read(path)).text.content)
+                yield path, self._files[path]
 
 
-def _looked_up(holder: str) -> re.Pattern[str]:
-    """Where members of something are looked up, which an expression matches."""
-    return re.compile(
-        rf"\bgetattr\(\s*{holder}\s*,{_COMPUTED}|\bdir\(\s*{holder}\s*\)|\bgetmembers\w*\(\s*{holder}\s*[,)]"
-        + ("" if holder == _OBJECT else rf"|\bvars\(\s*{holder}\s*\)|(?<![\w.]){holder}\.__dict__\b")
-    )
+def _file_of(content: str) -> _File:
+    aliases = defaultdict[str, set[str]](set)
+    for name, alias in _AS.findall(content):
+        aliases[name].add(alias)
+    return _File(_lookups_in(content), aliases)
+
+
+def _lookups_in(content: str, first: int = 0, last: int = sys.maxsize) -> list[_Lookup]:
+    """Those of a text, or of a part of it, in their order."""
+    found = [
+        _Lookup(one.start(), word, one[1].strip())
+        for word, pattern in _LOOKED_UP.items()
+        if word in content
+        for one in pattern.finditer(content, first, last)
+    ]
+    found += [
+        _Lookup(one.start(), "__dict__", before[1])
+        for one in (_OF_DICT.finditer(content, first, last) if "__dict__" in content else ())
+        if (before := _BEFORE_DICT.search(content[max(one.start() - _BEFORE, 0) : one.start()]))
+    ]
+    return sorted(found)
+
+
+def _looked_up(
+    path: str, text: Text, holder: re.Pattern[str], words: Collection[str] = _LOOKUPS, within: Hit | None = None
+) -> str | None:
+    """The first place where members are looked up of something that is called so, by some ways, in a symbol's range if
+    one is given."""
+    span = (text.offset(within.symbol.range.start), text.offset(within.symbol.range.end)) if within else ()
+    lookups = [one for one in _lookups_in(text.content, *span) if one.word in words and holder.fullmatch(one.holder)]
+    return _first_that_counts(path, text, [one.start for one in lookups])
 
 
 def _module_called(names: Iterable[str]) -> str:
@@ -170,17 +247,8 @@ def _module_called(names: Iterable[str]) -> str:
     return rf"(?:(?:\w+\.)*(?:{either})|(?:importlib\.)?import_module\([^()]*\))"
 
 
-def _place(
-    path: str,
-    text: Text,
-    within: Hit | None,
-    pattern: re.Pattern[str] | str,
-    counts: _Counts | None = None,
-) -> str | None:
-    """The first place where a pattern matches in code and that counts, in a symbol's range if one is given, as
-    `path:line`."""
-    span = (text.offset(within.symbol.range.start), text.offset(within.symbol.range.end)) if within else ()
-    starts = [one.start() for one in re.compile(pattern).finditer(text.content, *span)]
+def _first_that_counts(path: str, text: Text, starts: Sequence[int], counts: _Counts | None = None) -> str | None:
+    """The first of some places that is code and counts, as `path:line`."""
     if not starts:
         return None
     taken_apart, looked_at = tokens("python", text.content), 0
