@@ -276,6 +276,8 @@ def _decorated(hit: Hit, text: Text, language: LanguageFacts, policy: Validation
             if not given and (tag := _tag_of_go(hit, text)) and _USES_NAME.search(tag):
                 return "its tag gives it to libraries by its name"
             return "a directive gives it to C or to other packages by its name" if given else None
+        case "csharp":
+            decorated = any(line.startswith("[") for line in lines)
         case _:
             decorated = any(line.startswith(("@", "#[")) for line in lines)
     return "it is decorated" if decorated else None

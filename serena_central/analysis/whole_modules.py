@@ -1,6 +1,6 @@
 """What code of JavaScript and TypeScript looks up by a name that it does not write: exports of a module that it uses as
-a value (`import * as handlers`, then `handlers[name]()` or `Object.keys(handlers)`), and members of an object or of
-`this` (`this[name]()`).
+a value (`import * as handlers`, then `handlers[name]()` or `Object.keys(handlers)`), and members of an object, an
+enumeration, a class or `this` (`this[name]()`).
 
 By the text: a language server lists what names a module, but not what is done with it.
 """
@@ -17,9 +17,9 @@ from serena_central.analysis.word_index import imported_as
 from serena_central.core.errors import LanguageServerError, PathError
 from serena_central.core.pacing import paced
 from serena_central.core.text import Text
+from serena_central.lsp.answers import SymbolKind
 from serena_central.projects.project import Project
 from serena_central.symbols.index import Hit
-from serena_central.symbols.symbol import TYPES
 
 MOST_READ = 200
 """Files that are looked into for imports of one module."""
@@ -65,6 +65,9 @@ _NOT_WRITTEN = r"""(?:\s++as\s++[^()\n]{1,200}+\))?\s*+!?\s*+(?:\?\.)?\s*+\[\s*+
 _ALL_OF = re.compile(r"(?:\bObject\s*\.\s*(?:keys|values|entries)\s*\(|\b(?:in|of)\s)\s*\Z")
 """Before an object of which all members are used."""
 
+_ALL_OF_ENUM = re.compile(rf"{_ALL_OF.pattern}|(?:(?<!\bfunction)[\w$]\(|\benum\s*:)\s*\Z")
+"""Likewise of an enumeration, which is a value only where its members are asked for: `z.nativeEnum(Color)`."""
+
 _THIS = re.compile(rf"(?<![\w$.])this{_NOT_WRITTEN}")
 
 
@@ -105,20 +108,19 @@ class WholeModules:
         return module.whole or (module.default if found.is_default else None)
 
     async def _looked_up(self, holder: Hit, text: Text) -> str | None:
-        """Where members of a class or an object are looked up, as a clause."""
-        name = holder.symbol.name
-        if holder.symbol.kind in TYPES:
-            start = text.offset(holder.symbol.range.start)
-            if found := _THIS.search(text.content, start, text.offset(holder.symbol.range.end)):
-                return (
-                    f"{holder.path}:{text.position(found.start()).line0} looks up members of {name} by a computed name"
-                )
+        """Where members of a class, an enumeration or an object are looked up, as a clause."""
+        name, is_enum = holder.symbol.name, holder.symbol.kind == SymbolKind.ENUM
+        if holder.symbol.kind == SymbolKind.INTERFACE:
             return None
+        start, end = (text.offset(at) for at in (holder.symbol.range.start, holder.symbol.range.end))
+        if not is_enum and (found := _THIS.search(text.content, start, end)):
+            return f"{holder.path}:{text.position(found.start()).line0} looks up members of {name} by a computed name"
         word = re.escape(name)
-        used = re.compile(rf"{word}(?<![\w$.]{word})(?:{_NOT_WRITTEN}|(?P<all>\s*\)))")
+        used = re.compile(rf"{word}(?<![\w$.]{word})(?:{_NOT_WRITTEN}|(?P<all>\s*[),}}]))")
+        whole = _ALL_OF_ENUM if is_enum else _ALL_OF
         async for path, its in self._holding(name):
             for found in used.finditer(its.content):
-                if found["all"] is None or _ALL_OF.search(its.content, max(found.start() - 60, 0), found.start()):
+                if found["all"] is None or whole.search(its.content, max(found.start() - 60, 0), found.start()):
                     return f"{path}:{its.position(found.start()).line0} looks up members of {name} by a computed name"
         return None
 

@@ -142,3 +142,45 @@ async def test_what_frameworks_use_of_a_file_that_they_load_by_its_path_is_kept(
         for name, is_told in {"GET": True, "Page": False}.items():
             renamed = await ask.result("rename_symbol", name_path=name, new_name="Other", dry_run=True)
             assert ("loads its file by the path" in text_of(renamed)) is is_told, name
+
+
+WHOLE = {
+    "tsconfig.json": '{"compilerOptions": {"target": "es2022", "module": "nodenext"}}',
+    "package.json": '{"private": true, "type": "module"}',
+    "whole.ts": """\
+enum Listed { A = "a" }
+console.log(Object.values(Listed));
+enum Checked { A = "a" }
+const schema = { nativeEnum(of: object) {} };
+schema.nativeEnum(Checked);
+enum Column { A = "a" }
+console.log({ enum: Column });
+enum Reversed { A, B }
+console.log(Reversed[Number(process.argv[2])]);
+enum Typed { A = "a" }
+console.log((of: Typed, all: Map<Typed, Typed>) => of);
+function take(Typed: number) { return Typed; }
+console.log(take(1));
+class Static { static one() {} }
+console.log((Static as any)[process.argv[2]]());
+class Plain { static one() {} }
+console.log(new Plain(), [Plain]);
+const own: any = { second() {}, go(key: string) { this[key](); } };
+own.go("x");
+interface Parts { width: number }
+type Of<K extends keyof Parts> = Parts[K];
+declare const of: Of<any>;
+console.log(of);
+""",
+}
+
+
+async def test_members_of_an_enumeration_a_class_or_an_object_that_is_used_whole_are_kept(tmp_path: Path) -> None:
+    found = {"Listed/A": 1, "Checked/A": 4, "Column/A": 6, "Reversed/B": 8, "Static/one": 14, "own/second": 17}
+    async with asker(tmp_path, written(tmp_path / "shop", WHOLE)) as ask:
+        for name_path, line0 in found.items():
+            refused = text_of(await ask.result("safe_delete_symbol", name_path=name_path))
+            assert f"whole.ts:{line0} looks up members of {name_path.partition('/')[0]}" in refused, refused
+        for name_path in ("Typed/A", "Plain/one", "Parts/width"):
+            deleted = await ask.result("safe_delete_symbol", name_path=name_path, dry_run=True)
+            assert not deleted["isError"], text_of(deleted)

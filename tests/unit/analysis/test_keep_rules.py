@@ -45,6 +45,8 @@ CALLED_AS_LIFETIME = "constructors and destructors are called without their name
         ("python", "tests/a.py", "def helper(): ...", "helper", "", "its file contains tests"),
         ("python", "a.py", "@app.get('/')\ndef index(): ...", "index", "", "it is decorated"),
         ("python", "a.py", "__all__ = [\n    'f',\n]\n\ndef  g_f(): ...\ndef f(): ...", "f", "", "it is exported"),
+        ("csharp", "a.cs", "class A {\n    [Fact] void Runs() {}\n}", "Runs", "class A", "it is decorated"),
+        ("csharp", "a.cs", "class A {\n    int[] runs = [1];\n}", "runs", "class A", None),
         ("python", "a.py", "__all__ = ['g']\n__all__ += ['f']\ndef f(): ...", "f", "", "it is exported"),
         ("python", "a.py", "__all__: list[str] = b.__all__ + ['f']\ndef f(): ...", "f", "", "it is exported"),
         ("python", "a.py", "__all__.extend(\n    ('g', 'f')\n)\ndef f(): ...", "f", "", "it is exported"),
