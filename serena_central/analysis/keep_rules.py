@@ -9,7 +9,7 @@ from fnmatch import fnmatchcase
 from pathlib import PurePosixPath
 from typing import NamedTuple
 
-from serena_central.analysis import java_rules
+from serena_central.analysis import cpp_rules, java_rules
 from serena_central.config.policies import ValidationPolicy
 from serena_central.core.text import Text
 from serena_central.lsp.answers import SymbolKind
@@ -56,12 +56,6 @@ _NOT_CALLED: Mapping[str, Collection[int]] = {
     "cpp": frozenset({SymbolKind.FIELD, SymbolKind.PROPERTY, SymbolKind.VARIABLE, SymbolKind.ENUM_MEMBER})
 }
 """Kinds of members that libraries do not look for; elsewhere they may hold a function."""
-
-_REGISTERING = re.compile(
-    r"__attribute__\s*\(\(.*\b_*(constructor|destructor|used|section|alias|ifunc|visibility)_*\b"
-    r"|\[\[\s*gnu\s*::\s*(constructor|destructor|used|section|alias|ifunc|visibility)\b|__declspec\s*\(\s*dllexport\b"
-)
-"""Attributes of C and C++ by which something that nobody names is called or found."""
 
 _READ_BY_COMPILER: Mapping[str, Collection[str]] = {"typescript": {"JSX"}}
 """Namespaces in which the compiler itself looks up types and members by their names."""
@@ -265,7 +259,7 @@ def _decorated(hit: Hit, text: Text, language: LanguageFacts, policy: Validation
     lines = [text.line(line0).strip() for line0 in _heading(hit, text)]
     match language.name:
         case "c" | "cpp":
-            decorated = any(map(_REGISTERING.search, lines))
+            return cpp_rules.given_by_name(hit, text, lines)
         case "rust":
             lines[-1] = text.line(hit.symbol.name_line)[: hit.symbol.name_position.column]
             decorated = _hands_on("\n".join(line for line in lines if not line.startswith("//")))

@@ -32,6 +32,7 @@ def hit_in(text: str, name: str, path: str, holder: str = "") -> Hit:
 
 
 CALLED_AS_OPERATOR = "operators are called without their name"
+LINKED = 'it is linked by its name (extern "C")'
 GIVEN_TO_OTHERS = "a directive gives it to C or to other packages by its name"
 EMBEDDED = "it is embedded, and its fields and methods are used as those of what holds it"
 CALLED_AS_LIFETIME = "constructors and destructors are called without their name"
@@ -45,6 +46,25 @@ CALLED_AS_LIFETIME = "constructors and destructors are called without their name
         ("python", "tests/a.py", "def helper(): ...", "helper", "", "its file contains tests"),
         ("python", "a.py", "@app.get('/')\ndef index(): ...", "index", "", "it is decorated"),
         ("python", "a.py", "__all__ = [\n    'f',\n]\n\ndef  g_f(): ...\ndef f(): ...", "f", "", "it is exported"),
+        ("cpp", "a.cpp", "void Java_a_B_run() {}", "Java_a_B_run", "", "an entry point"),
+        ("c", "a.c", "PyObject *PyInit_a(void) {}", "PyInit_a", "", "an entry point"),
+        ("c", "a.c", "static void PyInit_a(void) {}", "PyInit_a", "", None),
+        ("cpp", "a.cpp", 'extern "C" int run() {}', "run", "", LINKED),
+        ("cpp", "a.cpp", 'extern "C" {\nint a() { { } }\nint run() {}\n}', "run", "", LINKED),
+        ("cpp", "a.cpp", 'extern "C" {\nint a() {}\n}\nint run() {}', "run", "", None),
+        ("cpp", "a.cpp", 'extern "C" int run();', "run", "", None),
+        ("cpp", "a.cpp", "__attribute__((weak)) void run() {}", "run", "", "it is decorated"),
+        ("cpp", "a.cpp", "class A {\n  UFUNCTION(Exec)\n  void run() {}\n};", "run", "class A", "it is decorated"),
+        ("cpp", "a.cpp", "class A {\n  Q_INVOKABLE void run() {}\n};", "run", "class A", "it is decorated"),
+        (
+            "cpp",
+            "a.cpp",
+            "class A { Q_OBJECT\n  void on_a_go() {}\n};",
+            "on_a_go",
+            "class A",
+            "Qt connects it by its name",
+        ),
+        ("cpp", "a.cpp", "class A {\n  void on_a_go() {}\n};", "on_a_go", "class A", None),
         ("csharp", "a.cs", "class A {\n    [Fact] void Runs() {}\n}", "Runs", "class A", "it is decorated"),
         ("csharp", "a.cs", "class A {\n    int[] runs = [1];\n}", "runs", "class A", None),
         ("python", "a.py", "__all__ = ['g']\n__all__ += ['f']\ndef f(): ...", "f", "", "it is exported"),
