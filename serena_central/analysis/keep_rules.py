@@ -31,8 +31,9 @@ _ENTRY_POINTS: Mapping[str, Collection[str]] = {
 
 _CALLED_BY_SCRIPT = frozenset({"handleEvent", "next", "return", "throw", "toJSON", "toLocaleString"})
 _CALLED_BY_GO = """
-    Error Format GoString GobDecode GobEncode MarshalBinary MarshalJSON MarshalText MarshalXML MarshalYAML Scan String
-    UnmarshalBinary UnmarshalJSON UnmarshalText UnmarshalXML UnmarshalYAML Value
+    AppendBinary AppendText As Error Format GoString GobDecode GobEncode Is IsBoolFlag IsZero LogValue MarshalBinary
+    MarshalJSON MarshalJSONTo MarshalText MarshalTOML MarshalXML MarshalYAML Scan String Temporary Timeout
+    UnmarshalBinary UnmarshalJSON UnmarshalJSONFrom UnmarshalText UnmarshalTOML UnmarshalXML UnmarshalYAML Unwrap Value
 """
 _CALLED_BY_CPP = """
     allocate allocator_type await_ready await_resume await_suspend back begin cbegin cend char_type const_iterator

@@ -32,6 +32,7 @@ def hit_in(text: str, name: str, path: str, holder: str = "") -> Hit:
 
 
 CALLED_AS_OPERATOR = "operators are called without their name"
+CALLED = "libraries call it by its name"
 LINKED = 'it is linked by its name (extern "C")'
 GIVEN_TO_OTHERS = "a directive gives it to C or to other packages by its name"
 EMBEDDED = "it is embedded, and its fields and methods are used as those of what holds it"
@@ -46,6 +47,14 @@ CALLED_AS_LIFETIME = "constructors and destructors are called without their name
         ("python", "tests/a.py", "def helper(): ...", "helper", "", "its file contains tests"),
         ("python", "a.py", "@app.get('/')\ndef index(): ...", "index", "", "it is decorated"),
         ("python", "a.py", "__all__ = [\n    'f',\n]\n\ndef  g_f(): ...\ndef f(): ...", "f", "", "it is exported"),
+        (
+            "go",
+            "internal/a.go",
+            "package a\ntype fault struct {}\nfunc (f fault) Unwrap() error",
+            "Unwrap",
+            "fault",
+            CALLED,
+        ),
         ("cpp", "a.cpp", "void Java_a_B_run() {}", "Java_a_B_run", "", "an entry point"),
         ("c", "a.c", "PyObject *PyInit_a(void) {}", "PyInit_a", "", "an entry point"),
         ("c", "a.c", "static void PyInit_a(void) {}", "PyInit_a", "", None),
