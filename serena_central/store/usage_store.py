@@ -139,7 +139,8 @@ IDS_ASKED = 500
 
 
 class KnownFile(NamedTuple):
-    """A transcript as it was read last. `head` are its first bytes, `state` the reader's own JSON."""
+    """A transcript as it was read last. `head` tells it from one that replaced it (`transcripts.reading`), `state` is
+    the reader's own JSON."""
 
     path: str
     size: int

@@ -1,6 +1,8 @@
 """Reads what was appended to one transcript: its requests, each once, and where the next reading continues."""
 
+import hashlib
 from pathlib import Path
+from typing import BinaryIO
 
 import msgspec
 
@@ -10,8 +12,9 @@ from serena_central.transcripts.requests import NO_TOKENS, Dropped, Failure, Req
 from serena_central.transcripts.roots import FoundFile
 from serena_central.transcripts.source import Source
 
-HEAD = 64
-"""First bytes of a file that tell it from one that replaced it."""
+HEAD, BEFORE, DIGEST = 64, 4096, 16
+"""Bytes that tell a file from one that replaced it: its first ones, which those of one client and project may have in
+common, and a digest of those before the place where the next reading continues."""
 
 
 class Reading(msgspec.Struct, gc=False):
@@ -35,10 +38,9 @@ def read_transcript(found: FoundFile, before: KnownFile | None) -> Reading:
     failures: list[int] = []
     path = Path(found.path)
     with path.open("rb", buffering=0) as file:
-        head = file.read(HEAD)
         source = Source(path=path, root=found.root.folder, file=file)
         dropped_before = 0
-        if before is not None and before.consumed <= found.size and head.startswith(before.head):
+        if before is not None and before.consumed <= found.size and _goes_on(file, before):
             source.consumed, source.state = before.consumed, from_json(before.state)
             dropped_before = before.dropped
         begun = source.consumed
@@ -47,14 +49,32 @@ def read_transcript(found: FoundFile, before: KnownFile | None) -> Reading:
                 failures.append(one.tool)
             else:
                 add(requests, one)
+        mark = _head(file) + _digest_before(file, source.consumed)
     # A last line without its end is read again: it may be half written.
     new = faults.count - (faults.last >= source.consumed)
     state = msgspec.json.encode(source.state).decode()
     # A file that grew while it was read is seen as changed by the next run: its size then is another.
     known = KnownFile(
-        found.path, found.size, found.mtime_ns, found.inode, source.consumed, head, state, dropped_before + new
+        found.path, found.size, found.mtime_ns, found.inode, source.consumed, mark, state, dropped_before + new
     )
     return Reading(known, list(requests.values()), failures, max(source.consumed - begun, 0), new)
+
+
+def _goes_on(file: BinaryIO, before: KnownFile) -> bool:
+    """Whether a file was only added to. One that was rewritten may be longer than before, too."""
+    head, digest = before.head[:-DIGEST], before.head[-DIGEST:]
+    return _head(file).startswith(head) and _digest_before(file, before.consumed) == digest
+
+
+def _head(file: BinaryIO) -> bytes:
+    file.seek(0)
+    return file.read(HEAD)
+
+
+def _digest_before(file: BinaryIO, offset: int) -> bytes:
+    start = max(offset - BEFORE, 0)
+    file.seek(start)
+    return hashlib.blake2b(file.read(offset - start), digest_size=DIGEST).digest()
 
 
 class _Faults:

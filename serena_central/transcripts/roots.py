@@ -53,23 +53,26 @@ def transcripts_in(roots: Iterable[Root], left: Callable[[str], None] = lambda w
         yield from sorted(_walk(str(root.folder), root, left), key=lambda one: one.path)
 
 
-def _walk(folder: str, root: Root, left: Callable[[str], None]) -> Iterator[FoundFile]:
-    try:
-        entries = list(os.scandir(folder))
-    except OSError as error:
-        left(f"{folder}: {error.strerror or error}")
-        return
-    for entry in entries:
-        if not _is_text(entry.name):  # no client names them so, and neither JSON nor the store can hold it
-            left(f"{os.fsencode(entry.path).decode(errors='replace')}: its name is not UTF-8")
-        elif entry.is_dir(follow_symlinks=False):
-            yield from _walk(entry.path, root, left)
-        elif root.form.is_transcript(entry.name) and entry.is_file(follow_symlinks=False):
-            try:
-                stat = entry.stat(follow_symlinks=False)
-            except OSError:
-                continue  # it is gone
-            yield FoundFile(entry.path, stat.st_size, stat.st_mtime_ns, stat.st_ino, root)
+def _walk(top: str, root: Root, left: Callable[[str], None]) -> Iterator[FoundFile]:
+    folders = [top]
+    while folders:
+        folder = folders.pop()
+        try:
+            entries = list(os.scandir(folder))
+        except OSError as error:
+            left(f"{folder}: {error.strerror or error}")
+            continue
+        for entry in entries:
+            if not _is_text(entry.name):  # no client names them so, and neither JSON nor the store can hold it
+                left(f"{os.fsencode(entry.path).decode(errors='replace')}: its name is not UTF-8")
+            elif entry.is_dir(follow_symlinks=False):
+                folders.append(entry.path)
+            elif root.form.is_transcript(entry.name) and entry.is_file(follow_symlinks=False):
+                try:
+                    stat = entry.stat(follow_symlinks=False)
+                except OSError:
+                    continue  # it is gone
+                yield FoundFile(entry.path, stat.st_size, stat.st_mtime_ns, stat.st_ino, root)
 
 
 def _is_text(name: str) -> bool:

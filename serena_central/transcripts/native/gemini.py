@@ -11,7 +11,10 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from serena_central.core.decoding import json_decoder
+from serena_central.core.errors import SerenaCentralError
+from serena_central.core.nofollow import open_following
 from serena_central.core.paths import expanded
+from serena_central.files.text import read_bytes
 from serena_central.transcripts.lines import LONGEST, Lines, decode
 from serena_central.transcripts.requests import (
     NO_TIME,
@@ -31,6 +34,9 @@ from serena_central.transcripts.source import Form, Source, Transcript
 
 if TYPE_CHECKING:
     from serena_central.transcripts.reports import SessionUsage
+
+
+LONGEST_PATH = 4096
 
 
 class _Tokens(msgspec.Struct):
@@ -167,9 +173,9 @@ def _project(source: Source) -> str:
     """The project's root, which its folder of chats names; else that folder's name."""
     folder = source.root / source.path.relative_to(source.root).parts[0]
     try:
-        with (folder / ".project_root").open(encoding="utf-8") as file:
-            return file.read(4096).strip() or folder.name
-    except (OSError, UnicodeDecodeError):
+        content, _ = read_bytes(folder / ".project_root", max_bytes=LONGEST_PATH, opener=open_following)
+        return content.decode().strip() or folder.name
+    except (OSError, UnicodeDecodeError, SerenaCentralError):
         return folder.name
 
 

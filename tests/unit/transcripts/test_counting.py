@@ -2,6 +2,7 @@
 
 import json
 import os
+import sys
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -247,6 +248,52 @@ def test_a_file_that_another_one_replaced_is_read_from_its_start(user: User) -> 
     file.unlink()
     written(file, b" " * 70 + b"\n", *(claude(f"o{n}", request=f"req_{n}o") for n in range(4)))
     assert user.total().requests == 6  # what was read stays
+
+
+def test_a_file_that_was_rewritten_and_has_grown_is_read_from_its_start(user: User) -> None:
+    """A line is removed from a session by hand, which goes on: its first bytes are as before, and it is longer."""
+    file = written(user.claude / "s-1.jsonl", *(claude(f"m{n}", request=f"req_{n}") for n in range(10)))
+    assert user.total().requests == 10
+    lines = file.read_bytes().splitlines(keepends=True)
+    file.write_bytes(b"".join(lines[:2] + lines[5:]))
+    written(file, *(claude(f"m{n}", request=f"req_{n}") for n in range(10, 20)))
+    assert user.total().requests == 20
+
+
+def test_a_transcript_whose_first_bytes_are_those_of_the_one_it_replaced_is_read_from_its_start(user: User) -> None:
+    file = written(user.claude / "s-1.jsonl", *(claude(f"m{n}", request=f"req_{n}") for n in range(3)))
+    user.read()
+    size = file.stat().st_size
+    file.unlink()
+    written(file, *(claude(f"other{n}", request=f"req_o{n}") for n in range(5)))
+    assert file.stat().st_size > size
+    assert user.total().requests == 8  # what was read stays
+
+
+def test_what_was_only_added_is_all_that_is_read(user: User) -> None:
+    file = written(user.claude / "s-1.jsonl", *(claude(f"m{n}", request=f"req_{n}") for n in range(100)))
+    user.read()
+    before = file.stat().st_size
+    written(file, claude("n", request="req_n"))
+    assert user.read() == file.stat().st_size - before
+
+
+def test_pipes_and_deep_folders_among_transcripts_hold_nobody_up(user: User) -> None:
+    chats = user.gemini / "chats"
+    deep = chats.joinpath(*["d"] * 400)
+    deep.mkdir(parents=True)
+    for number, folder in enumerate((chats, deep)):
+        message = gemini(f"m{number}", input=1, output=1)
+        written(folder / f"session-{number}.jsonl", {"sessionId": f"gs-{number}"}, message)
+    os.mkfifo(user.gemini / ".project_root")
+    os.mkfifo(chats / "session-2.jsonl")
+    before = sys.getrecursionlimit()
+    sys.setrecursionlimit(400)
+    try:
+        found = user.by("project")
+    finally:
+        sys.setrecursionlimit(before)
+    assert {name: row.requests for name, row in found.items()} == {"shop": 2}
 
 
 def test_what_was_read_stays_when_the_client_deletes_it(user: User) -> None:
