@@ -440,6 +440,34 @@ async def test_half_a_surrogate_pair_and_broken_utf_8_cost_the_text_of_a_task_no
         assert listed["id"] == found["id"]
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        '{"type": "result", "subtype": "success", "result": "fine", "total_cost_usd": NaN, "usage": {}}',
+        '{"type": "result", "subtype": "success", "result": "fine", "total_cost_usd": 1e999, "usage": {}}',
+        '{"type": "result", "subtype": "success", "total_cost_usd": -50, "usage": {"input_tokens": -7}}',
+        '{"type": "result", "subtype": "success", "result": "fine", "total_cost_usd": 1%s}' % ("0" * 400),
+        '{"type": "assistant", "message": {"id": {"a": [1]}, "content": [{"type": "tool_use", "id": [1], "name": 5}]}}',
+        '{"type": "result", "subtype": "error", "is_error": true, "errors": 5}',
+        '{"type": ["result"], "session_id": {"a": 1}}',
+    ],
+)
+async def test_what_a_program_prints_costs_neither_its_task_nor_the_budgets_their_sums(
+    tmp_path: Path, project: Path, line: str
+) -> None:
+    program = tmp_path / "claude"
+    end = '{"type": "result", "subtype": "success", "result": "fine"}'
+    program.write_text(f"#!/bin/sh\ncat >/dev/null\necho '{line}'\necho '{end}'\n")
+    program.chmod(0o755)
+    settings = {"agents.runner": "claude-code", "agents.runner_paths": {"claude-code": str(program)}}
+    async with running_central(tmp_path, settings=settings) as central, central.http() as http:
+        task = (await start(http, "go", project))["id"]
+        found = await over(http, task)
+        assert (found["state"], found["text"], found["cost_usd"]) in [("done", "fine", None), ("failed", "", None)]
+        assert "Internal error" not in found["error"]
+        assert min(found["usage"].values(), default=0) >= 0
+
+
 async def test_a_server_that_stops_ends_its_tasks_and_says_so(tmp_path: Path, project: Path) -> None:
     hold = "import os,time\nopen('pid','w').write(str(os.getpid()))\ntime.sleep(60)"
     settings = scripted(tmp_path, {"hold": [{"run": [*PYTHON, hold]}]})

@@ -9,7 +9,7 @@ import json
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from serena_central.agents.runners.commands import (
     OF_NETWORK,
@@ -19,6 +19,7 @@ from serena_central.agents.runners.commands import (
     Invocation,
     Reading,
     called,
+    dollars,
     mapping,
     objects,
     whole,
@@ -113,7 +114,7 @@ class ClaudeCode(CommandRunner):
     def _count(self, event: Mapping[str, Any], reading: Reading, emit: Emit) -> None:
         """Tokens so far, so that a budget ends the task in its course; the result has the right totals."""
         message = mapping(event.get("message"))
-        if message.get("id") in reading.counted:
+        if str(message.get("id")) in reading.counted:
             return  # one message comes in several events
         reading.counted.add(str(message.get("id")))
         reading.usage = (reading.usage or Usage()).plus(_usage(mapping(message.get("usage"))))
@@ -121,16 +122,17 @@ class ClaudeCode(CommandRunner):
 
     def _end(self, event: Mapping[str, Any], reading: Reading, emit: Emit) -> None:
         reading.ended = True
-        usage, cost = _usage(mapping(event.get("usage"))), event.get("total_cost_usd")
+        usage, cost = _usage(mapping(event.get("usage"))), dollars(event.get("total_cost_usd"))
         if usage.total:
             reading.usage = usage
-        if isinstance(cost, int | float):
-            reading.cost_usd, reading.cost_source = float(cost), "runner"
+        if cost is not None:
+            reading.cost_usd, reading.cost_source = cost, "runner"
         subtype, text = str(event.get("subtype") or ""), str(event.get("result") or "")
         if subtype in _BUDGETS:
             reading.over_budget, reading.error = True, _BUDGETS[subtype]
         elif event.get("is_error") or subtype != "success":
-            errors = "; ".join(map(str, event.get("errors") or ()))
+            found: object = event.get("errors") or ()
+            errors = "; ".join(map(str, cast("list[object]", found))) if isinstance(found, list) else str(found or "")
             reading.error = f"Claude Code: {text or errors or subtype}"
         else:
             reading.text = text

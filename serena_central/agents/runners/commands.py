@@ -36,6 +36,9 @@ MAX_LINE = 16_000_000
 
 TEXT_CHARS = 4000
 
+MOST_TOKENS, MOST_DOLLARS = 10**12, 10**6
+"""Of one task. What is beyond can only be damage, as in transcripts (`transcripts.requests`)."""
+
 _HALVES = re.compile(r"\\u[dD][89a-fA-F]")
 """In JSON, where there may be any."""
 
@@ -242,10 +245,13 @@ class _Lines:
         except (ValueError, RecursionError):
             event = None
         if isinstance(event, dict):
-            self._take(cast("dict[str, Any]", event))
-        else:
-            self.plain = line.decode("utf-8", "replace")
-            self._emit(Emission(kind="note", text=self.plain))
+            try:
+                self._take(cast("dict[str, Any]", event))
+                return
+            except (TypeError, ValueError, OverflowError):
+                pass  # a field is of another kind than in the versions that are known: one line, not the task
+        self.plain = line.decode("utf-8", "replace")
+        self._emit(Emission(kind="note", text=self.plain))
 
 
 def _without_halves(line: bytes) -> str:
@@ -277,7 +283,14 @@ def mapping(value: object) -> dict[str, Any]:
 
 
 def whole(value: object) -> int:
-    return value if isinstance(value, int) and not isinstance(value, bool) else 0
+    """A count; 0 for what can be none."""
+    return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= MOST_TOKENS else 0
+
+
+def dollars(value: object) -> float | None:
+    """A cost; None for what can be none: sums with it would be neither a cost nor comparable with a budget."""
+    is_cost = isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= MOST_DOLLARS
+    return float(value) if is_cost else None  # type: ignore[arg-type]
 
 
 def called(name: object, arguments: object) -> Emission:
