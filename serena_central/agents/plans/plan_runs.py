@@ -357,6 +357,9 @@ class PlanRuns:
                 run.view.state, ended = PlanState.DONE, True
         except Stopped as stopped:
             run.view.state, run.view.says, ended = PlanState.STOPPED, stopped.says, True
+        except OSError as error:
+            run.view.state, ended = PlanState.STOPPED, True
+            run.view.says = f"Its state can't be written to {run.view.folder}: {error.strerror or error}."
         except Exception as error:
             logger.exception("plan %s failed", run.view.id)
             run.view.state, ended = PlanState.STOPPED, True
@@ -383,6 +386,9 @@ class PlanRuns:
             await self.save(run)
         except OSError as error:
             logger.warning("the state of plan %s is not kept: %s", run.view.id, error)
+            self._store.writer.put(
+                _row(run.view)
+            )  # rows wait until there is room again; it did not end with the server
         except Exception:
             logger.exception("the state of plan %s is not kept", run.view.id)
         self._leave(run)

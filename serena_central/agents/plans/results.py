@@ -88,11 +88,15 @@ def write_private(file: Path, content: bytes) -> None:
     """
     file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     beside = file.with_name(f".{file.name}.{secrets.token_hex(4)}")
-    with os.fdopen(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as opened:
-        opened.write(content)
-        opened.flush()
-        os.fsync(opened.fileno())
-    beside.replace(file)
+    try:
+        with os.fdopen(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as opened:
+            opened.write(content)
+            opened.flush()
+            os.fsync(opened.fileno())
+        beside.replace(file)
+    except BaseException:
+        beside.unlink(missing_ok=True)
+        raise
 
 
 def filled(instruction: str, plan: Plan, waves: list[WaveRun], folder: Path) -> str:

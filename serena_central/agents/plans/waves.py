@@ -199,8 +199,12 @@ class WaveRunner:
         self._ground.hold(self._root, one.task, one.session, sorted(reach.own))
         try:
             one.state = "running"
-            await self._save(state.name)
+            unsaved = await self._saved(state)
+            if unsaved:  # a plan that is resumed would neither wait for it nor undo what it did
+                await self._ground.cancel(one.task, BY)
             self._ended(one, await self._ground.wait(one.task))
+            if unsaved:
+                one.state, one.error = "failed", unsaved
         except BaseException:
             with anyio.CancelScope(shield=True):
                 if plan.cancelled_by:
@@ -211,7 +215,15 @@ class WaveRunner:
         finally:
             self._ground.release(one.task)
             over[one.name].set()
-        await self._save(state.name)
+        await self._saved(state)  # else with what is saved next: the other tasks are not to be left alone
+
+    async def _saved(self, state: WaveRun) -> str:
+        """Saves the state while tasks run; why it can't be, or ""."""
+        try:
+            await self._save(state.name)
+        except OSError as error:
+            return f"The plan's state can't be written: {error.strerror or error}."
+        return ""
 
     def _ended(self, one: TaskRun, found: TaskView) -> None:
         one.state, one.text, one.error = str(found.state), found.text, found.error

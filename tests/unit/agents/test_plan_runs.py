@@ -1,8 +1,8 @@
 """What is done with one plan at the same time, and its state on disk."""
 
 import threading
-from collections.abc import AsyncGenerator, Awaitable, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, Awaitable, Generator, Sequence
+from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -43,19 +43,30 @@ class Tasks(Ground):
         self.go_on = anyio.Event()
         self.state = TaskState.DONE
         self.submitted = 0
+        self.submits = anyio.Event()
+        self.submits.set()
+        self.ends: dict[str, anyio.Event] = {}
+        """Of tasks that end before all."""
+        self.cancelled: list[str] = []
 
     async def reaches(self, root: Path, targets: Sequence[Sequence[str]]) -> tuple[list[Reach], list[str]]:
         return [Reach(frozenset()) for _ in targets], []
 
     async def submit(self, plan: str, task: PlannedTask, instruction: str, root: Path) -> tuple[str, str]:
         self.submitted += 1
-        return f"t-{self.submitted}", f"s-{self.submitted}"
+        number = self.submitted
+        await self.submits.wait()
+        return f"t-{number}", f"s-{number}"
 
     async def wait(self, task: str) -> TaskView:
-        await self.go_on.wait()
+        if task not in self.cancelled:
+            await self.ends.get(task, self.go_on).wait()
         return view(
             TaskRow(id=task, at=0, state=self.state, instruction="x", runner="x", project_root="/r", session="s")
         )
+
+    async def cancel(self, task: str, by: str) -> None:
+        self.cancelled.append(task)
 
     async def standing(self, tasks: Sequence[TaskRun]) -> Standing:
         return Standing({}, {})
@@ -259,3 +270,76 @@ async def test_an_older_state_never_replaces_a_newer_one(tmp_path: Path, monkeyp
         kept = load(Path(plan.folder))
         assert kept is not None
         assert (kept.view.says, run.kept.says) == ("newer", "newer")
+
+
+@contextmanager
+def not_writable(plan: PlanView) -> Generator[None]:
+    """As on a full disk: nothing can be written to the plan's folder."""
+    folder = Path(plan.folder)
+    away = folder.rename(f"{folder}-away")
+    folder.touch()
+    try:
+        yield
+    finally:
+        folder.unlink()
+        away.rename(folder)
+
+
+async def until_written(plan: PlanView, tasks: int) -> None:
+    """Until so many of its tasks run, by what is on disk."""
+    with anyio.fail_after(PATIENCE_S):
+        while True:
+            stored = load(Path(plan.folder))
+            if stored is not None and [one.state for one in stored.view.waves[0].tasks] == ["running"] * tasks:
+                return
+            await anyio.sleep(0.01)
+
+
+async def test_a_plan_whose_state_cannot_be_written_stops_and_says_so_and_can_be_resumed(tmp_path: Path) -> None:
+    async with server(tmp_path) as (runs, tasks):
+        plan = await runs.start(parse_plan(ONE, "x"), tmp_path, "", "x")
+        await until_written(plan, 1)
+        with not_writable(plan):
+            tasks.go_on.set()
+            found = await over(runs, plan.id)
+            assert (found.state, found.waves[0].tasks[0].state) == (PlanState.STOPPED, "done")
+            assert "can't be written" in found.says
+        await runs.resume(plan.id)
+        assert (await over(runs, plan.id)).state is PlanState.DONE
+        assert tasks.submitted == 1
+        assert list(Path(plan.folder).glob(".plan.json.*")) == []
+
+
+async def test_tasks_of_a_plan_are_not_left_alone_while_its_state_cannot_be_written(tmp_path: Path) -> None:
+    async with server(tmp_path) as (runs, tasks):
+        ends_first = anyio.Event()
+        tasks.ends["t-1"] = ends_first
+        two = "name: x\nwaves:\n- tasks:\n  - instruction: go\n  - instruction: go\n"
+        plan = await runs.start(parse_plan(two, "x"), tmp_path, "", "x")
+        await until_written(plan, 2)
+        with not_writable(plan):
+            ends_first.set()
+            await runs.wait(plan.id, 0.1)
+            assert (await runs.find(plan.id)).state is PlanState.RUNNING
+        tasks.go_on.set()
+        assert (await over(runs, plan.id)).state is PlanState.DONE
+
+
+async def test_no_task_goes_on_of_which_a_resumed_plan_would_not_know(tmp_path: Path) -> None:
+    async with server(tmp_path) as (runs, tasks):
+        tasks.submits = anyio.Event()
+        plan = await runs.start(parse_plan(ONE, "x"), tmp_path, "", "x")
+        with anyio.fail_after(PATIENCE_S):
+            while not tasks.submitted:
+                await anyio.sleep(0.01)
+        with not_writable(plan):
+            tasks.submits.set()
+            found = await over(runs, plan.id)
+        assert (found.state, tasks.cancelled) == (PlanState.STOPPED, ["t-1"])
+
+
+async def over(runs: PlanRuns, plan_id: str) -> PlanView:
+    with anyio.fail_after(PATIENCE_S):
+        while (found := await runs.wait(plan_id, PATIENCE_S)).state is PlanState.RUNNING:
+            pass
+        return found
