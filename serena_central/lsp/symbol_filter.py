@@ -1,7 +1,7 @@
 """Decides what counts as a symbol, from a language server or by syntax: a definition with a name.
 
-Variables in code do not count, nor do properties of objects that are made there, nor functions without a name. What
-they hold (functions, classes) belongs to what they lie in.
+Variables in code do not count, nor do properties of objects that are made there, nor functions without a name, for
+which some servers give their text. What they hold (functions, classes) belongs to what they lie in.
 """
 
 from collections.abc import Sequence
@@ -34,7 +34,7 @@ def named(symbols: Sequence[DocumentSymbol]) -> list[DocumentSymbol]:
         symbol = next(nested, None)
         if symbol is None:
             around.pop()
-        elif symbol.name == ANONYMOUS or (in_code and symbol.kind in _LOCAL):
+        elif symbol.name == ANONYMOUS or "\n" in symbol.name or (in_code and symbol.kind in _LOCAL):
             # What `module.exports = {}` holds is in no code.
             around.append((iter(symbol.children), siblings, in_code or symbol.kind not in _LOCAL))
         elif not symbol.children:

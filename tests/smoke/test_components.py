@@ -54,6 +54,7 @@ async def test_what_a_component_uses_is_found_and_renamed(tmp_path: Path, server
             rename = {"name_path": "priceOf", "relative_path": "src/shop.ts", "new_name": "costOf"}
             renamed = await ask.result("rename_symbol", **rename)
             assert (root / path).read_text() == text.replace("priceOf", "costOf"), text_of(renamed)
+            assert "Could not determine in time" not in str(renamed["content"])
 
 
 SHORTHANDS = """\

@@ -226,6 +226,8 @@ class Documents(CatalogueStruct, frozen=True):
     project_per_platform: bool = False
     """An open file that is built for another platform (`go_platforms`) makes it keep the whole project once more: such
     a file is closed once nobody asks about it any more."""
+    symbols_after_s: float = 0.0
+    """It answers a request for the symbols of a file only after so many seconds, however small that is."""
     takes_in_s: float = 0.0
     """How long after didOpen it silently answers as if the document were empty; requests wait that long."""
     symbols_lag_s: float = 0.0
@@ -357,6 +359,9 @@ class ServerSpec(CatalogueStruct, frozen=True):
     reads: tuple[str, ...] = ()
     """Other languages whose files it reads, too, and of whose symbols it lists the uses. Their own servers know nothing
     of its files."""
+    lists_within: tuple[str, ...] = ()
+    """Such uses it lists in one project alone, that of the symbol's file: what lies below a folder with a file of one
+    of these names. Of places in others it says where they lead."""
     leads_into: tuple[str, ...] = ()
     """The same of a server that lists no uses of such symbols, and says of each place where it leads."""
     use_prefix: str = ""

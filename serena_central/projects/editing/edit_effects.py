@@ -44,7 +44,7 @@ FOLLOWED_FILES = 8
 """Maximum of files of one edit whose symbols and errors are compared; of the others only the change is known."""
 
 SYMBOLS_S = 1.0
-"""How long an edit waits for the symbols of what it wrote."""
+"""How long an edit waits for the symbols of what it wrote, after the time that a server always takes for them."""
 
 RENUMBERED_LISTED = 10
 """Constants with other values that are named of one file."""
@@ -178,7 +178,8 @@ class EditEffects:
         written = {self._inside(one.moved_to or one.path): one for one in changes if one.after is not None}
         of_code = [path for path in written if self._languages.language_of(path)]
         followed = of_code[:FOLLOWED_FILES]
-        with anyio.move_on_after(SYMBOLS_S):
+        specs = filter(None, map(self._languages.spec_for, followed))
+        with anyio.move_on_after(SYMBOLS_S + max((spec.documents.symbols_after_s for spec in specs), default=0.0)):
             await self._indexer.ensure(followed)
         bodies = [
             BodyChange(path, WHOLE_FILE, one.before.digest if one.before else None, outcome[self._root / path].digest)

@@ -8,7 +8,7 @@ import threading
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
 import anyio.to_thread
@@ -200,6 +200,17 @@ class CandidateSearch:
             maybe = await self._vocabulary.holding(self._tree.files, paths, name)
             found.append((await find_containing(self._root, maybe, name, encoding=self._languages.encoding)).files)
         return list(filter(None, found))
+
+    def in_other_projects(self, path: str, others: Iterable[str], names: Collection[str]) -> list[str]:
+        """Those of some files whose project, by the nearest file of one of the names, is not that of `path`."""
+
+        def project(file: str) -> str | None:
+            folders = (parent.as_posix() for parent in PurePosixPath(file).parents)
+            below = ("" if folder == "." else f"{folder}/" for folder in folders)
+            return next((one for one in below if any(f"{one}{name}" in self._tree.files for name in names)), None)
+
+        own = project(path)
+        return [other for other in others if project(other) != own]
 
     async def words(self, paths: Collection[str], name: str, prefix: str = "") -> list[PlaceInCode]:
         """Where a name stands as a word in some files, also behind a prefix."""

@@ -296,6 +296,10 @@ class Possible:
         word."""
         return await self._search.holding_beside(hit)
 
+    def in_other_projects(self, path: str, others: Iterable[str], names: Collection[str]) -> list[str]:
+        """Those of some files whose project, by the nearest file of one of the names, is not that of `path`."""
+        return self._search.in_other_projects(path, others, names)
+
     async def words(self, paths: Collection[str], name: str, prefix: str = "") -> list[PlaceInCode]:
         """Where a name stands as a word in some files, also behind a prefix."""
         return await self._search.words(paths, name, prefix)

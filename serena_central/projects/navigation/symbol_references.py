@@ -382,21 +382,31 @@ class SymbolReferences:
         return spec is not None and self._languages.language_of(hit.path) in spec.reads
 
     async def _listed_in(self, hit: Hit, files: Sequence[str]) -> tuple[list[Location], str | None]:
-        """Uses in some files, of one server, as it lists them; a note. One that knows the symbol lists its definition:
-        an answer without that proves nothing.
+        """Uses in some files, of one server, as it lists them, or as its places lead in projects that it does not list;
+        a note. One that knows the symbol lists its definition: an answer without that proves nothing.
 
         Raises:
             LanguageServerError
         """
-        path, position, shown = self._root / hit.path, hit.symbol.name_position, [self._root / file for file in files]
-        locations, note = await self._questions.when_ready(
-            files[0],
-            lambda server: server.references(path, position, include_declaration=True, candidates=shown),
-        )
-        uses = [location for location in locations if location.path in shown]
-        if not uses and not any(place.path == path and place.range.contains(position) for place in locations):
-            raise SymbolUnknown(self._server_of(files[0]), hit.name_path, f"{hit.path}:{hit.symbol.name_line}")
-        return uses, note
+        spec = self._languages.spec_for(files[0])
+        apart = self._possible.in_other_projects(hit.path, files, spec.lists_within) if spec is not None else []
+        uses: list[Location] = []
+        note = more = None
+        if len(apart) < len(files):
+            path, position = self._root / hit.path, hit.symbol.name_position
+            shown = [self._root / file for file in files]
+            locations, note = await self._questions.when_ready(
+                files[0],
+                lambda server: server.references(path, position, include_declaration=True, candidates=shown),
+            )
+            uses = [location for location in locations if location.path in shown]
+            if not uses and not any(place.path == path and place.range.contains(position) for place in locations):
+                raise SymbolUnknown(self._server_of(files[0]), hit.name_path, f"{hit.path}:{hit.symbol.name_line}")
+        listed_in = {use.path for use in uses}
+        if unlisted := [file for file in apart if self._root / file not in listed_in]:
+            found, more = await self._leading_to(hit, unlisted)
+            uses += found
+        return uses, joined(note, more)
 
     async def _leading_to(self, hit: Hit, files: Sequence[str]) -> tuple[list[Location], str | None]:
         """The same of a server that lists none, but says where places lead: some to the import that names the symbol,

@@ -116,6 +116,30 @@ async def test_components_that_are_not_looked_into_are_named(tmp_path: Path) -> 
     assert "To trust it: serena-central trust" in said
 
 
+PACKAGES = {
+    "package.json": '{"private": true, "workspaces": ["lib", "app"]}',
+    "lib/package.json": '{"name": "@shop/lib", "type": "module", "exports": {".": "./shop.ts"}}',
+    "lib/tsconfig.json": MODULE["tsconfig.json"],
+    "lib/shop.ts": SHOP,
+    "app/package.json": '{"type": "module"}',
+    "app/tsconfig.json": MODULE["tsconfig.json"],
+    "app/Row.vue": ROW.replace("./shop", "@shop/lib"),
+}
+
+
+async def test_a_component_of_a_package_uses_another_package_of_its_workspace(tmp_path: Path) -> None:
+    """Which its server does not list: for it, each tsconfig.json makes a project of its own."""
+    root = written(tmp_path / "shop", PACKAGES)
+    (root / "node_modules/@shop").mkdir(parents=True)
+    (root / "node_modules/@shop/lib").symlink_to("../../lib")
+    async with asker(tmp_path, root, {"trusted_roots": [str(root)]}) as ask:
+        uses = await ask.uses("priceOf", "lib/shop.ts")
+        assert {use.rpartition(":")[0] for use in uses} == {"app/Row.vue:2", "app/Row.vue:5"}
+        renamed = await ask.result("rename_symbol", name_path="priceOf", relative_path="lib/shop.ts", new_name="costOf")
+    assert (root / "app/Row.vue").read_text() == PACKAGES["app/Row.vue"].replace("priceOf", "costOf"), text_of(renamed)
+    assert (root / "lib/shop.ts").read_text() == SHOP.replace("priceOf", "costOf")
+
+
 CALLS = 'import { priceOf } from "./shop";\npriceOf({ label: "x" });\n'
 WHERE = {"name_path": "priceOf", "relative_path": "src/shop.ts"}
 RESTARTABLE = ["restart_language_server"]

@@ -26,6 +26,11 @@ def test_variables_in_code_and_what_has_no_name_are_left_out_and_what_they_hold_
     ]  # fmt: skip
 
 
+def test_a_name_of_several_lines_is_the_text_of_what_has_none() -> None:
+    snippet = symbol(")}\n  <li>{item}</li>\n", SymbolKind.FUNCTION, symbol("li", SymbolKind.FIELD))
+    assert paths(named([symbol("line", SymbolKind.CONSTANT, snippet)])) == ["line", "line/li"]
+
+
 def test_variables_of_files_types_and_objects_count() -> None:
     local = symbol("Local", SymbolKind.CLASS, symbol("here", SymbolKind.PROPERTY))
     symbols = [
