@@ -5,13 +5,20 @@ No model and no service: a thousand tools are ranked in some milliseconds.
 
 import math
 import re
+from bisect import bisect_left
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from heapq import nsmallest
+from itertools import islice
 from typing import Any, cast
 
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+|[^\W\d_A-Za-z]+")
 """Parts of names, too: `create_pull_request`, `getHTTPServer`."""
+
+MOST_WORDS = 100
+"""Of a query that are looked for."""
+
+LAST_CHARACTER = "\U0010ffff"
 
 _K, _B = 1.2, 0.75
 """BM25's usual constants."""
@@ -55,7 +62,7 @@ class ToolSearch:
         """Names of the tools that fit best, the best first; those that hold none of the words are left out."""
         scores: dict[int, float] = defaultdict(float)
         total = len(self._names)
-        for word in dict.fromkeys(_words(query)):
+        for word in islice(dict.fromkeys(_words(query)), MOST_WORDS):
             for found, share in self._similar(word):
                 holding = self._holding[found]
                 rarity = math.log(1 + (total - len(holding) + 0.5) / (len(holding) + 0.5))
@@ -68,7 +75,10 @@ class ToolSearch:
         """The word itself, else words that begin with it, each with what it counts."""
         if word in self._holding:
             return [(word, 1.0)]
-        return [(other, 0.5) for other in self._vocabulary if other.startswith(word)] if len(word) > 2 else []
+        if len(word) < 3:
+            return []
+        first, end = (bisect_left(self._vocabulary, bound) for bound in (word, word + LAST_CHARACTER))
+        return [(other, 0.5) for other in self._vocabulary[first:end]]
 
 
 def _weighed(places: Iterable[tuple[int, int]], norms: Sequence[float]) -> list[tuple[int, float]]:

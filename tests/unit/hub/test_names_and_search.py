@@ -3,6 +3,7 @@
 import re
 import subprocess
 import sys
+from itertools import product
 
 import pytest
 
@@ -38,6 +39,14 @@ def test_search_finds_by_name_description_and_parameters() -> None:
     assert search.find("ticket", 3) == ["github__create_issue"]
     assert search.find("recipient", 3) == ["mail__send"]
     assert search.find("xylophone", 3) == []
+    assert search.find("rec", 3) == ["mail__send"]
+
+
+def test_a_search_for_very_many_words_ends() -> None:
+    """What is looked for comes from agents, and the words that there are from servers."""
+    words = ["".join(letters) for letters in product("abcdefghijklmnop", repeat=4)]
+    search = ToolSearch({f"tool{number}": {"description": f"w{word}x"} for number, word in enumerate(words)})
+    assert search.find(" ".join(["tool", *(f"q{word}z" for word in words)]), 1) == ["tool0"]
 
 
 @pytest.mark.parametrize(
