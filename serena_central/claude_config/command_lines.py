@@ -111,6 +111,9 @@ DEEPEST = 4
 MOST = 2000
 """Commands of one line; a longer one is a script."""
 
+MOST_CHARS = 1_000_000
+"""Of these commands, or eight times the line: each command may be the end of the one before it."""
+
 
 class Spoken(NamedTuple):
     """One command. `texts`: forms of it that a rule may name: as written, without what only runs it, without options
@@ -125,9 +128,11 @@ def commands_of(line: str) -> list[Spoken]:
     """Every command that a line runs, also inside of others, and the line as a whole."""
     line = _ESCAPED_TEXT.sub(_unescaped, line)
     found = [Spoken((line.strip(),), ())]
+    most_chars = max(MOST_CHARS, 8 * len(line))
     for command in _commands(line, 0):
         found.append(command)
-        if len(found) > MOST:
+        most_chars -= sum(map(len, command.texts))
+        if len(found) > MOST or most_chars < 0:
             found.append(Spoken((), (), unknown=True))
             break
     return found
@@ -203,6 +208,9 @@ def _inside(program: str, words: Sequence[str], depth: int) -> Iterator[Spoken]:
         yield from _commands(text, depth + 1)
     if program == "find":
         for place, word in enumerate(words):
+            if word in _EXEC and depth == DEEPEST:
+                yield Spoken((), (), unknown=True)
+                return
             if word in _EXEC:
                 yield from _spoken(words[place + 1 :], depth + 1, fed=False)
 

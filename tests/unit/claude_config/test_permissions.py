@@ -309,6 +309,15 @@ def test_any_line_is_taken_apart(line: str) -> None:
     rules(deny=["Bash(rm:*)", "Read(.env)"]).command(line)
 
 
+@pytest.mark.parametrize("times", [8, 1000, 10_000])
+def test_a_line_of_commands_that_find_each_other_comes_to_an_end_and_hides_something(times: int) -> None:
+    line = "find . -exec " * times + "rm x"
+    found = commands_of(line)
+    assert any(one.unknown for one in found)
+    assert sum(len(text) for one in found for text in one.texts) < 2_000_000
+    assert rules(deny=["Bash(rm:*)"]).command(line) is not None
+
+
 def test_relative_patterns_of_the_user_are_relative_to_each_project(machine: Machine) -> None:
     machine.user({"permissions": {"deny": ["Read(./.env)", "Read(~/work/app/x)"]}})
     found = machine.load().permissions
