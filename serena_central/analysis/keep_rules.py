@@ -185,14 +185,28 @@ def _is_expression_of_script(hit: Hit, text: Text) -> bool:
         return False
     start = text.offset(hit.symbol.range.start)
     head = _FUNCTION_OR_CLASS.match(text.content, start)
-    before = _LINE_COMMENT.sub("", text.content[max(start - _BEFORE_EXPRESSION, 0) : start].rstrip())
-    return head is not None and _BEFORE_AN_EXPRESSION.search(before) is not None
+    return head is not None and _BEFORE_AN_EXPRESSION.search(_code_before(text.content, start)) is not None
+
+
+def _code_before(content: str, end: int) -> str:
+    """The last characters of a script before a place, without the comments between."""
+    while True:
+        while end > 0 and content[end - 1].isspace():
+            end -= 1
+        first = max(end - _LONGEST_COMMENT, 0)
+        comment = _LINE_COMMENT.search(content, content.rfind("\n", first, end) + 1 or first, end)
+        opened = comment.start() if comment else content.rfind("/*", 0, end) if content.endswith("*/", 0, end) else -1
+        if opened < 0:
+            return content[max(end - _BEFORE_EXPRESSION, 0) : end]
+        end = opened
 
 
 _FUNCTION_OR_CLASS = re.compile(r"(?:async\s+)?(?:function|class)\b")
-_LINE_COMMENT = re.compile(r"(?<![:\w\"'`])//[^\n]*\Z")
-_BEFORE_EXPRESSION = 200
-"""Characters before an expression in which what it belongs to is looked for."""
+_LINE_COMMENT = re.compile(r"(?<![:\w\"'`])//")
+_LONGEST_COMMENT = 2000
+"""Characters of a line that are looked through for one: minified scripts have lines of megabytes."""
+_BEFORE_EXPRESSION = 20
+"""Characters before an expression that tell what it belongs to."""
 
 _BEFORE_AN_EXPRESSION = re.compile(
     r"(?:[(\[=,:!?&|+~>-]|(?<![\w$.])(?:await|case|delete|in|new|of|return|throw|typeof|void|yield))\s*\Z"

@@ -167,6 +167,25 @@ def test_settings_name_what_is_in_use_and_what_exports_are_worth() -> None:
     assert kept(hit_in(text, "Open", "a.go"), Text(text), go, ValidationPolicy(exported="report")) is None
 
 
+@pytest.mark.parametrize(
+    ("before", "is_expression"),
+    [
+        ("f();\n// one,\n// two\n", False),
+        ("f();\n// what it is for:\n\n// more\n/* or,\n else in\n*/\n", False),
+        (f"f();\n// {'a word, ' * 40}\n// two\n", False),
+        ("f('http://a.example/b');\n", False),
+        ("f(a, // one\n  // two\n", True),
+        ("const a = /* b; */ // c;\n", True),
+        ("", False),
+    ],
+)
+def test_a_function_of_a_script_is_an_expression_by_the_code_before_it(before: str, is_expression: bool) -> None:
+    text = f"{before}function go() {{}}"
+    script = LanguageFacts("typescript", library=False, in_interface=False)
+    found = kept(hit_in(text, "go", "src/a.ts"), Text(text), script, ValidationPolicy())
+    assert (found is not None) == is_expression
+
+
 def test_a_long_line_of_blanks_holds_nobody_up() -> None:
     text = f"type T struct {{\n{' ' * 300_000}a, b int\n}}"
     go = LanguageFacts("go", library=False, in_interface=False)
