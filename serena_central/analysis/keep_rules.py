@@ -10,6 +10,7 @@ from pathlib import PurePosixPath
 from typing import NamedTuple
 
 from serena_central.analysis import cpp_rules, java_rules
+from serena_central.analysis.self_registered import hands_itself_on
 from serena_central.config.policies import ValidationPolicy
 from serena_central.core.text import Text
 from serena_central.lsp.answers import SymbolKind
@@ -153,6 +154,8 @@ def _kept(hit: Hit, text: Text, language: LanguageFacts, policy: ValidationPolic
 
 def _used_unnamed(hit: Hit, text: Text, language: LanguageFacts) -> str | None:
     """What is in use whatever it is called."""
+    if hands_itself_on(hit, text, language.name):
+        return "it hands itself to a call where it is declared"
     match language.name:
         case "java":
             return java_rules.given_without_name(hit, text)

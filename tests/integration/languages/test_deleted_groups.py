@@ -138,7 +138,7 @@ class Second:
     "parts.ts": """\
 function listed(it: unknown) { return it }
 class Third {
-  static { listed(Third) }
+  static { listed("c") }
 }
 class Fourth {
   private it = listed("a")
@@ -147,7 +147,10 @@ class Fourth {
 namespace Fifth {
   listed("b")
 }
-const sixth = class { static it = listed(this) }
+const sixth = class { static it = listed("d") }
+class Kept {
+  static { listed(this) }
+}
 export {}
 """,
     "compile_flags.txt": "-std=c++20\n",
@@ -181,6 +184,9 @@ async def test_what_runs_where_a_deleted_class_or_object_stands_is_noted(tmp_pat
             _, _, noted = str(deleted["content"]).partition(f"{name_path} made ")
             _, _, built = str(deleted["content"]).partition(f"{name_path} was made ")
             assert made[name_path] in noted + built if name_path in made else not noted + built, deleted
+        refused = await client.result("safe_delete_symbol", name_path="Kept")
+        assert "it hands itself to a call where it is declared" in text_of(refused)
+        assert "Kept" not in str((await client.result("find_unused_symbols"))["content"])
 
 
 ASSIGNED = {

@@ -3,6 +3,7 @@
 import pytest
 
 from serena_central.analysis.keep_rules import LanguageFacts, is_test, kept
+from serena_central.analysis.self_registered import hands_itself_on
 from serena_central.config.policies import ValidationPolicy
 from serena_central.core.text import Position, Range, Text
 from serena_central.lsp.answers import DocumentSymbol, SymbolKind
@@ -196,6 +197,33 @@ def test_a_long_line_of_blanks_holds_nobody_up() -> None:
 def test_tests_are_known_by_file_and_folder() -> None:
     paths = ["test_a.py", "a_test.go", "src/a.spec.ts", "tests/deep/a.rs", "conftest.py", "latest.py"]
     assert [is_test(path) for path in paths] == [True, True, True, True, True, False]
+
+
+@pytest.mark.parametrize(
+    ("language", "body", "hands_on"),
+    [
+        ("typescript", "static { define('a', this) }", True),
+        ("typescript", "static {\n  if (a) { b(A) }\n}", True),
+        ("typescript", "static #own = register(A);", True),
+        ("typescript", "static own: B =\n  register(new A())", True),
+        ("typescript", "static own = register(this.own); run() { register(this) }", False),
+        ("typescript", "static run() { register(this) }", False),
+        ("typescript", "static own = new A()\n  one() { two(A) }", False),
+        ("typescript", "own = register(this)", False),
+        ("java", "static { Drivers.register(new A()); }", True),
+        ("java", "static { Drivers.register(A.class, 1); }", True),
+        ("java", "static { load(); } void run() { register(this); }", False),
+        ("cpp", "static inline bool own = Registry::add<A>();", True),
+        ("cpp", "static inline A own = A();", False),
+        ("python", "static = register(A)", False),
+    ],
+)
+def test_a_class_that_hands_itself_on_is_in_use(language: str, body: str, hands_on: bool) -> None:
+    text = f"class A {{\n{body}\n}}"
+    end = Position(text.count("\n"), 1)
+    named = Range(Position(0, 6), Position(0, 7))
+    file = flatten([DocumentSymbol("A", SymbolKind.CLASS, Range(Position(0, 0), end), named)])
+    assert hands_itself_on(Hit("a.x", file, 0), Text(text), language) == hands_on
 
 
 @pytest.mark.parametrize(
