@@ -1,12 +1,13 @@
 """Questions to the language server of a file: asked once it can be believed, with a note on what the answer lacks."""
 
+import re
 from collections.abc import Awaitable, Callable, Collection, Sequence
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import TypeVar
 
 import anyio
 
-from serena_central.core.errors import Inapplicable, RequestFailed
+from serena_central.core.errors import Inapplicable, PathError, RequestFailed
 from serena_central.core.pacing import paced
 from serena_central.files.containing import find_containing
 from serena_central.files.tree import FileTree
@@ -17,6 +18,12 @@ from serena_central.lsp.readiness import noting_gaps
 from serena_central.projects.languages.project_languages import ProjectLanguages
 
 T = TypeVar("T")
+
+_SCRIPTS = ("javascript", "typescript")
+
+_EXPORTED_WITHOUT_NAME = re.compile(
+    r"\bexport\s+default\b|\bas\s+default\b|\bexport\s*=(?!=)|\bmodule\s*\.\s*exports\s*=(?!=)"
+)
 
 
 class ServerQuestions:
@@ -54,8 +61,26 @@ class ServerQuestions:
             return [], None
         files = list(self._tree.files)
         paths = [other async for other in paced(files) if self._languages.spec_for(other) is spec]
-        found = (await find_containing(self._root, paths, name, encoding=self._languages.encoding)).files
+        encoding = self._languages.encoding
+        found = list((await find_containing(self._root, paths, name, encoding=encoding)).files)
+        if part := self._imported_without_names(path):
+            importing = await find_containing(self._root, paths, part, whole=False, encoding=encoding)
+            found = list(dict.fromkeys([*found, *importing.files]))
         return self.to_show(path, name, found)
+
+    def _imported_without_names(self, path: str) -> str:
+        """The end of the path by which other files import a script, if it exports something that they call as they
+        like; else nothing."""
+        if self._languages.language_of(path) not in _SCRIPTS:
+            return ""
+        try:
+            text = self._languages.read_text(self._root / path).content
+        except PathError:
+            return ""
+        file = PurePosixPath(path)
+        stem = file.name.partition(".")[0]
+        word = file.parent.name if stem == "index" else stem
+        return f"/{word}" if word and _EXPORTED_WITHOUT_NAME.search(text) else ""
 
     def to_show(self, path: str, name: str, found: Sequence[str]) -> tuple[list[Path], str | None]:
         """Of the files that hold a name, those that the server for `path` must be shown."""

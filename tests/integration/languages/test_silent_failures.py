@@ -12,7 +12,9 @@ from typing import Any
 import httpx
 import pytest
 
+from tests.integration.languages.test_renamed_members import written
 from tests.support.languages import Asker, asker
+from tests.support.mcp import text_of
 
 pytestmark = pytest.mark.anyio
 
@@ -173,3 +175,23 @@ async def test_a_replaced_definition_is_whole(program: Asker) -> None:
         assert edit is not None, said
         assert works(program.root), name_path
         await undone(program, edit)
+
+
+UNNAMED = {
+    "package.json": '{"name": "shop", "private": true}',
+    "use.js": "const pay = require('./payment')\nimport('./lib/index.js').then((lib) => lib.default())\npay()\n",
+    "payment.js": "module.exports = () => 1\n",
+    "lib/index.js": "export default function started() {}\n",
+    "alone.js": "module.exports = () => 2\n",
+}
+
+
+async def test_a_default_export_is_not_deleted_by_a_server_that_knows_its_file_alone(tmp_path: Path) -> None:
+    """Its importers, which do not hold its name, are no part of a project until they are opened."""
+    for name, path, importer in (("exports", "payment.js", "use.js:0"), ("started", "lib/index.js", "use.js:1")):
+        folder = tmp_path / name
+        folder.mkdir()
+        async with asker(folder, written(folder / "shop", UNNAMED)) as ask:
+            refused = await ask.result("safe_delete_symbol", name_path=name, relative_path=path)
+            assert importer in text_of(refused), text_of(refused)
+            assert refused["isError"]
