@@ -100,6 +100,15 @@ def check_answers(path: str) -> None:
         points -= {point}
 
 
+def is_away(path: str) -> bool:
+    """Whether an absolute path leads into a remote file system that does not answer."""
+    try:
+        check_answers(path)
+    except FileSystemAway:
+        return True
+    return False
+
+
 class FileSystemAway(OSError):
     """A remote file system does not answer; `filename` is where it is mounted."""
 

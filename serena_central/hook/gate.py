@@ -6,18 +6,22 @@ session.
 
 import os
 import time
+from typing import cast
 
-from serena_central.hook.gate_answers import BEFORE, NO_SERVER, answer_for
+from serena_central.hook.gate_answers import BEFORE, NO_SERVER, REFUSED, answer_for
 from serena_central.hook.log import log
 from serena_central.hook.memory import Memory, Unavailable, digest
 from serena_central.hook.payload import Json, event_of
-from serena_central.hook.server_query import ask
+from serena_central.hook.server_query import Answer, ask
 from serena_central.standalone.home import Home
 
 LONGEST_S = 600.0
 """A hook may run tests. The client's own deadline ends this process earlier."""
 
 MOST_ANCESTORS = 16
+
+MOST_REASON = 300
+"""Characters of the server's reason for a refusal."""
 
 
 def gate(client: str, event: str, said: Json, home: Home) -> Json | None:
@@ -26,11 +30,18 @@ def gate(client: str, event: str, said: Json, home: Home) -> Json | None:
     answer = ask(home, "POST", f"/api/v1/gates/{event}", deadline=time.monotonic() + LONGEST_S, body=body)
     if answer is not None and answer.status == 200:
         return answer_for(client, event, answer.value)
+    why = NO_SERVER
     if answer is not None:
-        log(home, f"the server refused {event} with status {answer.status}: {str(answer.value)[:200]}")
+        log(home, f"the server refused {event} with status {answer.status}: {_reason(answer)}")
+        why = f"{REFUSED} {_reason(answer)}"
     if event != BEFORE or not _is_first(home, event_of(said).session):
         return None
-    return {"systemMessage": NO_SERVER} if client != "cursor" else {"permission": "allow", "agent_message": NO_SERVER}
+    return {"systemMessage": why} if client != "cursor" else {"permission": "allow", "agent_message": why}
+
+
+def _reason(answer: Answer) -> str:
+    error = answer.value.get("error")
+    return str(cast("Json", error).get("message") if isinstance(error, dict) else answer.value)[:MOST_REASON]
 
 
 def ancestors() -> list[int]:

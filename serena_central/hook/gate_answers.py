@@ -13,6 +13,9 @@ NO_SERVER = (
 )
 
 
+REFUSED = "serena-central did not run its hooks for this client's own tools:"
+
+
 def answer_for(client: str, event: str, said: Json) -> Json | None:
     """What a client reads; None to say nothing, and it continues. `said` is the server's answer."""
     decision, reason = _text(said, "decision"), _text(said, "reason")

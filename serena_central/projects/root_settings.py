@@ -20,6 +20,7 @@ from serena_central.core.owners import first_strangers_above, is_strangers
 from serena_central.core.paths import kept_path
 from serena_central.core.places import Places
 from serena_central.files.boundary import OPEN, Access
+from serena_central.files.mounts import is_away
 from serena_central.files.path_watch import PathWatch
 from serena_central.lsp.catalogue import catalogue
 from serena_central.projects.root_paths import real_path
@@ -261,7 +262,9 @@ class SuperRepos:
 
     def worked_in(self, active_root: str | None, folder: str | None) -> SuperRepo | None:
         """The super-repo of a session: by the root of its active project, else by the folder that its client works
-        in."""
+        in; none while nobody can look at that."""
+        if is_away(active_root or folder or ""):
+            return None
         if active_root:
             return self.around(kept_path(active_root))  # a root is a real path
         return self.around(real_path(Path(folder))) if folder else None

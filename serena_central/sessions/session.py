@@ -27,6 +27,7 @@ from serena_central.core.clock import utc
 from serena_central.core.errors import InvalidArguments, SessionTerminated
 from serena_central.core.paths import kept_path
 from serena_central.core.quoting import escaped
+from serena_central.files.mounts import is_away
 
 _SAFE_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:-]{0,127}")
 _NAME_LIMIT = 200
@@ -369,8 +370,10 @@ class Session:
 
     @property
     def rules_root(self) -> Path:
-        """Where the rules are looked for that it has to follow when a call names no project."""
-        folder = self.active_project.root if self.active_project else self.working_folder or os.environ.get("HOME")
+        """Where the rules are looked for that it has to follow when a call names no project: the user's own while the
+        folder that it works in can't be looked at, since whoever did would hold up everybody."""
+        works_in = self.active_project.root if self.active_project else self.working_folder
+        folder = works_in if works_in and not is_away(works_in) else os.environ.get("HOME")
         return kept_path(folder) if folder else Path.home()
 
     def check_alive(self, now: float) -> None:

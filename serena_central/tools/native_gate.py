@@ -15,6 +15,7 @@ from serena_central.gates.events import SESSION_EVENTS, GateEvent
 from serena_central.gates.matching import ToolUse, is_rule
 from serena_central.gates.rules import Hook
 from serena_central.hook.payload import event_of, tool_use_of
+from serena_central.projects.root_paths import check_is_there
 from serena_central.projects.root_policy import has_marker
 from serena_central.sessions.session import Session
 from serena_central.tools.context import Services
@@ -140,7 +141,12 @@ def native_use(tool: str, arguments: Mapping[str, Any], folder: Path) -> ToolUse
 
 
 def root_around(folder: Path) -> Path:
-    """The nearest folder around one that looks like a project, else that itself."""
+    """The nearest folder around one that looks like a project, else that itself.
+
+    Raises:
+        ProjectRefused: nobody can look at it now.
+    """
+    check_is_there(folder)
     real = folder.resolve()
     home = Path.home().resolve()
     around = (at for at in (real, *real.parents) if not home.is_relative_to(at))

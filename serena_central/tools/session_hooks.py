@@ -6,6 +6,7 @@ A client that runs these hooks itself, or whose own hook has reported the event,
 import logging
 import time
 from collections.abc import Collection, Sequence
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING
 import anyio
 from anyio.abc import TaskStatus
 
+from serena_central.core.errors import ProjectRefused
 from serena_central.core.event_kinds import SessionDisconnected, SessionForgotten, SessionKilled
 from serena_central.core.events import Event
 from serena_central.core.lru import Lru
@@ -94,7 +96,7 @@ class SessionHooks:
         if not (rules.of(SESSION_START) or rules.of(SESSION_END)):
             return  # held back: they run once somebody trusts them
         folder = session.working_folder
-        by_client = session.client_name == CLAUDE_CODE and bool(folder) and root_around(Path(folder or "/")) == root
+        by_client = session.client_name == CLAUDE_CODE and bool(folder) and _lies_in(Path(folder or "/"), root)
         known = self._begun.begin(session.id, session.client_name, str(root), by_client=by_client)
         clients: list[Client] = [("", session.id), (session.credential, session.client_pid or 0)]
         elsewhere = {hook for client in clients for event, hook in self._reported.get(client) or () if _is_start(event)}
@@ -201,6 +203,13 @@ class SessionHooks:
             kept = {one for one in known if _is_start(one[0])} if _is_start(name) else known  # it begins again
             self._reported[client] = kept | {(name, hook) for hook in hooks}
         return True
+
+
+def _lies_in(folder: Path, root: Path) -> bool:
+    """Not where nobody can look at it now."""
+    with suppress(ProjectRefused):
+        return root_around(folder) == root
+    return False
 
 
 def _is_start(event: str) -> bool:

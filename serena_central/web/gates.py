@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -11,6 +12,7 @@ import msgspec
 from starlette.requests import Request
 
 from serena_central.access.auth import credential_of
+from serena_central.core.errors import ProjectRefused
 from serena_central.core.quoting import quoted
 from serena_central.hook.gate import MOST_ANCESTORS
 from serena_central.hook.main import GATE_EVENTS
@@ -83,11 +85,13 @@ class Gates:
         texts = (asked.said.get(key) for key in keys)
         text = next((one for one in texts if isinstance(one, str)), "")
         if folder.is_absolute():
+            with suppress(ProjectRefused):  # nobody can look at it now
+                folder = root_around(folder)
             self.transcript(
                 RecordedMessage(
                     session=session.id,
                     conversation=session.hook_conversation,
-                    root=str(root_around(folder)),
+                    root=str(folder),
                     role=role,
                     text=text,
                     at=time.time(),
