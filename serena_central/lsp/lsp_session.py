@@ -26,6 +26,7 @@ from serena_central.core.errors import (
     Unsupported,
 )
 from serena_central.core.progress import waiting_for
+from serena_central.core.quoting import quoted
 from serena_central.core.text import Position, Text
 from serena_central.core.tracing import phase
 from serena_central.lsp.answers import FileEvent
@@ -126,6 +127,8 @@ class LspSession:
         """What changed since it was last decided whether build scripts are to be run again."""
         self._building = False
         """It was asked to run build scripts, and not yet told what they wrote."""
+        self._unbuilt = ""
+        """Why it did not run them again after the last change that they read."""
         self.offer = ServerOffer()
         self.proven = False
         """It has answered a question since its handshake."""
@@ -244,8 +247,13 @@ class LspSession:
         asks = partial(asks_for_a_build, changed, self.watchers.folders, self._root)
         if await anyio.to_thread.run_sync(asks):
             pending = await self.connection.request(self._spec.watch.rebuild, None)
-            with suppress(ErrorAnswer, AnswerUnreadable):
+            try:
                 await pending.answer(msgspec.Raw)
+            except (ErrorAnswer, AnswerUnreadable) as error:
+                logger.warning("%s refused %s: %s", self._spec.name, self._spec.watch.rebuild, error)
+                self._unbuilt = str(error)
+            else:
+                self._unbuilt = ""
                 self._building = True
                 self.readiness.begin_again()
 
@@ -284,8 +292,17 @@ class LspSession:
             if self.documents.still_current(reading):
                 if unready:
                     note_gap(self.readiness.note)
+                if across_files:
+                    self._note_unbuilt()
                 return reading, answer
         raise ServerBusy(self._spec.name, f"{question.path} keeps changing. Retry when the file no longer changes.")
+
+    def _note_unbuilt(self) -> None:
+        if self._unbuilt:
+            note_gap(
+                f"{self._spec.title} did not run build scripts and procedural macros again after a change "
+                f"({quoted(self._unbuilt)}); restart_language_server does"
+            )
 
     async def ask_together(self, questions: Sequence[Question], shape: Any) -> list[Answered | None]:
         """The answers to several questions about one file, which is prepared once and asked about in one go.
@@ -319,6 +336,7 @@ class LspSession:
         if unready or not self.documents.still_current(reading):
             return [None] * len(questions)
         self.proven = True
+        self._note_unbuilt()
         return answers
 
     def pulls_diagnostics(self) -> bool:

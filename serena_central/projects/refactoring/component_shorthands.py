@@ -35,7 +35,7 @@ _GIVEN = re.compile(r"(?:[|.]\w+)*\s*=")
 def check_components(languages: ProjectLanguages, hit: Hit, rename: Rename, texts: Mapping[str, Text]) -> None:
     """Raises EditRefused where a rename changes such a word, and with it the property's name: their servers write both
     names in scripts, and not in templates."""
-    places = [f"{path}:{line0}" for path, line0 in _both(languages, hit.symbol.name, rename, texts)]
+    places = [f"{path}:{line0}" for path, line0 in sorted({*_both(languages, hit.symbol.name, rename, texts)})]
     if places:
         name = hit.symbol.name
         raise EditRefused(

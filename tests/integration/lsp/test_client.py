@@ -618,6 +618,24 @@ async def test_a_build_that_a_cancelled_call_did_not_come_to_ask_for_is_asked_fo
         await logged(log, method="fake/rebuild", count=2)
 
 
+async def test_a_build_that_the_server_refuses_is_noted_with_answers_until_it_is_made(file: Path) -> None:
+    file.with_name("Cargo.toml").write_text("[lib]\nproc-macro = true\n", encoding="utf-8")
+    spec = msgspec.structs.replace(FAKE_SPEC, watch=Watching(globs=("**/*.rs",), rebuild="fake/rebuild"))
+    async with running(fake_server(file.parent, spec, errors={"fake/rebuild": [-32603]})) as server:
+
+        async def noted() -> str | None:
+            with noting_gaps() as lacks:
+                await server.references(file, START)
+            return lacks()
+
+        assert await noted() is None
+        server.files_changed([FileEvent(file.with_name("lib.rs"), "changed")])
+        for _ in range(2):
+            assert "did not run build scripts and procedural macros again" in (await noted() or "")
+        server.files_changed([FileEvent(file.with_name("lib.rs"), "changed")])
+        assert "build scripts" not in (await noted() or "")
+
+
 async def test_changes_that_a_cancelled_call_did_not_come_to_tell_are_told_by_the_next(
     file: Path, log: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
