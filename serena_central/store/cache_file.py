@@ -5,14 +5,21 @@ Blocks: for worker threads. It is only a cache: nothing here raises because a fi
 
 import hashlib
 import logging
+import os
 import sqlite3
+import time
 from collections.abc import Generator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
 logger = logging.getLogger(__name__)
 
 BUSY_TIMEOUT_S = 2.0
+
+DAY_S = 86_400
+
+UNUSED_DAYS = 60
+"""After which a cache is deleted: its root may be a worktree or a clone that is gone, which nobody tells."""
 
 
 def name_of(root: Path) -> str:
@@ -63,14 +70,35 @@ class CacheFile:
                     connection.execute(self._create)
                     connection.execute(f"PRAGMA user_version = {self._version}")
             connection.execute("PRAGMA synchronous = NORMAL")
+            self._note_use()
+            if not found:
+                self._delete_unused()
         except BaseException:
             connection.close()
             raise
         return connection
 
+    def _note_use(self) -> None:
+        """Reading leaves a file's time as it is."""
+        if time.time() - self.path.stat().st_mtime > DAY_S:
+            os.utime(self.path)
+
+    def _delete_unused(self) -> None:
+        """Deletes what nobody has used for long, whenever there is one more."""
+        before = time.time() - UNUSED_DAYS * DAY_S
+        for other in self.path.parent.glob("*.db"):
+            with suppress(OSError):  # another process may delete it, too
+                if other != self.path and other.stat().st_mtime < before:
+                    _remove(other)
+                    logger.info("the cache %s was not used for %d days, and was deleted", other, UNUSED_DAYS)
+
     def _remove(self) -> None:
-        for suffix in ("", "-wal", "-shm"):
-            Path(f"{self.path}{suffix}").unlink(missing_ok=True)
+        _remove(self.path)
+
+
+def _remove(path: Path) -> None:
+    for suffix in ("", "-wal", "-shm"):
+        Path(f"{path}{suffix}").unlink(missing_ok=True)
 
 
 FAILURES = (sqlite3.Error, OSError, UnicodeError, OverflowError)

@@ -358,10 +358,10 @@ class UsageStore:
         try:
             yield
         except sqlite3.Error as error:
-            raise StoreError(
-                f"The usage store {self._path} is not usable: {error}. If it is damaged, move it away: usage is then "
-                "read again from the transcripts that still exist."
-            ) from error
+            # It is no cache: nobody is to move it away because it is locked or the disk is full.
+            damaged = getattr(error, "sqlite_errorcode", 0) & 0xFF in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
+            advice = " Move it away: usage is then read again from the transcripts that still exist." if damaged else ""
+            raise StoreError(f"The usage store {self._path} is not usable: {error}.{advice}") from error
 
 
 def _short(key: bytes | None) -> int | None:

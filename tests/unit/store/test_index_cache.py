@@ -1,12 +1,15 @@
 """The cache gives back what it was given, and is thrown away rather than believed."""
 
 import multiprocessing
+import os
 import sqlite3
+import time
 from contextlib import closing
 from pathlib import Path
 
 import pytest
 
+from serena_central.store.cache_file import DAY_S, UNUSED_DAYS
 from serena_central.store.index_cache import SCHEMA_VERSION, CachedFile, IndexCache
 
 
@@ -30,6 +33,21 @@ def test_every_root_has_a_file_of_its_own(tmp_path: Path) -> None:
     IndexCache(tmp_path, Path("/a")).save([file("x")])
     assert IndexCache(tmp_path, Path("/b")).load() == []
     assert IndexCache(tmp_path, Path("/a")).load() == [file("x")]
+
+
+def test_caches_of_roots_that_nobody_uses_any_more_are_deleted_when_there_is_another_one(tmp_path: Path) -> None:
+    """Every worktree of an agent leaves one behind."""
+    gone, read, fresh = (IndexCache(tmp_path, Path(root)) for root in ("/gone", "/read", "/fresh"))
+    long_ago = time.time() - (UNUSED_DAYS + 1) * DAY_S
+    for cache in (gone, read, fresh):
+        cache.save([file("a.py")])
+    for cache in (gone, read):
+        os.utime(cache.path, (long_ago, long_ago))
+    assert read.load() == fresh.load() == [file("a.py")]
+    assert gone.path.exists()
+    IndexCache(tmp_path, Path("/new")).save([file("a.py")])
+    assert not gone.path.exists()
+    assert read.load() == fresh.load() == [file("a.py")]
 
 
 def test_another_version_of_the_schema_is_dropped(cache: IndexCache) -> None:

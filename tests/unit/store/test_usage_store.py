@@ -1,10 +1,12 @@
 """The usage stores of earlier versions, and totals of tools."""
 
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
+from serena_central.core.errors import StoreError
 from serena_central.store.usage_store import StoredRequest, UsageStore
 
 FIRST_SCHEMA = """
@@ -114,3 +116,18 @@ def test_totals_of_tools_hold_what_was_written_since_they_were_asked_for(tmp_pat
             writer.put_requests([request(2, origin, cost=2.0)])
             writer.put_tools([(13, 2, "shell")])
         assert calls(store) == calls(other) == [("grep", 1, 1, 0.25), ("shell", 2, 0, 2.25)]
+
+
+def test_a_store_that_is_no_database_is_to_be_moved_away_and_one_that_is_locked_is_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("serena_central.store.usage_store.BUSY_TIMEOUT_S", 0.0)
+    path = tmp_path / "usage.db"
+    with UsageStore(path) as store, closing(sqlite3.connect(path, isolation_level=None)) as other:
+        other.execute("BEGIN EXCLUSIVE")
+        with pytest.raises(StoreError, match="locked") as locked, store.writing():
+            pass
+        assert "Move it away" not in str(locked.value)
+    path.write_bytes(b"no database at all" * 1000)
+    with pytest.raises(StoreError, match="Move it away"):
+        UsageStore(path)
