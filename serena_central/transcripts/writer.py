@@ -15,6 +15,8 @@ import msgspec
 from serena_central.core.encoding import lossy_json
 from serena_central.core.errors import StoreError
 from serena_central.core.masking import masked, masked_value
+from serena_central.files.atomic import write_whole
+from serena_central.transcripts.own_files import root_of
 from serena_central.transcripts.records import (
     AnyRecord,
     AssistantMessage,
@@ -45,7 +47,11 @@ class TranscriptWriter:
         except OSError as error:
             os.close(self._lock)
             raise StoreError(f"Another process writes the transcript in {self.folder}.") from error
-        self._note_root(root)
+        try:
+            self._note_root(root)
+        except BaseException:  # on a full disk, for instance: the next writer is not to be refused for this one's lock
+            os.close(self._lock)
+            raise
 
     def close(self) -> None:
         if self._file is not None:
@@ -68,11 +74,11 @@ class TranscriptWriter:
             raise OSError(f"only {written} of {len(content)} bytes were written to {self.folder / self._day}.jsonl")
 
     def _file_of(self, day: str) -> int:
-        if self._file is None or day != self._day:
+        path = self.folder / f"{day}.jsonl"
+        if self._file is None or day != self._day or not _is_at(self._file, path):
             if self._file is not None:
                 os.close(self._file)
                 self._file = None
-            path = self.folder / f"{day}.jsonl"
             flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW
             self._file = os.open(path, flags, 0o600)
             self._day = day
@@ -82,9 +88,17 @@ class TranscriptWriter:
 
     def _note_root(self, root: str) -> None:
         """The folder's name cannot be turned back: the path stands beside the days."""
-        path = self.folder / "project.json"
-        if not path.exists():
-            path.write_bytes(msgspec.json.encode({"root": root}))
+        if root_of(self.folder) is None:
+            write_whole(self.folder / "project.json", msgspec.json.encode({"root": root}))
+
+
+def _is_at(file: int, path: Path) -> bool:
+    """Whether an open file is still the one at its path: nobody finds what is written to one that was deleted."""
+    try:
+        found = path.stat(follow_symlinks=False)
+    except FileNotFoundError:
+        return False
+    return os.path.samestat(found, os.fstat(file))
 
 
 def without_secrets(record: AnyRecord) -> AnyRecord:

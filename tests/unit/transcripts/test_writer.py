@@ -3,8 +3,10 @@
 import json
 import os
 import re
+import resource
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
@@ -198,6 +200,36 @@ def test_a_line_that_a_full_disk_cut_is_ended_before_the_next(tmp_path: Path, mo
     writer.append(said("kept"))
     writer.close()
     assert read(writer.folder)[0] == ["kept"]
+
+
+def test_a_disk_that_was_full_at_the_first_line_costs_no_later_one(tmp_path: Path) -> None:
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (0, hard))
+    try:
+        with pytest.raises(OSError, match="File too large"):
+            TranscriptWriter(tmp_path, ROOT)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    with closing(TranscriptWriter(tmp_path, ROOT, clock=lambda: AT)) as writer:
+        writer.append(said("later"))
+        assert read(writer.folder) == (["later"], [])
+    assert project_folders(tmp_path) == [writer.folder]
+
+
+def test_a_project_whose_name_was_half_written_is_found_again(tmp_path: Path) -> None:
+    folder = tmp_path / project_hash(ROOT)
+    folder.mkdir()
+    (folder / "project.json").write_bytes(b"")
+    TranscriptWriter(tmp_path, ROOT).close()
+    assert project_folders(tmp_path) == [folder]
+
+
+def test_a_day_that_is_deleted_while_it_is_written_begins_anew(tmp_path: Path) -> None:
+    with closing(TranscriptWriter(tmp_path, ROOT, clock=lambda: AT)) as writer:
+        writer.append(said("before"))
+        (writer.folder / "2026-11-16.jsonl").unlink()
+        writer.append(said("after"))
+        assert read(writer.folder) == (["after"], [])
 
 
 def test_faulty_lines_are_skipped_and_a_missing_field_rejects(tmp_path: Path) -> None:
