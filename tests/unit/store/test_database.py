@@ -22,6 +22,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sqlalchemy import Connection, select
 
+from serena_central.config.policies import RetentionPolicy
 from serena_central.core.errors import StoreError
 from serena_central.core.resources import migrations_folder
 from serena_central.store import schema
@@ -361,6 +362,19 @@ def test_giving_space_back_waits_for_nobody_who_reads_and_keeps_nobody_from_writ
             database.write([project("/c")])
         database.vacuum()
         assert not log.stat().st_size
+
+
+@pytest.mark.sqlite
+def test_a_file_that_was_restored_from_a_dump_is_swept_to_an_end(path: Path) -> None:
+    """It cannot give space back: whoever makes it from a dump does not say that it should."""
+    made = path.with_name("made.db")
+    Database(made).open()
+    with closing(sqlite3.connect(made)) as source, closing(sqlite3.connect(path)) as goal:
+        goal.executescript("\n".join(line for line in source.iterdump() if "sqlite_sequence" not in line))
+    with opened(path) as database:
+        database.write([EventRow(seq=number, at=1.0, kind="a.b", message="x" * 1000) for number in range(500)])
+        asked = iter(range(10_000))
+        assert Queries(database).sweep(RetentionPolicy(), 1e9, goes_on=lambda: next(asked) >= 0) == 500
 
 
 def test_those_who_wait_for_a_file_together_give_up_together(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
