@@ -83,7 +83,9 @@ def sweep(folder: Path) -> None:
     """Deletes the files of all but the newest tasks. Blocks."""
     try:
         files = sorted(((one.stat().st_mtime, one.path) for one in os.scandir(folder)), reverse=True)
+        for _, path in files[FILES_KEPT:]:
+            Path(path).unlink(missing_ok=True)
     except FileNotFoundError:
-        return
-    for _, path in files[FILES_KEPT:]:
-        Path(path).unlink(missing_ok=True)
+        pass
+    except OSError as error:
+        logger.warning("output of old tasks is not deleted: %s", error)

@@ -36,7 +36,7 @@ from serena_central.config.policies import AgentPolicy
 from serena_central.core.errors import NoRunner, SerenaCentralError, TaskRefused
 from serena_central.core.event_kinds import TaskWrote
 from serena_central.core.events import EventBus
-from serena_central.core.periodic import contained
+from serena_central.core.periodic import contained, repeat
 from serena_central.core.running_time import running_time
 from serena_central.store.rows import TaskRow
 from serena_central.store.store import Store
@@ -47,6 +47,9 @@ MAX_QUEUED = 2000
 
 MIN_FREE_BYTES = 256_000_000
 """Of memory: with less, no further task starts beside those that run."""
+
+SWEEP_S = 3600.0
+"""How often the output of old tasks is deleted: a server may run for months."""
 
 BUDGET_CHECK_S = 30.0
 """How often the day's budgets are asked while tasks run; at once when a task reports what it has cost."""
@@ -144,10 +147,11 @@ class Scheduler:
 
     async def run(self, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
         """Owns the tasks until it is cancelled, and ends them then."""
-        await anyio.to_thread.run_sync(sweep, self._folder)
+        await self._sweep_output()
         async with anyio.create_task_group() as tasks:
             self._tasks = tasks
             tasks.start_soon(self._watch_budgets)
+            tasks.start_soon(partial(repeat, "the deletion of tasks' output", self._sweep_output, every_s=SWEEP_S))
             task_status.started()
             try:
                 await anyio.sleep_forever()
@@ -239,6 +243,9 @@ class Scheduler:
             self.abandon(spec.id)  # whoever asked for it never learns its id
             raise
         return task
+
+    async def _sweep_output(self) -> None:
+        await anyio.to_thread.run_sync(sweep, self._folder)
 
     async def _watch_budgets(self) -> None:
         """Ends tasks whose project has no money left today."""

@@ -1,5 +1,6 @@
 """Tasks that start, wait, end and are cancelled while others do."""
 
+import os
 from collections import defaultdict
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
@@ -293,3 +294,27 @@ async def test_budgets_that_could_not_be_checked_are_checked_again_and_end_nothi
         await box.end("a")
         assert (await box.scheduler.records.find("a")).state == "done"
     assert "budgets of /shop are not checked" in caplog.text
+
+
+async def test_output_of_old_tasks_is_deleted_while_the_server_runs_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("serena_central.agents.scheduler.SWEEP_S", 0.01)
+    monkeypatch.setattr("serena_central.agents.output.FILES_KEPT", 2)
+    async with running(tmp_path):
+        folder = tmp_path / "tasks"
+        folder.mkdir(exist_ok=True)
+        for number in range(5):
+            (folder / f"t-{number}.jsonl").write_bytes(b"{}")
+            os.utime(folder / f"t-{number}.jsonl", (number, number))
+        while len(list(folder.iterdir())) > 2:
+            await anyio.sleep(0.01)
+        assert {one.name for one in folder.iterdir()} == {"t-3.jsonl", "t-4.jsonl"}
+
+
+async def test_a_place_that_cannot_hold_output_ends_no_server(tmp_path: Path) -> None:
+    (tmp_path / "tasks").write_bytes(b"")
+    async with running(tmp_path) as (box, _):
+        await box.start("a")
+        await box.runs("a")
+        await box.end("a")
