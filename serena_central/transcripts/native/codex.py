@@ -148,9 +148,10 @@ def _request(session: _Session, timestamp: str | None, info: _Info | None) -> Re
         spent = info.last_token_usage
         total = _Tokens(*(a + b for a, b in zip(_counts(session.total), _counts(spent), strict=True)))
     else:
-        spent = total.minus(session.total)
-        if min(_counts(spent)) < 0:  # it counts from the start again
-            spent = info.last_token_usage or total
+        spent, last = total.minus(session.total), info.last_token_usage
+        # It counts from the start again, though perhaps past where it was: then nothing came before its last request.
+        if min(_counts(spent)) < 0 or (total == last and total != session.total):
+            spent = last or total
     at = milliseconds(timestamp) if timestamp else None
     if at is None:
         return NO_TIME

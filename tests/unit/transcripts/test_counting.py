@@ -187,6 +187,14 @@ def test_codex_counts_again_from_the_start_after_a_compaction(user: User) -> Non
     assert (total.input, total.output) == (5900, 115)
 
 
+def test_codex_counts_again_from_the_start_past_where_it_was(user: User) -> None:
+    again = codex((3000, 200, 90), last=(3000, 200, 90))
+    counts = [codex((1000, 0, 50), last=(1000, 0, 50)), again, again, codex((3500, 200, 99), last=(500, 0, 9))]
+    written(user.codex / "rollout-1.jsonl", codex_meta("c-1"), codex_turn(), *counts)
+    total = user.total()
+    assert (total.requests, total.input, total.cache_read, total.output) == (3, 4300, 200, 149)
+
+
 def test_a_forked_rollout_counts_what_it_adds(user: User) -> None:
     first = [codex((1000, 0, 50)), codex((2000, 0, 70))]
     written(user.codex / "rollout-1.jsonl", codex_meta("c-1"), codex_turn(), *first)
