@@ -48,6 +48,7 @@ class Tasks(Ground):
         self.ends: dict[str, anyio.Event] = {}
         """Of tasks that end before all."""
         self.cancelled: list[str] = []
+        self.waited_for: list[str] = []
 
     async def reaches(self, root: Path, targets: Sequence[Sequence[str]]) -> tuple[list[Reach], list[str]]:
         return [Reach(frozenset()) for _ in targets], []
@@ -59,6 +60,7 @@ class Tasks(Ground):
         return f"t-{number}", f"s-{number}"
 
     async def wait(self, task: str) -> TaskView:
+        self.waited_for.append(task)
         if task not in self.cancelled:
             await self.ends.get(task, self.go_on).wait()
         return view(
@@ -285,20 +287,17 @@ def not_writable(plan: PlanView) -> Generator[None]:
         away.rename(folder)
 
 
-async def until_written(plan: PlanView, tasks: int) -> None:
-    """Until so many of its tasks run, by what is on disk."""
+async def until_waited_for(tasks: Tasks, count: int) -> None:
+    """Until so many tasks run, as the plan's state on disk says, too."""
     with anyio.fail_after(PATIENCE_S):
-        while True:
-            stored = load(Path(plan.folder))
-            if stored is not None and [one.state for one in stored.view.waves[0].tasks] == ["running"] * tasks:
-                return
+        while len(tasks.waited_for) < count:
             await anyio.sleep(0.01)
 
 
 async def test_a_plan_whose_state_cannot_be_written_stops_and_says_so_and_can_be_resumed(tmp_path: Path) -> None:
     async with server(tmp_path) as (runs, tasks):
         plan = await runs.start(parse_plan(ONE, "x"), tmp_path, "", "x")
-        await until_written(plan, 1)
+        await until_waited_for(tasks, 1)
         with not_writable(plan):
             tasks.go_on.set()
             found = await over(runs, plan.id)
@@ -316,7 +315,7 @@ async def test_tasks_of_a_plan_are_not_left_alone_while_its_state_cannot_be_writ
         tasks.ends["t-1"] = ends_first
         two = "name: x\nwaves:\n- tasks:\n  - instruction: go\n  - instruction: go\n"
         plan = await runs.start(parse_plan(two, "x"), tmp_path, "", "x")
-        await until_written(plan, 2)
+        await until_waited_for(tasks, 2)
         with not_writable(plan):
             ends_first.set()
             await runs.wait(plan.id, 0.1)
