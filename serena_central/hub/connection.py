@@ -6,6 +6,7 @@ over stdio it is known where all open calls are of one session. Else nobody is a
 are remembered, and the hub calls them in a process of the session's own from then on.
 """
 
+import json
 import logging
 from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Iterable
 from contextlib import asynccontextmanager, contextmanager
@@ -51,11 +52,18 @@ MAX_TEXT = 100_000
 ROUNDS = 10
 """How often an upstream of the modern era may ask for input before one answer."""
 
+MAX_SENTENCE = 1000
+"""Characters of what a server says of a call's progress."""
+
 MOST_QUESTIONS = 32
 """That one call may have open at its client."""
 
+MAX_QUESTION_BYTES = 4_000_000
+"""Of one of them."""
+
 MOST_LOGGED = 100
-"""Log messages of one call that wait until its client reads. Further ones stand in the wire log alone."""
+"""Log messages of one call that wait until its client reads. Further ones stand in the wire log alone; one of more than
+`MAX_TEXT` is cut."""
 
 PLAIN_S = 10.0
 """For an answer that says nothing."""
@@ -271,9 +279,12 @@ class Connection:
                 return result
             try:
                 needed = types.InputRequiredResult.model_validate(result)
-                responses = {
-                    key: await self._answered(ongoing, one) for key, one in (needed.input_requests or {}).items()
-                } or None
+                asked = needed.input_requests or {}
+                if len(asked) > MOST_QUESTIONS:
+                    raise UpstreamCallFailed(
+                        self._server, f"it asked {len(asked)} questions at once, the limit is {MOST_QUESTIONS}"
+                    )
+                responses = {key: await self._answered(ongoing, one) for key, one in asked.items()} or None
             except (ValidationError, MCPError) as error:
                 raise UpstreamCallFailed(self._server, f"it asked for what can't be answered: {error}") from error
             state = needed.request_state
@@ -346,7 +357,9 @@ class Connection:
     def _progress_to(self, caller: Caller) -> Callable[[float, float | None, str | None], Awaitable[None]]:
         async def progress(value: float, total: float | None, message: str | None) -> None:
             part = value / total if total and total > 0 else None
-            caller.progress(self._masked(message or ("" if part is not None else f"{value:g}")), part)
+            said = message or ("" if part is not None else f"{value:g}")
+            # A secret that is cut in two would not be found.
+            caller.progress(self._masked(said[: 2 * MAX_SENTENCE])[:MAX_SENTENCE], part)
 
         return progress
 
@@ -479,6 +492,8 @@ class Connection:
             raise UpstreamQuestionRefused(
                 method, f"{MOST_QUESTIONS} questions of this call are open, which is the limit"
             )
+        if (size := len(json.dumps(params))) > MAX_QUESTION_BYTES:
+            raise UpstreamQuestionRefused(method, f"it has {size} bytes, the limit is {MAX_QUESTION_BYTES}")
         ongoing.questions += 1
         try:
             answer = await ongoing.caller.ask(method, params)
@@ -526,9 +541,11 @@ class Connection:
             ongoing = self._ongoing[-1]
         if ongoing is not None and ongoing.caller.log is not None and ongoing.logged < MOST_LOGGED:
             name = f"{self._server}.{message.logger}" if message.logger else self._server
+            text = json.dumps(message.data, ensure_ascii=False)
+            data = message.data if len(text) <= MAX_TEXT else text[:MAX_TEXT] + "…"
             ongoing.logged += 1
             try:
-                await ongoing.caller.log(message.level, message.data, name)
+                await ongoing.caller.log(message.level, data, name)
             finally:
                 ongoing.logged -= 1
 

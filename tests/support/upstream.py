@@ -255,7 +255,8 @@ class Server:
                     schema = {"type": "object", "properties": {"name": {"type": "string"}}}
                     asked = {"mode": "form", "message": text, "requestedSchema": schema}
                     question = {"method": "elicitation/create", "params": asked}
-                    return {"resultType": "input_required", "inputRequests": {"q": question}, "requestState": "s"}
+                    questions = {"q": question} | {f"q{number}": question for number in range(arguments.get("more", 0))}
+                    return {"resultType": "input_required", "inputRequests": questions, "requestState": "s"}
                 text = json.dumps(responses["q"])
             case "complain":
                 sys.stderr.write(text + "\n")

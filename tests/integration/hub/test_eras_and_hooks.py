@@ -12,6 +12,7 @@ import pytest
 from mcp.client import Client
 from mcp.client.streamable_http import streamable_http_client
 
+from serena_central.hub.connection import MOST_QUESTIONS
 from tests.support.central import RunningCentral, running_central
 from tests.support.mcp import MODERN, Era, text_of
 from tests.support.upstreams import QUICK, events_in, scripted, settings_of_user
@@ -50,6 +51,9 @@ async def test_an_upstream_of_the_modern_era_is_called(tmp_path: Path, user: Pat
             result = await ann.call_tool("one__needs_input", {"text": "who?"})
             assert isinstance(result.content[0], types.TextContent)
             assert json.loads(result.content[0].text) == {"action": "accept", "content": {"name": "ann"}}
+            assert questions == ["who?"]
+            result = await ann.call_tool("one__needs_input", {"text": "who?", "more": MOST_QUESTIONS})
+            assert f"it asked {MOST_QUESTIONS + 1} questions at once" in str(result.content[0])
             assert questions == ["who?"]
         (one,) = (await running.central.upstreams.hub()).upstreams()
         assert one.protocol == MODERN

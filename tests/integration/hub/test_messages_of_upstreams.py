@@ -15,7 +15,7 @@ from mcp.shared.exceptions import MCPError
 
 from serena_central.hub import subscribers
 from serena_central.hub.callers import Caller
-from serena_central.hub.connection import MOST_LOGGED
+from serena_central.hub.connection import MAX_QUESTION_BYTES, MAX_SENTENCE, MAX_TEXT, MOST_LOGGED
 from tests.support.central import RunningCentral, running_central
 from tests.support.mcp import MODERN, Era, sdk_client, text_of
 from tests.support.upstreams import QUICK, events_in, scripted, settings_of_user
@@ -106,6 +106,31 @@ async def test_no_more_than_some_log_messages_wait_for_a_client_that_does_not_re
         reads.set()
         await hub.call(spec, "chatter", {"text": "1"}, caller)
         assert taken[MOST_LOGGED:] == [0]
+
+
+async def test_what_an_upstream_says_during_a_call_is_bounded(tmp_path: Path, user: Path) -> None:
+    settings_of_user(user, {"one": scripted()})
+    logged: list[Any] = []
+    steps: list[str] = []
+
+    async def log(_level: str, data: Any, _logger: str) -> None:
+        logged.append(data)
+
+    async def ask(_method: str, _params: object) -> dict[str, Any]:
+        raise AssertionError
+
+    async with running_central(tmp_path, QUICK) as running:
+        caller = Caller(
+            session="s", root=tmp_path, log=log, ask=ask, progress=lambda message, _part: steps.append(message)
+        )
+        hub = await running.central.upstreams.hub()
+        spec = hub.of(tmp_path).specs["one"]
+        text = "x" * (MAX_QUESTION_BYTES + 1)
+        await hub.call(spec, "log", {"text": text}, caller)
+        assert logged == ['"' + "x" * (MAX_TEXT - 1) + "…"]
+        await hub.call(spec, "progress", {"text": text}, caller)
+        assert steps == ["x" * MAX_SENTENCE] * 3
+        assert "the limit is 4000000" in str(await hub.call(spec, "ask", {"text": text}, caller))
 
 
 async def test_a_level_reaches_upstreams_that_run_at_once(tmp_path: Path, user: Path) -> None:
