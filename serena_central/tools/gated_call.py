@@ -174,7 +174,7 @@ class GatedCall:
         await self._run_after([one for one in matched if not one.hook.background], event)
         for one in matched:
             if one.hook.background:
-                self._gating.start(partial(self._in_background, [one], event))
+                self._gating.start_hooks(partial(self._in_background, [one], event))
 
     # --- edits -----------------------------------------------------------------------------------------------------
 
@@ -223,7 +223,7 @@ class GatedCall:
         event = self._event(AFTER, self._use_of(edit))._replace(holds=True)
         matched = [one for one in matching(self._after, event) if one.hook.background]
         if matched and self._project is not None:
-            self._gating.start(partial(self._hold_and_run, matched, event, holding))
+            self._gating.start_hooks(partial(self._hold_and_run, matched, event, holding))
 
     async def _hold_and_run(self, matched: Sequence[Matched], event: GateEvent, holding: Holding) -> None:
         assert self._project is not None

@@ -37,6 +37,9 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
+MOST_AT_ONCE = 16
+"""Hooks in the background that run; the others wait. Each is two processes, and calls don't wait for it."""
+
 MOST_ROOTS = 500
 """Whose hooks are kept as they were read."""
 
@@ -63,6 +66,7 @@ class Gating:
         self._named: Lru[Path, tuple[Effective, dict[tuple[str, bool], bool]]] = Lru(MOST_ROOTS)
         """Whether hooks may concern a tool: by its name, on a project or on none."""
         self._tasks: TaskGroup | None = None
+        self._places = anyio.Semaphore(MOST_AT_ONCE)
         self._states: SessionStates | None = None
         self._forks: ForkServer | None = None
         self._session_hooks: SessionHooks | None = None
@@ -94,6 +98,15 @@ class Gating:
             return False
         self._tasks.start_soon(contained, "a hook in the background", work)
         return True
+
+    def start_hooks(self, work: Callable[[], Awaitable[object]]) -> bool:
+        """As `start`, for hooks that nobody waits for."""
+
+        async def in_turn() -> None:
+            async with self._places:
+                await work()
+
+        return self.start(in_turn)
 
     # --- calls -----------------------------------------------------------------------------------------------------
 

@@ -118,7 +118,7 @@ class SessionHooks:
                 self._starting[key] = done
         for one in matched:
             if one.hook.background:
-                self._services.gating.start(partial(self._run, [one.hook], event, found))
+                self._services.gating.start_hooks(partial(self._run, [one.hook], event, found))
 
     async def _start(
         self, hooks: Sequence[Hook], event: GateEvent, found: "Effective", key: tuple[str, str], done: anyio.Event

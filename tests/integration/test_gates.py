@@ -7,11 +7,13 @@ from collections.abc import AsyncGenerator
 from pathlib import Path
 from typing import Any
 
+import anyio
 import pytest
 
 from serena_central.app import Application
 from serena_central.core.errors import HookBlocked, SerenaCentralError, SessionHalted
 from serena_central.gates.decisions import Decision, decision_of
+from serena_central.tools.gating import MOST_AT_ONCE
 from tests.support.central import running_parts, session_of
 
 pytestmark = pytest.mark.anyio
@@ -249,6 +251,22 @@ async def test_a_decision_behind_much_output_lets_nothing_pass(central: Applicat
     with pytest.raises(HookBlocked, match="its output has more than 256 KB"):
         await call(central, root, "create_text_file", relative_path="a.txt", content="a")
     assert not (root / "a.txt").exists()
+
+
+async def test_no_more_than_some_hooks_run_in_the_background_at_once(central: Application, root: Path) -> None:
+    waiting = "echo x >> started; until [ -f go ]; do sleep 0.05; done; echo x >> ended"
+    hooks(root, PostToolUse=[command("Bash", waiting, **{"async": True})])
+    for _ in range(MOST_AT_ONCE + 2):
+        await shell(central, root, "true")
+    with anyio.fail_after(60):
+        while not (root / "started").exists() or (root / "started").read_text().count("x") < MOST_AT_ONCE:
+            await anyio.sleep(0.02)
+    await shell(central, root, "sleep 0.5")
+    assert (root / "started").read_text().count("x") == MOST_AT_ONCE
+    (root / "go").touch()
+    with anyio.fail_after(60):
+        while not (root / "ended").exists() or (root / "ended").read_text().count("x") < MOST_AT_ONCE + 3:
+            await anyio.sleep(0.02)
 
 
 async def test_hooks_run_in_the_order_of_their_files_and_the_first_that_blocks_is_the_last(
