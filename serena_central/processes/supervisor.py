@@ -252,6 +252,15 @@ def take_note(number: int, frame: object) -> None:
     """A signal's handler does nothing: that it arrived is read from the wakeup pipe."""
 
 
+def readable(*descriptors: int) -> set[int]:
+    """Waits until one of them can be read, or is at its end. Not by `select`, which takes no number above 1023: a
+    server with many clients hands on larger ones."""
+    poll = select.poll()
+    for one in descriptors:
+        poll.register(one, select.POLLIN)
+    return {one for one, _ in poll.poll()}
+
+
 def supervise(
     lifeline: int,
     report: int,
@@ -276,7 +285,7 @@ def supervise(
     leader = start(command, lifeline, report, umask, memory, nice, drops_privileges, environment)
     release_streams()
     while True:
-        ready, _, _ = select.select([lifeline, awake], [], [])
+        ready = readable(lifeline, awake)
         if lifeline in ready:
             signal_group(leader, signal.SIGKILL)
             kill_descendants()
@@ -311,11 +320,11 @@ def serve(number: int) -> None:
     signal.signal(signal.SIGCHLD, take_note)
     supervisors: set[int] = set()
     while True:
-        ready, _, _ = select.select([requests, awake], [], [])
+        ready = readable(number, awake)
         if awake in ready:
             os.read(awake, 512)
             forget_ended(supervisors)
-        if requests not in ready:
+        if number not in ready:
             continue
         said, descriptors, _, _ = socket.recv_fds(requests, struct.calcsize(REQUEST), MOST_DESCRIPTORS)
         if not said:

@@ -220,3 +220,21 @@ async def test_where_descriptors_are_scarce_a_command_that_fails_leaves_none_ope
         with only_so_many_more(count), pytest.raises(OSError, match="Too many open files"):
             await run(["true"], tmp_path, deadline_s=PATIENCE_S, stdout=Nothing(), forks=forks if forked else None)
     assert descriptors() == before
+
+
+@pytest.mark.parametrize("is_forked", [False, True])
+async def test_a_server_with_more_than_a_thousand_open_files_runs_commands(*, is_forked: bool) -> None:
+    """Each client takes some of them: the numbers that a supervisor is handed are larger than `select` takes."""
+    limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(limits[0], min(limits[1], 4096)), limits[1]))
+    opened = [os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC) for _ in range(1100)]
+    forks, said = ForkServer() if is_forked else None, Head(100)
+    try:
+        ended = await run(["/bin/sh", "-c", "echo ran"], Path("/"), deadline_s=60, stdout=said, forks=forks)
+    finally:
+        for one in opened:
+            os.close(one)
+        resource.setrlimit(resource.RLIMIT_NOFILE, limits)
+        if forks is not None:
+            await forks.close()
+    assert (ended.exit_code, said.text) == (0, "ran\n")
