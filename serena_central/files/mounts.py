@@ -53,20 +53,19 @@ class RemoteMounts:
         if sys.platform != "linux":
             return self._points
         with self._asking:  # two threads that poll one object are an error of Python's
-            return self._now()
+            if self._poll is None or self._poll.poll(0):
+                self._read()
+            return self._points
 
-    def _now(self) -> frozenset[str]:
+    def _read(self) -> None:
         if self._poll is None:
             poll = select.poll()
             try:
                 poll.register(os.open("/proc/self/mounts", os.O_RDONLY | os.O_CLOEXEC), select.POLLPRI)
             except OSError:
-                return self._points
+                return
             self._poll = poll
-        elif not self._poll.poll(0):
-            return self._points
         self._points = frozenset(point for point, kind in _mounts().items() if kind == "autofs" or _is_remote(kind))
-        return self._points
 
 
 REMOTE = RemoteMounts()
@@ -102,6 +101,8 @@ def check_answers(path: str) -> None:
 
 def is_away(path: str) -> bool:
     """Whether an absolute path leads into a remote file system that does not answer."""
+    if not REMOTE.points():  # each call asks several times
+        return False
     try:
         check_answers(path)
     except FileSystemAway:
