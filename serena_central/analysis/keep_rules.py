@@ -187,21 +187,27 @@ def _is_expression_of_script(hit: Hit, text: Text) -> bool:
     if hit.symbol.kind not in (SymbolKind.FUNCTION, SymbolKind.CLASS):
         return False
     start = text.offset(hit.symbol.range.start)
-    head = _FUNCTION_OR_CLASS.match(text.content, start)
-    return head is not None and _BEFORE_AN_EXPRESSION.search(_code_before(text.content, start)) is not None
+    if not _FUNCTION_OR_CLASS.match(text.content, start):
+        return False
+    end = _end_of_code_before(text.content, start)
+    goes_on = _GOES_ON if "\n" in text.content[end:start] else _GOES_ON_IN_LINE
+    return goes_on.search(text.content[max(end - _BEFORE_EXPRESSION, 0) : end]) is not None
 
 
-def _code_before(content: str, end: int) -> str:
-    """The last characters of a script before a place, without the comments between."""
+def _end_of_code_before(content: str, end: int) -> int:
+    """Where the code of a script before a place ends, other than comments."""
     while True:
         while end > 0 and content[end - 1].isspace():
             end -= 1
         first = max(end - _LONGEST_COMMENT, 0)
         comment = _LINE_COMMENT.search(content, content.rfind("\n", first, end) + 1 or first, end)
-        opened = comment.start() if comment else content.rfind("/*", 0, end) if content.endswith("*/", 0, end) else -1
-        if opened < 0:
-            return content[max(end - _BEFORE_EXPRESSION, 0) : end]
-        end = opened
+        block = content.rfind("/*", 0, end) if content.endswith("*/", 0, end) else -1
+        opened = [comment.start()] if comment else []
+        if block >= 0 and content.find("*/", block + 2) == end - 2:
+            opened.append(block)
+        if not opened:
+            return end
+        end = min(opened)
 
 
 _FUNCTION_OR_CLASS = re.compile(r"(?:async\s+)?(?:function|class)\b")
@@ -211,10 +217,13 @@ _LONGEST_COMMENT = 2000
 _BEFORE_EXPRESSION = 20
 """Characters before an expression that tell what it belongs to."""
 
-_BEFORE_AN_EXPRESSION = re.compile(
-    r"(?:[(\[=,:!?&|+~>-]|(?<![\w$.])(?:await|case|delete|in|new|of|return|throw|typeof|void|yield))\s*\Z"
+_GOES_ON_IN_LINE = re.compile(
+    r"(?:[(\[=,:!?&|+~>-]|(?<![\w$.])(?:await|case|delete|in|new|of|return|throw|typeof|void|yield))\Z"
 )
-"""What stands before a function or class that is a value, and never before one that is declared."""
+"""What stands before a function or class that is a value, and never before one that is declared in the same line."""
+
+_GOES_ON = re.compile(r"(?:[(\[=,:?&|~]|=>|(?<!\+)\+|(?<!-)-|(?<![\w$.])(?:await|case|delete|in|new|typeof))\Z")
+"""The same in a line above, where what may end a statement ends it: `i++`, `Map<Key, Value>`, `found!`, `return`."""
 
 
 def is_test(path: str) -> bool:
