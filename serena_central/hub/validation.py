@@ -26,8 +26,8 @@ from serena_central.core.patterns import MAX_LENGTH
 logger = logging.getLogger(__name__)
 
 CHECK_S = 0.25
-"""CPU time of this thread for one call's arguments, and the schema itself at a tool's first call: that takes 10 ms for
-each KB of it. A few references make a schema of 1 KB that takes years."""
+"""CPU time of this thread for one call's arguments, and as much for the schema itself at a tool's first call, which
+takes 10 ms for each KB. A few references make a schema of 1 KB that takes years."""
 
 PATTERN_S = 0.2
 """For one match."""
@@ -102,7 +102,11 @@ class ArgumentChecker:
 def _validator(schema: dict[str, Any]) -> Validator | None:
     """None where a schema is none. What it raises is one of `_UNUSABLE`."""
     kind = _bounded(validators.validator_for(schema, default=Draft202012Validator), has_patterns=True)
-    wrong = next(kind(kind.META_SCHEMA).iter_errors(schema), None)
+    try:
+        wrong = next(kind(kind.META_SCHEMA).iter_errors(schema), None)
+    except TimeoutError:
+        wrong = None  # most are right: it is used without having been looked at as a whole
+        _until.set(time.thread_time() + CHECK_S)
     if wrong is not None:
         logger.info("a tool's schema is not a JSON Schema, and its arguments are not checked: %s", wrong.message[:200])
         return None

@@ -120,7 +120,10 @@ def message_of(text: bytes) -> JSONRPCMessage | None:
 
 def _message(text: bytes) -> JSONRPCMessage:
     """The SDK reads a message as each kind of all; of a long one that takes four times as long, and as much memory."""
-    keys = from_json(text, _Keys)
+    try:
+        keys = from_json(text, _Keys)
+    except msgspec.DecodeError:  # NaN is none for it, which servers in Python write, and the SDK reads
+        keys = _Keys()
     if bytes(keys.result) and not bytes(keys.method) and not bytes(keys.error):
         return JSONRPCResponse.model_validate_json(text, by_name=False)
     return jsonrpc_message_adapter.validate_json(text, by_name=False)

@@ -168,6 +168,13 @@ async def test_answers_in_a_batch_are_taken_apart(tmp_path: Path, user: Path) ->
         assert text_of(await client.call("one__raw", text=f"[]\n[[]]\n{answer}")) == "in a batch"
 
 
+async def test_an_answer_with_a_number_that_is_none_is_passed_on(tmp_path: Path, user: Path) -> None:
+    answer = '{"jsonrpc":"2.0","id":ID,"result":{"content":[{"type":"text","text":"read"}],"_meta":{"a":NaN}}}'
+    settings_of_user(user, {"one": scripted()})
+    async with running_central(tmp_path, QUICK) as running, running.raw("modern") as client:
+        assert text_of(await client.call("one__raw", text=answer)) == "read"
+
+
 async def test_an_error_with_the_code_of_a_closed_connection_is_the_servers_own(tmp_path: Path, user: Path) -> None:
     """-32000 is what many servers use for all their errors. The connection goes on."""
     error = '{"jsonrpc":"2.0","id":ID,"error":{"code":-32000,"message":"the quota is used up"}}'

@@ -56,6 +56,11 @@ def test_problems_that_are_found_in_time_count() -> None:
     assert ArgumentChecker(schema).checked({"number": "x"})[1] == ["number: 'x' is not of type 'integer'"]
 
 
+def test_arguments_are_checked_by_a_schema_of_a_megabyte() -> None:
+    checker = ArgumentChecker({"properties": {f"p{number}": {"type": "string"} for number in range(40_000)}})
+    assert [checker.checked({"p7": 1})[1] for _ in range(2)] == [["p7: 1 is not of type 'string'"]] * 2
+
+
 @pytest.mark.parametrize(
     ("schema", "value"),
     [

@@ -91,3 +91,10 @@ def test_what_is_more_than_an_answer_is_read_as_the_sdk_reads_it(message: dict[s
     except ValidationError:
         expected = None
     assert message_of(text) == expected
+
+
+@pytest.mark.parametrize("number", [b"NaN", b"Infinity", b"-Infinity"])
+def test_an_answer_may_hold_what_python_writes_for_no_number(number: bytes) -> None:
+    found = message_of(b'{"jsonrpc": "2.0", "id": 7, "result": {"text": "a", "n": ' + number + b"}}")
+    assert isinstance(found, JSONRPCResponse)
+    assert found.result["text"] == "a"
