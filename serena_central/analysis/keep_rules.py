@@ -419,7 +419,8 @@ def _exported_by_python(hit: Hit, text: Text, language: LanguageFacts) -> bool:
 
 
 _ALL = re.compile(r"^[^\S\n]*__all__\s*(?::[^=\n]*)?(?:\+?=|\.(?:append|extend|insert)\b)", re.MULTILINE)
-_BRACKET_OR_LINE = re.compile(r"[()\[\]{}\n]")
+_BRACKET_OR_LINE = re.compile(r"#[^\n]*|\\\r?\n|[()\[\]{}\n]")
+"""Also comments, whose brackets are none, and line ends that don't end a statement."""
 
 
 def _listed_in_all(content: str) -> Iterator[tuple[int, int]]:
