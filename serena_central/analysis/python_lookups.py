@@ -77,7 +77,7 @@ _OBJECT = re.compile(r"self|cls|type\(self\)|self\.__class__|super\(\)")
 _LOOKUPS = ("getattr", "dir", "vars", "getmembers", "getmembers_static", "__dict__")
 """Words of which one stands in each lookup of another module's symbols, or a class's members."""
 
-_HOLDER = r"(?=\s*((?:[^,()]|\([^()]*\))*+)"
+_HOLDER = r"(?=\s*+((?:[^,()]|\([^()]*\))*+)"
 """What members are looked up of, whatever that is."""
 
 _LOOKED_UP = {

@@ -176,3 +176,9 @@ async def test_who_stores_objects_by_the_name_of_their_class_is_told(tmp_path: P
         assert said in text_of(await ask.result("safe_delete_symbol", name_path="Order", dry_run=True))
         assert said in text_of(await ask.result("rename_symbol", name_path="Basket", new_name="Cart", dry_run=True))
         assert said not in text_of(await ask.result("safe_delete_symbol", name_path="load", dry_run=True))
+
+
+async def test_a_long_line_of_blanks_behind_a_bracket_holds_nobody_up(tmp_path: Path) -> None:
+    files = {"shop.py": "def order(): ...\n", "blank.py": f"# shop: getattr({' ' * 300_000}\n"}
+    async with asker(tmp_path, written(tmp_path / "shop", files)) as ask:
+        assert not await refusal(ask, "order")
