@@ -11,7 +11,7 @@ from serena_central.symbols.symbol import CALLABLE
 
 _ATTRIBUTES = "alias|constructor|destructor|ifunc|interrupt|section|signal|used|visibility|weak"
 _REGISTERING = re.compile(
-    rf"__attribute__\s*\(\(.*\b_*({_ATTRIBUTES})_*\b|\[\[\s*gnu\s*::\s*({_ATTRIBUTES})\b|__declspec\s*\(\s*dllexport\b"
+    rf"__attribute__\s*\(\(.{{0,300}}?\b_*({_ATTRIBUTES})_*\b|\[\[\s*gnu\s*::\s*({_ATTRIBUTES})\b|__declspec\s*\(\s*dllexport\b"
     r"|\bQ_(?:INVOKABLE|SCRIPTABLE|SIGNAL|SLOT)\b"
 )
 """Attributes by which something that nobody names is called or found, and macros of Qt that do the same."""

@@ -215,6 +215,12 @@ def test_a_long_line_of_blanks_holds_nobody_up() -> None:
     assert found is None or found.reason != EMBEDDED
 
 
+def test_a_line_of_many_attributes_holds_nobody_up() -> None:
+    text = f"{'__attribute__((x)) ' * 20_000}void go() {{}}"
+    c = LanguageFacts("c", library=False, in_interface=False)
+    assert kept(hit_in(text, "go()", "a.c"), Text(text), c, ValidationPolicy()) is None
+
+
 def test_tests_are_known_by_file_and_folder() -> None:
     paths = ["test_a.py", "a_test.go", "src/a.spec.ts", "tests/deep/a.rs", "conftest.py", "latest.py"]
     assert [is_test(path) for path in paths] == [True, True, True, True, True, False]
