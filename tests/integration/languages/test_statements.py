@@ -85,7 +85,7 @@ DELETIONS = [
     Case("a.py", "try:\n    pass\nexcept OSError: x = None\n", "x", "try:\n    pass\nexcept OSError: pass\n"),
     Case("a.py", "one = 1\ntwo = 2  # why\n", "two", "one = 1\n"),
     Case("a.py", "A, B = 1, 2\n", "A", None, "shares one definition with B"),
-    Case("a.py", "x = y = 3\n", "x", None, "shares one definition with y"),
+    Case("a.py", "x = y = 3\n", "x", None, "its value is an assignment to y"),
     Case("a.py", "with open('a') as fh:\n    fh.read()\n", "fh", None, ""),
     Case("a.py", "for i in range(3):\n    print(i)\n", "i", None, ""),
 ]
