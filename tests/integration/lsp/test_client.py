@@ -620,7 +620,11 @@ async def test_a_build_that_a_cancelled_call_did_not_come_to_ask_for_is_asked_fo
 
 async def test_a_build_that_the_server_refuses_is_noted_with_answers_until_it_is_made(file: Path) -> None:
     file.with_name("Cargo.toml").write_text("[lib]\nproc-macro = true\n", encoding="utf-8")
-    spec = msgspec.structs.replace(FAKE_SPEC, watch=Watching(globs=("**/*.rs",), rebuild="fake/rebuild"))
+    spec = msgspec.structs.replace(
+        FAKE_SPEC,
+        watch=Watching(globs=("**/*.rs",), rebuild="fake/rebuild"),
+        readiness=msgspec.structs.replace(FAKE_SPEC.readiness, cap_s=0.5),  # it does not say when it has built
+    )
     async with running(fake_server(file.parent, spec, errors={"fake/rebuild": [-32603]})) as server:
 
         async def noted() -> str | None:
