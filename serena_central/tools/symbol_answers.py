@@ -338,8 +338,8 @@ async def listed_symbols(
     async for place in paced(window):  # each may decode its file
         try:
             hit = hits[place]
-            known = not body and not info
-            view = view_of(hit, depth) if known else await _view(call, target, hit, body=body, info=info, depth=depth)
+            is_read = body or info  # what is not costs no coroutine: an answer lists hundreds
+            view = await _view(call, target, hit, body=body, info=info, depth=depth) if is_read else view_of(hit, depth)
         except (SymbolNotFound, PathNotFound):
             view = None  # it was taken out while the answer was made
         views.append(view)
