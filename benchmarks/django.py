@@ -1,5 +1,6 @@
 """Django's source distribution: the project that is measured on. Fetched by pip once, kept in build/bench."""
 
+import shutil
 import subprocess
 import sys
 import tarfile
@@ -12,8 +13,9 @@ VERSION = "5.2"
 def source() -> Path:
     """The root of the unpacked sources. Raises CalledProcessError when pip can't fetch them."""
     root = BUILD / f"django-{VERSION}"
-    if root.exists():
+    if root.exists() and not _has_links(root):
         return root
+    shutil.rmtree(root, ignore_errors=True)
     BUILD.mkdir(parents=True, exist_ok=True)
     archives = list(BUILD.glob(f"[Dd]jango-{VERSION}.tar.gz"))
     if not archives:
@@ -26,6 +28,11 @@ def source() -> Path:
     subprocess.run(["git", "init", "--quiet", str(unpacked)], check=True)
     unpacked.rename(root)
     return root
+
+
+def _has_links(root: Path) -> bool:
+    """Whether some file has a second name, as in a copy made of hard links: such files are read anew by each call."""
+    return any(path.is_file() and path.stat().st_nlink > 1 for path in root.rglob("*"))
 
 
 def _download() -> None:
