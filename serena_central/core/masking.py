@@ -153,17 +153,25 @@ def masked(text: str) -> str:
     """The text with a mask in place of each secret that is recognized."""
     if not text:
         return text
-    if any(hint in text for hint in _FORM_HINTS):
+    if _holds_one(text, _FORM_HINTS):
         text = _KNOWN.sub(MASK, text)
     if "://" in text:
         text = _URL.sub(_masked_path, text)
     lower = text.lower()
-    if any(hint in lower for hint in _NAME_HINTS) or any(hint in text for hint in _VARIABLE_HINTS):
+    if _holds_one(lower, _NAME_HINTS) or _holds_one(text, _VARIABLE_HINTS):
         text = _ASSIGNED.sub(_masked_value, text)
         text = _OPTION.sub(_masked_option, text)
-    if any(hint in text for hint in _LOGIN_HINTS):
+    if _holds_one(text, _LOGIN_HINTS):
         text = _LOGIN.sub(_masked_option, text)
-    return _QUERY.sub(_masked_option, text) if any(hint in text for hint in _QUERY_HINTS) else text
+    return _QUERY.sub(_masked_option, text) if _holds_one(text, _QUERY_HINTS) else text
+
+
+def _holds_one(text: str, hints: tuple[str, ...]) -> bool:
+    # Of each call's arguments and answer; `any` over a generator takes twice as long.
+    for hint in hints:  # noqa: SIM110
+        if hint in text:
+            return True
+    return False
 
 
 def masked_output(command: str) -> str:

@@ -16,6 +16,7 @@ import lz4.block
 import msgspec
 
 from serena_central.core.decoding import msgpack_decoder
+from serena_central.core.text import Position, Range
 from serena_central.symbols.symbol import Brief, FileSymbols, Symbol, own_path
 
 _TYPES: tuple[Literal["b", "h", "i", "q"], ...] = ("b", "h", "i", "q")
@@ -155,10 +156,7 @@ class SymbolColumns(Sequence[Symbol]):
                 kind,
                 container,
                 None if number == _NO_OVERLOAD else number,
-                line,
-                column,
-                end_line,
-                end_column,
+                Range(Position(line, column), Position(end_line, end_column)),
                 self._scope(place),
             )
         return brief

@@ -218,16 +218,29 @@ class Hits(Sequence[Hit]):
         if len(self._ends) < len(self._counts):
             self._ends = list(accumulate(self._counts))
         at = bisect_right(self._ends, number)
-        return self._hit(at, number - self._ends[at] + self._counts[at])
+        path, file, places = self._look_up(at)
+        return Hit(path, file, places[number - self._ends[at] + self._counts[at]])
 
     def __iter__(self) -> Iterator[Hit]:
-        return (self._hit(at, number) for at, count in enumerate(self._counts) for number in range(count))
+        return self.since(0)
+
+    def since(self, first: int) -> Iterator[Hit]:
+        """Those from this number on, each file decoded when it is reached."""
+        skipped = first
+        for at, count in enumerate(self._counts):
+            if skipped >= count:
+                skipped -= count
+                continue
+            path, file, places = self._look_up(at)
+            for place in places[skipped:count]:
+                yield Hit(path, file, place)
+            skipped = 0
 
     def __len__(self) -> int:
         return self._size
 
-    def _hit(self, at: int, number: int) -> Hit:
-        """The symbol of this number in the file at this place."""
+    def _look_up(self, at: int) -> tuple[str, ColumnedFile, list[int]]:
+        """The file of this number, its symbols, and the places of those that fit."""
         path, (before, file) = self._paths[at], self._last
         if file is None or path != before:
             file = self._file(path, at)
@@ -235,7 +248,7 @@ class Hits(Sequence[Hit]):
         places = self._places.get(path)
         if places is None:
             places = self._places[path] = self._fitting(path, file)
-        return Hit(path, file, places[number])
+        return path, file, places
 
     def _file(self, path: str, at: int) -> ColumnedFile:
         if len(self._entries) <= FILES_KEPT:

@@ -38,16 +38,8 @@ class Brief(msgspec.Struct, frozen=True, gc=False):
     kind: int
     container: int
     overload: int | None
-    start_line: int
-    start_column: int
-    end_line: int
-    end_column: int
+    range: Range
     scope: str
-
-    @property
-    def range(self) -> Range:
-        """As `Symbol.range`."""
-        return Range(Position(self.start_line, self.start_column), Position(self.end_line, self.end_column))
 
     @property
     def parts(self) -> list[PathPart]:

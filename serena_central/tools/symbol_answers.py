@@ -335,10 +335,10 @@ async def listed_symbols(
         window = window[:BESIDE_NAMES]
     views: list[SymbolView | None] = []
     room = call.page.chars
-    async for place in paced(window):  # each may decode its file
+    is_read = body or info  # what is not costs no coroutine: an answer lists hundreds
+    coming = hits.since(window.start) if isinstance(hits, Hits) else islice(hits, window.start, None)
+    async for hit in paced(islice(coming, len(window))):  # each may decode its file
         try:
-            hit = hits[place]
-            is_read = body or info  # what is not costs no coroutine: an answer lists hundreds
             view = await _view(call, target, hit, body=body, info=info, depth=depth) if is_read else view_of(hit, depth)
         except (SymbolNotFound, PathNotFound):
             view = None  # it was taken out while the answer was made

@@ -137,17 +137,18 @@ def view_of(
     digest: str | None = None,
 ) -> SymbolView:
     """The view of a symbol with its children down to `depth`."""
-    symbol = hit.file.brief(hit.place)
-    below = hit.file.children(hit.place) if depth > 0 else ()
+    path, file, place = hit
+    symbol = file.brief(place)
+    below = file.children(place) if depth > 0 else ()
     return SymbolView(
         name=symbol.name,
-        name_path=hit.name_path,
+        name_path=file.name_path(place),
         kind=symbol.kind,
-        path=hit.path,
+        path=path,
         range=symbol.range,
         body=body,
         info=info,
         hashes=hashes or {},
         digest=digest,
-        children=[view_of(Hit(hit.path, hit.file, place), depth - 1) for place in below] if below else (),
+        children=[view_of(Hit(path, file, child), depth - 1) for child in below] if below else (),
     )
