@@ -26,6 +26,9 @@ _CLASS = re.compile(
 
 _OF_JAVA = frozenset({"class_declaration", "enum_declaration", "interface_declaration", "record_declaration"})
 
+_OPENING = re.compile(rb"[(`]")
+"""Of arguments."""
+
 _SETTING = frozenset({"assignment", "augmented_assignment"})
 
 MOST_BUILT = 20
@@ -39,7 +42,8 @@ _NOT_BUILT_AT_START = re.compile(rb"\b(?:constexpr|extern)\b")
 
 
 def first_call(declaration: Node, source: bytes) -> int | None:
-    """Where brackets of arguments stand in it, other than in what is not run there, as an offset in bytes."""
+    """Where the arguments of a call begin in it, other than in what is not run there, as an offset in bytes: a bracket,
+    or the template behind a tag."""
     pending = [declaration]
     for one in pending:
         found = _call_in(one, source, pending)
@@ -51,15 +55,18 @@ def first_call(declaration: Node, source: bytes) -> int | None:
 def _call_in(part: Node, source: bytes, pending: list[Node]) -> int | None:
     """The same in one part of a declaration. What runs of the classes in it becomes `pending`."""
     cursor, around = part.walk(), ["", ""]
-    bracket = part.start_byte  # the next one, or where it is looked for
+    opening = part.start_byte  # the next one, or where it is looked for
     while (node := cursor.node) is not None:
-        if bracket < node.end_byte:
-            bracket = source.find(b"(", max(bracket, node.start_byte), part.end_byte)
-            if bracket < 0:
+        if opening < node.end_byte:
+            found = _OPENING.search(source, max(opening, node.start_byte), part.end_byte)
+            if found is None:
                 return None
-        if node.type == "(" and ("argument" in around[-1] or "call" in around[-2]):
+            opening = found.start()
+        if (node.type == "(" and ("argument" in around[-1] or "call" in around[-2])) or (
+            node.type == "template_string" and "call" in around[-1]
+        ):
             return node.start_byte
-        holds = bracket < node.end_byte
+        holds = opening < node.end_byte
         if holds and node.is_named and _CLASS.fullmatch(node.type):
             pending.extend(_run_with_class(node))
         elif holds and not _NOT_RUN.search(node.type) and cursor.goto_first_child():

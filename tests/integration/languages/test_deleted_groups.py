@@ -94,6 +94,9 @@ class Holder {
 }
 const fifth = { run() { return listed("e") } }
 export const held = new Holder()
+const sixth = listed`d`
+const seventh = () => [listed`d`, `${fifth.run()}`]
+const eighth = `listed(${1 + 2})`
 """,
 }
 
@@ -103,6 +106,7 @@ async def test_a_call_that_goes_with_a_variable_is_noted(tmp_path: Path) -> None
     root = written(tmp_path / "shop", CALLS)
     async with asker(tmp_path, root) as client:
         for name_path, path, line in (
+            ("sixth", "plugins.ts", 9),
             ("first", "plugins.py", 6),
             ("second", "plugins.py", None),
             ("Holder/third", "plugins.ts", 4),
@@ -110,6 +114,8 @@ async def test_a_call_that_goes_with_a_variable_is_noted(tmp_path: Path) -> None
             ("second", "plugins.ts", None),
             ("third", "plugins.py", None),
             ("Holder/fourth", "plugins.ts", None),
+            ("seventh", "plugins.ts", None),
+            ("eighth", "plugins.ts", None),
             ("fifth", "plugins.ts", None),
         ):
             deleted = await client.result("safe_delete_symbol", name_path=name_path, relative_path=path)

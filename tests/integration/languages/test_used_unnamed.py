@@ -385,16 +385,49 @@ async def test_what_go_finds_by_its_name_when_it_runs_is_kept(tmp_path: Path) ->
             "reply/Count": "its tag gives it to libraries.",
             "reply/Named": "its tag gives it to libraries by its name.",
             "server/Serve": "main.go:24 calls exported methods that it does not name",
+            "reply/Plain": "main.go:4 imports reflect, which reads exported fields by their names",
             "day": "the directive in main.go:19 names it",
         }.items():
             refused = await ask.result("safe_delete_symbol", name_path=name)
             assert said in text_of(refused), text_of(refused)
-        for name in ("reply/Plain", "reply/own", "server/stop"):
+        for name in ("reply/own", "server/stop"):
             deleted = await ask.result("safe_delete_symbol", name_path=name, dry_run=True)
             assert not deleted["isError"], text_of(deleted)
         for name, is_noted in {"reply/Count": False, "reply/Named": True}.items():
             renamed = await ask.result("rename_symbol", name_path=name, new_name="Other", dry_run=True)
             assert ("its tag gives it to libraries by its name" in text_of(renamed)) == is_noted
+
+
+READ_BY_NAME = "package main\n\n{}\n\ntype line struct {{\n\tCount int\n}}\n\nfunc main() {{ _ = line{{}} }}\n"
+
+
+@pytest.mark.parametrize(
+    ("imported", "required", "said"),
+    [
+        ('import j "encoding/json"\n\nvar Write = j.Marshal', "", "main.go:2 imports encoding/json, which reads"),
+        (
+            'import (\n\t"fmt"\n\n\t"text/template"\n)\n\nvar _, _ = fmt.Sprint, template.New',
+            "",
+            "main.go:5 imports text/",
+        ),
+        ('import "encoding/hex"\n\nvar Write = hex.EncodeToString', "require example.com/colour v1.2.3\n", None),
+        (
+            "",
+            "require (\n\texample.com/colour v1.2.3\n\tgopkg.in/yaml.v3 v3.0.1\n)\n",
+            "go.mod:6 requires gopkg.in/yaml.v3",
+        ),
+        ("", "require gopkg.in/yaml.v3 v3.0.1 // indirect\n", None),
+    ],
+    ids=["encoder", "template", "neither", "library", "library of another"],
+)
+async def test_a_field_of_go_is_kept_where_something_reads_fields_by_their_names(
+    imported: str, required: str, said: str | None, tmp_path: Path
+) -> None:
+    files = {"go.mod": f"module shop\n\ngo 1.21\n\n{required}", "main.go": READ_BY_NAME.format(imported)}
+    async with asker(tmp_path, written(tmp_path / "shop", files)) as ask:
+        deleted = await ask.result("safe_delete_symbol", name_path="line/Count", dry_run=True)
+        assert deleted["isError"] == bool(said), text_of(deleted)
+        assert said is None or said in text_of(deleted), text_of(deleted)
 
 
 DERIVED = {
