@@ -152,6 +152,10 @@ def _kept(hit: Hit, text: Text, language: LanguageFacts, policy: ValidationPolic
     return KeepReason(reason, by_name=False) if reason else None
 
 
+_WITH_VALUES = frozenset({"csharp", "dart", "groovy", "kotlin", "php", "scala", "swift"})
+"""Languages whose enums can be asked for their constants (`cases()`, `from("a")`, `Enum.Parse`), beside Java."""
+
+
 def _used_unnamed(hit: Hit, text: Text, language: LanguageFacts) -> str | None:
     """What is in use whatever it is called."""
     if hands_itself_on(hit, text, language.name):
@@ -159,6 +163,8 @@ def _used_unnamed(hit: Hit, text: Text, language: LanguageFacts) -> str | None:
     match language.name:
         case "java":
             return java_rules.given_without_name(hit, text)
+        case name if name in _WITH_VALUES and hit.symbol.kind == SymbolKind.ENUM_MEMBER:
+            return "an enum gives constants that no code names: all of them, or one by its value"
         case "angular" | "astro" | "html" | "svelte" | "vue" if _is_element(hit, text):
             return "an element of a page works where it stands"
         case "go" if _is_embedded_in_go(hit, text):

@@ -95,8 +95,8 @@ def behind_import(hit: Hit) -> Callable[[str], bool]:
 
 
 def in_format(name: str) -> re.Pattern[str]:
-    """A name as that of an attribute in the braces of a Python format: `"{0.title}"`."""
-    return re.compile(rf"\{{\w[\w.\[\]]*\.{re.escape(name)}(?=[}}!:.\[])")
+    """A name (group `name`) as that of an attribute in the braces of a Python format: `"{0.title}"`."""
+    return re.compile(rf"\{{\w[\w.\[\]]*\.(?P<name>{re.escape(name)})(?=[}}!:.\[])")
 
 
 def _holders(hit: Hit) -> str:
@@ -111,3 +111,9 @@ def _holders(hit: Hit) -> str:
 def as_argument(name: str) -> re.Pattern[str]:
     """A name (group `name`) that is all of a string that a call takes, as `getDeclaredMethod("run")`: in a line."""
     return re.compile(rf"(?:^|[(,])\s*(?P<quote>[\"'])(?P<name>{re.escape(name)})(?P=quote)(?=\s*[,)])")
+
+
+def as_qualified(name: str) -> re.Pattern[str]:
+    r"""A name (group `name`) behind its namespace in a string of PHP: `'Shop\checkout'`, `"Shop\\Cart::pay"`."""
+    named = rf"(?P<name>{re.escape(name)})(?=(?P=quote)|::|@)"
+    return re.compile(r"(?P<quote>[\"'])\\{0,2}\w[\w\\]{0,300}?\\{1,2}" + named)

@@ -1,11 +1,16 @@
 """Which strings with a symbol's name in them mean the symbol, as far as the name and what stands around it can tell."""
 
-import re
 from collections.abc import Sequence
 from itertools import groupby
 
 from serena_central.core.pacing import paced
-from serena_central.projects.navigation.common_names import BehindHolder, as_argument, in_format, is_unusual
+from serena_central.projects.navigation.common_names import (
+    BehindHolder,
+    as_argument,
+    as_qualified,
+    in_format,
+    is_unusual,
+)
 from serena_central.projects.navigation.places_in_code import PlaceInCode
 from serena_central.projects.navigation.project_places import ProjectPlaces
 from serena_central.symbols.index import Hit
@@ -16,14 +21,17 @@ _QUOTES = "\"'`"
 async def named_in_strings(
     places: ProjectPlaces, hit: Hit, strings: Sequence[PlaceInCode]
 ) -> tuple[Sequence[PlaceInCode], Sequence[PlaceInCode]]:
-    """Those of the places in strings that mean a symbol: an everyday word does behind its module or type, and where it
-    is all that a call is given, which may be reflection. And those of the others at which it is all of a string."""
+    """Those of the places in strings that mean a symbol: an everyday word does behind its module, type or namespace,
+    and where it is all that a call is given, which may be reflection. And those of the others at which it is all of a
+    string."""
     name = hit.symbol.name
     if is_unusual(name) or not strings:
         return strings, ()
     texts = await places.readings({place.path for place in strings})
-    qualified, argument, quoted = BehindHolder(hit), as_argument(name), {f"{one}{name}{one}" for one in _QUOTES}
-    formatted = in_format(name) if "/" in hit.name_path else re.compile(r"(?!)")
+    qualified, quoted = BehindHolder(hit), {f"{one}{name}{one}" for one in _QUOTES}
+    named = [as_argument(name), as_qualified(name)]
+    if "/" in hit.name_path:
+        named.append(in_format(name))
     meant: list[PlaceInCode] = []
     alone: list[PlaceInCode] = []
     # Each line is read once: a file of data may have thousands of places in one line of a megabyte.
@@ -33,8 +41,7 @@ async def named_in_strings(
             continue
         line = texts[path].text.line(line0)
         ends = set(qualified.ends(line))
-        ends |= {found.end("name") for found in argument.finditer(line)}
-        ends |= {found.end() for found in formatted.finditer(line)}
+        ends.update(found.end("name") for one in named for found in one.finditer(line))
         for place in group:
             start, end = place.range.start.column, place.range.end.column
             if end in ends:

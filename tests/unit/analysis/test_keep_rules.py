@@ -283,3 +283,18 @@ def test_elements_of_a_page_need_no_reference(text: str, name: str, reason: str 
     facts = LanguageFacts("svelte", library=False, in_interface=False, may_override=False)
     found = kept(hit_in(text, name, "App.svelte"), Text(text), facts, ValidationPolicy())
     assert (found and found.reason) == reason
+
+
+@pytest.mark.parametrize(("language", "is_kept"), [("php", True), ("csharp", True), ("rust", False)])
+def test_constants_of_an_enum_that_gives_them_without_their_names_are_in_use(language: str, is_kept: bool) -> None:
+    text = "enum Suit { Hearts, Spades }"
+    member = DocumentSymbol("Hearts", SymbolKind.ENUM_MEMBER, spanning(text, "Hearts"), spanning(text, "Hearts"))
+    whole = Range(Position(0, 0), Position(0, len(text)))
+    file = flatten([DocumentSymbol("Suit", SymbolKind.ENUM, whole, spanning(text, "Suit"), children=[member])])
+    facts = LanguageFacts(language, library=False, in_interface=False, may_override=False)
+    assert (kept(Hit("a.x", file, 1), Text(text), facts, ValidationPolicy()) is not None) == is_kept
+
+
+def spanning(text: str, name: str) -> Range:
+    first = text.index(name)
+    return Range(Position(0, first), Position(0, first + len(name)))

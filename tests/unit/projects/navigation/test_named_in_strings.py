@@ -1,5 +1,6 @@
 """Which strings with an everyday name in them mean a symbol."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -29,3 +30,18 @@ async def test_many_places_in_one_line_do_not_take_long(tmp_path: Path) -> None:
         meant, alone = await named_in_strings(project.navigation.places, hit, places)
     assert meant == places[:3]
     assert alone == places[4:]
+
+
+async def test_a_name_behind_a_namespace_in_a_string_is_meant(tmp_path: Path) -> None:
+    root = tmp_path / "root"
+    root.mkdir()
+    line = r"""$x = ['Shop\run', "\\Shop\\run", 'Shop\run::go', 'to run', 'a\ run', 'C:\x\run', 'Shop\runs']"""
+    (root / "data.php").write_text(f"<?php\n{line}\n")
+    (root / "jobs.py").write_text("def run() -> None: ...\n")
+    columns = [found.start() for found in re.finditer(r"run\b", line)]
+    places = [PlaceInCode("data.php", Range(Position(1, at), Position(1, at + 3))) for at in columns]
+    async with running_parts(tmp_path) as central:
+        project = await central.projects.open(root)
+        hit = await project.find_one("run", "jobs.py")
+        meant, _ = await named_in_strings(project.navigation.places, hit, places)
+    assert meant == places[:3]
