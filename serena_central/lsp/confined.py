@@ -53,7 +53,8 @@ class _Ruleset(ctypes.Structure):
 
 
 class _BeneathPath(ctypes.Structure):
-    _pack_ = 1
+    """Packed in C; the kernel reads no further than the last field, so what follows it here is not seen."""
+
     _fields_ = (("allowed_access", ctypes.c_uint64), ("parent_fd", ctypes.c_int32))
 
 
