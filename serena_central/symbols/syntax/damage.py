@@ -21,10 +21,11 @@ def damage(identifier: str, source: bytes, edit: SyntaxEdit) -> str:
     new = edit.new_text.encode("utf-8", "replace")
     before = tree_of(identifier, source).root_node
     after = tree_after(identifier, source, removed.start, removed.end, new).root_node
-    more = len(errors_in(after)) - len(errors_in(before))
+    known = len(errors_in(before))
+    more = len(errors_in(after)) - known
     if more > 0:
         return f"the file would have {more} more place{'s' * (more > 1)} that can't be parsed"
-    if edit.is_deletion and not before.has_error:
+    if edit.is_deletion and not known:
         added = Span(removed.start, removed.start + len(new))
         if not _is_rest(before, after, removed, added):
             return "the remaining code would not be the same as before"

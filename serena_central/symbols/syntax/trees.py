@@ -82,15 +82,23 @@ def parsed(identifier: str, source: bytes) -> Tree:
 
 
 def errors_in(root: Node) -> list[Node]:
-    """The nodes of a tree that are errors, or are missing."""
+    """The nodes of a tree that are errors, or are missing; but for defaults of Python's type parameters, as in
+    `class Box[T = int]`, which the grammar does not know."""
     found: list[Node] = []
     waiting = [root]
     while waiting:
         node = waiting.pop()
+        if node.type == "type_parameter" and _has_defaults(node.text or b""):
+            continue
         if node.is_error or node.is_missing:
             found.append(node)
         waiting += [child for child in node.children if child.has_error or child.is_missing]
     return found
+
+
+def _has_defaults(type_parameters: bytes) -> bool:
+    """Whether they are Python's, all of them with their brackets, and have defaults."""
+    return type_parameters.startswith(b"[") and b"=" in type_parameters
 
 
 def _keep(identifier: str, source: bytes, tree: Tree) -> None:
