@@ -6,11 +6,15 @@ in one of them and is not any more, or if its line was written since and uses th
 What this does not see: an unchanged line whose object is of another type now. Pure.
 """
 
-import ast
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import PurePosixPath
+
+from serena_central.symbols.syntax.messages import PythonStructure
+
+Parse = Callable[[str], PythonStructure | None]
+"""What a text of Python consists of; None where it can't be parsed."""
 
 _WORD = re.compile(r"[^\W\d]\w*")
 
@@ -23,11 +27,11 @@ _UNQUALIFYING = re.compile(r"[^\W\d]\w*(?!\w|\.\w)")
 class Baseline:
     """Made of the texts of files that differ, by path: in the revision, and now; one that is not there lacks."""
 
-    def __init__(self, before: Mapping[str, str], now: Mapping[str, str]) -> None:
+    def __init__(self, before: Mapping[str, str], now: Mapping[str, str], parse: Parse) -> None:
         self._old_lines = {line.strip() for text in before.values() for line in text.splitlines()}
         self._old_words = _words(before.values())
         self._words = _words(now.values())
-        self.gone = frozenset(_declared(before) - _declared(now)) | {
+        self.gone = frozenset(_declared(before, parse) - _declared(now, parse)) | {
             PurePosixPath(path).stem for path in before.keys() - now.keys()
         }
         """Names that were declared, and are not any more; of files, those by which they may be imported."""
@@ -53,40 +57,15 @@ def _words(texts: Iterable[str]) -> Counter[str]:
     return Counter(word for text in texts for word in _WORD.findall(text))
 
 
-def _declared(files: Mapping[str, str]) -> Counter[str]:
+def _declared(files: Mapping[str, str], parse: Parse) -> Counter[str]:
     """Name → in how many types, functions and files it is declared."""
-    places = {place for path, text in files.items() for place in _places(path, text)}
+    places = {place for path, text in files.items() for place in _places(path, text, parse)}
     return Counter(name for _, name in places)
 
 
-def _places(path: str, text: str) -> Iterator[tuple[str, str]]:
+def _places(path: str, text: str, parse: Parse) -> Iterator[tuple[str, str]]:
     """Where names are declared, and the names. In other languages than Python, any word of a file may be one."""
-    if path.endswith((".py", ".pyi")):
-        try:
-            return iter(_in_python(ast.parse(text), path))
-        except (SyntaxError, ValueError, RecursionError, MemoryError):
-            pass
-    return ((path, word) for word in _WORD.findall(text))
-
-
-def _in_python(tree: ast.Module, path: str) -> set[tuple[str, str]]:
-    found: set[tuple[str, str]] = set()
-    todo: list[tuple[str, ast.AST]] = [(path, tree)]
-    while todo:
-        place, node = todo.pop()
-        match node:
-            case ast.FunctionDef() | ast.AsyncFunctionDef():
-                found.add((place, node.name))  # what it sets of `self` belongs to the type around it
-            case ast.ClassDef():
-                found.add((place, node.name))
-                place = f"{place}/{node.name}"
-            case ast.Name(ctx=ast.Store()):
-                found.add((place, node.id))
-            case ast.Attribute(ctx=ast.Store()):
-                found.add((place, node.attr))
-            case ast.alias():
-                found.add((place, node.asname or node.name.rpartition(".")[2]))
-            case _:
-                pass
-        todo += [(place, child) for child in ast.iter_child_nodes(node)]
-    return found
+    structure = parse(text) if path.endswith((".py", ".pyi")) else None
+    if structure is None or structure.is_broken:
+        return ((path, word) for word in _WORD.findall(text))
+    return ((f"{path}/{place}", name) for place, name in structure.declared)

@@ -6,11 +6,12 @@ Which of a server's diagnostics say so is data: their codes, by class. Other dia
 import math
 from collections import Counter, deque
 from collections.abc import Collection, Hashable, Mapping, Sequence
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Literal, NamedTuple
 
 import anyio
+import anyio.from_thread
 import anyio.to_thread
 import msgspec
 
@@ -282,8 +283,10 @@ def _broken(path: str, view: DiagnosticView, codes: Codes) -> Broken | None:
 def _graded(project: Project, found: Sequence[Broken], changed: Collection[str]) -> list[Broken]:
     """With their certainty; reads files that have findings. In a thread."""
     files = project.tree.files
-    within = Within(project.root, files, [path for path in changed if path not in files], project.languages.read_text)
-
+    languages, gone = project.languages, [path for path in changed if path not in files]
+    within = Within(
+        project.root, files, gone, languages.read_text, partial(anyio.from_thread.run, languages.syntax.python)
+    )
     unloaded = {one.path.rpartition("/")[0] for one in found if one.code == "BrokenImport"}
 
     @cache

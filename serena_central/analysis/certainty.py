@@ -5,7 +5,6 @@ compiler says so. Everything else is possible: members of dynamic objects, impor
 installed, what the code itself takes into account (`try: … except NameError`).
 """
 
-import ast
 import re
 from collections.abc import Callable, Collection, Iterator
 from functools import cached_property
@@ -14,6 +13,7 @@ from typing import Literal, NamedTuple
 
 from serena_central.core.errors import PathError
 from serena_central.core.text import Text
+from serena_central.symbols.syntax.messages import Imported, PythonStructure
 
 Certainty = Literal["certain", "possible"]
 
@@ -44,9 +44,17 @@ class Within:
     """What the files of a project say about where a module is. `modules` are those of Python, by their places: packages
     with an `__init__`, and files; `removed` those that a change took away."""
 
-    def __init__(self, root: Path, files: Collection[str], gone: Collection[str], read: Callable[[Path], Text]) -> None:
-        """`gone` are files that a change removed."""
+    def __init__(
+        self,
+        root: Path,
+        files: Collection[str],
+        gone: Collection[str],
+        read: Callable[[Path], Text],
+        parse: Callable[[str], PythonStructure | None],
+    ) -> None:
+        """`gone` are files that a change removed; `parse` is for texts of Python, None where one can't be parsed."""
         self.files = files
+        self.parse = parse
         self._root = root
         self._text_of = read
         self.places = {place for file in files for place in _places(file)}
@@ -86,39 +94,32 @@ class PythonFile:
         return any(map(self._is_gone, self._imports(line0)))
 
     @cached_property
-    def _tree(self) -> ast.Module | None:
-        try:
-            return ast.parse(self._text)
-        except (SyntaxError, ValueError, RecursionError, MemoryError):
-            return None
+    def _structure(self) -> PythonStructure | None:
+        return self._within.parse(self._text)
 
     def _is_handled(self, line0: int, what: str) -> bool:
         """Whether the line lies in a `try` that expects it; so it may be in any file that can't be parsed."""
-        if self._tree is None:
+        if self._structure is None or self._structure.is_broken:
             return True
         handled = _HANDLED[what] | _ALL_HANDLED
         return any(
-            node.body[0].lineno <= line0 + 1 <= (node.body[-1].end_lineno or 0)
-            and any(handler.type is None or handled & set(_names_in(handler.type)) for handler in node.handlers)
-            for node in ast.walk(self._tree)
-            if isinstance(node, ast.Try)
+            one.first0 <= line0 <= one.last0 and (one.handled is None or not handled.isdisjoint(one.handled))
+            for one in self._structure.tried
         )
 
     def _imports(self, line0: int) -> Iterator[_Import]:
         """What the statement of a line imports."""
-        for node in ast.walk(self._tree) if self._tree else ():
-            if not isinstance(node, ast.Import | ast.ImportFrom):
-                continue
-            if not node.lineno <= line0 + 1 <= (node.end_lineno or node.lineno):
-                continue
-            if isinstance(node, ast.Import):
-                yield from (_Import(None, alias.name.replace(".", "/"), []) for alias in node.names)
-            else:
-                parts = self._path.split("/")
-                if node.level > len(parts):
-                    continue  # above the project
-                folder = "".join(f"{part}/" for part in parts[: -node.level]) if node.level else None
-                yield _Import(folder, (node.module or "").replace(".", "/"), [alias.name for alias in node.names])
+        for one in self._structure.imported if self._structure else ():
+            if one.first0 <= line0 <= one.last0 and (found := self._import(one)) is not None:
+                yield found
+
+    def _import(self, one: Imported) -> _Import | None:
+        """None for what is above the project."""
+        parts = self._path.split("/")
+        if one.level > len(parts):
+            return None
+        folder = "".join(f"{part}/" for part in parts[: -one.level]) if one.level else None
+        return _Import(folder, one.module.replace(".", "/"), one.names)
 
     def _is_gone(self, imported: _Import) -> bool:
         """Whether a module of the project is not there, or nothing of that name in it."""
@@ -161,10 +162,6 @@ class PythonFile:
     def _of_project(self, place: str) -> bool:
         """Whether files of a module or package are there, in any language."""
         return place in self._within.places
-
-
-def _names_in(expression: ast.expr) -> Iterator[str]:
-    return (node.id for node in ast.walk(expression) if isinstance(node, ast.Name))
 
 
 def _folders(path: str) -> Iterator[str]:

@@ -5,9 +5,10 @@ one module lost makes a finding of another one new.
 """
 
 from collections.abc import Sequence
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 
+import anyio.from_thread
 import msgspec
 
 from serena_central.analysis.baseline import Baseline
@@ -20,7 +21,8 @@ from serena_central.files.revisions import Changed, changed_since, is_one_reposi
 
 
 class Revised:
-    """Of these parts, the first of which is the root. Asks git and reads files: belongs in a thread."""
+    """Of these parts, the first of which is the root. Asks git and reads files: belongs in a worker thread
+    of the event loop's."""
 
     def __init__(self, parts: Sequence[ModulePart], revision: str, around: Path | None = None) -> None:
         """`around`: the root of the super-repo that holds the parts.
@@ -36,7 +38,8 @@ class Revised:
             everything += self._changed_around(around, revision)
         changed = [one for one in everything if self._counts(one.absolute)]
         now = {one.absolute: text for one in changed if (text := self._text(one.absolute)) is not None}
-        self.baseline = Baseline(texts_before(changed), now)
+        parse = partial(anyio.from_thread.run, parts[0].project.languages.syntax.python)
+        self.baseline = Baseline(texts_before(changed), now, parse)
 
     def marked(self, part: ModulePart, found: Sequence[Broken]) -> list[Broken]:
         """Findings of a part, with whether they are new."""

@@ -148,19 +148,33 @@ async def test_validate_since_a_revision_looks_at_what_changed(serving: Child, p
     assert (nothing.code, nothing.json["broken"]) == (0, [])
 
 
+async def test_what_is_written_for_a_newer_python_is_judged_as_all_else(serving: Child, project: Path) -> None:
+    (project / "pyproject.toml").write_text("[project]\nname = 'shop'\nversion = '1'\nrequires-python = '>=3.14'\n")
+    (project / "new.py").write_text(
+        "type Pair[T = int] = tuple[T, T]\n\n\ndef told[T](x: Pair[T]) -> Pair[T]:\n"
+        '    print(t"{x["a"]}", lost)\n    try:\n        wanted\n    except KeyError, NameError:\n        pass\n'
+    )
+    (project / "group.py").write_text("try:\n    wanted\nexcept* NameError:\n    pass\n")
+    ended = await run_command(serving.folder, "validate", "--broken-refs", "--json", cwd=project)
+    assert ended.code == 1, ended.err
+    assert [(one["path"], one["line"], one["certainty"]) for one in ended.json["broken"]] == [("new.py", 4, "certain")]
+
+
+@pytest.mark.parametrize("first", ["", "type Number = int\n"], ids=["any Python", "Python 3.12"])
 async def test_what_is_only_possible_counts_since_a_revision_if_the_revision_did_not_have_it(
-    serving: Child, project: Path
+    serving: Child, project: Path, first: str
 ) -> None:
-    (project / "stone.py").write_text("class Stone:\n    def cut(self): ...\n\n    def grind(self): ...\n")
+    cut, grind = "    def cut(self): ...\n", "    def grind(self): ...\n"
+    (project / "stone.py").write_text(f"{first}class Stone:\n{cut}\n{grind}\nprint('cut')\n")
     (project / "ring.py").write_text(
         "from stone import Stone\n\n\ndef work(stone: Stone):\n    stone.cut()\n    stone.dynamic\n\n\nwork(Stone())\n"
     )
     commit(project)
     since = ("validate", "--broken-refs", "--json", "--since", "HEAD")
-    (project / "stone.py").write_text("class Stone:\n    def cut(self): ...\n")
+    (project / "stone.py").write_text(f"{first}class Stone:\n{cut}\nprint('cut')\n")
     ended = await run_command(serving.folder, *since, cwd=project)
     assert (ended.code, ended.json["broken"]) == (0, []), ended.err
-    (project / "stone.py").write_text("class Stone:\n    def grind(self): ...\n")
+    (project / "stone.py").write_text(f"{first}class Stone:\n{grind}\nprint('cut')\n")
     ended = await run_command(serving.folder, *since, cwd=project)
     assert ended.code == 1, ended.err
     assert [(one["path"], one["line"], one["certainty"], one["new"]) for one in ended.json["broken"]] == [

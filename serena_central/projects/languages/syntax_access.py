@@ -31,7 +31,15 @@ from serena_central.symbols.indexing.symbol_source import Outline, Read
 from serena_central.symbols.symbol import Symbol
 from serena_central.symbols.syntax import headers
 from serena_central.symbols.syntax.grammars import Grammar, grammar_of
-from serena_central.symbols.syntax.messages import Claimed, Declared, Occurrence, Packed, SyntaxEdit, longest
+from serena_central.symbols.syntax.messages import (
+    Claimed,
+    Declared,
+    Occurrence,
+    Packed,
+    PythonStructure,
+    SyntaxEdit,
+    longest,
+)
 from serena_central.symbols.syntax.reader import SyntaxReader, check_length, encoded
 from serena_central.symbols.union import united
 
@@ -141,6 +149,16 @@ class SyntaxAccess:
             return []
         text = await anyio.to_thread.run_sync(self._read_text, self._root / path)
         return await self._reader.occurrences(self._identifier_of(path, text.content), text.content, name)
+
+    async def python(self, text: str) -> PythonStructure | None:
+        """What a text of Python tries, imports and declares; None if it can't be read by syntax."""
+        if self._reader is None:
+            return None
+        try:
+            return await self._reader.python(text)
+        except LanguageServerError as error:
+            logger.warning("cannot read Python by syntax: %s", error)
+            return None
 
     async def declared(self, path: str, text: Text, symbol: Symbol) -> Declared | None:
         """What the syntax says of a symbol's range in a text of a root-relative path; None where it says nothing."""

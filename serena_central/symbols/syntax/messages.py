@@ -68,8 +68,9 @@ class SyntaxEdit(msgspec.Struct, frozen=True, array_like=True):
 
 class Request(msgspec.Struct, array_like=True):
     """`identifier` is LSP's for the language; `source` is valid UTF-8. With `name` its places are asked for, with
-    `claimed` whether it is a declaration, with `edit` what that breaks, else the text's symbols, `packed` or not. The
-    source is left out on the way if the request is `again` about that of the one before it in its batch."""
+    `claimed` whether it is a declaration, with `edit` what that breaks, with `structure` what a text of Python consists
+    of, else the text's symbols, `packed` or not. The source is left out on the way if the request is `again` about that
+    of the one before it in its batch."""
 
     identifier: str
     source: bytes
@@ -78,6 +79,7 @@ class Request(msgspec.Struct, array_like=True):
     edit: SyntaxEdit | None = None
     packed: bool = False
     again: bool = False
+    structure: bool = False
 
 
 class Packed(msgspec.Struct, frozen=True, array_like=True):
@@ -124,6 +126,36 @@ class Occurrence(msgspec.Struct, frozen=True, array_like=True):
     function: Function | None = None
 
 
+class Tried(msgspec.Struct, frozen=True, array_like=True):
+    """The body of a `try` in Python, by its first and last line (0-based), and the names in what is `handled`; None if
+    everything is."""
+
+    first0: int
+    last0: int
+    handled: list[str] | None
+
+
+class Imported(msgspec.Struct, frozen=True, array_like=True):
+    """A module that a statement of Python imports, or `names` of it. `first0` and `last0` are the statement's lines
+    (0-based), `level` is the number of dots before the module."""
+
+    first0: int
+    last0: int
+    level: int
+    module: str
+    names: list[str]
+
+
+class PythonStructure(msgspec.Struct, frozen=True, array_like=True):
+    """`declared`: names that are defined, assigned or imported, each with the classes around it (`Outer/Inner`).
+    `is_broken`: the text is no Python 3, or parts of it can't be parsed."""
+
+    tried: list[Tried] = []
+    imported: list[Imported] = []
+    declared: list[tuple[str, str]] = []
+    is_broken: bool = False
+
+
 class Answer(msgspec.Struct, array_like=True):
     symbols: list[DocumentSymbol] = []
     occurrences: list[Occurrence] = []
@@ -133,6 +165,7 @@ class Answer(msgspec.Struct, array_like=True):
     damage: str = ""
     packed: Packed = Packed()
     error: str = ""
+    structure: PythonStructure = PythonStructure()
 
 
 def framed(messages: Sequence[Request] | Sequence[Answer]) -> bytes:

@@ -28,6 +28,7 @@ from serena_central.symbols.syntax.messages import (
     Declared,
     Occurrence,
     Packed,
+    PythonStructure,
     Request,
     SyntaxEdit,
     framed,
@@ -129,6 +130,10 @@ class SyntaxReader:
     async def damage(self, identifier: str, text: str, edit: SyntaxEdit) -> str:
         """What an edit breaks in a text, as a sentence; empty if nothing. Raises as `outline` does."""
         return (await self._answer(Request(identifier, _source(identifier, text), edit=edit))).damage
+
+    async def python(self, text: str) -> PythonStructure:
+        """What a text of Python tries, imports and declares. Raises as `outline` does."""
+        return (await self._answer(Request("python", _source("python", text), structure=True))).structure
 
     async def packed(self, texts: Sequence[tuple[str, bytes]]) -> list[Packed | LanguageServerError]:
         """What texts (valid UTF-8) define, as the index keeps it, each with LSP's identifier of its language; in their

@@ -33,6 +33,7 @@ def _answer(request: Request) -> Answer:
     from serena_central.symbols.syntax.declarations import declared
     from serena_central.symbols.syntax.occurrences import occurrences
     from serena_central.symbols.syntax.outline import outline
+    from serena_central.symbols.syntax.python_structure import structure
 
     try:
         if request.claimed is not None:
@@ -41,6 +42,8 @@ def _answer(request: Request) -> Answer:
             return Answer(damage=damage(request.identifier, request.source, request.edit))
         if request.name:
             return Answer(occurrences=occurrences(request.identifier, request.source, request.name))
+        if request.structure:
+            return Answer(structure=structure(request.source))
         if request.packed:
             return Answer(packed=packed(request.identifier, request.source))
         symbols, cut = outline(request.identifier, request.source)

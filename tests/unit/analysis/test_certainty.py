@@ -6,13 +6,14 @@ import pytest
 
 from serena_central.analysis.certainty import PythonFile, Within, is_certain_elsewhere, is_certain_in_restricted_go
 from serena_central.core.text import Text
+from serena_central.symbols.syntax.python_structure import structure
 
 
 def within(root: Path, files: dict[str, str], gone: tuple[str, ...] = ()) -> Within:
     for name, text in files.items():
         (root / name).parent.mkdir(parents=True, exist_ok=True)
         (root / name).write_text(text)
-    return Within(root, set(files), gone, lambda path: Text(path.read_text()))
+    return Within(root, set(files), gone, lambda path: Text(path.read_text()), lambda text: structure(text.encode()))
 
 
 REMOVED = ("removed.py", "grouped/removed.py")
@@ -33,6 +34,15 @@ NAME = "Name `lost` used when not defined"
         ("from elsewhere import *\nlost\n", 1, False),
         ("globals().update(x=1)\nlost\n", 1, False),
         ("lost\nthis is (no Python\n", 0, False),
+        ("lost\nprint 'of Python 2'\n", 0, False),
+        ("try:\n    lost\nexcept builtins.NameError:\n    pass\n", 1, False),
+        ("try:\n    lost\nexcept* NameError:\n    pass\n", 1, False),
+        ("try:\n    lost\nexcept KeyError, TypeError:\n    pass\n", 1, True),
+        ("try:\n    lost\nexcept KeyError, NameError:\n    pass\n", 1, False),
+        ("try:\n    lost\nfinally:\n    pass\n", 1, True),
+        ("type Pair[T] = tuple[T, T]\nlost\n", 1, True),
+        ("class Box[T = int]:\n    kept: T = lost\n", 1, True),
+        ("lost\nprint(f'{a['b']}', t'{c!r}')\n", 0, True),
     ],
 )
 def test_an_undefined_name_is_certain_where_nothing_can_define_it(
@@ -58,6 +68,9 @@ def test_an_undefined_name_is_certain_where_nothing_can_define_it(
         ("shop/stone.py", "import stone\nfrom stone import x\n", False),
         ("run/a.py", "from beside import lost\n", True),
         ("main.py", "from lib.gone import x\n", True),
+        ("shop/a.py", "from . import gone; type X = int\n", True),
+        ("shop/a.py", "import shop.stone, shop . gone as other\n", True),
+        ("shop/a.py", "import shop.stone as gone\n", False),
         ("main.py", "import removed\n", True),
         ("main.py", "import grouped.removed\n", True),
         ("examples/celery/tasks.py", "from celery.result import x\n", False),
