@@ -1,7 +1,8 @@
 """The directory: who holds a root, under which epoch, and what becomes of it when nodes go."""
 
 import itertools
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Generator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -67,12 +68,18 @@ class Cluster:
         self.now = 100.0
         self.folder = folder
         self.run = "first"
+        self._stores: list[Store] = []
         self.directory = self.another()
 
     def another(self) -> Directory:
         """One with the same store."""
         file = self.folder / "db"
-        return Directory(self.hosts, Store(file, EventBus(), url=url_for(file)), clock=lambda: self.now)
+        self._stores.append(Store(file, EventBus(), url=url_for(file)))
+        return Directory(self.hosts, self._stores[-1], clock=lambda: self.now)
+
+    def close(self) -> None:
+        for store in self._stores:
+            store._close()
 
     def announce(self, name: str, *roots: str, free: int = 8 * GB, draining: bool = False) -> bool:
         node = Node(
@@ -83,8 +90,9 @@ class Cluster:
 
 
 @pytest.fixture
-def cluster(tmp_path: Path) -> Cluster:
-    return Cluster(tmp_path)
+def cluster(tmp_path: Path) -> Generator[Cluster]:
+    with closing(Cluster(tmp_path)) as cluster:
+        yield cluster
 
 
 async def test_a_root_is_held_by_one_host_however_many_ask_at_once(cluster: Cluster) -> None:

@@ -1,5 +1,6 @@
 """What is PostgreSQL's own: URLs, values, loss of the server. All else is shown by the store's tests, run on it."""
 
+import gc
 import os
 import pwd
 import signal
@@ -25,9 +26,19 @@ from serena_central.store.schema import bring_up_to_date, migrate
 from tests.support.postgresql import Cluster
 from tests.unit.store.test_tables import schema
 
+pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+"""The driver leaves the stream of a broken connection to the garbage collector, which since Python 3.13 says so."""
+
 needs_postgresql = pytest.mark.postgresql
 
 NOWHERE = Path("/nowhere")
+
+
+@pytest.fixture(autouse=True)
+def _what_the_driver_left() -> Generator[None]:
+    """Collected here, where it is ignored, not in a later test."""
+    yield
+    gc.collect()
 
 
 @pytest.fixture(scope="module")

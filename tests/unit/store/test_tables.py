@@ -56,7 +56,9 @@ def made_by(engine: Engine, *, alembic: bool) -> tuple[dict[str, object], str | 
         (migrate if alembic else bring_up_to_date)(connection)
         (sequence,) = connection.exec_driver_sql("SELECT sql FROM sqlite_master WHERE name = 'event'").one()
         version = MigrationContext.configure(connection).get_current_revision()
-        return schema(connection), version, "AUTOINCREMENT" in sequence
+        made = schema(connection), version, "AUTOINCREMENT" in sequence
+    engine.dispose()
+    return made
 
 
 def test_a_new_database_is_what_the_migrations_make() -> None:
