@@ -24,6 +24,7 @@ from serena_central.cli.cluster import needs_ray
 from serena_central.cli.dashboard import page_address
 from serena_central.cli.exits import Unsuccessful
 from serena_central.cli.given import GivenPath
+from serena_central.cli.home_lock import HomeLock, hold_alone
 from serena_central.cli.port import listening
 from serena_central.cli.remote import HOOK_VARIABLE
 from serena_central.cli.stop_signals import StopSignals
@@ -35,12 +36,10 @@ from serena_central.config.settings import ServerSettings
 from serena_central.core import tracing
 from serena_central.core.allocator import keep_little
 from serena_central.core.descriptors import raise_limit
-from serena_central.core.errors import AlreadyRunning, ConfigError, SerenaCentralError
+from serena_central.core.errors import ConfigError, SerenaCentralError
 from serena_central.core.logs import log_to
 from serena_central.core.places import Places
 from serena_central.files.atomic import write_whole
-from serena_central.standalone.home import Home
-from serena_central.standalone.lock import lock_at_once
 
 if TYPE_CHECKING:
     from serena_central.app.build import Cluster
@@ -55,11 +54,6 @@ converts, and a thread that asks the database less for calls: it has to wait at 
 
 CLUSTER_VARIABLES = ("RAY_AUTH_MODE", "RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH")
 """What a server of a cluster may be given beside its settings."""
-
-OTHER_S = 15.0
-"""How long another server may take to start or stop before this one gives up."""
-
-OTHER_POLL_S = 0.05
 
 
 class _Start(NamedTuple):
@@ -130,14 +124,14 @@ def command(
     faulthandler.enable(places.log_file.open("a"))  # a crash in a library's C code leaves each thread's stack
     if repaired:
         logger.warning("%s", repaired)
-    with _only_one(places), listening(loaded.value) as listener:
+    with hold_alone(places) as lock, listening(loaded.value) as listener:
         url = _url(listener, loaded.value.central_server_host)
         sending = tracing.exporting(metadata.version("serena-central")) if loaded.value.tracing else nullcontext()
         again = _arguments(host, listener.getsockname()[1] if port is not None else None, (), cluster)
         with sending, _unannounced(places):
             start = _Start(again, projects, open_page, cluster)
             sys.setswitchinterval(SWITCH_S)
-            anyio.run(_serve, loaded, places, listener, url, start, signals, backend_options={"use_uvloop": True})
+            anyio.run(_serve, loaded, places, lock, listener, url, start, signals, backend_options={"use_uvloop": True})
     signals.exit()
 
 
@@ -149,23 +143,6 @@ def _arguments(
     said = [("--host", host), ("--port", port), ("--cluster", cluster), *opened]
     given = [str(part) for flag, value in said if value is not None for part in (flag, value)]
     return [*given, "--open"] if open_page else given
-
-
-@contextmanager
-def _only_one(places: Places) -> Generator[None]:
-    """Holds the lock of this user's one server. One that starts or stops is waited for: soon it runs, or is gone.
-
-    Raises:
-        AlreadyRunning
-    """
-    with places.lock_file.open("a") as lock:
-        deadline = time.monotonic() + OTHER_S
-        while not lock_at_once(lock.fileno()):
-            running = Home(str(places.home)).announcement()
-            if running or time.monotonic() > deadline:
-                raise AlreadyRunning(running.url if running else "", running.pid if running else 0)
-            time.sleep(OTHER_POLL_S)
-        yield
 
 
 def _url(listener: socket.socket, host: str) -> str:
@@ -196,6 +173,7 @@ def _write_announcement(places: Places, url: str, arguments: list[str]) -> None:
 async def _serve(
     loaded: Loaded[ServerSettings],
     places: Places,
+    lock: HomeLock,
     listener: socket.socket,
     url: str,
     start: "_Start",
@@ -236,14 +214,24 @@ async def _serve(
                     except SerenaCentralError as error:
                         click.echo(f"serena-central: {error}", err=True)
 
+            async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+                lock.end_if_lost()
+                await super().shutdown(sockets)
+
         server = Announcing(application)
-        with suppress(SystemExit):  # uvicorn's, with a code of its own, where the lifespan did not start
-            await server.serve(sockets=[listener])
-    for cause in application.failures:
-        kind = "" if isinstance(cause, SerenaCentralError) else f"{type(cause).__name__}: "
-        raise SerenaCentralError(f"The server stopped because a part of it failed. {kind}{cause}") from cause
+        async with lock.checked():
+            with suppress(SystemExit):  # uvicorn's, with a code of its own, where the lifespan did not start
+                await server.serve(sockets=[listener])
+    _check_end(application.failures)
     if server.lifespan.error_occurred:
         raise Unsuccessful  # the log says of what
+
+
+def _check_end(failures: Iterable[BaseException]) -> None:
+    """Raises SerenaCentralError for a server that did not stop because somebody asked it to."""
+    for cause in failures:
+        kind = "" if isinstance(cause, SerenaCentralError) else f"{type(cause).__name__}: "
+        raise SerenaCentralError(f"The server stopped because a part of it failed. {kind}{cause}") from cause
 
 
 def _cluster(

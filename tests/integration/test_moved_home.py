@@ -1,0 +1,79 @@
+"""A home that is moved, replaced or deleted while its server runs: nobody else's home is written."""
+
+import json
+import shutil
+from contextlib import suppress
+from pathlib import Path
+
+import anyio
+import httpx
+import psutil
+import pytest
+
+from tests.support.child import PATIENCE_S, run_command, until_gone
+
+pytestmark = pytest.mark.anyio
+
+
+async def _serve(folder: Path) -> dict[str, object]:
+    started = await run_command(folder, "serve", "--daemon", "--port", "0")
+    assert (started.code, started.err) == (0, "")
+    return json.loads((folder / "home/server.json").read_text())
+
+
+async def _end(announced: dict[str, object]) -> None:
+    pid = int(str(announced["pid"]))
+    try:
+        psutil.Process(pid).terminate()
+    except psutil.NoSuchProcess:
+        return
+    await until_gone([pid])
+
+
+async def _until_ended(announced: dict[str, object]) -> None:
+    """A server that nobody asks anything looks less often."""
+    with anyio.fail_after(PATIENCE_S):
+        async with httpx.AsyncClient() as client:
+            while psutil.pid_exists(int(str(announced["pid"]))):
+                with suppress(httpx.TransportError):
+                    await client.get(str(announced["url"]))
+                await anyio.sleep(0.1)
+
+
+async def test_a_server_whose_home_was_moved_ends_and_leaves_the_next_one_alone(tmp_path: Path) -> None:
+    first = await _serve(tmp_path)
+    try:
+        (tmp_path / "home").rename(tmp_path / "moved")
+        second = await _serve(tmp_path)
+        try:
+            await _until_ended(first)
+            assert json.loads((tmp_path / "home/server.json").read_text()) == second
+            assert not list((tmp_path / "home").glob("*.replaced-*"))
+            assert "was moved or deleted" in (tmp_path / "moved/logs/server.log").read_text()
+        finally:
+            await _end(second)
+    finally:
+        await _end(first)
+
+
+async def test_a_server_that_is_stopped_with_its_home_moved_leaves_the_next_one_alone(tmp_path: Path) -> None:
+    first = await _serve(tmp_path)
+    try:
+        (tmp_path / "home").rename(tmp_path / "moved")
+        second = await _serve(tmp_path)
+        try:
+            await _end(first)
+            assert json.loads((tmp_path / "home/server.json").read_text()) == second
+        finally:
+            await _end(second)
+    finally:
+        await _end(first)
+
+
+async def test_a_server_whose_home_was_deleted_ends(tmp_path: Path) -> None:
+    first = await _serve(tmp_path)
+    try:
+        shutil.rmtree(tmp_path / "home")
+        await _until_ended(first)
+    finally:
+        await _end(first)
