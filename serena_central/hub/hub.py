@@ -44,6 +44,13 @@ MOST_ROOTS = 1000
 MOST_MASKS = 1000
 """Upstreams whose secrets are remembered beside those of running ones."""
 
+LEARNED_AT_ONCE = 8
+"""Upstreams that start at the same time only because their lists are not known: hundreds that share the CPU would all
+exceed the deadline of their start."""
+
+KEPT_RUNNING = 32
+"""Beyond this many, one that was started for its lists alone ends when they are known."""
+
 CONFIGURATION_S = 5.0
 """How often it is looked whether what runs is still configured, beside each reading that finds a change."""
 
@@ -107,6 +114,9 @@ class Hub:
         self._masks: Lru[str, Masks] = Lru(MOST_MASKS)
         """By key: all processes of an upstream share what is known of its secrets."""
         self._tasks: anyio.abc.TaskGroup | None = None
+        self._learners = anyio.Semaphore(LEARNED_AT_ONCE)
+        self._learning: dict[str, anyio.Event] = {}
+        """Key → set when its lists are known, or can't be had; also of those that wait for their turn."""
         self._is_ending = False
         self.changes = 0
         """Counts changes of any list."""
@@ -182,13 +192,31 @@ class Hub:
         """Name → what an upstream offers, from the kept lists. Those that are not known are started to learn them,
         and are in the answer if that takes less than `wait_s`; else `UpstreamListed` tells when they are."""
         specs = list(specs)
-        missing = [spec for spec in specs if self.catalogs.get(spec.key) is None]
+        missing = [self._learned_soon(spec, caller) for spec in specs if self.catalogs.get(spec.key) is None]
         if missing:
             with anyio.move_on_after(wait_s):
-                async with anyio.create_task_group() as tasks:
-                    for spec in missing:
-                        tasks.start_soon(self._learn, spec, caller)
+                for over in missing:
+                    await over.wait()
         return {spec.name: found for spec in specs if (found := self.catalogs.get(spec.key)) is not None}
+
+    def _learned_soon(self, spec: UpstreamSpec, caller: Caller) -> anyio.Event:
+        """Learns the lists of an upstream in the background, `LEARNED_AT_ONCE` at a time; set when that is over."""
+        over = self._learning.get(spec.key)
+        if over is None:
+            assert self._tasks is not None
+            over = self._learning[spec.key] = anyio.Event()
+            learning = partial(self._learn_in_turn, spec, caller, over)
+            self._tasks.start_soon(contained, f"learning the tools of {quoted(spec.name)}", learning)
+        return over
+
+    async def _learn_in_turn(self, spec: UpstreamSpec, caller: Caller, over: anyio.Event) -> None:
+        try:
+            async with self._learners:
+                if self.catalogs.get(spec.key) is None:  # a call may have started it meanwhile
+                    await self._learn(spec, caller)
+        finally:
+            del self._learning[spec.key]
+            over.set()
 
     async def _learn(self, spec: UpstreamSpec, caller: Caller) -> None:
         try:
@@ -196,8 +224,13 @@ class Hub:
             if upstream.crashes and upstream.state is not UpstreamState.STARTING:
                 return  # it has failed before: a call, or a person, has it started again
             await upstream.connection()
+            if not upstream.calls and self._ready() > KEPT_RUNNING:
+                upstream.retire("its tools are known; it starts again when it is called")
         except SerenaCentralError as error:
             logger.info("the tools of %s are not known: %s", spec.name, error)
+
+    def _ready(self) -> int:
+        return sum(one.upstream.state is UpstreamState.READY for one in self._running.values())
 
     def unlisted(self, specs: Iterable[UpstreamSpec], caller: Caller) -> dict[str, UpstreamSnapshot]:
         """Name → the state of those whose lists are not known."""

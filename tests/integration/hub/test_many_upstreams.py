@@ -1,0 +1,48 @@
+"""A configuration with more servers than a machine can start at once."""
+
+from collections import Counter
+from pathlib import Path
+
+import anyio
+import pytest
+
+from serena_central.core.event_kinds import UpstreamMoved
+from serena_central.core.events import Event
+from serena_central.hub.hub import KEPT_RUNNING, LEARNED_AT_ONCE
+from tests.support.central import running_central
+from tests.support.mcp import text_of
+from tests.support.upstreams import QUICK, scripted, settings_of_user
+
+pytestmark = pytest.mark.anyio
+
+SERVERS = KEPT_RUNNING + LEARNED_AT_ONCE
+
+
+async def test_a_few_are_started_at_a_time_to_learn_their_tools_and_only_some_of_them_stay(
+    tmp_path: Path, user: Path
+) -> None:
+    """Three hundred at once all exceeded the deadline of their start, and no tool was ever listed."""
+    settings_of_user(user, {f"s{number}": scripted(version=str(number)) for number in range(SERVERS)})
+    states: dict[str, str] = {}
+    most: Counter[str] = Counter()
+
+    def moved(event: Event) -> None:
+        if isinstance(event, UpstreamMoved):
+            states[event.server or ""] = event.to
+            for state, count in Counter(states.values()).items():
+                most[state] = max(most[state], count)
+
+    async with running_central(tmp_path, QUICK | {"hub.learn_wait_s": 60}) as running, running.raw("modern") as client:
+        end_tap = running.central.bus.tap(moved)
+        hub = await running.central.upstreams.hub()
+        found = await client.call("search_tools", query="echo", max_results=1)
+        specs = hub.of(tmp_path).specs.values()
+        assert len(specs) == SERVERS
+        assert all(hub.catalogs.get(spec.key) is not None for spec in specs), text_of(found)
+        assert most["starting"] == LEARNED_AT_ONCE
+        with anyio.fail_after(60):
+            while Counter(states.values())["ready"] > KEPT_RUNNING:
+                await anyio.sleep(0.02)
+        end_tap()
+        for number in (0, SERVERS - 1):  # whichever was stopped
+            assert text_of(await client.call(f"s{number}__echo", text="again")) == "again"
