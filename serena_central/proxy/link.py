@@ -36,6 +36,10 @@ class OtherToken(Unreachable):
     """A server answers, and has another token."""
 
 
+class Silent(Unreachable):
+    """A server takes connections, and answers nothing. Another one can't be started beside it."""
+
+
 class Target(NamedTuple):
     """Where the server listens. `path` is that of its MCP endpoint."""
 
@@ -101,12 +105,15 @@ class Link:
         Raises:
             Unreachable: none answered in time, or none could be started; or one at an address of the user's choice has
                 another token, also after the token's file was read again. That does not pass by waiting.
+            Silent: one hangs, and has been waited for.
         """
         refused = 0
         deadline, backoff = time.monotonic() + PATIENCE_S, Backoff(*PAUSES_S)
         while True:
             try:
                 return await self.connection_now()
+            except Silent:
+                raise
             except Unreachable as error:
                 refused += isinstance(error, OtherToken)
                 if self._fixed is not None and refused > 1:
@@ -183,10 +190,21 @@ class Link:
             question.check(head.status, body, token, peer=peer, authority=target.authority)
         except Broken as error:
             raise Unreachable(f"The server at {target.authority} is not available ({error}).") from error
+        except TimeoutError:
+            raise Silent(
+                f"The server at {target.authority} takes connections, but has answered nothing for {PROOF_S:g} s: it "
+                f"hangs, or was stopped by a signal. {self._way_out()}"
+            ) from None
         except Unproven as error:
             self.forget_token()  # it may be another one by now
             raise (OtherToken if error.by_another else Unreachable)(str(error)) from None
         connection.deadline = None
+
+    def _way_out(self) -> str:
+        said = self._home.announcement() if self._fixed is None else None
+        if said is None:
+            return "Restart it where it runs."
+        return f"Resume it (`kill -CONT {said.pid}`), or end it (`kill -9 {said.pid}`): the next call starts another."
 
     async def _start(self, starter: Starter) -> None:
         failure = await starter.ensure(self._answers)

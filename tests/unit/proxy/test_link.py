@@ -1,0 +1,40 @@
+"""The connection to a server that hangs."""
+
+import json
+import os
+import socket
+from pathlib import Path
+
+import pytest
+
+from serena_central.proxy import link
+from serena_central.proxy.event_loop import Loop
+from serena_central.proxy.link import Link, Silent
+from serena_central.proxy.starting import Starter
+from serena_central.standalone.home import Home
+
+
+def test_a_server_that_takes_connections_and_answers_nothing_is_waited_for_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It was asked three times, half a minute each, while another one was started that could not run beside it."""
+    monkeypatch.setattr(link, "PROOF_S", 0.2)
+    (tmp_path / "token").write_text("secret")
+    (tmp_path / "token").chmod(0o600)
+    with socket.create_server(("127.0.0.1", 0)) as hanging:
+        port = hanging.getsockname()[1]
+        announced = {"url": f"http://127.0.0.1:{port}/mcp", "pid": os.getpid()}
+        (tmp_path / "server.json").write_text(json.dumps(announced))
+        loop, home = Loop(), Home(str(tmp_path))
+        found = Link(loop, home, url=None, token_file=home.token_file, starter=Starter(loop, home))
+        failures: list[str] = []
+
+        async def ask() -> None:
+            try:
+                await found.connection()
+            except Silent as error:
+                failures.append(str(error))
+
+        loop.run(ask())
+    assert f"kill -9 {os.getpid()}" in failures[0]
+    assert not Path(home.start_log).exists()
