@@ -24,11 +24,12 @@ from serena_central.agents.plans.results import Stored, load, store
 from serena_central.agents.plans.run_state import CheckRun, PlanState, PlanView, TaskRun, WaveRun, WaveState
 from serena_central.agents.plans.waves import Stopped, WaveRunner
 from serena_central.core.decoding import converted, from_json
-from serena_central.core.errors import InvalidPlan, PlanNotFound, PlanRefused
+from serena_central.core.errors import InvalidPlan, PlanNotFound, PlanNotKept, PlanRefused
 from serena_central.core.event_kinds import PlanMoved
 from serena_central.core.events import EventBus, Severity
 from serena_central.core.locks import KeyedLocks
 from serena_central.core.periodic import contained
+from serena_central.core.words import counted
 from serena_central.store.query_results import TaskFilter
 from serena_central.store.rows import PlanRow
 from serena_central.store.store import Store
@@ -201,6 +202,10 @@ class PlanRuns:
         run.view.state, run.view.says = PlanState.RUNNING, ""
         try:
             await self.save(run)
+        except PlanNotKept as error:
+            raise error.after(
+                f"The decision counts, and {plan_id} goes on; a restart of the server forgets it."
+            ) from error
         finally:
             decision.set()  # it was made, whether or not it could be written
         return run.kept
@@ -275,7 +280,12 @@ class PlanRuns:
                 undone = done.of_task.get(one.task, []) if one in tasks else []
                 one.undone += undone
                 wave_run.undone += undone
-        await self.save(PlanRun(stored.plan, stored.view))
+        try:
+            await self.save(PlanRun(stored.plan, stored.view))
+        except PlanNotKept as error:
+            raise error.after(
+                f"{counted(len(done.undone), 'edit')} undone before that, which the plan does not know."
+            ) from error
         return done
 
     async def _still_live(self, plan_id: str) -> PlanRun | None:
@@ -339,10 +349,8 @@ class PlanRuns:
         try:
             await self.save(run)
             tasks.start_soon(contained, f"the end of plan {run.view.id}", partial(self._carry_out, run))
-        except BaseException as error:
+        except BaseException:
             self._leave(run)
-            if isinstance(error, OSError):
-                raise PlanRefused(f"{run.view.folder} can't be written: {error.strerror}.") from error
             raise
         return run.kept
 
@@ -357,9 +365,12 @@ class PlanRuns:
                 run.view.state, ended = PlanState.DONE, True
         except Stopped as stopped:
             run.view.state, run.view.says, ended = PlanState.STOPPED, stopped.says, True
-        except OSError as error:
+        except PlanNotKept as error:
+            run.view.state, run.view.says, ended = PlanState.STOPPED, str(error), True
+        except OSError as error:  # of the project, or of what the plan keeps beside its state
             run.view.state, ended = PlanState.STOPPED, True
-            run.view.says = f"Its state can't be written to {run.view.folder}: {error.strerror or error}."
+            file = f" ({error.filename})" if error.filename else ""
+            run.view.says = f"A file can't be read or written: {error.strerror or error}{file}."
         except Exception as error:
             logger.exception("plan %s failed", run.view.id)
             run.view.state, ended = PlanState.STOPPED, True
@@ -384,7 +395,7 @@ class PlanRuns:
         self.ground.end(run.view.id)
         try:
             await self.save(run)
-        except OSError as error:
+        except PlanNotKept as error:
             logger.warning("the state of plan %s is not kept: %s", run.view.id, error)
             self._store.writer.put(
                 _row(run.view)
@@ -411,7 +422,7 @@ class PlanRuns:
         """Keeps the state, and publishes it.
 
         Raises:
-            OSError
+            PlanNotKept
         """
         view = run.view
         async with run.saving:
@@ -435,10 +446,13 @@ class PlanRuns:
         """What is on record now.
 
         Raises:
-            OSError
+            PlanNotKept
         """
         stored = from_json(msgspec.json.encode(Stored(plan, view)), Stored)  # as it is now
-        await anyio.to_thread.run_sync(store, Path(view.folder), stored)
+        try:
+            await anyio.to_thread.run_sync(store, Path(view.folder), stored)
+        except OSError as error:
+            raise PlanNotKept(view.folder, error) from error
         self._store.writer.put(_row(stored.view))
         await self._store.writer.survives_a_kill()
         return stored.view

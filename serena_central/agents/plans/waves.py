@@ -15,7 +15,7 @@ from serena_central.agents.plans.plan_run import PlanRun
 from serena_central.agents.plans.results import baseline_file, filled, summary, with_results
 from serena_central.agents.plans.run_state import CheckRun, TaskRun, WaveRun, WaveState
 from serena_central.agents.tasks import TaskView
-from serena_central.core.errors import SerenaCentralError, TaskNotFound
+from serena_central.core.errors import PlanNotKept, SerenaCentralError, TaskNotFound
 from serena_central.core.words import counted
 
 LISTED = 5
@@ -221,8 +221,8 @@ class WaveRunner:
         """Saves the state while tasks run; why it can't be, or ""."""
         try:
             await self._save(state.name)
-        except OSError as error:
-            return f"The plan's state can't be written: {error.strerror or error}."
+        except PlanNotKept as error:
+            return str(error)
         return ""
 
     def _ended(self, one: TaskRun, found: TaskView) -> None:

@@ -33,6 +33,7 @@ the package.
     │   ├── NoRunner             nothing on this machine can carry it out; how to get what can
     │   ├── TaskNotFound
     │   ├── PlanRefused          what it brings is not allowed, or its state does not permit it
+    │   │   └── PlanNotKept      its state can't be written
     │   ├── InvalidPlan          its errors, each with file and line
     │   └── PlanNotFound
     ├── HubUnavailable           the part that runs MCP servers has not started in time
@@ -175,6 +176,7 @@ from serena_central.core.errors.task_errors import (
     InvalidPlan,
     NoRunner,
     PlanNotFound,
+    PlanNotKept,
     PlanRefused,
     TaskError,
     TaskNotFound,
@@ -240,6 +242,7 @@ __all__ = [
     "PathOutsideProject",
     "PathRefused",
     "PlanNotFound",
+    "PlanNotKept",
     "PlanRefused",
     "ProjectRefused",
     "ReferencesNotInTime",

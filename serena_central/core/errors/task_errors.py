@@ -30,6 +30,20 @@ class PlanRefused(TaskError):
     """A plan is not run, resumed or undone: what it brings is not allowed, or its state does not permit it."""
 
 
+class PlanNotKept(PlanRefused):
+    """The state of a plan can't be written. `done` says what was done anyway."""
+
+    def __init__(self, folder: str, error: OSError, done: str = "") -> None:
+        super().__init__(
+            f"The plan's state can't be written to {folder}: {error.strerror or error}.{done and ' '}{done}"
+        )
+        self.folder, self.error = folder, error
+
+    def after(self, done: str) -> "PlanNotKept":
+        """The same where something was done before."""
+        return PlanNotKept(self.folder, self.error, done)
+
+
 class InvalidPlan(TaskError):
     """A plan has errors, each with its place."""
 

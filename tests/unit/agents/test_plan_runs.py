@@ -309,6 +309,54 @@ async def test_a_plan_whose_state_cannot_be_written_stops_and_says_so_and_can_be
         assert list(Path(plan.folder).glob(".plan.json.*")) == []
 
 
+async def test_a_decision_that_cannot_be_written_counts_and_says_so(tmp_path: Path) -> None:
+    """`waves approve` ended with an internal error, and the plan went on."""
+    async with server(tmp_path) as (runs, tasks):
+        tasks.go_on.set()
+        text = "name: x\nwaves:\n- tasks:\n  - instruction: go\n  checks:\n  - approval: Go on?\n"
+        plan = await ended(runs, text)
+        assert plan.state is PlanState.WAITING
+        with not_writable(plan):
+            with pytest.raises(PlanRefused, match=r"can't be written.*The decision counts"):
+                await runs.decide(plan.id, "me", approved=True)
+            with anyio.fail_after(PATIENCE_S):  # what is on record is that it waits, as long as it runs
+                while (found := await runs.find(plan.id)).state is PlanState.WAITING:
+                    await anyio.sleep(0.01)
+            assert (found.state, "can't be written" in found.says) == (PlanState.STOPPED, True)
+
+
+async def test_an_undo_that_cannot_be_written_says_what_was_undone(tmp_path: Path) -> None:
+    async with server(tmp_path) as (runs, tasks):
+        tasks.go_on.set()
+        plan = await ended(runs)
+        written = plan_runs.store
+
+        def full(folder: Path, stored: Stored) -> None:
+            raise OSError(28, "No space left on device")
+
+        with pytest.MonkeyPatch.context() as patched:
+            patched.setattr(plan_runs, "store", full)
+            with pytest.raises(PlanRefused, match=r"No space left on device\. 0 edits undone before that"):
+                await runs.undo(plan.id, "me")
+        assert plan_runs.store is written
+
+
+async def test_a_file_of_the_project_that_cannot_be_read_is_not_called_the_state(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with server(tmp_path) as (runs, tasks):
+
+        async def unreadable(root: Path, targets: Sequence[Sequence[str]]) -> tuple[list[Reach], list[str]]:
+            raise PermissionError(13, "Permission denied", "/r/secret.py")
+
+        monkeypatch.setattr(tasks, "reaches", unreadable)
+        found = await ended(runs)
+        assert (found.state, found.says) == (
+            PlanState.STOPPED,
+            "A file can't be read or written: Permission denied (/r/secret.py).",
+        )
+
+
 async def test_tasks_of_a_plan_are_not_left_alone_while_its_state_cannot_be_written(tmp_path: Path) -> None:
     async with server(tmp_path) as (runs, tasks):
         ends_first = anyio.Event()
