@@ -28,6 +28,21 @@ def machine_memory_bytes() -> int:
         return total
 
 
+def free_memory_bytes() -> int:
+    """What can still be allocated without swapping, on this machine or in this container (cgroup v2)."""
+    free = psutil.virtual_memory().available
+    try:
+        limit, used = int(_CGROUP_LIMIT.read_text()), int(_CGROUP_LIMIT.with_name("memory.current").read_text())
+        stat = dict(line.split() for line in _CGROUP_LIMIT.with_name("memory.stat").read_text().splitlines())
+        return min(free, limit - used + int(stat["inactive_file"]))
+    except (OSError, ValueError, KeyError):  # no cgroup v2, or "max"
+        return free
+
+
+CRITICAL_SHARE = 1 / 20
+"""Of the machine's memory: where less is free, and the budget exceeded, a server in use is ended, too. The machine
+would swap, or the kernel would choose whom to kill."""
+
 SETTLED_S = 1.0
 """An idle run that was in use so recently may be in the middle of a call that asks it several questions."""
 

@@ -35,7 +35,7 @@ from serena_central.lsp.catalogue import ServerSpec
 from serena_central.lsp.client import LanguageServer
 from serena_central.lsp.locate import LEAST_MEMORY_MB, Launch, locate
 from serena_central.pool.breaker import BreakerState
-from serena_central.pool.budget import CachedMemory, OtherProcess, machine_memory_bytes
+from serena_central.pool.budget import CachedMemory, OtherProcess, free_memory_bytes, machine_memory_bytes
 from serena_central.pool.interest import Interests
 from serena_central.pool.key import ServerKey, WantedServer
 from serena_central.pool.key_history import KeyHistory
@@ -132,9 +132,10 @@ class LanguageServerPool:
         locate: Locate = locate,
         clock: Callable[[], float] = running_time,
         usage: Callable[[LanguageServer], Usage] = LanguageServer.usage,
+        free_memory: Callable[[], int] = free_memory_bytes,
     ) -> None:
         """`locate` finds a server's program and `usage` measures it, in threads; `clock` is in seconds and never goes
-        back."""
+        back; `free_memory` is what the machine has left, in bytes."""
         self._bus = bus
         self._places = places
         self.policy = policy
@@ -155,6 +156,7 @@ class LanguageServerPool:
             clock=clock,
             usage=usage,
             warn=self._warn,
+            free_memory=free_memory,
         )
         self._on_watching: list[Callable[[], None]] = []
         self._orders: MemoryObjectSendStream[Work] | None = None  # while the pool runs

@@ -16,7 +16,16 @@ from serena_central.config.policies import PoolPolicy
 from serena_central.core.quoting import quoted
 from serena_central.core.rest import rest
 from serena_central.lsp.client import LanguageServer
-from serena_central.pool.budget import SETTLED_S, CachedMemory, Holder, OtherProcess, holders_of, make_room
+from serena_central.pool.budget import (
+    CRITICAL_SHARE,
+    SETTLED_S,
+    CachedMemory,
+    Holder,
+    OtherProcess,
+    holders_of,
+    machine_memory_bytes,
+    make_room,
+)
 from serena_central.pool.interest import Interests
 from serena_central.pool.key import ServerKey
 from serena_central.pool.ledger import Ledger
@@ -53,8 +62,10 @@ class Reaper:
         clock: Callable[[], float],
         usage: Callable[[LanguageServer], Usage],
         warn: Callable[[str], None],
+        free_memory: Callable[[], int],
     ) -> None:
-        """`warn` is called with what a person should know, once each time that it comes true."""
+        """`warn` is called with what a person should know, once each time that it comes true. `free_memory`: what the
+        machine has left, in bytes."""
         self._slots = slots
         self.policy = policy
         self.budget_bytes = budget_bytes
@@ -64,6 +75,10 @@ class Reaper:
         self._usage = usage
         self._warn = warn
         self._overshot = False
+        self._free_memory = free_memory
+        self._critical_bytes = int(machine_memory_bytes() * CRITICAL_SHARE)
+        self._ending: Run | None = None
+        """The run that was ended last because the machine had no memory left."""
         self.others: Callable[[], list[OtherProcess]] = list
         """What else counts into the budget at the moment."""
         self.caches: Callable[[], list[CachedMemory]] = list
@@ -88,7 +103,10 @@ class Reaper:
             )
         self._end_overdue_drains()
         self._retire_idle()
-        self._warn_of_overshoot(self._make_room(idle_until=self._clock() - SETTLED_S))
+        used_bytes = self._make_room(idle_until=self._clock() - SETTLED_S)
+        self._warn_of_overshoot(used_bytes)
+        if used_bytes > self.budget_bytes:
+            self._end_largest_in_need()
         for slot in self._slots.values():
             slot.replace_worn_out()
         await self._check_health()
@@ -163,6 +181,22 @@ class Reaper:
             f"Language servers and MCP servers take {used_bytes >> 20} MB of the memory budget of "
             f"{self.budget_bytes >> 20} MB. They are in use, and are stopped when they become idle: {named}."
         )
+
+    def _end_largest_in_need(self) -> None:
+        """Ends the largest server, in use or not, where the machine has hardly any memory left; one at a time."""
+        if self._ending is not None and not self._ending.ended.is_set():
+            return
+        free_bytes = self._free_memory()
+        if free_bytes >= self._critical_bytes:
+            return
+        runs = [run for run in self._runs() if run.life.usable or run.life.state is RunState.CONNECTING]
+        if runs:
+            self._ending = largest = max(runs, key=lambda run: run.memory_bytes)
+            largest.expire(
+                Cause.OUT_OF_MEMORY,
+                f"it took {largest.memory_bytes >> 20} MB of the memory budget of {self.budget_bytes >> 20} MB, "
+                f"and the machine had {free_bytes >> 20} MB left",
+            )
 
     async def measure(self) -> None:
         """Notes what every server takes, and its processes; some milliseconds each, in a thread, all in one go."""

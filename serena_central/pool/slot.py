@@ -28,7 +28,7 @@ from serena_central.pool.run import Run
 from serena_central.pool.state import Cause, Move, RunState
 
 _OF_EVERY_CALL = frozenset({Cause.LEASE_TAKEN, Cause.LEASE_RETURNED})
-_FAILURES = frozenset({Cause.START_FAILED, Cause.START_DEADLINE, Cause.CRASH, Cause.HANG})
+_FAILURES = frozenset({Cause.START_FAILED, Cause.START_DEADLINE, Cause.CRASH, Cause.HANG, Cause.OUT_OF_MEMORY})
 
 NOT_RUNNING = "is not running; it is started in the background"
 

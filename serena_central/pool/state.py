@@ -33,6 +33,7 @@ class Cause(StrEnum):
     LEASE_RETURNED = "lease returned"
     IDLE_TIMEOUT = "idle timeout"
     MEMORY_BUDGET = "memory budget"
+    OUT_OF_MEMORY = "out of memory"
     MAX_CALLS = "max calls"
     CRASH = "crash"
     HANG = "hang"
@@ -48,6 +49,7 @@ _ENDS_ANY_USE = frozenset(
         Cause.MAX_CALLS,
         Cause.CRASH,
         Cause.HANG,
+        Cause.OUT_OF_MEMORY,
         Cause.PERSON,
         Cause.SETTINGS_CHANGED,
         Cause.NOT_TRUSTED,
@@ -62,6 +64,7 @@ LEGAL: dict[tuple[RunState, RunState], frozenset[Cause]] = {
         {
             Cause.START_FAILED,
             Cause.START_DEADLINE,
+            Cause.OUT_OF_MEMORY,
             Cause.PERSON,
             Cause.SETTINGS_CHANGED,
             Cause.NOT_TRUSTED,

@@ -52,11 +52,19 @@ class PoolBox:
         """What each server that was started was to keep to."""
         self.memory_mb: dict[str, int] = {}
         """Root's name → what its server is measured to take; of others what it does."""
+        self.free_bytes = 1 << 40
+        """What the machine has left."""
         self.seen: list[Event] = []
         self.bus = bus
         self._news = news
         self.pool = LanguageServerPool(
-            bus=bus, places=self.places, policy=policy, locate=self._locate, clock=clock, usage=self._usage
+            bus=bus,
+            places=self.places,
+            policy=policy,
+            locate=self._locate,
+            clock=clock,
+            usage=self._usage,
+            free_memory=lambda: self.free_bytes,
         )
 
     def wanted(self, name: str = "a", spec: ServerSpec = FAKE_SPEC, **settings: Any) -> WantedServer:

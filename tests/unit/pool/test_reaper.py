@@ -8,7 +8,7 @@ import anyio
 import msgspec
 import pytest
 
-from serena_central.core.errors import ServerUnavailable
+from serena_central.core.errors import LanguageServerError, ServerUnavailable
 from serena_central.core.tracing import Phases, measuring
 from serena_central.lsp.catalogue import ServerSpec
 from serena_central.pool.budget import CachedMemory
@@ -292,6 +292,39 @@ async def test_servers_in_use_beyond_the_budget_are_told_once_with_their_holders
         await box.pool.sweep()
         await box.moved("expired", reason="memory budget")
         assert len(warnings()) == 1
+
+
+async def test_where_the_machine_runs_out_of_memory_the_largest_server_ends_although_it_is_in_use(
+    tmp_path: Path,
+) -> None:
+    """It grew until the machine swapped, since a server in use was only warned of."""
+    async with pool_box(tmp_path, memory_budget_mb=100) as box:
+        box.scripts["wild"] = {"hang_on": ["textDocument/hover"]}
+        failed: list[LanguageServerError] = []
+        leased = anyio.Event()
+
+        async def ask() -> None:
+            async with box.pool.lease(box.wanted("wild", SMALL)) as server:
+                leased.set()
+                try:
+                    await hover(server)
+                except LanguageServerError as error:
+                    failed.append(error)
+
+        async with box.pool.lease(box.wanted("tame", SMALL)) as tame, anyio.create_task_group() as tasks:
+            tasks.start_soon(ask)
+            with anyio.fail_after(PATIENCE_S):
+                await leased.wait()
+            await anyio.wait_all_tasks_blocked()
+            box.memory_mb |= {"wild": 190, "tame": 60}
+            await box.pool.sweep()
+            assert box.shown(box.wanted("wild", SMALL)).state is RunState.IN_USE
+            box.free_bytes = 1 << 20
+            await box.pool.sweep()
+            await box.moved("expired", reason="out of memory: it took 190 MB of the memory budget of 100 MB")
+            await box.pool.sweep()  # its memory comes back: nothing else has to go
+            assert await hover(tame) == "v1:x = 1"
+        assert len(failed) == 1
 
 
 async def test_what_outlives_a_call_holds_servers_for_itself(tmp_path: Path) -> None:

@@ -13,14 +13,17 @@ D, C, I, U, X = RunState  # noqa: E741 - the five states, in the order of their 
 LEGAL_MOVES = {
     (D, C): {"lease asked", "max calls", "person"},
     (C, I): {"initialized"},
-    (C, D): {"start failed", "start deadline passed", "person", "settings changed", "not trusted", "shutdown"},
+    (C, D): {
+        "start failed", "start deadline passed", "out of memory", "person", "settings changed", "not trusted",
+        "shutdown",
+    },
     (I, U): {"lease taken"},
     (U, I): {"lease returned"},
     (I, X): {
-        "idle timeout", "memory budget", "max calls", "crash", "hang", "person", "settings changed", "not trusted",
-        "shutdown",
+        "idle timeout", "memory budget", "max calls", "crash", "hang", "out of memory", "person", "settings changed",
+        "not trusted", "shutdown",
     },
-    (U, X): {"max calls", "crash", "hang", "person", "settings changed", "not trusted", "shutdown"},
+    (U, X): {"max calls", "crash", "hang", "out of memory", "person", "settings changed", "not trusted", "shutdown"},
     (X, D): {"process tree gone"},
     # Not moves: the number of leases changes within the state.
     (U, U): {"lease taken", "lease returned"},
