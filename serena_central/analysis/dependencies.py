@@ -44,7 +44,7 @@ async def dependencies(
         collected.notes += await blind_spots(project, collected.definitions)
     notes = [*collected.notes, *doubt_notes(collected.definitions)]
     parts = modules or [ModulePart(Area("", ""), project)]
-    node_of = node_namer(granularity, inside, [part.area for part in parts])
+    node_of = node_namer(granularity, inside, [part.area for part in modules])
     holder = await _holders(parts, collected) if within else None
     add_up = partial(graph_of, collected.definitions, collected.files, granularity, node_of=node_of, holder=holder)
     graph = await anyio.to_thread.run_sync(add_up)

@@ -260,3 +260,17 @@ async def test_what_was_collected_without_possible_references_serves_where_they_
         (doubtful / "later.txt").write_text("A file that no answer depends on.\n")
         again = await collector.collect("", kinds, possible=False)
         assert (again.asked, [one.uses for one in again.definitions]) == (0, uses)
+
+
+async def test_modules_are_the_folders_right_below_where_there_is_no_super_repo(tmp_path: Path) -> None:
+    for path, text in {
+        "web/views.py": "from store.cart import Cart\nCart()\n",
+        "store/cart.py": "class Cart: ...\n",
+    }.items():
+        (tmp_path / "shop" / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "shop" / path).write_text(text)
+    settings = {"included_optional_tools": ["dependency_graph"]}
+    async with running_central(tmp_path, settings) as central, central.raw("handshake") as client:
+        asked = {"project": str(tmp_path / "shop"), "granularity": "module", "format": "json"}
+        answer = await client.call("dependency_graph", **asked)
+        assert edges(json.loads(answer["content"][0]["text"])) == {("web", "store")}
