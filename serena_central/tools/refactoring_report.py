@@ -98,7 +98,8 @@ def _before(known: Baseline | None, began: float | None) -> Counter[str] | None:
 
 
 async def _parts(call: ToolCall, made: Sequence[EditRow]) -> list[ModulePart]:
-    """Projects that were changed or asked about, those of a super-repo by their place in it."""
+    """Projects that were changed or asked about: those of a super-repo by their place in it, others by their roots where
+    there are several."""
     registry, parts = call.services.projects, list[ModulePart]()
     roots = dict.fromkeys([Path(row.project_root) for row in made] + call.services.baselines.roots(call.session.id))
     for root in roots:
@@ -108,7 +109,10 @@ async def _parts(call: ToolCall, made: Sequence[EditRow]) -> list[ModulePart]:
             call.note(f"{quoted(root)} is not included: {error}")
             continue
         repo = call.services.super_repos.around(root)
-        inside = root.relative_to(repo.root).as_posix() if repo and root != repo.root else str(root)[1:]
+        if repo and root != repo.root:
+            inside = root.relative_to(repo.root).as_posix()
+        else:
+            inside = str(root) if len(roots) > 1 else ""
         parts.append(ModulePart(Area(project.name, inside), project))
     return parts
 

@@ -114,3 +114,17 @@ async def test_a_rename_in_waves_ends_without_a_broken_reference_or_a_new_unused
     text = (root / jobs).read_text()
     assert "from scoring.risk import score\n" in text
     assert "def py_total(self) -> int:" in text
+
+
+async def test_files_of_a_project_alone_are_reported_by_their_paths_in_it(tmp_path: Path) -> None:
+    files = {"shop": "cart.py", "till": "coins.py"}
+    for name, file in files.items():
+        (tmp_path / name).mkdir()
+        (tmp_path / name / file).write_text("A = 1\n")
+    async with running_central(tmp_path) as central, central.raw("handshake") as client:
+        named: list[list[str]] = []
+        for name, file in files.items():
+            changed = {"project": str(tmp_path / name), "relative_path": file}
+            await ask(client, "replace_content", **changed, needle="1", repl="2", mode="literal")
+            named.append(re.findall(r"^\| \d+ \| `(.*?)`", await report(client), re.MULTILINE))
+    assert named == [["cart.py"], [f"{tmp_path}/shop/cart.py", f"{tmp_path}/till/coins.py"]]
