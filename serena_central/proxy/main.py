@@ -6,7 +6,7 @@ import os
 import socket
 import sys
 import time
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from serena_central.proxy.caller import Caller, Options, identity_of
 from serena_central.proxy.event_loop import Loop
@@ -143,7 +143,9 @@ def _exit_without_server(why: str) -> NoReturn:
 def print_config(module: str, arguments: list[str]) -> None:
     """The entry that most clients take, with the arguments that were given."""
     kept = [argument for argument in arguments if argument != "--print-config"]
-    entry = {"command": sys.executable, "args": ["-I", "-m", module, *kept]}
+    entry: dict[str, Any] = {"command": sys.executable, "args": ["-I", "-m", module, *kept]}
+    if os.environ.get("SERENA_CENTRAL_HOME"):  # the client may be started without it
+        entry["env"] = {"SERENA_CENTRAL_HOME": _home().folder}
     print(json.dumps({"mcpServers": {"serena": entry}}, indent=2))
 
 

@@ -237,6 +237,7 @@ async def test_printed_configuration_starts_a_proxy(serving: Child) -> None:
     ended = await anyio.run_process([*PROXY, "--print-config", "--context", "ide"], env=environment(serving.folder))
     entry = json.loads(ended.stdout)["mcpServers"]["serena"]
     assert entry["args"][-2:] == ["--context", "ide"]
+    assert entry["env"] == {"SERENA_CENTRAL_HOME": str(serving.folder / "home")}
     command = (entry["command"], *entry["args"])
     async with proxying(serving.folder, "modern", command=command) as client:
         assert (await client.session()).startswith("proxy-")
