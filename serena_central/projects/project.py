@@ -402,7 +402,9 @@ class Project:
         prefix = inside + "/" if inside else ""
         count: Counter[str] = Counter()
         async for path in paced(list(self.tree.files)):
-            if path.startswith(prefix) and not self.languages.is_searched(path):
+            if not path.startswith(prefix) or self.languages.selection.is_configuration(path):
+                continue
+            if not self.languages.is_searched(path):
                 readable = self.languages.spec_for(path) is not None or self.languages.grammar(path) is not None
                 language = self.languages.language_of(path) if readable else None
                 if language is not None:

@@ -52,6 +52,7 @@ async def test_an_empty_answer_says_which_data_was_not_searched(tmp_path: Path) 
             "conf/a.json": '{"port": 1}\n',
             "conf/b.json": '{"port": 1}\n',
             "conf/c.yml": "port: 1\n",
+            "conf/go.mod": "module port\n",  # holds no symbols, so nothing of it is left out
         },
     )
     said = (
