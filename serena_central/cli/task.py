@@ -38,9 +38,9 @@ def command() -> None:
 @click.option(
     "--isolation", type=click.Choice(["none", "worktree"]), default=None, help="worktree: in a git worktree of its own."
 )
-@click.option("--timeout", "timeout_s", type=Finite(), help="Seconds that it may run.")
+@click.option("--timeout", "timeout_s", type=Finite(0, min_open=True), help="Seconds that it may run.")
 @click.option("--max-tokens", type=int, help="Tokens that it may use.")
-@click.option("--max-usd", type=Finite(), help="Dollars that it may cost.")
+@click.option("--max-usd", type=Finite(0, min_open=True), help="Dollars that it may cost.")
 @click.option(
     "--resume",
     default="",

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 import pytest
+from click.testing import CliRunner
 
 from serena_central.cli.main import cli
 
@@ -61,3 +62,17 @@ def test_a_printed_command_has_the_names_and_options_of_the_command_line(place: 
     if words[:1] == ["call"]:
         return  # a tool's options are the server's
     assert refusal([word for word in words if not re.fullmatch(r"\[.*|.*\]", word)]) == "", place
+
+
+def all_commands(command: click.Command, *names: str) -> Iterator[tuple[str, ...]]:
+    yield names
+    if isinstance(command, click.Group):
+        for name in command.list_commands(click.Context(command)):
+            found = command.get_command(click.Context(command), name)
+            assert found is not None
+            yield from all_commands(found, *names, name)
+
+
+@pytest.mark.parametrize("names", list(all_commands(cli)), ids=" ".join)
+def test_no_help_shows_a_bound_that_there_is_not(names: tuple[str, ...]) -> None:
+    assert "None" not in CliRunner().invoke(cli, [*names, "--help"]).output
