@@ -28,7 +28,13 @@ async def search_tools(
         call.note(sentence)
     if not shown:
         servers = await call.services.upstreams.servers(call.session)
-        call.note(f"No tool matches. MCP servers: {', '.join(servers)}.")
+        if servers:
+            call.note(f"No tool matches. MCP servers: {', '.join(servers)}.")
+        else:
+            call.note(
+                "This session has no other MCP server. `serena-central mcp list` shows which are configured, and why "
+                "one is not used."
+            )
     return [{"name": one.name, "description": one.description, "input_schema": one.schema} for one in shown]
 
 

@@ -46,6 +46,12 @@ async def test_a_call_says_why_its_server_does_not_start(tmp_path: Path, user: P
         assert "no tool named 'worse__anything'" in text_of(await client.call("worse__anything"))
 
 
+async def test_a_search_says_that_there_are_no_servers(tmp_path: Path, user: Path) -> None:
+    async with running_central(tmp_path, QUICK) as running, running.raw("modern") as client:
+        found = await client.call("search_tools", query="echo")
+        assert "This session has no other MCP server. " in found["content"][1]["text"]
+
+
 async def test_a_server_that_starts_at_last_answers_the_call_that_started_it(tmp_path: Path, user: Path) -> None:
     """It is missing at first: no list of its tools is known, and no list of tools starts it again."""
     command = tmp_path / "server"
