@@ -71,7 +71,7 @@ def _fitting(document: Document, file: TierFile, *, broken: bool) -> dict[str, A
             "trust counts in managed settings alone",
             "your own choice is the setting trust in ~/.serena/serena_config.yml",
         )
-    if "mcpServers" in value:
+    if value.get("mcpServers"):
         document.report(
             Severity.NOTE,
             ("mcpServers",),

@@ -292,6 +292,8 @@ def memory(
         rows = [(part.path, part.origin, part.size, part.imported_by or "") for part in found.parts]
         print_table(["FILE", "ORIGIN", "BYTES", "IMPORTED BY"], rows, empty="No memory files.")
     else:
+        if not found.parts:
+            say("No memory files.", err=True)
         for part in found.parts:
             say(f"# {part.path} ({part.origin}, {part.size} bytes)\n\n{part.text.rstrip()}\n")
     for one in found.problems:

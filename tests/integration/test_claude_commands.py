@@ -319,6 +319,18 @@ def test_memory_prints_what_an_agent_gets(root: Path, run: Commands) -> None:
     assert [Path(part["file"]).name for part in listed["parts"]] == ["CLAUDE.md", "style.md", "AGENTS.md", "CLAUDE.md"]
 
 
+def test_memory_says_that_there_is_none(root: Path, run: Commands) -> None:
+    shown = run("claude", "memory")
+    assert (shown.code, shown.out, shown.err) == (0, "", "No memory files.\n")
+
+
+def test_no_note_is_left_of_the_last_server_that_was_removed(root: Path, run: Commands) -> None:
+    assert run("mcp", "add", "files", "--", "npx", "pkg").code == 0
+    assert "move them to .mcp.json" in run("claude", "check").out
+    assert run("mcp", "remove", "files").code == 0
+    assert "move them" not in run("claude", "check").out
+
+
 def test_import_adds_the_servers_of_other_clients(root: Path, run: Commands) -> None:
     home = root.parent
     write(home / ".cursor" / "mcp.json", {"mcpServers": {"db": {"command": "dbhub"}, "there": {"command": "other"}}})
