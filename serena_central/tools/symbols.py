@@ -74,6 +74,9 @@ Body = Annotated[bool, Meta(description="Include the source of each symbol")]
 Info = Annotated[bool, Meta(description="Include signature and documentation; not with include_body")]
 
 
+InfoAlone = Annotated[bool, Meta(description="Include signature and documentation")]
+
+
 @tool(
     "Symbols overview",
     answers="by kind: names, nested; of a folder, by file",
@@ -242,7 +245,7 @@ def is_wanted(kind: int, include: frozenset[int], exclude: frozenset[int]) -> bo
     if_empty="No implementations were found. find_referencing_symbols lists what refers to it.",
 )
 async def find_implementations(
-    call: ToolCall, target: Project, name_path: NamePath, relative_path: InFile = "", include_info: Info = False
+    call: ToolCall, target: Project, name_path: NamePath, relative_path: InFile = "", include_info: InfoAlone = False
 ) -> Listing:
     """Symbols that implement an interface, abstract class or method; searches all named projects."""
     if isinstance(call.together, Declarations):

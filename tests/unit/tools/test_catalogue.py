@@ -1,6 +1,7 @@
 """From one signature come a tool's schema, the check of its arguments, and what agents are told."""
 
 import json
+import re
 from types import ModuleType
 from typing import Annotated, Any
 
@@ -30,6 +31,14 @@ def test_every_tool_and_parameter_is_described(tool: Tool) -> None:
     assert all(part.get("description") for name, part in tool.schema["properties"].items() if name not in shared)
     assert shared <= tool.schema["properties"].keys() or not tool.on_project
     assert shared <= {*tool.params.__struct_fields__}
+
+
+@EVERY_TOOL
+def test_descriptions_of_parameters_name_no_parameter_that_the_tool_has_not(tool: Tool) -> None:
+    of_all = {name for one in CATALOGUE for name in one.schema["properties"] if "_" in name}
+    own = tool.schema["properties"]
+    words = {word for part in own.values() for word in re.findall(r"\w+", part.get("description", ""))}
+    assert (words & of_all) - own.keys() == set()
 
 
 def test_what_all_tools_take_is_described_once() -> None:
