@@ -2,6 +2,7 @@
 
 import json
 from difflib import get_close_matches
+from textwrap import shorten
 from typing import Any, cast
 
 import click
@@ -28,6 +29,15 @@ _ALL_TOOLS = "/api/v1/tools?unlisted=true"
 COMPLETION_S = 2.0
 """How long a shell waits for the tools' names."""
 
+DESCRIPTION_CHARS = 120
+"""What is shown of a description in a list of all tools."""
+
+SHARED = {
+    "project": "A project's name or folder; several with commas; * for all open ones. Else the one around this folder.",
+    "semantic_context": "The task in words, which choose a module of a super-repo.",
+}
+"""Parameters of all tools. Agents are told once, by `list_projects`, to save tokens."""
+
 OPTIONAL = "\nCallable, and not listed to agents here (the setting included_optional_tools lists optional ones):\n"
 
 _TYPES: dict[str, click.ParamType[Any]] = {"integer": click.INT, "number": click.FLOAT, "string": click.STRING}
@@ -44,7 +54,7 @@ class _Call(click.Command):
 
 def _complete_tool(_context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
     return [
-        CompletionItem(one["name"], help=one["description"].splitlines()[0])
+        CompletionItem(one["name"], help=_in_one_line(one["description"]))
         for one in _known_tools()
         if one["name"].startswith(incomplete)
     ]
@@ -100,7 +110,12 @@ def _print_tools(tools: list[dict[str, Any]], *, as_json: bool) -> None:
         if part:
             click.echo(heading, nl=False)
         for one in part:
-            click.echo(f"{one['name'].ljust(width)}  {one['description'].splitlines()[0]}")
+            click.echo(f"{one['name'].ljust(width)}  {_in_one_line(one['description'])}")
+
+
+def _in_one_line(description: str) -> str:
+    """The lines of a description end anywhere in a sentence."""
+    return shorten(description, DESCRIPTION_CHARS, placeholder=" …")
 
 
 def _command_of(tool: dict[str, Any]) -> click.Command:
@@ -128,7 +143,7 @@ def _command_of(tool: dict[str, Any]) -> click.Command:
 def _option(name: str, part: dict[str, Any], *, required: bool) -> click.Option:
     """One option. A required one may also come by `--arguments`, so that the server tells what is missing."""
     flag = "--" + name.replace("_", "-")
-    text = part.get("description", "") + ("  [required]" if required else "")
+    text = part.get("description", SHARED.get(name, "")) + ("  [required]" if required else "")
     kinds = {choice.get("type") for choice in part.get("anyOf", [part])}
     if kinds == {"boolean"}:
         return click.Option([f"{flag}/--no-{name.replace('_', '-')}", name], default=None, help=text)

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -380,6 +381,19 @@ def test_the_nearest_name_is_suggested(
 
 # From here on a server is running, whose event loop is none that commands of this process could have besides: tests of
 # commands that have one stand above.
+
+
+async def test_tools_are_listed_in_whole_sentences_or_say_that_they_are_cut(serving: Child) -> None:
+    listed = (await run_command(serving.folder, "call")).out.splitlines()
+    tools = [line for line in listed if re.match(r"\w+  ", line)]
+    assert len(tools) > 30
+    assert [line for line in tools if not line.endswith((".", ".)", "…"))] == []
+
+
+async def test_help_of_a_tool_says_what_its_project_is(serving: Child) -> None:
+    shown = " ".join((await run_command(serving.folder, "call", "find_symbol", "--help")).out.split())
+    assert "--project TEXT A project's name or folder" in shown
+    assert "--semantic-context TEXT The task in words" in shown
 
 
 async def test_the_nearest_tool_is_suggested(serving: Child) -> None:
