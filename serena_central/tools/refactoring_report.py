@@ -98,8 +98,8 @@ def _before(known: Baseline | None, began: float | None) -> Counter[str] | None:
 
 
 async def _parts(call: ToolCall, made: Sequence[EditRow]) -> list[ModulePart]:
-    """Projects that were changed or asked about: those of a super-repo by their place in it, others by their roots where
-    there are several."""
+    """Projects that were changed or asked about: those of a super-repo by their place in it, others by their roots
+    where there are several."""
     registry, parts = call.services.projects, list[ModulePart]()
     roots = dict.fromkeys([Path(row.project_root) for row in made] + call.services.baselines.roots(call.session.id))
     for root in roots:
