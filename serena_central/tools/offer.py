@@ -103,6 +103,19 @@ class Offer:
         names = session.modes or project.default_modes
         return [mode for name in names if (mode := self.profiles.modes.get(name))]
 
+    def unknown_names(self, session: Session) -> list[str]:
+        """A sentence for each mode and context that a session or its settings name, and that is not there."""
+        found: list[str] = []
+        for name in session.modes or self._project_settings(session).default_modes:
+            if name not in self.profiles.modes:
+                known = ", ".join(sorted(self.profiles.modes))
+                found.append(f"There is no mode {quoted(name)}, so it has no effect. Modes: {known}.")
+        for name in (session.context, self.settings.default_context):
+            if name is not None and name not in self.profiles.contexts:
+                known, instead = ", ".join(sorted(self.profiles.contexts)), quoted(self.context(session).name)
+                found.append(f"There is no context {quoted(name)}, so {instead} counts. Contexts: {known}.")
+        return found
+
     def super_repo(self, session: Session) -> SuperRepo | None:
         """The super-repo that a session works in."""
         active = session.active_project

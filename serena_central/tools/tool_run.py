@@ -153,6 +153,15 @@ class LocalHost:
                 blocks = reply.answer.blocks if reply.answer is not None else None
                 reply.edits = self._services.history.answered(call.id, blocks)
 
+    def _note_unknown_names(self, call: ToolCall) -> None:
+        """Says once in a session which of its modes and contexts are not there: a misspelt one restricts nothing."""
+        noted, place = call.session.dependencies_noted, ("", "")
+        found = self._services.offer.unknown_names(call.session)
+        if found and noted.get(place) != " ".join(found):
+            noted[place] = " ".join(found)
+            for note in found:
+                call.note(note)
+
     async def _scope(self, tool: Tool, call: ToolCall, parsed: dict[str, Any]) -> Scope:
         session = call.session
         asked, words = parsed.pop("project"), parsed.pop("semantic_context")
@@ -182,6 +191,7 @@ class LocalHost:
     async def _answer(
         self, tool: Tool, call: ToolCall, scope: Scope, labels: Mapping[Path, str], parsed: dict[str, Any]
     ) -> Answer:
+        self._note_unknown_names(call)
         settings = scope.projects[0].settings if len(scope.projects) == 1 else self._services.settings
         asked: int = parsed.pop("max_answer_chars", -1)
         limit = settings.max_answer_chars if asked < 0 else asked

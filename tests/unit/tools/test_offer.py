@@ -163,6 +163,19 @@ async def test_plain_schemas_hold_numbers_and_no_alternatives(tmp_path: Path) ->
         assert text_of(await client.call("find_symbol", **asked)) == "[]"
 
 
+async def test_names_of_modes_and_contexts_that_are_not_there_are_reported_once_in_a_session(tmp_path: Path) -> None:
+    settings = {"default_modes": ["planing"]}
+    async with running_central(tmp_path, settings) as running:
+        asked = {"x_serena_context": "idea", "x_serena_modes": "planning,no-memory"}
+        async with running.raw("handshake", **asked) as client:
+            first = json.dumps(await client.call("get_current_config"))
+            assert "There is no mode 'no-memory', so it has no effect. Modes: editing, interactive, no-mem" in first
+            assert "There is no context 'idea', so 'agent' counts. Contexts: agent, chatgpt, claude-code" in first
+            assert "There is no" not in json.dumps(await client.call("get_current_config"))
+        async with running.raw("handshake") as client:
+            assert "There is no mode 'planing'" in json.dumps(await client.call("get_current_config"))
+
+
 async def test_a_client_is_told_when_its_tools_change(tmp_path: Path) -> None:
     async with running_central(tmp_path) as running, running.raw("handshake") as client:
         headers = {**client.headers("", {}), "accept": "text/event-stream"}
