@@ -5,6 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from serena_central.config.profiles import load_profiles
+from serena_central.symbols.syntax.grammars import GRAMMARS
+
 ROOT = Path(__file__).parents[2]
 
 PAGES = [
@@ -37,3 +40,11 @@ def test_named_files_and_tests_are_there(page: Path) -> None:
         file = ROOT / ("tests" if path.startswith(("unit/", "integration/")) else "") / path
         assert file.is_file(), path
         assert not test or f"def {test}(" in file.read_text("utf-8"), test
+
+
+def test_all_modes_contexts_and_languages_by_syntax_are_named() -> None:
+    profiles = load_profiles()
+    proxy = (ROOT / "docs" / "proxy.md").read_text("utf-8")
+    assert [name for name in (*profiles.modes, *profiles.contexts) if f"`{name}`" not in proxy] == []
+    servers = (ROOT / "docs" / "language-servers.md").read_text("utf-8")
+    assert [one.title for one in GRAMMARS.values() if not re.search(rf"\b{re.escape(one.title)}(?!\w)", servers)] == []
