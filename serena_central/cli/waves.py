@@ -53,7 +53,7 @@ def check(plan: str, project: str, *, as_json: bool) -> None:
     except NoServer:
         found = None
     except Refused as error:
-        # Its agents, runner or references: no place in the file is known.
+        # Its agents, runner or references: the words name the place in the file.
         if as_json:
             print_json({"problems": [{"file": plan, "line": None, "key": "", "problem": str(error), "remedy": ""}]})
         else:

@@ -11,7 +11,7 @@ from starlette.requests import Request
 
 from serena_central.access.working_folder import working_folder
 from serena_central.agents.plans.order import waits
-from serena_central.agents.plans.plan import BadPlan, Plan, PlannedTask, parse_plan, read_plan, schema
+from serena_central.agents.plans.plan import BadPlan, Plan, PlannedTask, parse_plan, problem_in, read_plan, schema
 from serena_central.agents.plans.plan_runs import PlanRuns
 from serena_central.agents.plans.run_state import PlanView
 from serena_central.core.errors import InvalidArguments, InvalidPlan, PlanRefused, SerenaCentralError
@@ -200,22 +200,26 @@ class Plans:
             raise InvalidArguments("A plan needs a project: its name or its root.")
         projects = self.parts.projects
         root = projects.check(projects.find(where, PERSON))
-        await self._check_tasks(plan, root)
+        await self._check_tasks(plan, root, asked)
         return plan, root, asked
 
-    async def _check_tasks(self, plan: Plan, root: Path) -> None:
+    async def _check_tasks(self, plan: Plan, root: Path, asked: PlanText) -> None:
         """Raises InvalidPlan: tasks ask for agents or runners that there are not."""
         ground = (await self._runs()).ground
-        first: dict[tuple[str, str], tuple[str, PlannedTask]] = {}
+        first: dict[tuple[str, str], tuple[tuple[int, int], PlannedTask]] = {}
         for number, wave in enumerate(plan.waves):
             for at, task in enumerate(wave.tasks):
-                first.setdefault((task.agent, task.runner), (f"waves[{number}].tasks[{at}]", task))
+                first.setdefault((task.agent, task.runner), ((number, at), task))
         problems: list[str] = []
-        for where, task in first.values():
+        for (number, at), task in first.values():
             try:
                 await ground.check(task, root)
             except SerenaCentralError as error:
-                problems.append(f"{where}: {error}")
+                if asked.plan is not None:
+                    problems.append(f"waves[{number}].tasks[{at}]: {error}")
+                else:
+                    key = f"waves.{number}.tasks.{at}"
+                    problems.append(str(problem_in(asked.text, asked.file or "plan", key, str(error))))
         if problems:
             raise InvalidPlan(problems)
 

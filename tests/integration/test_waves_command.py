@@ -75,7 +75,7 @@ async def test_check_ends_with_2_where_the_server_cannot_run_a_task(
         announce(central, tmp_path, monkeypatch)
         found = await running("check", "plan.yml")
         assert found.exit_code == 2
-        assert "nobody" in found.stderr
+        assert "plan.yml:5:1: error: waves[0].tasks[0]: There is no agent 'nobody'" in found.stderr
         found = await running("check", "plan.yml", "--json")
         assert found.exit_code == 2
         assert "nobody" in json.loads(found.stdout)["problems"][0]["problem"]

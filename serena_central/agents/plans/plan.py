@@ -177,6 +177,13 @@ def parse_plan(text: str, file: str) -> Plan:
     return read_plan(found.values, file, found.lines)
 
 
+def problem_in(text: str, file: str, key: str, what: str) -> Problem:
+    """What is wrong with a plan that `parse_plan` has read, with the line of the dotted key."""
+    reading = _Reading(file, parse_document(text, items=True).lines)
+    reading.report(key, what)
+    return reading.problems[0]
+
+
 def read_plan(values: Any, file: str = "", lines: Mapping[str, int] | None = None) -> Plan:
     """A plan from plain values; `lines`: dotted key → 1-based line.
 
