@@ -1,6 +1,7 @@
 """What the pages point to is there: other pages, their headings, files and tests."""
 
 import re
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -48,3 +49,24 @@ def test_all_modes_contexts_and_languages_by_syntax_are_named() -> None:
     assert [name for name in (*profiles.modes, *profiles.contexts) if f"`{name}`" not in proxy] == []
     servers = (ROOT / "docs" / "language-servers.md").read_text("utf-8")
     assert [one.title for one in GRAMMARS.values() if not re.search(rf"\b{re.escape(one.title)}(?!\w)", servers)] == []
+
+
+def test_packages_stand_in_the_order_of_their_imports() -> None:
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
+    (contract,) = (one for one in settings["tool"]["importlinter"]["contracts"] if one["type"] == "layers")
+    level = {
+        name: number
+        for number, layer in enumerate(contract["layers"])
+        for name in re.findall(r"serena_central\.(\w+)", layer)
+    }
+    shown = re.findall(r"^\| `(\w+)/` \|", (ROOT / "ARCHITECTURE.md").read_text("utf-8"), re.MULTILINE)
+    assert sorted(shown) == sorted(one.parent.name for one in (ROOT / "serena_central").glob("*/__init__.py"))
+    layered = [name for name in shown if name in level and name not in ("sdk", "testing")]
+    assert layered == sorted(layered, key=lambda name: -level[name])
+
+
+def test_all_modules_of_the_hub_are_named() -> None:
+    _, _, after = (ROOT / "ARCHITECTURE.md").read_text("utf-8").partition("\n## The hub\n")
+    rows = re.findall(r"^\| (`.*?) \|", after.partition("\n## ")[0], re.MULTILINE)
+    named = {name for row in rows for name in re.findall(r"`(\w+)`", row)}
+    assert named == {one.stem for one in (ROOT / "serena_central" / "hub").glob("[!_]*.py")}
