@@ -259,7 +259,7 @@ class SessionManager:
 
     def switch_modes(self, session: Session, modes: Sequence[str]) -> None:
         """Gives the session these modes; none means the default ones. Callers refuse this for shared sessions."""
-        session.modes = tuple(modes)
+        session.modes, session.modes_chosen = tuple(modes), True
         named = ", ".join(modes) or "the default ones"
         self._bus.publish(SessionModes(message=named, session=session.id))
 

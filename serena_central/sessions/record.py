@@ -207,6 +207,7 @@ class SessionRecorder:
         session.errors += earlier.errors
         session.edits += earlier.edits
         session.modes = session.modes or earlier.modes
+        session.modes_chosen = session.modes_chosen or earlier.modes_chosen
         session.active_project = session.active_project or earlier.active_project
         session.worked_on = session.worked_on or earlier.worked_on
         if session.opening is None:
@@ -298,6 +299,7 @@ def _session(row: SessionRow, shared_kill_lift_s: float, now: float) -> Session:
     # Who was connected when the server went has as long to come back as one that goes now.
     session.disconnected_at = row.last_activity if row.state == SessionState.DISCONNECTED else None
     session.modes = tuple(row.modes)
+    session.modes_chosen = bool(row.modes or row.tool_call_count)
     session.calls = row.tool_call_count
     session.errors = row.error_count
     session.edits = row.edit_count

@@ -297,6 +297,8 @@ class Session:
         """The id that the client's hooks gave last: that of the conversation that goes on now."""
         self.note_conversation(identity.conversation_id)
         self.modes: tuple[str, ...] = identity.modes
+        self.modes_chosen = bool(identity.modes)
+        """Its client has named modes, at the start or since: what it repeats with each request does not count again."""
         self.opening: bytes | None = None
         """The `initialize` request of a handshake client, by which it can resume after a restart."""
         self.transport_id: str | None = None
@@ -410,6 +412,8 @@ class Session:
             self.working_folder = identity.working_folder
         if identity.context:
             self.context = identity.context
+        if identity.modes and not self.modes_chosen and not self.shared:  # what came first may have named none
+            self.modes, self.modes_chosen = identity.modes, True
         self.through_hub = self.through_hub or identity.through_hub
         if identity.client_pid:
             self.client_pid = identity.client_pid

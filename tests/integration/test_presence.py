@@ -1,5 +1,6 @@
 """The stream by which a proxy shows that it is alive."""
 
+import json
 from pathlib import Path
 
 import anyio
@@ -7,6 +8,7 @@ import pytest
 
 from serena_central.web import presence
 from tests.support.central import running_central
+from tests.support.mcp import RawClient, text_of
 
 pytestmark = pytest.mark.anyio
 
@@ -27,3 +29,22 @@ async def test_a_session_is_disconnected_after_its_proxys_end_whatever_the_serve
                 await anyio.sleep(0.02)
         assert "prompts" in (await client.ask("prompts/list"))["result"]  # it was there, and is taken back
         assert (await client.http.get(path)).json()["state"] != "disconnected"
+
+
+async def test_modes_that_a_proxy_begins_with_count_whichever_of_its_requests_comes_first(tmp_path: Path) -> None:
+    async def modes(client: RawClient) -> object:
+        return json.loads(text_of(await client.call("get_current_config")))["modes"]
+
+    said = {"x_serena_session": "proxy-1", "x_serena_modes": "planning"}
+    async with (
+        running_central(tmp_path) as central,
+        central.http(**said) as http,
+        http.stream("GET", "/api/v1/sessions/proxy-1/presence") as stream,
+    ):
+        await anext(stream.aiter_lines())
+        async with central.raw("modern", **said) as client:
+            assert await modes(client) == ["planning"]
+            await client.call("switch_modes", modes=["editing"])
+            assert await modes(client) == ["editing"]
+            await client.call("switch_modes", modes=[])
+            assert await modes(client) == ["interactive", "editing"]
