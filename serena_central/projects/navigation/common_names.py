@@ -117,3 +117,16 @@ def as_qualified(name: str) -> re.Pattern[str]:
     r"""A name (group `name`) behind its namespace in a string of PHP: `'Shop\checkout'`, `"Shop\\Cart::pay"`."""
     named = rf"(?P<name>{re.escape(name)})(?=(?P=quote)|::|@)"
     return re.compile(r"(?P<quote>[\"'])\\{0,2}\w[\w\\]{0,300}?\\{1,2}" + named)
+
+
+_RUN_BY = (
+    r"(?<![\w.\-])(?:trap|eval|alias|bind|complete|watch|xargs|ssh|sudo|su|timeout|(?:ba|da|k|z)?sh[ \t]+-\w*c)"
+    r"(?![\w.=\-])|(?:COMMAND|CMD)(?==)"
+)
+"""What runs, in a shell, the string that follows it."""
+
+
+def as_command(name: str) -> re.Pattern[str]:
+    """A name (group `name`) where a command begins in a string that a shell runs: `trap 'cleanup 1' EXIT`."""
+    before = rf"(?:{_RUN_BY})[^\"'\n]{{0,60}}[\"'](?:[^\"'\n]{{0,60}}[;&|({{])?[ \t]*"
+    return re.compile(rf"{before}(?P<name>{re.escape(name)})(?=[\s;&|)}}\"'])")

@@ -7,6 +7,7 @@ from serena_central.core.pacing import paced
 from serena_central.projects.navigation.common_names import (
     BehindHolder,
     as_argument,
+    as_command,
     as_qualified,
     in_format,
     is_unusual,
@@ -22,14 +23,14 @@ async def named_in_strings(
     places: ProjectPlaces, hit: Hit, strings: Sequence[PlaceInCode]
 ) -> tuple[Sequence[PlaceInCode], Sequence[PlaceInCode]]:
     """Those of the places in strings that mean a symbol: an everyday word does behind its module, type or namespace,
-    and where it is all that a call is given, which may be reflection. And those of the others at which it is all of a
-    string."""
+    where it is all that a call is given, which may be reflection, and as the command in what a shell runs. And those of
+    the others at which it is all of a string."""
     name = hit.symbol.name
     if is_unusual(name) or not strings:
         return strings, ()
     texts = await places.readings({place.path for place in strings})
     qualified, quoted = BehindHolder(hit), {f"{one}{name}{one}" for one in _QUOTES}
-    named = [as_argument(name), as_qualified(name)]
+    named = [as_argument(name), as_command(name), as_qualified(name)]
     if "/" in hit.name_path:
         named.append(in_format(name))
     meant: list[PlaceInCode] = []

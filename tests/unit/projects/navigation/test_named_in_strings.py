@@ -32,16 +32,31 @@ async def test_many_places_in_one_line_do_not_take_long(tmp_path: Path) -> None:
     assert alone == places[4:]
 
 
-async def test_a_name_behind_a_namespace_in_a_string_is_meant(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("path", "line", "meant"),
+    [
+        (
+            "data.php",
+            r"""$x = ['Shop\run', "\\Shop\\run", 'Shop\run::go', 'to run', 'a\ run', 'C:\x\run', 'Shop\runs']""",
+            3,
+        ),
+        (
+            "data.sh",
+            "trap 'run 1' INT; trap \"a; run\" EXIT; bash -c 'run {}'; X_COMMAND='run'; echo 'run it'; tie-trap 'run'",
+            4,
+        ),
+    ],
+    ids=["behind a namespace", "in what a shell runs"],
+)
+async def test_an_everyday_name_is_meant_in_a_string(path: str, line: str, meant: int, tmp_path: Path) -> None:
     root = tmp_path / "root"
     root.mkdir()
-    line = r"""$x = ['Shop\run', "\\Shop\\run", 'Shop\run::go', 'to run', 'a\ run', 'C:\x\run', 'Shop\runs']"""
-    (root / "data.php").write_text(f"<?php\n{line}\n")
+    (root / path).write_text(f"\n{line}\n")
     (root / "jobs.py").write_text("def run() -> None: ...\n")
     columns = [found.start() for found in re.finditer(r"run\b", line)]
-    places = [PlaceInCode("data.php", Range(Position(1, at), Position(1, at + 3))) for at in columns]
+    places = [PlaceInCode(path, Range(Position(1, at), Position(1, at + 3))) for at in columns]
     async with running_parts(tmp_path) as central:
         project = await central.projects.open(root)
         hit = await project.find_one("run", "jobs.py")
-        meant, _ = await named_in_strings(project.navigation.places, hit, places)
-    assert meant == places[:3]
+        found, _ = await named_in_strings(project.navigation.places, hit, places)
+    assert found == places[:meant]
