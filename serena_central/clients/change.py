@@ -261,9 +261,16 @@ def _read(file: Path) -> bytes | None:
 
 def _target(file: Path) -> Path:
     try:
-        return file.resolve()
+        target = file.resolve()
     except (OSError, RuntimeError) as error:
-        raise Unusable(f"{file} is a dangling symlink. Fix or remove it and try again.") from error
+        raise _leads_nowhere(file) from error
+    if target.is_symlink():  # it leads to itself, which since Python 3.13 is no error
+        raise _leads_nowhere(file)
+    return target
+
+
+def _leads_nowhere(file: Path) -> Unusable:
+    return Unusable(f"{file} is a dangling symlink. Fix or remove it and try again.")
 
 
 def _text(file: Path, data: bytes) -> tuple[str, str]:
