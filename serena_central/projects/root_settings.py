@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from serena_central.claude_config.current import CurrentSettings
     from serena_central.claude_config.effective import Effective
     from serena_central.claude_config.permissions import Permissions
+    from serena_central.claude_config.problems import Problem as ClaudeProblem
     from serena_central.claude_config.sources import Servers
 
 
@@ -101,6 +102,22 @@ class ClaudeSettings:
         return self._watch.get(
             ("servers", str(root), trusted), lambda: self._server_files(root), lambda: self._read_servers(root, trusted)
         )
+
+    def server_errors(self, root: Path) -> "list[ClaudeProblem]":
+        """What is wrong with files of MCP servers, beside those of settings. Some microseconds where nothing has
+        changed."""
+        return self._watch.get(
+            ("server errors", str(root)), lambda: self._server_files(root), lambda: self._read_server_errors(root)
+        )
+
+    def _read_server_errors(self, root: Path) -> "list[ClaudeProblem]":
+        # One that is broken may look as if it had no server.
+        own = (Path(path) for path in self._server_files(root) if path.endswith("/.mcp.json"))
+        if not self.has_servers(root) and not any(path.exists() for path in own):
+            return []
+        from serena_central.claude_config.problems import Severity
+
+        return [one for one in self.servers(root, trusted=False).problems if one.severity is Severity.ERROR]
 
     def _server_files(self, root: Path) -> Iterable[str]:
         where = self.locations

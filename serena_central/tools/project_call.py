@@ -34,6 +34,7 @@ from serena_central.tools.tool_effects import decision_on
 
 if TYPE_CHECKING:
     from serena_central.claude_config.effective import Effective
+    from serena_central.claude_config.problems import Problem
 
 
 async def on_project(
@@ -188,18 +189,18 @@ def command_refusal(claude: ClaudeSettings, root: Path, command: str, folder: st
 
 
 def note_settings(call: ToolCall, root: Path, found: "Effective | None") -> None:
-    """Adds a note on files of settings that have errors; again if others are wrong."""
-    if found is None:
+    """Adds a note on files of settings and MCP servers that have errors; again if others are wrong."""
+    of_servers = call.services.claude.server_errors(root)
+    if found is None and not of_servers:
         return
-    note, place = _note(found), (str(root), "claude settings")
+    note, place = _note([*(found.errors if found is not None else ()), *of_servers]), (str(root), "claude settings")
     if call.session.dependencies_noted.get(place, "") != note:
         call.session.dependencies_noted[place] = note
         if note:
             call.note(note)
 
 
-def _note(found: "Effective") -> str:
-    errors = found.errors
+def _note(errors: "list[Problem]") -> str:
     if not errors:
         return ""
     return (

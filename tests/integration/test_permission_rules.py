@@ -186,6 +186,19 @@ async def test_a_broken_file_lifts_no_rule_and_is_told_once(central: Application
     assert "error in settings" not in await call(central, root, "list_dir", relative_path=".")
 
 
+@pytest.mark.parametrize(
+    "text", ['{"mcpServers": {"a": {"command": "x"', "[]", '{"mcpServers": {"a": {"command": 5}}}']
+)
+async def test_a_broken_file_of_mcp_servers_is_told_once(central: Application, root: Path, text: str) -> None:
+    """Its servers were silently not there."""
+    assert "in settings" not in await call(central, root, "list_dir", relative_path=".")
+    (root / ".mcp.json").write_text(text)
+    said = await call(central, root, "list_dir", relative_path=".")
+    assert "in settings, the first: " in said
+    assert ".mcp.json" in said.partition("in settings")[2]
+    assert "in settings" not in await call(central, root, "list_dir", relative_path=".")
+
+
 async def test_rules_of_a_folder_above_hold_in_a_project_below(central: Application, root: Path) -> None:
     rules(root, deny=["Read(app/hidden.py)"])
     (root / "app" / ".git").mkdir()
