@@ -20,15 +20,16 @@ from anyio.abc import TaskGroup, TaskStatus
 from serena_central.agents.plans.ground import Ground, Undoing
 from serena_central.agents.plans.plan import Approval, BadPlan, Plan, Wave, checks_of, read_plan, task_name, wave_index
 from serena_central.agents.plans.plan_run import PlanRun
-from serena_central.agents.plans.results import Stored, load, store
+from serena_central.agents.plans.results import Stored, load, remove_if_old, store
 from serena_central.agents.plans.run_state import CheckRun, PlanState, PlanView, TaskRun, WaveRun, WaveState
 from serena_central.agents.plans.waves import Stopped, WaveRunner
+from serena_central.core.clock import UnhurriedClock
 from serena_central.core.decoding import converted, from_json
 from serena_central.core.errors import InvalidPlan, PlanNotFound, PlanNotKept, PlanRefused
 from serena_central.core.event_kinds import PlanMoved
 from serena_central.core.events import EventBus, Severity
 from serena_central.core.locks import KeyedLocks
-from serena_central.core.periodic import contained
+from serena_central.core.periodic import contained, repeat
 from serena_central.core.words import counted
 from serena_central.store.query_results import TaskFilter
 from serena_central.store.rows import PlanRow
@@ -37,6 +38,8 @@ from serena_central.store.store import Store
 logger = logging.getLogger(__name__)
 
 MOST_RUNNING = 20
+
+DAY_S = 86400.0
 
 WAIT_AGAIN_S = 30.0
 """How long a decision waits for a plan to be where it was when the server ended."""
@@ -64,6 +67,7 @@ class PlanRuns:
         self._store = store
         self._folder = folder
         self._clock = clock
+        self._unhurried = UnhurriedClock(clock)
         self._live: dict[str, PlanRun] = {}
         self._changing = KeyedLocks()
         """By plan: held from reading the state of one that does not run until it runs or is saved."""
@@ -77,10 +81,19 @@ class PlanRuns:
             self._tasks = tasks
             task_status.started()
             try:
-                await anyio.sleep_forever()
+                await contained("the deletion of old plans", self.sweep)
+                await repeat("the deletion of old plans", self.sweep, every_s=self._store.policy.sweep_s)
             finally:
                 self._tasks = None
                 tasks.cancel_scope.cancel()
+
+    async def sweep(self) -> None:
+        """Deletes the folders of plans that are over and as old as the rows that the database deletes."""
+        before = self._unhurried() - self._store.policy.calls_days * DAY_S
+        for plan_id in await anyio.to_thread.run_sync(_plans_in, self._folder):
+            async with self._changing.holding([plan_id]):
+                if plan_id not in self._live:
+                    await anyio.to_thread.run_sync(remove_if_old, self._folder / plan_id, before)
 
     # --- asking ------------------------------------------------------------------------------------------------------
 
@@ -468,6 +481,14 @@ class PlanRuns:
     def _is_own(self, view: PlanView) -> bool:
         """Whether no other server with the same database carries a plan out: that one has its folder."""
         return not self._store.shared or Path(view.folder).is_dir()
+
+
+def _plans_in(folder: Path) -> list[str]:
+    """Ids of plans that have a folder there. Blocks."""
+    try:
+        return [one.name for one in folder.iterdir() if PLAN_ID.fullmatch(one.name)]
+    except FileNotFoundError:
+        return []
 
 
 def _row(view: PlanView) -> PlanRow:

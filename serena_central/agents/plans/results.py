@@ -7,6 +7,7 @@ wave N came to. Blocks, but for `with_results`.
 import os
 import re
 import secrets
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -56,6 +57,13 @@ def load(folder: Path) -> Stored | None:
         return from_json((folder / "plan.json").read_bytes(), Stored)
     except (OSError, msgspec.MsgspecError):
         return None
+
+
+def remove_if_old(folder: Path, before: float) -> None:
+    """Removes the folder of a plan that is over and was begun before then (Unix seconds)."""
+    stored = load(folder)
+    if stored is not None and stored.view.ended_at is not None and stored.view.created_at < before:
+        shutil.rmtree(folder, ignore_errors=True)  # what is left is removed the next time, if its state is still there
 
 
 def write_results(folder: Path, number: int, plan: str, wave: WaveRun) -> Path:

@@ -135,6 +135,24 @@ def state_on_disk(plan: PlanView) -> PlanState | None:
     return found and found.view.state
 
 
+async def test_folders_of_plans_are_kept_as_long_as_their_rows(tmp_path: Path) -> None:
+    """They stayed for ever."""
+    async with server(tmp_path) as (runs, tasks):
+        tasks.go_on.set()
+        old, new = await ended(runs), await ended(runs)
+        waiting = await ended(runs, ONE + "  checks:\n  - approval: Go on?\n")
+        for plan in (old, waiting):
+            stored = load(Path(plan.folder))
+            assert stored is not None
+            stored.view.created_at -= 8 * 86400
+            store(Path(plan.folder), stored)
+        await runs.sweep()
+        assert [Path(plan.folder).exists() for plan in (old, new, waiting)] == [False, True, True]
+    async with server(tmp_path) as (runs, _):  # where it still waits
+        await runs.sweep()
+        assert Path(waiting.folder).exists()
+
+
 async def test_of_two_who_resume_a_plan_one_does(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async with server(tmp_path) as (runs, tasks):
         tasks.go_on.set()
