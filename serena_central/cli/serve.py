@@ -189,6 +189,7 @@ async def _serve(
 
     async with _cluster(start.cluster, start.projects, loaded.value, places) as cluster:
         application = build(loaded, places, stop=stop, cluster=cluster)
+        application.store.before_leaving = lock.end_if_lost
 
         class Announcing(CentralServer):
             @contextmanager

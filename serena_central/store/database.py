@@ -69,12 +69,15 @@ class Database:
         *,
         tell: Callable[[str], None] = logger.warning,
         stopping: Callable[[], bool] = lambda: False,
+        moved: Callable[[], None] = lambda: None,
     ) -> None:
         """`tell` is called, in the thread that works, with what people must hear: a file was set aside. While
-        `stopping`, nobody waits for a file that another process keeps from being opened."""
+        `stopping`, nobody waits for a file that another process keeps from being opened. `moved` is called in that
+        thread where another file, or none, is at the path, before anything is changed there."""
         self._path = None if url else path
         self._tell = tell
         self._stopping = stopping
+        self._moved = moved
         self._url = url or f"sqlite:///{path}"
         self._engine: Engine | None = None
         self._identity: tuple[int, int] | None = None
@@ -224,6 +227,7 @@ class Database:
             if self._engine is not None and self._path is not None:
                 with self._failing_plainly():
                     if _identity(self._path) != self._identity:
+                        self._moved()
                         note = self._leave(self._path)
             if self._engine is None:
                 failed_at, why = self._failure

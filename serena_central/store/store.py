@@ -71,6 +71,9 @@ class Store:
         """Set when nothing more is to be deleted or waited for: the process cannot end before the threads that do."""
         self._database: Database | None = None
         self._is_open = False
+        self.before_leaving: Callable[[], None] = lambda: None
+        """Called in a worker thread where another file, or none, is at the database's path, before anything is changed
+        there."""
         self._start_up = start_up
         waits_s = FLUSH_AFTER_S if start_up is None else LONGEST_S
         self.writer = Writer(lambda rows: self._loaded().write(rows), bus, first_after_s=waits_s)
@@ -187,7 +190,13 @@ class Store:
                     from serena_central.store.database import Database
                 except (ImportError, OSError) as error:  # no descriptors are left, for instance
                     raise StoreError(f"The database's libraries could not be imported: {error}.") from error
-                self._database = Database(self._path, self._url, tell=self._tell, stopping=self._stopping.is_set)
+                self._database = Database(
+                    self._path,
+                    self._url,
+                    tell=self._tell,
+                    stopping=self._stopping.is_set,
+                    moved=self.before_leaving,
+                )
             return self._database
 
     def _open(self) -> None:

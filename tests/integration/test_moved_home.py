@@ -11,6 +11,7 @@ import psutil
 import pytest
 
 from tests.support.child import PATIENCE_S, run_command, until_gone
+from tests.support.mcp import RawClient
 
 pytestmark = pytest.mark.anyio
 
@@ -52,6 +53,32 @@ async def test_a_server_whose_home_was_moved_ends_and_leaves_the_next_one_alone(
             assert "was moved or deleted" in (tmp_path / "moved/logs/server.log").read_text()
         finally:
             await _end(second)
+    finally:
+        await _end(first)
+
+
+async def test_a_call_to_a_server_whose_home_was_moved_leaves_the_next_ones_database_alone(tmp_path: Path) -> None:
+    """It set the log aside into which the next server wrote."""
+    first = await _serve(tmp_path)
+    try:
+        token = (tmp_path / "home/token").read_text().strip()
+        url, headers = str(first["url"]).removesuffix("/mcp"), {"authorization": f"Bearer {token}"}
+        async with httpx.AsyncClient(base_url=url, headers=headers, timeout=PATIENCE_S) as http:
+            agent = RawClient(http, "handshake", name="agent")
+            await agent.open()
+            await agent.call("list_projects")
+            assert (await http.get("/api/v1/events")).status_code == 200  # its database is open now
+            (tmp_path / "home").rename(tmp_path / "moved")
+            (tmp_path / "home").mkdir()
+            log = tmp_path / "home/serena-central.db-wal"
+            log.write_text("what the next server wrote")
+            with suppress(httpx.TransportError), anyio.fail_after(PATIENCE_S):
+                while True:
+                    await agent.call("list_projects")
+                    await anyio.sleep(0.02)
+        await until_gone([int(str(first["pid"]))])
+        assert log.read_text() == "what the next server wrote"
+        assert [one.name for one in (tmp_path / "home").iterdir()] == [log.name]
     finally:
         await _end(first)
 
