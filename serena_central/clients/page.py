@@ -62,9 +62,6 @@ A folder whose path is not ASCII is sent as UTF-8, which most clients can't do, 
 
 `serena-central serve --daemon` runs it in the background, `serena-central service install` at each login (systemd,
 launchd). `serena-central logs -f` follows its log, `--session ID` for one session.
-
-Upgrade, in the checkout: `git pull && pipx install --force . && serena-central restart`. Sessions, with their projects
-and modes, are kept; clients need no action.
 """
 
 
