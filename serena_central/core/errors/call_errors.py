@@ -81,7 +81,8 @@ class SessionNotFound(SessionError):
 
     def __init__(self, session_id: str) -> None:
         super().__init__(
-            f"There is no session {session_id!r}. Start a new conversation; `serena-central sessions` lists them."
+            f"There is no session {session_id!r}. `serena-central sessions` lists all; a client begins one with a new "
+            "conversation."
         )
 
 
