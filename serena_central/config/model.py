@@ -36,6 +36,8 @@ class Setting:
     secret: bool
     names: bool
     """Every text in the value is a name."""
+    encoding: bool = False
+    """The value names an encoding of texts."""
 
     @property
     def allowed(self) -> str:
@@ -61,6 +63,8 @@ class Setting:
             raise msgspec.ValidationError("not a finite number")
         if self.names and not are_names(msgspec.to_builtins(checked)):
             raise msgspec.ValidationError("not a name")
+        if self.encoding and checked is not None and not _is_encoding(checked):
+            raise msgspec.ValidationError("not an encoding")
         return checked
 
     def wrong_part(self, value: Any, problem: str) -> tuple[str, Any, str]:
@@ -131,8 +135,17 @@ def _walk(model: type[msgspec.Struct], prefix: str) -> Iterator[Setting]:
         extra = meta.extra or {}
         merge: Merge = extra.get("merge", "entries" if isinstance(default, dict) else "replace")
         secret = bool(extra.get("secret"))
-        names = bool(extra.get("names"))
-        yield Setting(prefix + field.name, hints[field.name], default, meta.description or "", merge, secret, names)
+        names, encoding = bool(extra.get("names")), bool(extra.get("encoding"))
+        described = meta.description or ""
+        yield Setting(prefix + field.name, hints[field.name], default, described, merge, secret, names, encoding)
+
+
+def _is_encoding(name: str) -> bool:
+    try:
+        "".encode(name)
+    except (LookupError, ValueError):  # unknown, or one of bytes alone; with a NUL
+        return False
+    return True
 
 
 def _meta(hint: Any) -> msgspec.Meta:

@@ -15,6 +15,7 @@ from msgspec import Meta
 
 from serena_central.config.policies import (
     ADD,
+    ENCODING,
     NAMES,
     SECRET,
     TIGHTEN,
@@ -51,7 +52,8 @@ class SharedSettings(msgspec.Struct, kw_only=True, frozen=True):
         str | None,
         Meta(
             description="Encoding of source files without a byte order mark. Unset: UTF-8. With UTF-16 or UTF-32, "
-            "files in UTF-8 are still read as such."
+            "files in UTF-8 are still read as such.",
+            extra=ENCODING,
         ),
     ] = None
     default_modes: Annotated[list[str], Meta(description="Default modes of a session.")] = msgspec.field(
@@ -59,10 +61,11 @@ class SharedSettings(msgspec.Struct, kw_only=True, frozen=True):
     )
     read_only_memory_patterns: Annotated[
         list[str],
-        Meta(description="Memories whose full name matches one of these patterns are read-only.", extra=ADD),
+        Meta(description="Memories whose full name matches one of these regular expressions are read-only.", extra=ADD),
     ] = []
     ignored_memory_patterns: Annotated[
-        list[str], Meta(description="Memories whose full name matches one of these patterns are ignored.", extra=ADD)
+        list[str],
+        Meta(description="Memories whose full name matches one of these regular expressions are ignored.", extra=ADD),
     ] = []
     tool_timeout_s: Annotated[float, Meta(ge=0.1, le=86400, description="Timeout of a tool call, in seconds.")] = 60
     tool_timeouts_s: Annotated[

@@ -89,3 +89,13 @@ async def test_what_tools_have_built_is_said_of_an_empty_answer(tmp_path: Path) 
     async with running_parts(tmp_path) as central:
         found, note = await ask(central, root, "find_symbol", name_path_pattern="Cart")
     assert (found, "Skipped: 'cache/', marked as build output" in note) == ([], True)
+
+
+@pytest.mark.parametrize("setting", ["languages: [pythn]", "encoding: latin-9x", "encoding: hex"])
+async def test_a_misspelt_setting_hides_nothing(tmp_path: Path, setting: str) -> None:
+    files = {".git/HEAD": "", ".serena/project.yml": f"{setting}\n", "cart.py": "class Cart: ...\n"}
+    root = write(tmp_path / "shop", **files)
+    with anyio.fail_after(60):
+        async with running_parts(tmp_path) as central:
+            (found,), _ = await ask(central, root, "find_symbol", name_path_pattern="Cart")
+            assert found["relative_path"] == "cart.py"

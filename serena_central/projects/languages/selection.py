@@ -157,7 +157,8 @@ class LanguageSelection:
         self.choices = Permitted(catalogue(), chosen, users=users, trusted=trusted)
         self.problems = [*self.choices.problems]
         """What of the settings has no effect, and why."""
-        self._detection = Detection(root, catalogue(), [self._known(name) for name in languages])
+        known = [found for name in languages if (found := self._known(name))]
+        self._detection = Detection(root, catalogue(), known)
         own = [key for key, value in chosen.items() if value != users.get(key)]
         self.side = SideLanguages(side_percent, {*self._servers_named(languages), *self._servers_named(own)})
         self._has_syntax = has_syntax
@@ -326,13 +327,13 @@ class LanguageSelection:
                 named.add(self.choices.named_by(key))
         return named
 
-    def _known(self, name: str) -> str:
-        """The catalogue's name of a language; unknown names serve no file."""
+    def _known(self, name: str) -> str | None:
+        """The catalogue's name of a language; None, and a problem, for an unknown one."""
         try:
             return catalogue().language(name)
         except ConfigError as error:
             self.problems.append(ChoiceProblem("languages", error.problem))
-            return name
+            return None
 
     def share(self, server: str) -> str | None:
         """How many files a side language's server has, for people; None for all others."""
