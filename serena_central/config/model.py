@@ -63,7 +63,7 @@ class Setting:
             raise msgspec.ValidationError("not a finite number")
         if self.names and not are_names(msgspec.to_builtins(checked)):
             raise msgspec.ValidationError("not a name")
-        if self.encoding and checked is not None and not _is_encoding(checked):
+        if self.encoding and checked is not None and not _is_encoding(str(checked)):
             raise msgspec.ValidationError("not an encoding")
         return checked
 
