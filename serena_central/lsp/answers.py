@@ -14,6 +14,10 @@ from serena_central.core.text import Range
 MOST_SYMBOLS = 50_000
 """Of one file that are kept: generated data has 200,000, and nobody looks for one of them by its name."""
 
+DEEPEST_SYMBOLS = 400
+"""Levels of one file's symbols: sources nest 100 deep, and what goes through symbols makes up to two calls for a level,
+of the 1000 that Python allows."""
+
 
 class SymbolKind(IntEnum):
     """LSP 3.17, SymbolKind."""

@@ -21,6 +21,7 @@ from serena_central.core.errors import PathError
 from serena_central.core.patterns import FileMatcher
 from serena_central.core.text import Encoding, Position, Range, Text
 from serena_central.lsp.answers import (
+    DEEPEST_SYMBOLS,
     Diagnostic,
     DocumentSymbol,
     HierarchyItem,
@@ -113,11 +114,14 @@ class Converter:
 
         Raises:
             TooSlow
+            RecursionError: they are nested too deeply.
         """
-        if any(symbol.range is None for symbol in symbols):
-            return named(self._nested(text, symbols))
-        found = self._symbols(text, symbols)
-        return named(without_imports(found, text, self._names.imports, imports_s) if self._names.imports else found)
+        is_flat = any(symbol.range is None for symbol in symbols)
+        found = self._nested(text, symbols) if is_flat else self._symbols(text, symbols)
+        _check_depth(found)
+        if self._names.imports and not is_flat:
+            found = without_imports(found, text, self._names.imports, imports_s)
+        return named(found)
 
     def paths(self, found: Sequence[LspLocation] | LspLocation) -> set[Path]:
         """The files of places."""
@@ -383,6 +387,17 @@ def _is_of_word(char: str) -> bool:
 def take_long(text: Text, symbols: Sequence[LspSymbol]) -> bool:
     """Whether symbols are so many, or stand in such a text, that they are to be converted in a thread."""
     return (len(text.content) > LARGE_TEXT and not text.is_ascii) or _count(symbols) > MANY_SYMBOLS
+
+
+def _check_depth(symbols: Sequence[DocumentSymbol]) -> None:
+    """Raises RecursionError for symbols that what comes after may not get through. The decoder refuses such answers on
+    Python 3.11 alone, where its own recursion counts as Python's."""
+    level, depth = symbols, 0
+    while level:
+        depth += 1
+        if depth > DEEPEST_SYMBOLS:
+            raise RecursionError(f"more than {DEEPEST_SYMBOLS} levels of symbols")
+        level = [child for symbol in level for child in symbol.children]
 
 
 def _count(symbols: Sequence[LspSymbol]) -> int:

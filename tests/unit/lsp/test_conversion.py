@@ -122,6 +122,17 @@ def test_flat_symbols_that_only_mark_names_are_nested_by_their_containers() -> N
     assert names(converter().symbols(text, symbols)) == [("C", [("m", [])]), ("f", [])]
 
 
+def test_symbols_that_nest_deeper_than_anybody_writes_are_refused_whatever_python_decodes() -> None:
+    text = Text("\n" * 1200)
+    deepest = LspSymbol("f", 12, range=lsp_lines(0, 1), selection_range=lsp_span(0, 0, 1))
+    for _ in range(500):
+        deepest = LspSymbol("f", 12, range=lsp_lines(0, 1), selection_range=lsp_span(0, 0, 1), children=[deepest])
+    with pytest.raises(RecursionError):
+        converter().symbols(text, [deepest])
+    with pytest.raises(RecursionError):
+        converter().symbols(text, [flat("f", lsp_lines(level, 1200 - level)) for level in range(500)])
+
+
 def test_hierarchy_items_keep_the_servers_own_words() -> None:
     raw = msgspec.Raw(
         b'{"name":"f","kind":12,"uri":"file:///r/x.py","data":{"secret":[1,2]},'
