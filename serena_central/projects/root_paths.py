@@ -32,6 +32,8 @@ def real_path(path: Path) -> Path:
         whole = expanded(path)
         if str(whole).startswith("~"):
             raise ValueError("there is no such user")
+        if "\0" in str(whole):
+            raise ValueError("embedded null byte")
         if len(whole.parts) > MOST_LEVELS:
             raise ValueError(f"it has more than {MOST_LEVELS} levels")
         check_is_there(whole)
