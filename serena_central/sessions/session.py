@@ -324,8 +324,8 @@ class Session:
         self.pythons_noted: dict[tuple[str, str], str] = {}
         """(root, server) → the note that it was given on the Python environment there."""
         self.dependencies_noted: dict[tuple[str, str], str] = {}
-        """(folder of a manifest, server) → the note that it was given on missing packages there; ("", "") → on modes
-        and contexts that are not there."""
+        """(folder of a manifest, server) → the note that it was given on missing packages there; ("", "") → on modes,
+        contexts and tools that are not there."""
         self.tools: dict[str, ToolStatistics] = {}
         self.minutes = Minutes()
         self.running: dict[str, RunningCall] = {}

@@ -38,6 +38,7 @@ from serena_central.tools.answer import PassedOn
 from serena_central.tools.catalogue import Catalogue, Tool
 from serena_central.tools.suspended_calls import SuspendedCalls
 from serena_central.tools.tool_effects import decision_on, switched_off
+from serena_central.tools.unknown_names import UnknownNames
 from serena_central.tools.upstream_tool import UpstreamTool, upstream_tool
 
 if TYPE_CHECKING:
@@ -91,6 +92,7 @@ class Offer:
         """What sessions of tasks may call; None while there are no tasks."""
 
         self._listings: Lru[Hashable, _Listing] = Lru(MOST_LISTINGS)
+        self._unknown_names = UnknownNames(settings, catalogue, profiles)
 
     def context(self, session: Session) -> Context:
         return self.profiles.context_for(session.context, session.client_name, self.settings.default_context)
@@ -104,17 +106,8 @@ class Offer:
         return [mode for name in names if (mode := self.profiles.modes.get(name))]
 
     def unknown_names(self, session: Session) -> list[str]:
-        """A sentence for each mode and context that a session or its settings name, and that is not there."""
-        found: list[str] = []
-        for name in session.modes or self._project_settings(session).default_modes:
-            if name not in self.profiles.modes:
-                known = ", ".join(sorted(self.profiles.modes))
-                found.append(f"There is no mode {quoted(name)}, so it has no effect. Modes: {known}.")
-        for name in (session.context, self.settings.default_context):
-            if name is not None and name not in self.profiles.contexts:
-                known, instead = ", ".join(sorted(self.profiles.contexts)), quoted(self.context(session).name)
-                found.append(f"There is no context {quoted(name)}, so {instead} counts. Contexts: {known}.")
-        return found
+        """A sentence for each mode, context and tool that a session or its settings name, and that is not there."""
+        return self._unknown_names.of(session, self._project_settings(session), self.context(session))
 
     def super_repo(self, session: Session) -> SuperRepo | None:
         """The super-repo that a session works in."""

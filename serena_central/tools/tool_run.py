@@ -154,7 +154,7 @@ class LocalHost:
                 reply.edits = self._services.history.answered(call.id, blocks)
 
     def _note_unknown_names(self, call: ToolCall) -> None:
-        """Says once in a session which of its modes and contexts are not there: a misspelt one restricts nothing."""
+        """Says once in a session which modes, contexts and tools its settings name that are not there."""
         noted, place = call.session.dependencies_noted, ("", "")
         found = self._services.offer.unknown_names(call.session)
         if found and noted.get(place) != " ".join(found):

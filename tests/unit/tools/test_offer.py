@@ -176,6 +176,22 @@ async def test_names_of_modes_and_contexts_that_are_not_there_are_reported_once_
             assert "There is no mode 'planing'" in json.dumps(await client.call("get_current_config"))
 
 
+async def test_names_of_tools_that_are_not_there_are_reported_once_in_a_session(tmp_path: Path) -> None:
+    settings = {
+        "excluded_tools": ["rename_symbl", "read_file", "github__*"],
+        "included_optional_tools": ["qqq"],
+        "tool_timeouts_s": {"find_symbols": 3},
+    }
+    async with running_central(tmp_path, settings) as running, running.raw("handshake") as client:
+        first = json.dumps(await client.call("get_current_config"))
+        assert "There is no tool 'rename_symbl', which excluded_tools names. Is rename_symbol meant?" in first
+        assert "There is no tool 'qqq', which included_optional_tools names. `serena-central call --help`" in first
+        assert "There is no tool 'find_symbols', which tool_timeouts_s names. Is find_symbol meant?" in first
+        assert "'read_file', which" not in first
+        assert "github" not in first
+        assert "There is no" not in json.dumps(await client.call("get_current_config"))
+
+
 async def test_a_client_is_told_when_its_tools_change(tmp_path: Path) -> None:
     async with running_central(tmp_path) as running, running.raw("handshake") as client:
         headers = {**client.headers("", {}), "accept": "text/event-stream"}
