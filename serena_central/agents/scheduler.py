@@ -84,6 +84,14 @@ class Isolation(Protocol):
         """What became of it. `stopping`: it is left as it is."""
         ...
 
+    async def reclaim(self, place: dict[str, Any]) -> dict[str, Any]:
+        """As `leave`, of one that a server made which was killed since; `place` is what that one said of it.
+
+        Raises:
+            SerenaCentralError
+        """
+        ...
+
 
 class Verifier(Protocol):
     """What the server itself sees of a task's work."""
@@ -141,7 +149,13 @@ class Scheduler:
         self._clock = clock
         self._slots = Slots(policy.concurrent, self._has_memory)
         self.records = TaskRecords(
-            bus=bus, store=store, folder=folder, position=self._slots.position, front=front, clock=clock
+            bus=bus,
+            store=store,
+            folder=folder,
+            position=self._slots.position,
+            reclaim=self._reclaim,
+            front=front,
+            clock=clock,
         )
         self._tasks: TaskGroup | None = None
 
@@ -243,6 +257,9 @@ class Scheduler:
             self.abandon(spec.id)  # whoever asked for it never learns its id
             raise
         return task
+
+    async def _reclaim(self, place: dict[str, Any]) -> dict[str, Any]:
+        return await self._isolation.reclaim(place)
 
     async def _sweep_output(self) -> None:
         await anyio.to_thread.run_sync(sweep, self._folder)

@@ -6,7 +6,7 @@ another server with the same database runs is shown as that one records it.
 
 import time
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,7 +17,7 @@ from msgspec.structs import replace
 
 from serena_central.agents.output import TaskOutput, newest_output, read_output
 from serena_central.agents.tasks import OutputLine, TaskSpec, TaskState, TaskView, view
-from serena_central.core.errors import StoreError, TaskNotFound
+from serena_central.core.errors import SerenaCentralError, StoreError, TaskNotFound
 from serena_central.core.event_kinds import TaskMoved
 from serena_central.core.events import EventBus, Severity
 from serena_central.store.query_results import TaskFilter
@@ -70,15 +70,20 @@ class TaskRecords:
         store: Store,
         folder: Path,
         position: Callable[[str], int | None],
+        reclaim: Callable[[dict[str, Any]], Awaitable[dict[str, Any]]],
         front: str = "",
         clock: Callable[[], float] = time.time,
     ) -> None:
-        """`folder` is for the tasks' output; `position` is a task's place in the queue; `front` this server's name
+        """`folder` is for the tasks' output; `position` is a task's place in the queue; `reclaim` says what became
+        of the worktree of one whose server was killed, and removes one without changes; `front` this server's name
         where several share the database: the sessions of its tasks begin with it."""
         self._bus = bus
         self._store = store
         self._folder = folder
         self._position = position
+        self._reclaim = reclaim
+        self._closing = anyio.Lock()
+        """Held by whoever closes tasks that were left open: a worktree is reclaimed once."""
         self._clock = clock
         self.front = front
         self._live: dict[str, Task] = {}
@@ -222,13 +227,30 @@ class TaskRecords:
             StoreError
         """
         rows = await self._store.ask(query)
-        ended = {"state": TaskState.FAILED.value, "ended_at": self._clock()}
-        left = {row.id: {**ended, "error": INTERRUPTED.format(row.state)} for row in rows if self._is_left(row)}
-        if left:
-            with suppress(StoreError):  # the next who reads them tries again
-                await self._store.ask(lambda queries: queries.change_tasks(left, OPEN))
+        if any(map(self._is_left, rows)):
+            async with self._closing:
+                rows = await self._store.ask(query)  # another one has closed them meanwhile
+                left = {row.id: await self._closed(row) for row in rows if self._is_left(row)}
+                with suppress(StoreError):  # the next who reads them tries again
+                    await self._store.ask(lambda queries: queries.change_tasks(left, OPEN))
             rows = await self._store.ask(query)
         return rows
+
+    async def _closed(self, row: TaskRow) -> dict[str, Any]:
+        """What changes of a task that was left open."""
+        ended: dict[str, Any] = {
+            "state": TaskState.FAILED.value,
+            "ended_at": self._clock(),
+            "error": INTERRUPTED.format(row.state),
+        }
+        place = row.verified.get("worktree")
+        if place:
+            try:
+                place = await self._reclaim(place)
+            except SerenaCentralError as error:
+                place = {**place, "note": str(error)}
+            ended["verified"] = {**row.verified, "worktree": place}
+        return ended
 
     def _is_left(self, row: TaskRow) -> bool:
         """Whether nobody runs an open task any more. Those of other servers are theirs to close; those without a

@@ -58,6 +58,18 @@ def make_worktree(root: Path, folder: Path, task: str) -> Worktree:
     return Worktree(repository, top, inside.resolve(), base, branch)
 
 
+def left_worktree(top: Path, branch: str, base: str) -> Worktree:
+    """One that an earlier run of the server made, as its record has it.
+
+    Raises:
+        TaskRefused: it is not there any more.
+    """
+    if not top.is_dir():
+        raise TaskRefused(f"The worktree {top} is not there any more.")
+    found = _git(top, "rev-parse", "--path-format=absolute", "--git-common-dir", ceiling=top.parent)
+    return Worktree(Path(found.strip()), top, top, base, branch)
+
+
 def end_worktree(tree: Worktree) -> Changes:
     """What was changed since its base, committed or not; removes the worktree if that is nothing.
 

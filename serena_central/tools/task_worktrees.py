@@ -7,7 +7,7 @@ import anyio.to_thread
 from msgspec.structs import replace
 
 from serena_central.agents.tasks import TaskSpec
-from serena_central.agents.worktrees import Worktree, end_worktree, make_worktree
+from serena_central.agents.worktrees import Worktree, end_worktree, left_worktree, make_worktree
 from serena_central.projects.registry import ProjectRegistry
 
 
@@ -32,6 +32,21 @@ class TaskWorktrees:
         if stopping:
             return found
         self._projects.forget(entered.root)
-        changes = await anyio.to_thread.run_sync(end_worktree, entered)
-        found |= {"kept": changes.kept, "files": changes.files, "diff": changes.diff}
-        return {**found, "note": "The diff is cut; the worktree has all."} if changes.cut else found
+        return found | await anyio.to_thread.run_sync(_ended, entered)
+
+    async def reclaim(self, place: dict[str, Any]) -> dict[str, Any]:
+        def end() -> dict[str, Any]:
+            return _ended(left_worktree(Path(place["path"]), place["branch"], place["base"]))
+
+        return place | await anyio.to_thread.run_sync(end)
+
+
+def _ended(tree: Worktree) -> dict[str, Any]:
+    """What was changed there.
+
+    Raises:
+        TaskRefused
+    """
+    changes = end_worktree(tree)
+    found: dict[str, Any] = {"kept": changes.kept, "files": changes.files, "diff": changes.diff}
+    return {**found, "note": "The diff is cut; the worktree has all."} if changes.cut else found

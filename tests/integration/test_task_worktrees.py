@@ -5,6 +5,7 @@ import sqlite3
 import subprocess
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import anyio
 import pytest
@@ -124,7 +125,40 @@ async def test_where_the_work_is_of_a_task_whose_server_was_killed_is_known(tmp_
     async with serving_child(tmp_path, **more) as child, child.http() as http:
         found = (await http.get(f"/api/v1/tasks/{task}")).json()
         assert found["state"] == "failed"
-        assert (Path(found["verified"]["worktree"]["path"]) / "new").exists()
+        left = found["verified"]["worktree"]
+        assert (Path(left["path"]) / "new").exists()
+        assert (left["kept"], left["files"]) == (True, ["new"])
+
+
+async def test_a_worktree_without_changes_is_removed_although_its_server_was_killed(
+    tmp_path: Path, repository: Path
+) -> None:
+    """It stayed for ever, and was said to have the task's work."""
+    more = {
+        f"SERENA_CENTRAL_{key.upper().replace('.', '_')}": str(value)
+        for key, value in scripted(tmp_path, {"": [{"wait_s": 600}]}).items()
+    }
+    async with serving_child(tmp_path, **more) as child, child.http() as http:
+        task = (await start(http, "x", repository, isolation="worktree"))["id"]
+        with anyio.fail_after(PATIENCE_S):
+            while not recorded(tmp_path / "home", task):
+                await anyio.sleep(0.01)
+        await child.end(signal.SIGKILL)
+    async with serving_child(tmp_path, **more) as child, child.http() as http:
+        answers: list[dict[str, Any]] = []
+
+        async def ask() -> None:
+            answers.append((await http.get(f"/api/v1/tasks/{task}")).json())
+
+        async with anyio.create_task_group() as tasks:
+            for _ in range(3):
+                tasks.start_soon(ask)
+        for found in answers:
+            left = found["verified"]["worktree"]
+            assert (found["state"], left["kept"], "note" in left) == ("failed", False, False)
+            assert not Path(left["path"]).exists()
+    assert len(git(repository, "worktree", "list").splitlines()) == 1
+    assert git(repository, "branch", "--list", "serena/*") == ""
 
 
 async def test_without_a_commit_the_task_fails_and_a_wrong_isolation_is_refused(tmp_path: Path) -> None:

@@ -21,12 +21,16 @@ from tests.support.postgresql import url_for
 pytestmark = pytest.mark.anyio
 
 
+async def _unchanged(place: dict[str, Any]) -> dict[str, Any]:
+    return place
+
+
 @asynccontextmanager
 async def server(folder: Path, front: str = "") -> AsyncGenerator[tuple[TaskRecords, Store]]:
     """What a server knows of tasks; those with a name share their database."""
     bus = EventBus()
     store = Store(folder / "x.db", bus, url=url_for(folder / "x.db"), shared=bool(front))
-    records = TaskRecords(bus=bus, store=store, folder=folder, position=lambda _: None, front=front)
+    records = TaskRecords(bus=bus, store=store, folder=folder, position=lambda _: None, reclaim=_unchanged, front=front)
     async with anyio.create_task_group() as tasks:
         await tasks.start(store.run)
         yield records, store
