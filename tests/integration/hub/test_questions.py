@@ -82,13 +82,16 @@ async def test_a_client_without_sampling_is_not_asked(tmp_path: Path, user: Path
 
 
 async def test_a_call_has_no_more_than_some_questions_open_at_its_client(tmp_path: Path, user: Path) -> None:
-    settings_of_user(user, {"one": scripted()})
+    log = anyio.Path(tmp_path / "log.jsonl")
+    settings_of_user(user, {"one": scripted(log=str(log))})
     open_now, may_answer = 0, anyio.Event()
 
     async def sample(_context: Any, _params: types.CreateMessageRequestParams) -> types.CreateMessageResult:
         nonlocal open_now
         open_now += 1
         if open_now == MOST_QUESTIONS:
+            while (await log.read_text()).count("which is the limit") < 3:  # an answer makes room for another question
+                await anyio.sleep(0.05)
             may_answer.set()
         await may_answer.wait()
         return types.CreateMessageResult(role="assistant", content=types.TextContent(text="yes"), model="m")
