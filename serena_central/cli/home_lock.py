@@ -66,8 +66,10 @@ class HomeLock:
                 "now. Stop a server before its folder is moved (`serena-central stop`)."
             )
             logger.error("%s", message)
-            click.echo(f"serena-central: {message}", err=True)
-            os._exit(FAILED)
+            try:
+                click.echo(f"serena-central: {message}", err=True)
+            finally:  # nobody may read it any more
+                os._exit(FAILED)
 
 
 @contextmanager

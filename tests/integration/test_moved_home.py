@@ -1,6 +1,7 @@
 """A home that is moved, replaced or deleted while its server runs: nobody else's home is written."""
 
 import json
+import os
 import shutil
 from contextlib import suppress
 from pathlib import Path
@@ -10,7 +11,7 @@ import httpx
 import psutil
 import pytest
 
-from tests.support.child import PATIENCE_S, run_command, until_gone
+from tests.support.child import PATIENCE_S, PROGRAM, environment, run_command, until_gone
 from tests.support.mcp import RawClient
 
 pytestmark = pytest.mark.anyio
@@ -104,3 +105,28 @@ async def test_a_server_whose_home_was_deleted_ends(tmp_path: Path) -> None:
         await _until_ended(first)
     finally:
         await _end(first)
+
+
+async def test_a_server_whose_home_was_moved_ends_although_nobody_reads_what_it_prints(tmp_path: Path) -> None:
+    """What it could not print kept it from ending."""
+    printed, its_end = os.pipe()
+    async with await anyio.open_process(
+        [str(PROGRAM), "serve", "--port", "0"], env=environment(tmp_path), stdout=its_end, stderr=its_end
+    ) as server:
+        os.close(its_end)
+        try:
+            with anyio.fail_after(PATIENCE_S):
+                while not (tmp_path / "home/server.json").exists():
+                    await anyio.sleep(0.02)
+            announced = json.loads((tmp_path / "home/server.json").read_text())
+            os.close(printed)
+            (tmp_path / "home").rename(tmp_path / "moved")
+            with anyio.fail_after(PATIENCE_S):
+                async with httpx.AsyncClient() as client:
+                    while server.returncode is None:
+                        with suppress(httpx.TransportError):
+                            await client.get(announced["url"])
+                        await anyio.sleep(0.1)
+        finally:
+            with suppress(ProcessLookupError):
+                server.kill()
