@@ -18,6 +18,9 @@ logger = logging.getLogger(__name__)
 
 _CGROUP_LIMIT = Path("/sys/fs/cgroup/memory.max")
 
+_RECLAIMABLE = ("inactive_file", "active_file", "slab_reclaimable")
+"""Of a cgroup's memory.stat: what Linux counts as available of a whole machine, too."""
+
 
 def machine_memory_bytes() -> int:
     """What this machine has, or this container may use (cgroup v2)."""
@@ -34,8 +37,9 @@ def free_memory_bytes() -> int:
     try:
         limit, used = int(_CGROUP_LIMIT.read_text()), int(_CGROUP_LIMIT.with_name("memory.current").read_text())
         stat = dict(line.split() for line in _CGROUP_LIMIT.with_name("memory.stat").read_text().splitlines())
-        return min(free, limit - used + int(stat["inactive_file"]))
-    except (OSError, ValueError, KeyError):  # no cgroup v2, or "max"
+        # Files that were read are given up first, also those that were read often.
+        return min(free, limit - used + sum(int(stat.get(kind, 0)) for kind in _RECLAIMABLE))
+    except (OSError, ValueError):  # no cgroup v2, or "max"
         return free
 
 
