@@ -15,6 +15,7 @@ from serena_central.proxy.http1 import AWAY, Broken, Connection, connect
 from serena_central.proxy.starting import Starter
 from serena_central.standalone.backoff import Backoff
 from serena_central.standalone.home import Home, read_token
+from serena_central.standalone.lock import is_locked
 
 CONNECT_S = 5.0
 PROOF_S = 30.0
@@ -191,6 +192,11 @@ class Link:
         except Broken as error:
             raise Unreachable(f"The server at {target.authority} is not available ({error}).") from error
         except TimeoutError:
+            if self._fixed is None and not is_locked(self._home.lock_file):
+                raise Unreachable(
+                    f"No server is running for this user: another program takes connections at {target.authority}, "
+                    "where the last one listened."
+                ) from None
             raise Silent(
                 f"The server at {target.authority} takes connections, but has answered nothing for {PROOF_S:g} s: it "
                 f"hangs, or was stopped by a signal. {self._way_out()}"

@@ -3,17 +3,20 @@
 import json
 import os
 import socket
+import sys
 from pathlib import Path
 
 import pytest
 
 from serena_central.proxy import link
 from serena_central.proxy.event_loop import Loop
-from serena_central.proxy.link import Link, Silent
+from serena_central.proxy.link import Link, Silent, Unreachable
 from serena_central.proxy.starting import Starter
 from serena_central.standalone.home import Home
+from serena_central.standalone.lock import locked
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="nobody holds a lock there")
 def test_a_server_that_takes_connections_and_answers_nothing_is_waited_for_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -21,7 +24,7 @@ def test_a_server_that_takes_connections_and_answers_nothing_is_waited_for_once(
     monkeypatch.setattr(link, "PROOF_S", 0.2)
     (tmp_path / "token").write_text("secret")
     (tmp_path / "token").chmod(0o600)
-    with socket.create_server(("127.0.0.1", 0)) as hanging:
+    with socket.create_server(("127.0.0.1", 0)) as hanging, locked(tmp_path / "lock"):
         port = hanging.getsockname()[1]
         announced = {"url": f"http://127.0.0.1:{port}/mcp", "pid": os.getpid()}
         (tmp_path / "server.json").write_text(json.dumps(announced))
@@ -38,3 +41,30 @@ def test_a_server_that_takes_connections_and_answers_nothing_is_waited_for_once(
         loop.run(ask())
     assert f"kill -9 {os.getpid()}" in failures[0]
     assert not Path(home.start_log).exists()
+
+
+def test_another_program_at_the_address_of_a_server_that_was_killed_is_not_called_a_server_that_hangs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No server was started any more, and the advice was to kill whatever process had the old one's id."""
+    monkeypatch.setattr(link, "PROOF_S", 0.2)
+    (tmp_path / "token").write_text("secret")
+    (tmp_path / "token").chmod(0o600)
+    (tmp_path / "lock").touch()
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = other.getsockname()[1]
+        announced = {"url": f"http://127.0.0.1:{port}/mcp", "pid": os.getpid()}
+        (tmp_path / "server.json").write_text(json.dumps(announced))
+        loop, home = Loop(), Home(str(tmp_path))
+        found = Link(loop, home, url=None, token_file=home.token_file, starter=None)
+        failures: list[Unreachable] = []
+
+        async def ask() -> None:
+            try:
+                await found.connection_now()
+            except Unreachable as error:  # for which `connection` starts a server
+                failures.append(error)
+
+        loop.run(ask())
+    assert not isinstance(failures[0], Silent)
+    assert f"another program takes connections at 127.0.0.1:{port}" in str(failures[0])
