@@ -183,15 +183,18 @@ class Reaper:
         )
 
     def _end_largest_in_need(self) -> None:
-        """Ends the largest server, in use or not, where the machine has hardly any memory left; one at a time."""
+        """Ends the largest server, in use or not, where the machine has hardly any memory left; one at a time, and of
+        all that share the budget. Where something else takes more, it would be ended in vain."""
         if self._ending is not None and not self._ending.ended.is_set():
             return
         free_bytes = self._free_memory()
         if free_bytes >= self._critical_bytes:
             return
         runs = [run for run in self._runs() if run.life.usable or run.life.state is RunState.CONNECTING]
-        if runs:
-            self._ending = largest = max(runs, key=lambda run: run.memory_bytes)
+        largest = max(runs, key=lambda run: run.memory_bytes, default=None)
+        others = [one.memory_bytes for one in self._held_elsewhere] + [self.memory_of(one.pid) for one in self.others()]
+        if largest is not None and largest.memory_bytes >= max(others, default=0):
+            self._ending = largest
             largest.expire(
                 Cause.OUT_OF_MEMORY,
                 f"it took {largest.memory_bytes >> 20} MB of the memory budget of {self.budget_bytes >> 20} MB, "

@@ -12,7 +12,7 @@ import msgspec
 import pytest
 
 from serena_central.lsp.catalogue import ServerSpec
-from serena_central.pool.budget import Holder
+from serena_central.pool.budget import Holder, OtherProcess
 from serena_central.pool.node_memory import STALE_S, NodeMemory
 from serena_central.pool.state import RunState
 from tests.support.fakes import FAKE_SPEC
@@ -88,3 +88,29 @@ async def test_idle_servers_go_for_what_other_processes_have_in_use_and_stay_whe
             there.exchange([holder("gopls", 1200, None)], now)
             await box.pool.sweep()
             await box.moved("expired", reason="memory budget")
+
+
+async def test_where_the_machine_runs_out_of_memory_only_the_largest_server_of_all_processes_ends(
+    tmp_path: Path,
+) -> None:
+    """Each process ended its own largest one, however small."""
+    with another_process() as pid:
+        async with pool_box(tmp_path, memory_budget_mb=100) as box, box.pool.lease(box.wanted("a", SMALL)):
+            box.pool.share_node(NodeMemory(tmp_path / "node"))
+            there, now = NodeMemory(tmp_path / "node", pid), box.clock()
+            box.memory_mb["a"], box.free_bytes = 60, 1 << 20
+            there.exchange([holder("ty", 90, None)], now)
+            await box.pool.sweep()
+            assert box.shown(box.wanted("a", SMALL)).state is RunState.IN_USE
+            there.exchange([holder("ty", 50, None)], now)
+            await box.pool.sweep()
+            await box.moved("expired", reason="out of memory: it took 60 MB of the memory budget of 100 MB")
+
+
+async def test_no_server_ends_for_the_memory_that_something_else_takes(tmp_path: Path) -> None:
+    """One after another ended each time that it started, and the machine had no more memory than before."""
+    async with pool_box(tmp_path, memory_budget_mb=20) as box, box.pool.lease(box.wanted("a", SMALL)):
+        box.pool.share_budget(lambda: [OtherProcess("MCP server", os.getpid(), None, lambda _why: None)])
+        box.memory_mb["a"], box.free_bytes = 5, 1 << 20
+        await box.pool.sweep()
+        assert box.shown(box.wanted("a", SMALL)).state is RunState.IN_USE
