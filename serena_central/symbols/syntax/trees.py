@@ -81,6 +81,9 @@ def parsed(identifier: str, source: bytes) -> Tree:
     return parser.parse(source)
 
 
+_BRACKETS = ((b"(", b")"), (b"[", b"]"), (b"{", b"}"))
+
+
 def errors_in(root: Node) -> list[Node]:
     """The nodes of a tree that are errors, or are missing; but for defaults of Python's type parameters, as in
     `class Box[T = int]`, which the grammar does not know."""
@@ -97,8 +100,9 @@ def errors_in(root: Node) -> list[Node]:
 
 
 def _has_defaults(type_parameters: bytes) -> bool:
-    """Whether they are Python's, all of them with their brackets, and have defaults."""
-    return type_parameters.startswith(b"[") and b"=" in type_parameters
+    """Whether they are Python's, all of them with their brackets, and have defaults. What is not balanced is damage."""
+    is_balanced = all(type_parameters.count(one) == type_parameters.count(other) for one, other in _BRACKETS)
+    return type_parameters.startswith(b"[") and b"=" in type_parameters and is_balanced
 
 
 def _keep(identifier: str, source: bytes, tree: Tree) -> None:

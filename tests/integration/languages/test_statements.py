@@ -119,6 +119,7 @@ REPLACEMENTS = [
         "class A[T = int, *U = *tuple[int]]:\n    x: T",
     ),
     (Case("a.py", "class A: ...\n", "A", None, "can't be parsed"), "class A[T = int:\n    x: T"),
+    (Case("a.py", "class A: ...\n", "A", None, "can't be parsed"), "class A[T = ((int]:\n    x: T"),
     (Case("a.py", "A, B = 1, 2\n", "A", None, "also defines B"), "A = 1"),
     (Case("a.py", "A, B = 1, 2\n", "A", "A, B = 3, 4\n"), "A, B = 3, 4"),
     (Case("a.c", "int a = 1;\n", "a", "int a = 3;\n"), "int a = 3;"),
