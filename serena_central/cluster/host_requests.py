@@ -146,9 +146,11 @@ class HostRequests:
                 continue
             units.setdefault(unit, []).append(whole.get(row.id, row))
         told: list[str] = []
+        among_others = len(units) > 1 or len({row.project_root for row in made}) > 1
         for unit, rows in units.items():
+            arguments = {"rows": rows, "among_others": among_others}
             try:
-                said = await self._data(unit, host_tools.REPORT, {"rows": rows}, session)
+                said = await self._data(unit, host_tools.REPORT, arguments, session)
             except SerenaCentralError as error:
                 notes.append(f"{quoted(unit)} is not included: {error}")
                 continue

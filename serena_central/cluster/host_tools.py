@@ -96,7 +96,7 @@ async def path_rules_of(call: ToolCall, root: str, roots: list[str]) -> Content:
 
 
 @tool("Report on edits", timeout_s=LONG_S, gives_way=True)
-async def report_on_edits(call: ToolCall, rows: list[EditRow]) -> Content:
+async def report_on_edits(call: ToolCall, rows: list[EditRow], among_others: bool) -> Content:
     """The report after a refactoring, on edits that the sender's history has, and its notes; empty where the session
     has changed nothing here, and asked for no findings."""
     if not rows and not call.services.baselines.roots(call.session.id):
@@ -106,7 +106,7 @@ async def report_on_edits(call: ToolCall, rows: list[EditRow]) -> Content:
     async def edit(number: str) -> EditRow | None:
         return whole.get(number)
 
-    return packed((await report_on(call, rows, edit), call.notes))
+    return packed((await report_on(call, rows, edit, among_others=among_others), call.notes))
 
 
 # --- sessions ---------------------------------------------------------------------------------------------------------

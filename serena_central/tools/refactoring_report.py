@@ -74,9 +74,10 @@ async def refactoring_report(call: ToolCall) -> str:
     return text
 
 
-async def report_on(call: ToolCall, made: Sequence[EditRow], whole: WholeEdit) -> str:
-    """The report on the session's edits in projects that are open in this process."""
-    parts = await _parts(call, made)
+async def report_on(call: ToolCall, made: Sequence[EditRow], whole: WholeEdit, *, among_others: bool = False) -> str:
+    """The report on the session's edits in projects that are open in this process. `among_others`: one of several, so
+    that each file is told with its project."""
+    parts = await _parts(call, made, among_others=among_others)
     began = made[0].at if made else None
     compared: dict[Kind, list[Compared]] = {kind: [] for kind in TITLES}
     for area, project in parts:
@@ -97,7 +98,7 @@ def _before(known: Baseline | None, began: float | None) -> Counter[str] | None:
     return known.found if known is not None and (began is None or known.at <= began) else None
 
 
-async def _parts(call: ToolCall, made: Sequence[EditRow]) -> list[ModulePart]:
+async def _parts(call: ToolCall, made: Sequence[EditRow], *, among_others: bool) -> list[ModulePart]:
     """Projects that were changed or asked about: those of a super-repo by their place in it, others by their roots
     where there are several."""
     registry, parts = call.services.projects, list[ModulePart]()
@@ -112,7 +113,7 @@ async def _parts(call: ToolCall, made: Sequence[EditRow]) -> list[ModulePart]:
         if repo and root != repo.root:
             inside = root.relative_to(repo.root).as_posix()
         else:
-            inside = str(root) if len(roots) > 1 else ""
+            inside = str(root) if among_others or len(roots) > 1 else ""
         parts.append(ModulePart(Area(project.name, inside), project))
     return parts
 
