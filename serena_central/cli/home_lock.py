@@ -12,6 +12,7 @@ from contextlib import asynccontextmanager, contextmanager
 from functools import partial
 
 import anyio
+import anyio.to_thread
 import click
 
 from serena_central.core.errors import AlreadyRunning
@@ -53,8 +54,10 @@ class HomeLock:
     @asynccontextmanager
     async def checked(self) -> AsyncGenerator[None]:
         """Calls `end_if_lost` from time to time while the block runs."""
+        # In a thread: a file system that hangs holds up nobody.
+        check = partial(anyio.to_thread.run_sync, self.end_if_lost, abandon_on_cancel=True)
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(partial(repeat, "the check of the home's lock", self.end_if_lost, every_s=CHECK_S))
+            tasks.start_soon(partial(repeat, "the check of the home's lock", check, every_s=CHECK_S))
             yield
             tasks.cancel_scope.cancel()
 
