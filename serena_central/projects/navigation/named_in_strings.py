@@ -18,6 +18,9 @@ from serena_central.symbols.index import Hit
 
 _QUOTES = "\"'`"
 
+_SHELLS = ("bash", "fish")
+"""Languages whose functions are commands, which strings run."""
+
 
 async def named_in_strings(
     places: ProjectPlaces, hit: Hit, strings: Sequence[PlaceInCode]
@@ -30,7 +33,9 @@ async def named_in_strings(
         return strings, ()
     texts = await places.readings({place.path for place in strings})
     qualified, quoted = BehindHolder(hit), {f"{one}{name}{one}" for one in _QUOTES}
-    named = [as_argument(name), as_command(name), as_qualified(name)]
+    named = [as_argument(name), as_qualified(name)]
+    if places.language_of(hit.path) in _SHELLS:
+        named.append(as_command(name))
     if "/" in hit.name_path:
         named.append(in_format(name))
     meant: list[PlaceInCode] = []

@@ -85,6 +85,10 @@ class ProjectPlaces:
         inside = whole.removeprefix(self._prefix)
         return inside if inside != whole and inside in self._tree.files else None
 
+    def language_of(self, path: str) -> str | None:
+        """The language of a root-relative path."""
+        return self._languages.language_of(path)
+
     def is_closed(self, path: Path) -> bool:
         """Whether rules keep a file of the root from being read, and named."""
         whole = str(path)
