@@ -23,6 +23,7 @@ from serena_central.core.lru import Lru
 from serena_central.core.periodic import contained, repeat
 from serena_central.core.places import Places
 from serena_central.core.quoting import quoted
+from serena_central.core.words import counted
 from serena_central.hub.callers import Caller
 from serena_central.hub.catalogs import Catalog, Catalogs
 from serena_central.hub.connection import Connection
@@ -405,7 +406,7 @@ class Hub:
                 server=upstream.spec.name,
                 key=upstream.spec.key,
                 tools=len(catalog.tools),
-                message=f"{upstream.spec.name} offers {len(catalog.tools)} tools",
+                message=f"offers {counted(len(catalog.tools), 'tool')}",
             )
         )
 
@@ -426,9 +427,7 @@ class Hub:
     def _updated(self, upstream: Upstream, session: str, uri: str) -> None:
         spec = upstream.spec
         self._bus.publish(
-            UpstreamResourceUpdated(
-                server=spec.name, key=spec.key, session=session, uri=uri, keep=False, message=f"{spec.name}: {uri}"
-            )
+            UpstreamResourceUpdated(server=spec.name, key=spec.key, session=session, uri=uri, keep=False, message=uri)
         )
 
     def _moved(self, upstream: Upstream, before: UpstreamState) -> None:
@@ -446,7 +445,7 @@ class Hub:
                 reason=upstream.why,
                 pid=shown.pid,
                 severity=bad.get(now, Severity.INFO),
-                message=f"{upstream.spec.name}: {before} → {now}" + (f" ({upstream.why})" if upstream.why else ""),
+                message=f"{before} → {now}" + (f" ({upstream.why})" if upstream.why else ""),
             )
         )
 

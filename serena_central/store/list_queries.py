@@ -141,7 +141,7 @@ def _matching(chosen: Select[*tuple[Any, ...]], wanted: EventFilter, first: int,
         # A range, since LIKE would not use the index; "/" follows "." in ASCII.
         chosen = chosen.where(columns.kind >= f"{wanted.kind}.", columns.kind < f"{wanted.kind}/")
     for word in wanted.words.split()[:WORDS_SEARCHED]:
-        texts = columns.message, columns.kind, cast(columns.data, String)
+        texts = columns.message, columns.kind, columns.server, cast(columns.data, String)
         chosen = chosen.where(or_(*(text.icontains(word, autoescape=True) for text in texts)))
     return chosen
 

@@ -13,9 +13,9 @@ EVENTS_SEARCHED = 50_000
 
 class EventFilter(msgspec.Struct, frozen=True, kw_only=True):
     """Which events. `owner` is the credential that their sessions belong to. `kind` is a whole kind
-    (`session.created`) or its subject (`session`); `before` is an id. `words` stand in their kind, words or data,
-    all of them, without regard to case. `since` and `until` are Unix time. With `after`, an id as well, the oldest
-    come first."""
+    (`session.created`) or its subject (`session`); `before` is an id. `words` stand in their kind, words, server
+    or data, all of them, without regard to case. `since` and `until` are Unix time. With `after`, an id as well, the
+    oldest come first."""
 
     kind: str | None = None
     session: str | None = None

@@ -187,6 +187,7 @@ def event_filter(query: Mapping[str, str], limit: int, since: float, until: floa
 
 
 def _fits(event: Event, wanted: EventFilter) -> bool:
+    texts = (event.kind, event.message, event.server or "", *map(str, event.data.values()))
     return (
         wanted.kind in (None, event.kind, event.kind.partition(".")[0])
         and wanted.session in (None, event.session)
@@ -194,5 +195,5 @@ def _fits(event: Event, wanted: EventFilter) -> bool:
         and wanted.severity in (None, event.severity)
         and wanted.since <= event.at
         and (wanted.until is None or event.at < wanted.until)
-        and has_words(wanted.words, event.kind, event.message, *map(str, event.data.values()))
+        and has_words(wanted.words, *texts)
     )

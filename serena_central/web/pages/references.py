@@ -1,4 +1,4 @@
-"""Links from an event to what it is about: its language server, project, session and edit."""
+"""Links from an event to what it is about: its server, project, session and edit."""
 
 from functools import cached_property
 from pathlib import Path
@@ -97,6 +97,11 @@ class PageLinks:
         return {(one.server, str(one.root)): server_page(one.key) for one in self._parts.pool.snapshot()}
 
     @cached_property
+    def _upstreams(self) -> set[str]:
+        hub = self._parts.upstreams.running
+        return {one.name for one in hub.upstreams()} if hub is not None else set()
+
+    @cached_property
     def _roots(self) -> dict[str, str]:
         """The root that a name or a root stands for; "" for a name of several."""
         roots: dict[str, str] = {}
@@ -113,7 +118,9 @@ class PageLinks:
         if event.kind == CallFinished.kind and (call := event.data.get("call")):
             found.append(PageLink("call", call_page(call)))
         root = event.data.get("root", "")
-        if event.server:
+        if event.server and event.kind.startswith("upstream."):
+            found.append(PageLink(event.server, upstream_page(event.server) if event.server in self._upstreams else ""))
+        elif event.server:
             found.append(PageLink(event.server, self._servers.get((event.server, root), "")))
         if event.session:
             known = event.session in self._clients

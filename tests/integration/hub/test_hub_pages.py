@@ -91,6 +91,18 @@ async def test_pages_show_what_runs_and_its_buttons_end_it(visitor: Visitor, cen
     assert (await visitor.act("/upstreams/stop", {"upstream": "one", "csrf": "0" * 64})).status_code == 403
 
 
+async def test_what_happened_names_an_upstream_once_and_leads_to_it(visitor: Visitor, central: RunningCentral) -> None:
+    await asked(central, "/upstreams/one")
+    await asked(central, "/upstreams/gone")
+    for path in ("", "/events"):
+        page = await visitor.see(path)
+        assert page.count('href="/dashboard/upstreams/one"') >= 2, path  # it started, and told its tools
+        assert "starting → ready" in page
+        assert "one: " not in page
+    attention = shown((await visitor.see("")).partition("Needs attention")[2].partition("</section>")[0])
+    assert "gone · starting → paused" in attention
+
+
 async def test_restarting_counts_what_ran(central: RunningCentral) -> None:
     await asked(central, "/upstreams/gone")
     ((run,),) = [(await asked(central, "/upstreams/gone"))["runs"]]

@@ -338,6 +338,8 @@ def test_events_are_searched_for_words_in_a_range_of_time_page_by_page(
     assert ([one.seq for one in third.events], third.next_id, third.searched_to) == ([3], None, None)
     assert [one.seq for one in queries.events(EventFilter(words="x2_")).events] == []  # no wildcards
     assert [one.seq for one in queries.events(EventFilter(words="finished X27")).events] == [27]
+    database.write([EventRow(seq=30, at=4.5, kind="server.moved", server="ty", project="/src/shop", message="idle")])
+    assert [one.seq for one in queries.events(EventFilter(words="TY")).events] == [30]
     inside = queries.events(EventFilter(since=5.0, until=8.0))
     assert ([one.seq for one in inside.events], inside.next_id) == ([7, 6, 5], None)
     assert queries.events(EventFilter(since=100.0)).events == []
