@@ -3,6 +3,7 @@
 Knows the shape of the structs and nothing of files. A key of a group is dotted: `pool.idle_ttl_s`.
 """
 
+import codecs
 import math
 import re
 from collections.abc import Collection, Iterator
@@ -20,6 +21,9 @@ from serena_central.core.quoting import NAME_RULE, are_names
 Model = TypeVar("Model", bound=SharedSettings)
 _FIELD = re.compile(r"at `\$\[\.\.\.\]\.(\w+)")
 """Where msgspec says that a value of an entry is wrong."""
+
+_NO_FILES = frozenset({"idna", "punycode", "unicode-escape", "raw-unicode-escape"})
+"""Python's codecs from text to bytes that no file is written in: an escape in code would be read as its character."""
 
 Merge = Literal["replace", "add", "entries", "tighten"]
 
@@ -143,9 +147,9 @@ def _walk(model: type[msgspec.Struct], prefix: str) -> Iterator[Setting]:
 def _is_encoding(name: str) -> bool:
     try:
         "".encode(name)
+        return codecs.lookup(name).name not in _NO_FILES
     except (LookupError, ValueError):  # unknown, or one of bytes alone; with a NUL
         return False
-    return True
 
 
 def _meta(hint: Any) -> msgspec.Meta:

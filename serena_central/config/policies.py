@@ -12,7 +12,7 @@ ADD = {"merge": "add"}
 TIGHTEN = {"merge": "tighten"}
 SECRET = {"secret": True}
 NAMES = {"names": True}
-ENCODING = {"encoding": True, "allowed": "the name of an encoding that Python knows, such as latin-1"}
+ENCODING = {"encoding": True, "allowed": "the name of an encoding of texts that Python knows, such as latin-1"}
 
 Folder = Annotated[
     str, Meta(pattern=r"^(/|~|[A-Za-z]:[\\/])", extra={"allowed": "an absolute path, where ~ is the home folder"})

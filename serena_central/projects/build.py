@@ -74,9 +74,11 @@ class ProjectBuilder:
             installations=self.installer,
             path_watch=self.settings.watch,
         )
+        misspelt = [problem for problem in found.problems if problem.kind in ("wrong", "unknown")]
         for key, text in languages.selection.problems:
             origins = found.origins.get(f"language_servers.{key}") or found.origins.get(key, (DEFAULT,))
-            self._say(root, Problem("wrong", key, text, origins[-1]))
+            misspelt.append(Problem("wrong", key, text, origins[-1]))
+            self._say(root, misspelt[-1])
         cache = IndexCache(self.places.cache, root)
         project = Project(
             root,
@@ -94,6 +96,7 @@ class ProjectBuilder:
             path_watch=self.settings.watch,
         )
         project.settings_stamp = seen
+        project.settings_problems += map(str, misspelt)
         held_back = [problem.key for problem in found.problems if problem.kind == "untrusted"]
         if held_back:
             project.restrictions.append(f"some of its settings are ignored ({_listed(held_back)})")

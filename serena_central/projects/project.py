@@ -165,6 +165,8 @@ class Project:
         )
         self.restrictions: list[str] = []
         """What is held back because the root is not trusted: clauses for notes."""
+        self.settings_problems: list[str] = []
+        """What its author got wrong in its settings, so that it has no effect: one sentence each."""
         self.strangers_above: Path | None = None
         """What another user has put above the root, if that is why nothing of it is executed although it is trusted."""
         self.settings_stamp: object = settings_stamp(root)

@@ -100,6 +100,19 @@ def note_possible(call: ToolCall, possible: PossibleReferences) -> None:
         call.note(f"Strings that may mean {name}: {', '.join(possible.strings)}{more}.")
 
 
+def note_settings_problems(call: ToolCall, project: Project) -> None:
+    """Adds a note for each setting of the project that is misspelt or has a wrong value: once in a session, and if
+    others are wrong again."""
+    place, problems = (str(project.root), "settings"), project.settings_problems
+    found = "\n".join(problems)
+    if call.session.dependencies_noted.get(place, "") != found:
+        call.session.dependencies_noted[place] = found
+        for problem in problems[:FEW_NAMES]:
+            call.note(f"Settings: {problem}")
+        if len(problems) > FEW_NAMES:
+            call.note(f"Settings: {counted(len(problems) - FEW_NAMES, 'further problem')}.")
+
+
 def note_restrictions(call: ToolCall, project: Project) -> None:
     """Adds a note for each server that was asked and is kept from executing what the project brings."""
     root, above = str(project.root), project.strangers_above

@@ -28,6 +28,7 @@ from serena_central.tools.notes import (
     note_not_followed,
     note_python,
     note_restrictions,
+    note_settings_problems,
     note_side_languages,
 )
 from serena_central.tools.tool_effects import decision_on
@@ -73,6 +74,7 @@ async def on_project(
     if gate is not None:
         await gate.after(parsed, result)
     call.note_restrictions(project)
+    note_settings_problems(call, project)
     note_settings(call, project.root, settings)
     if tool.about == "code":
         note_restrictions(call, project)

@@ -20,7 +20,7 @@ from serena_central.tools.catalogue import tool
 from serena_central.tools.context import ToolCall
 from serena_central.tools.guidance import project_prompt
 from serena_central.tools.modules import as_json, introduction
-from serena_central.tools.notes import note_tree
+from serena_central.tools.notes import note_settings_problems, note_tree
 
 
 @tool("Activate project", reads=False, own_session=True, idempotent=True, ignored=("session",))
@@ -41,6 +41,7 @@ async def activate_project(
     call.services.sessions.activate(call.session, ActiveProject(opened.name, str(opened.root)))
     for problem in repos.problems_at(opened.root):
         call.note(f"Settings: {problem}")
+    note_settings_problems(call, opened)
     call.note_restrictions(opened)
     prompt = f"\n{project_prompt(opened)}" if opened.settings.initial_prompt else ""
     repo = repos.at(opened.root)

@@ -6,6 +6,7 @@ It uses only names and never reads the disk; `lsp/detection.py` considers a file
 import re
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
+from difflib import get_close_matches
 from fnmatch import translate
 from functools import cache
 from pathlib import Path
@@ -100,9 +101,9 @@ class Catalogue:
         """
         found = name if name in self.languages else self._aliases.get(name.lower(), name.lower())
         if found not in self.languages:
-            raise ConfigError(
-                "languages", f"{name!r} is not a known language. Known languages: {', '.join(sorted(self.languages))}"
-            )
+            close = get_close_matches(name.lower(), self.languages, n=1)
+            which = f"Did you mean {close[0]}?" if close else f"Known languages: {', '.join(sorted(self.languages))}"
+            raise ConfigError("languages", f"{name!r} is not a known language. {which}")
         return found
 
     def names_of(self, language: str) -> tuple[str, ...]:

@@ -247,6 +247,18 @@ def test_serenas_own_file_is_understood_and_its_other_keys_are_reported(sources:
     assert "did you mean central_server_port?" in str(loaded.problems[-1])
 
 
+def test_an_encoding_is_one_that_files_are_written_in(sources: Sources, root: Path) -> None:
+    server = load_server_config({}, sources)
+    file = root / ".serena/project.yml"
+    for name in ("latin-1", "utf-16", "UTF8", "shift_jis", "cp037"):
+        file.write_text(f"encoding: {name}\n")
+        assert load_project_config(root, server, sources=sources).value.encoding == name
+    for name in ("utf-88", "base64", "idna", "punycode", "unicode_escape", "raw_unicode_escape", "undefined"):
+        file.write_text(f"encoding: {name}\n")
+        loaded = load_project_config(root, server, sources=sources)
+        assert (loaded.value.encoding, [problem.key for problem in loaded.problems]) == (None, ["encoding"]), name
+
+
 def test_a_projects_layers_stand_on_the_servers(sources: Sources, root: Path, tmp_path: Path) -> None:
     home = tmp_path / "serena-home"
     home.mkdir()

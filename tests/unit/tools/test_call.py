@@ -139,6 +139,22 @@ async def test_a_project_refuses_what_its_own_settings_forbid(tmp_path: Path) ->
             await central.caller.call(session_of(central), "tell", {"project": root})
 
 
+async def test_what_is_wrong_in_a_projects_settings_is_noted_once_in_a_session(tmp_path: Path) -> None:
+    settings = "encoding: utf-88\nlanguages: [pyhton]\nexclude_tools: []\nweb_dashboard: true\n"
+    async with central_in(tmp_path) as central:
+        root, session = project(tmp_path, "app", settings), session_of(central)
+        notes = (await central.caller.call(session, "tell", {"project": root})).blocks[1]
+        file = f"{root}/.serena/project.yml"
+        assert f"Settings: {file}:1: encoding: must be the name of an encoding of texts" in notes
+        assert f"Settings: {file}:2: languages: 'pyhton' is not a known language. Did you mean python?" in notes
+        assert f"Settings: {file}:3: exclude_tools: is not a known setting; did you mean excluded_tools?" in notes
+        assert "web_dashboard" not in notes  # Serena's
+        assert "Settings:" not in (await central.caller.call(session, "tell", {"project": root})).blocks[1]
+        Path(file).write_text("encoding: idna\n")
+        notes = (await central.caller.call(session, "tell", {"project": root})).blocks[1]
+        assert f"Settings: {file}:1: encoding: must be the name of an encoding of texts" in notes
+
+
 async def test_an_unknown_tool_names_what_is_close(tmp_path: Path) -> None:
     async with central_in(tmp_path) as central:
         with pytest.raises(UnknownTool, match="Did you mean tell"):

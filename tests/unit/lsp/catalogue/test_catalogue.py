@@ -177,11 +177,13 @@ def test_the_default_server_comes_first() -> None:
     assert {"pyrefly", "basedpyright", "pyright", "zuban"} <= set(names)
 
 
-def test_unknown_names_are_errors_that_list_the_known_ones() -> None:
+def test_unknown_names_are_errors_that_list_the_known_ones_or_name_the_one_that_is_close() -> None:
     with pytest.raises(ConfigError, match=r"not a known language server.* .*ty"):
         catalogue().server("tie")
-    with pytest.raises(ConfigError, match=r"not a known language.* .*python"):
-        catalogue().default_server("pithon")
+    with pytest.raises(ConfigError, match=r"not a known language\. Did you mean python\?"):
+        catalogue().default_server("Pithon")
+    with pytest.raises(ConfigError, match=r"not a known language\. Known languages: .* python,"):
+        catalogue().default_server("qqq")
 
 
 def test_a_sound_folder_loads(folder: Path) -> None:
