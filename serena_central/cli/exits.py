@@ -63,7 +63,9 @@ def end_with_code(program: str, run: Callable[[], Any]) -> None:
         outcome = run()
         code = outcome if isinstance(outcome, int) else DONE
     except click.ClickException as error:
-        error.show()
+        if isinstance(error, click.UsageError) and error.ctx is not None:
+            click.echo(f"{error.ctx.get_usage()}\nTry '{error.ctx.command_path} --help' for help.\n", err=True)
+        click.echo(f"{program}: {error.format_message()}", err=True)
         code = error.exit_code
     except (click.Abort, KeyboardInterrupt):
         code = INTERRUPTED

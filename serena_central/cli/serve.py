@@ -40,6 +40,7 @@ from serena_central.core.errors import ConfigError, SerenaCentralError
 from serena_central.core.logs import log_to
 from serena_central.core.places import Places
 from serena_central.files.atomic import write_whole
+from serena_central.store.inspection import check_usable
 
 if TYPE_CHECKING:
     from serena_central.app.build import Cluster
@@ -125,6 +126,7 @@ def command(
     if repaired:
         logger.warning("%s", repaired)
     with hold_alone(places) as lock, listening(loaded.value) as listener:
+        check_usable(places.database, loaded.value.database_url)
         url = _url(listener, loaded.value.central_server_host)
         sending = tracing.exporting(metadata.version("serena-central")) if loaded.value.tracing else nullcontext()
         again = _arguments(host, listener.getsockname()[1] if port is not None else None, (), cluster)

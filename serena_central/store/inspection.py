@@ -1,4 +1,4 @@
-"""Inspects a database from outside without changing it, for the doctor.
+"""Inspects a database from outside without changing it, for the doctor and before a start.
 
 The server may use it meanwhile. Blocks; importing this costs nothing.
 """
@@ -11,7 +11,9 @@ from typing import Any
 
 import msgspec
 
-from serena_central.core.errors import StoreError
+from serena_central.core.errors import SchemaTooNew, StoreError, StoreUnusable
+from serena_central.store.rows import SCHEMA_VERSION
+from serena_central.store.saved_rows import saved_schema
 
 CHECK_S = 15.0
 """How long the pages are looked through; a file of some gigabytes is not looked through to its end."""
@@ -55,6 +57,31 @@ def _damage(connection: sqlite3.Connection) -> tuple[str, bool]:
     return ("" if found == ["ok"] else "; ".join(found)), True
 
 
+def check_usable(path: Path, url: str | None) -> None:
+    """What can't be looked at now is left to the store, which goes on without a database until it can be used.
+
+    Raises:
+        StoreUnusable
+    """
+    found = saved_schema(path) if url is None else _schema_at(url)
+    if found is not None and found > SCHEMA_VERSION:
+        raise SchemaTooNew(found, SCHEMA_VERSION)
+
+
+def _schema_at(url: str) -> str | None:
+    # Late: only those who have such a server pay for it.
+    from serena_central.store.database import Database
+    from serena_central.store.schema import schema_of
+
+    try:
+        with closing(Database(Path(), url)) as database:
+            return database.look(schema_of)
+    except StoreUnusable:
+        raise
+    except StoreError:
+        return None
+
+
 class ServerFacts(msgspec.Struct, frozen=True):
     """`schema` is "" where there are no tables yet; `may_create`: this user may create and change tables."""
 
@@ -70,8 +97,7 @@ def inspect_server(url: str) -> ServerFacts:
     Raises:
         StoreError: it can't be reached, or refuses.
     """
-    # Late: only those who have such a server pay for it.
-    from serena_central.store.database import Database
+    from serena_central.store.database import Database  # late, too
 
     with closing(Database(Path(), url)) as database:
         return database.look(_facts)

@@ -7,6 +7,7 @@ the extra `postgresql`, and is imported when the first connection is opened.
 import getpass
 import socket
 import ssl
+import traceback
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from functools import partial
@@ -15,10 +16,12 @@ from typing import Any, cast
 from sqlalchemy import URL, Connection, Engine, create_engine, event, func, select
 from sqlalchemy.engine import ExceptionContext
 
-from serena_central.core.errors import StoreError
+from serena_central.core.errors import StoreError, StoreUnusable
 from serena_central.store.rows import Notice
 
 SCHEME = "postgresql+pg8000"
+
+INSTALL = "pipx install --force '.[postgresql]' in a checkout"
 
 CONNECT_S = 5.0
 """How long opening a connection may take."""
@@ -58,7 +61,8 @@ def postgresql_engine(url: URL, lock_timeout_s: float, **options: Any) -> Engine
     """An engine whose connections answer within bounds, or fail. `lock_timeout_s` bounds the wait for locks.
 
     Raises:
-        StoreError: the URL says what this driver doesn't know, or the driver is not installed.
+        StoreError: the URL says what this driver doesn't know.
+        StoreUnusable: the driver is not installed.
     """
     engine = create_engine(
         f"{SCHEME}://",
@@ -181,9 +185,8 @@ def _opener(url: URL, lock_timeout_s: float) -> Callable[[], tuple[Any, socket.s
 
         driver: Any = pg8000.dbapi
     except ImportError as error:
-        raise StoreError(
-            "database_url names a PostgreSQL server, whose driver is not installed: "
-            "pipx install --force '.[postgresql]' in a checkout."
+        raise StoreUnusable(
+            "database_url names a PostgreSQL server, whose driver is not installed", f"install it: {INSTALL}"
         ) from error
     given = _parameters(url)
     host = given.get("host") or "localhost"
@@ -212,12 +215,25 @@ def _opener(url: URL, lock_timeout_s: float) -> Callable[[], tuple[Any, socket.s
             connection.commit()
         except BaseException as error:
             sock.close()
+            _let_go(error)
             if (said := _said_before(error)) is not None:
-                raise said from None
+                try:
+                    raise said from None
+                finally:
+                    del said  # which holds this frame by its traceback
             raise
         return connection, connection._usock  # noqa: SLF001 - TLS puts another object around ours
 
     return create
+
+
+def _let_go(error: BaseException) -> None:
+    """Frees what the driver made before it failed: it closes its socket, but not the stream on it, which keeps the
+    descriptor open, and which errors hold by the frames of their tracebacks, each other and so themselves."""
+    seen: BaseException | None = error
+    while seen is not None:
+        traceback.clear_frames(seen.__traceback__)
+        seen = seen.__cause__ or seen.__context__
 
 
 def _said_before(error: BaseException) -> BaseException | None:

@@ -20,8 +20,20 @@ AnyRow = TypeVar("AnyRow", bound=Row)
 
 BUSY_TIMEOUT_S = 2.0
 
+_SCHEMA = "SELECT version_num FROM alembic_version"
+
 IDS_ASKED = 500
 """SQLite takes only so many values in one statement."""
+
+
+def saved_schema(path: Path) -> str | None:
+    """The version of the file's tables."""
+    try:
+        with closing(_opened(path)) as file:
+            (found,) = file.execute(_SCHEMA).fetchone() or (None,)
+            return None if found is None else str(found)
+    except (sqlite3.Error, OSError):
+        return None
 
 
 def saved_rows(path: Path, kind: type[AnyRow], since: tuple[str, float] | None = None) -> list[AnyRow] | None:
@@ -53,15 +65,19 @@ def _selected(
     if not path.exists():
         return []
     try:
-        # Not read-only: what a killed server left in the log of the file could not be read then.
-        with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=rw", uri=True, timeout=BUSY_TIMEOUT_S)) as file:
-            if file.execute("SELECT version_num FROM alembic_version").fetchone() != (SCHEMA_VERSION,):
+        with closing(_opened(path)) as file:
+            if file.execute(_SCHEMA).fetchone() != (SCHEMA_VERSION,):
                 return None
             listed = ", ".join(f'"{name}"' for name in columns)  # our own names, as all else but the values
             query = f"SELECT {listed} FROM {kind.table}"  # noqa: S608
             return [row for condition, values in conditions for row in file.execute(f"{query} {condition}", values)]
     except (sqlite3.Error, OSError):
         return None
+
+
+def _opened(path: Path) -> sqlite3.Connection:
+    # Not read-only: what a killed server left in the log of the file could not be read then.
+    return sqlite3.connect(f"{path.absolute().as_uri()}?mode=rw", uri=True, timeout=BUSY_TIMEOUT_S)
 
 
 def _value(of_type: Any, value: Any) -> Any:

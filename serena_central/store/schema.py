@@ -5,7 +5,7 @@ A new database gets its tables at once; Alembic, a second to import, runs only w
 
 from sqlalchemy import Connection, inspect, text
 
-from serena_central.core.errors import StoreError
+from serena_central.core.errors import SchemaTooNew
 from serena_central.core.resources import migrations_folder
 from serena_central.store.rows import SCHEMA_VERSION
 from serena_central.store.tables import METADATA
@@ -14,16 +14,16 @@ _VERSION_TABLE = "alembic_version"
 
 
 def is_up_to_date(connection: Connection) -> bool:
-    return _version(connection) == SCHEMA_VERSION
+    return schema_of(connection) == SCHEMA_VERSION
 
 
 def bring_up_to_date(connection: Connection) -> None:
     """The caller holds the write lock, so that two servers can't do this at once.
 
     Raises:
-        StoreError
+        SchemaTooNew
     """
-    found = _version(connection)
+    found = schema_of(connection)
     if found == SCHEMA_VERSION:
         return
     if found is None:
@@ -52,13 +52,11 @@ def _migrate(connection: Connection, found: str) -> None:
     try:
         migrate(connection)
     except CommandError as error:
-        raise StoreError(
-            f"The database has schema {found}, which this version ({SCHEMA_VERSION}) does not know: it was "
-            "written by a newer serena-central. Update, or set database_url to another file."
-        ) from error
+        raise SchemaTooNew(found, SCHEMA_VERSION) from error
 
 
-def _version(connection: Connection) -> str | None:
+def schema_of(connection: Connection) -> str | None:
+    """The version that a database's tables have; None where there are none."""
     if not inspect(connection).has_table(_VERSION_TABLE):
         return None
     found: str | None = connection.execute(text(f"SELECT version_num FROM {_VERSION_TABLE}")).scalar()  # noqa: S608

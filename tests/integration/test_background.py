@@ -3,10 +3,11 @@
 import fcntl
 import json
 import os
+import sqlite3
 import subprocess
 import sys
 from collections.abc import AsyncGenerator, Generator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import anyio
@@ -86,6 +87,23 @@ async def test_a_server_a_part_of_which_can_not_start_says_why(folder: Path) -> 
         said = ended.err.splitlines()[-1]
         assert "edits.journal can't be used: Is a directory" in said
         assert not (folder / "home/server.json").exists()
+
+
+async def test_a_server_does_not_start_with_a_database_of_a_newer_version(folder: Path) -> None:
+    """It started, and what it recorded was lost when it stopped."""
+    url = f"sqlite:///{folder / 'other.db'}"
+    for file, settings in (("home/serena-central.db", {}), ("other.db", {"SERENA_CENTRAL_DATABASE_URL": url})):
+        (folder / file).parent.mkdir(mode=0o700, exist_ok=True)
+        with closing(sqlite3.connect(folder / file)) as database:
+            database.execute("CREATE TABLE alembic_version (version_num VARCHAR(32) NOT NULL PRIMARY KEY)")
+            database.execute("INSERT INTO alembic_version VALUES ('9999')")
+            database.commit()
+        for background in ([], ["--daemon"]):
+            ended = await run_command(folder, "serve", "--port", "0", *background, **settings)
+            assert (ended.code, ended.out) == (1, "")
+            assert "The database has schema 9999" in ended.err
+            assert "Upgrade serena-central" in ended.err
+    assert not (folder / "home/server.json").exists()
 
 
 async def test_a_server_waits_for_one_that_starts_or_stops_and_not_for_one_that_runs(folder: Path) -> None:

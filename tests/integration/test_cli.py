@@ -110,6 +110,8 @@ async def test_wrong_calls_end_with_a_reason_and_a_code(
     assert (ended.code, ended.out) == (code, "")
     assert says in ended.err
     assert "Traceback" not in ended.err
+    assert any(line.startswith("serena-central: ") for line in ended.err.splitlines())
+    assert "Error: " not in ended.err
 
 
 async def test_sessions_are_listed_and_killed(serving: Child, project: Path) -> None:

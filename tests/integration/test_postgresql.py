@@ -99,6 +99,17 @@ async def test_a_server_starts_without_its_database_and_finds_it_later(cluster: 
             cluster.start()
 
 
+async def test_a_server_does_not_start_with_a_database_of_a_newer_version(cluster: Cluster, tmp_path: Path) -> None:
+    url = cluster.database("newer")
+    async with serving_child(tmp_path, **{VARIABLE: url}) as child:
+        await until_store(child, fine)
+    cluster.execute("UPDATE alembic_version SET version_num = '9999'", "newer")
+    refused = await run_command(tmp_path, "serve", "--daemon", "--port", "0", **{VARIABLE: url})
+    assert (refused.code, refused.out) == (1, "")
+    assert "The database has schema 9999" in refused.err
+    assert "Upgrade serena-central" in refused.err
+
+
 async def test_a_session_and_its_edits_survive_kill_9_and_commands_read_them_without_a_server(
     cluster: Cluster, tmp_path: Path
 ) -> None:

@@ -18,7 +18,7 @@ from serena_central.cli.trust import project_root
 from serena_central.config.layers import Loaded, Problem
 from serena_central.config.load import load_server_config
 from serena_central.config.settings import ServerSettings
-from serena_central.core.errors import ConfigError, StoreError, TrustRefused
+from serena_central.core.errors import ConfigError, StoreError, StoreUnusable, TrustRefused
 from serena_central.core.paths import expanded
 from serena_central.core.places import Places
 from serena_central.pool.ledger import Ledger
@@ -211,6 +211,8 @@ def _database_server(url: str) -> Check:
         return info("database", "a file at database_url; `serena-central status` shows whether it is writable")
     try:
         facts = inspect_server(url)
+    except StoreUnusable as error:
+        return failed("database", error.problem, error.remedy)
     except StoreError as error:
         remedy = (
             "check database_url (@, :, / and % of a password are percent-encoded), and that the server runs and lets "

@@ -87,6 +87,8 @@ the package.
     │   └── SeveralHosts         an edit of several projects that are on different hosts
     ├── NotReady                 the server was just started, and can't tell yet whether a call is a repetition
     ├── StoreError               the database can't be used; the server goes on without it
+    │   └── StoreUnusable        before a person changes something: no server is started
+    │       └── SchemaTooNew     a newer version has upgraded it
     └── AlreadyRunning           another server of this user runs: url and pid
 """
 
@@ -171,7 +173,15 @@ from serena_central.core.errors.project_errors import (
     TrustRefused,
     UnknownProject,
 )
-from serena_central.core.errors.server_errors import KEY_SHOWN, AlreadyRunning, ConfigError, NotReady, StoreError
+from serena_central.core.errors.server_errors import (
+    KEY_SHOWN,
+    AlreadyRunning,
+    ConfigError,
+    NotReady,
+    SchemaTooNew,
+    StoreError,
+    StoreUnusable,
+)
 from serena_central.core.errors.task_errors import (
     InvalidPlan,
     NoRunner,
@@ -247,6 +257,7 @@ __all__ = [
     "ProjectRefused",
     "ReferencesNotInTime",
     "RequestFailed",
+    "SchemaTooNew",
     "SerenaCentralError",
     "ServerBeingInstalled",
     "ServerBusy",
@@ -263,6 +274,7 @@ __all__ = [
     "SessionTerminated",
     "SeveralHosts",
     "StoreError",
+    "StoreUnusable",
     "SymbolNotFound",
     "SymbolUnknown",
     "TaskError",

@@ -39,6 +39,27 @@ class StoreError(SerenaCentralError):
     """The database can't be used."""
 
 
+class StoreUnusable(StoreError):
+    """The database can't be used until a person has done what `remedy` says. No server is started with it: its records
+    would be lost when it stops."""
+
+    def __init__(self, problem: str, remedy: str) -> None:
+        super().__init__(f"{problem}. {remedy[0].upper()}{remedy[1:]}.")
+        self.problem = problem
+        self.remedy = remedy
+
+
+class SchemaTooNew(StoreUnusable):
+    """A newer version has upgraded the database to a schema that this one does not know."""
+
+    def __init__(self, found: str, known: str) -> None:
+        super().__init__(
+            f"The database has schema {found}, which this version ({known}) does not know: it was written by a newer "
+            "serena-central",
+            "upgrade serena-central, or set database_url to another database",
+        )
+
+
 class AlreadyRunning(SerenaCentralError):
     """Another server of this user runs already; without `url`, it does not answer yet, or no longer."""
 

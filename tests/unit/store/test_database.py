@@ -23,7 +23,7 @@ from hypothesis import strategies as st
 from sqlalchemy import Connection, select
 
 from serena_central.config.policies import RetentionPolicy
-from serena_central.core.errors import StoreError
+from serena_central.core.errors import SchemaTooNew, StoreError
 from serena_central.core.resources import migrations_folder
 from serena_central.store import schema
 from serena_central.store.database import OPEN_ATTEMPT_S, Database
@@ -217,7 +217,7 @@ def test_a_schema_from_the_future_is_refused_and_left_alone(path: Path) -> None:
         database.change(
             lambda connection: connection.exec_driver_sql("UPDATE alembic_version SET version_num = '9999'")
         )
-    with opened(path) as database, pytest.raises(StoreError, match="newer serena-central"):
+    with opened(path) as database, pytest.raises(SchemaTooNew, match="newer serena-central"):
         database.open()
     assert rows_in(path, "SELECT root FROM project") == [("/a",)]
 

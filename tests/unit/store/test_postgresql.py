@@ -295,6 +295,23 @@ def test_a_server_that_hangs_is_given_up(cluster: Cluster, url: str, monkeypatch
 
 
 @needs_postgresql
+@pytest.mark.skipif(sys.platform != "linux", reason="counts descriptors")
+def test_connections_that_are_refused_keep_no_descriptors(cluster: Cluster) -> None:
+    gc.collect()
+    gc.disable()
+    try:
+        with closing(Database(NOWHERE, cluster.url("no-such-database"))) as database:
+            counts: set[int] = set()
+            for _ in range(20):
+                with pytest.raises(StoreError, match="does not exist"):
+                    database.open()
+                counts.add(sum(1 for _ in Path("/proc/self/fd").iterdir()))
+    finally:
+        gc.enable()
+    assert len(counts) == 1, counts
+
+
+@needs_postgresql
 def test_the_password_of_a_server_that_refuses_it_is_in_no_error(cluster: Cluster) -> None:
     url = make_url(cluster.url("no-such-database")).set(password="hunter2").render_as_string(hide_password=False)
     with closing(Database(NOWHERE, url)) as database, pytest.raises(StoreError, match="does not exist") as caught:

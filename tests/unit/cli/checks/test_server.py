@@ -14,9 +14,11 @@ import pytest
 
 from serena_central.cli.checks.check import Check, failed, finished, ok
 from serena_central.cli.checks.server import check_server
+from serena_central.core.errors import StoreUnusable
 from serena_central.core.places import Places
 from serena_central.pool.ledger import OWNER_VARIABLE, Ledger
 from serena_central.store.database import Database
+from serena_central.store.inspection import check_usable
 
 
 @pytest.fixture
@@ -121,6 +123,19 @@ def test_a_database_is_told_that_is_newer_damaged_none_or_set_aside(places: Plac
         database.open()
     (places.home / f"{places.database.name}.corrupt-1").touch()
     assert [check.state for check in examined(places, "database")] == ["ok", "warning"]
+
+
+def test_a_postgresql_server_without_its_driver_says_what_to_install(
+    places: Places, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SERENA_CENTRAL_DATABASE_URL", "postgresql://me:hunter2@db.example/central")
+    monkeypatch.setitem(sys.modules, "pg8000.dbapi", None)
+    (database,) = examined(places, "database")
+    assert (database.state, "driver is not installed" in database.says) == ("failed", True)
+    assert "pipx install --force '.[postgresql]'" in database.advice
+    assert "password" not in database.advice
+    with pytest.raises(StoreUnusable, match=r"Install it: pipx install"):
+        check_usable(places.database, "postgresql://me:hunter2@db.example/central")
 
 
 def test_who_holds_the_port_is_named(places: Places, monkeypatch: pytest.MonkeyPatch) -> None:
