@@ -1,6 +1,6 @@
 """The commands of `serena-central claude` that change files: set a value, open the right file.
 
-Comments, order and layout of a file stay as they are. What a file was before its last change is kept, to go back to.
+Comments, order and layout of a file stay as they are. What a file was before `claude set` is kept, to go back to.
 """
 
 import hashlib
@@ -136,7 +136,7 @@ def _put(file: Path, tier: str, key: tuple[str, ...], value: Any, *, add: bool) 
         _check(file, tier, key, after, text)
         return after
 
-    change(file, ".".join(key), edit)
+    change(file, ".".join(key), edit, undoable=True)
 
 
 def _check(file: Path, tier: str, key: KeyPath, after: str, before: str) -> None:
@@ -181,9 +181,9 @@ Edit = Callable[[str], str | None]
 Malformed, and is called again where another program was faster."""
 
 
-def change(file: Path, key: str, edit: Edit, *, private: bool = False) -> None:
-    """Changes what a settings file says of a key, and keeps what it was, for `claude set --undo`. A `private` file is
-    the user's alone from now on.
+def change(file: Path, key: str, edit: Edit, *, private: bool = False, undoable: bool = False) -> None:
+    """Changes what a settings file says of a key. `undoable`: what it was is kept, for `claude set --undo`. A `private`
+    file is the user's alone from now on.
 
     Raises:
         ConfigError
@@ -196,7 +196,8 @@ def change(file: Path, key: str, edit: Edit, *, private: bool = False) -> None:
             if after is None or (after == before and not private):
                 return
             # What changes no text must not stand in the way of undoing the change before it.
-            keeping = nullcontext() if after == before else _kept_if_made(kept, _Before(str(file), before, after))
+            is_kept = undoable and after != before
+            keeping = _kept_if_made(kept, _Before(str(file), before, after)) if is_kept else nullcontext()
             try:
                 with keeping:
                     _replace(file, before, after, private=private)

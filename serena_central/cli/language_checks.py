@@ -38,6 +38,7 @@ NOT_TRUSTED = "not trusted"
 class Finding(NamedTuple):
     """One language of the project. `program` is "" when none was found; `advice` is the one command that gets it.
 
+    `optional`: the project does without the server where it is not installed, as one of markup or of a side language.
     `lacks` says what its answers may lack, since the project is not trusted; a server that is not run for that reason
     has the problem NOT_TRUSTED.
     """
@@ -51,11 +52,12 @@ class Finding(NamedTuple):
     problem: str = ""
     advice: str = ""
     lacks: str = ""
+    optional: bool = False
 
 
 @click.command(
     name="doctor",
-    epilog="Exits with 1 when a server is missing. Example: serena-central languages doctor ~/src/app",
+    epilog="Exits with 1 when a server of code is missing. Example: serena-central languages doctor ~/src/app",
 )
 @click.argument("project", default=".", type=GivenPath(exists=True, file_okay=False, path_type=Path))
 @json_option
@@ -72,7 +74,7 @@ def doctor_command(*, project: Path, as_json: bool) -> None:
             rows,
             empty="No file here is in a supported language.",
         )
-    if not all(finding.runs for finding in findings):
+    if not all(finding.runs or _is_spared(finding) for finding in findings):
         raise Unsuccessful
 
 
@@ -99,6 +101,7 @@ async def look(root: Path, places: Places, says: Listener) -> list[Finding]:
         languages=settings.languages,
         chosen=settings.language_servers,
         users=server.value.language_servers,
+        side_percent=settings.side_language_percent,
     )
     watches = Watches()
     tree = FileTree(
@@ -112,15 +115,19 @@ async def look(root: Path, places: Places, says: Listener) -> list[Finding]:
         await tasks.start(watches.run)
         await tasks.start(tree.run)
         tasks.cancel_scope.cancel()
+    await languages.selection.count(await languages.selection.by_place(list(tree.files)))
     known = {path: language for path in tree.files if (language := languages.language_of(path))}
     files = Counter(known.values())
     one_of = {language: path for path, language in known.items()}
     findings: list[Finding] = []
     for language, count in files.most_common():
-        spec = languages.spec_for(one_of[language])
+        path = one_of[language]
+        spec = languages.spec_for(path)
         if spec is not None:
             says(f"trying {spec.name}", None)
-            findings.append(await _look_at(spec, language, count, root, places, trusted=found.trusted))
+            finding = await _look_at(spec, language, count, root, places, trusted=found.trusted)
+            optional = not languages.selection.is_code_file(path) or languages.selection.is_left_alone(path)
+            findings.append(finding._replace(optional=optional))
     return findings
 
 
@@ -150,7 +157,13 @@ async def _look_at(
     return Finding(language, files, spec.name, runs=True, version=version, program=launch.command[0], lacks=lacks)
 
 
+def _is_spared(finding: Finding) -> bool:
+    return finding.optional and not finding.program and finding.problem != NOT_TRUSTED
+
+
 def _state(finding: Finding) -> str:
+    if _is_spared(finding):
+        return "optional"
     if finding.runs:
         return "restricted" if finding.lacks else "runs"
     if finding.problem == NOT_TRUSTED:

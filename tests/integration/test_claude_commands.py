@@ -249,6 +249,18 @@ def test_what_changes_nothing_does_not_stand_in_the_way_of_undo(root: Path, run:
     assert file.read_text() == '{"model": "sonnet"}'
 
 
+def test_undo_leaves_what_other_commands_changed(root: Path, run: Commands) -> None:
+    file = root / ".claude/settings.local.json"
+    assert run("claude", "set", "env.A", "a").code == 0
+    write(root / ".mcp.json", {"mcpServers": {"shared": {"command": "true"}}})
+    assert run("mcp", "disable", "shared").code == 0
+    disabled = file.read_text()
+    assert json.loads(disabled)["disabledMcpjsonServers"] == ["shared"]
+    refused = run("claude", "set", "--undo")
+    assert (refused.code, "was changed since" in refused.err) == (2, True)
+    assert file.read_text() == disabled
+
+
 @pytest.mark.parametrize("mark", ["", "\ufeff"])
 def test_a_change_keeps_line_ends_and_byte_order_mark_and_is_undone_to_the_byte(
     root: Path, run: Commands, mark: str

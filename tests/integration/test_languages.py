@@ -67,6 +67,21 @@ async def test_the_doctor_is_content_where_all_is_there(tmp_path: Path, project:
     assert ended.out.splitlines()[1].split()[:4] == ["python", "2", "ty", "runs"]
 
 
+async def test_a_missing_server_of_markup_is_no_failure_unless_the_project_names_the_language(tmp_path: Path) -> None:
+    """Nearly every project has a README, and its server can only be installed by hand."""
+    project = tmp_path / "project"
+    (project / ".serena").mkdir(parents=True)
+    (project / "README.md").write_text("# Hello\n")
+    asked = ("languages", "doctor", str(project))
+    ended = await run_command(tmp_path, *asked, PATH=os.defpath)
+    assert (ended.code, ended.out.splitlines()[1].split()[:4]) == (0, ["markdown", "1", "marksman", "optional"])
+    (finding,) = (await run_command(tmp_path, *asked, "--json", PATH=os.defpath)).json
+    assert (finding["runs"], finding["optional"]) == (False, True)
+    (project / ".serena/project.yml").write_text("languages: [markdown]\n")
+    ended = await run_command(tmp_path, *asked, PATH=os.defpath)
+    assert (ended.code, ended.out.splitlines()[1].split()[:4]) == (1, ["markdown", "1", "marksman", "MISSING"])
+
+
 async def test_what_comes_with_the_product_is_not_installed_again(tmp_path: Path) -> None:
     ended = await run_command(tmp_path, "languages", "install", "python", "--json")
     (outcome,) = ended.json
