@@ -13,6 +13,7 @@ from serena_central.core.decoding import from_json
 from serena_central.core.errors import InvalidArguments, ToolRefused
 from serena_central.core.quoting import escaped, quoted
 from serena_central.pool.snapshot import ServerSnapshot
+from serena_central.pool.state import RunState
 from serena_central.projects.project import Project
 from serena_central.projects.registry import ProjectSnapshot
 from serena_central.sessions.session import ActiveProject
@@ -134,9 +135,16 @@ def _as_held(
 
 
 def servers_by_project(servers: Iterable[ServerSnapshot], roots: Collection[Path]) -> dict[Path, list[dict[str, str]]]:
-    """Root of a project → its language servers; one of a nested root belongs to the innermost project around it."""
+    """Root of a project → its language servers; one of a nested root belongs to the innermost project around it. One
+    that has ended is shown where no other of its name has come to its root since, with other settings or trust."""
+    servers = list(servers)
+    there = {(one.root, one.server) for one in servers if one.state is not RunState.DISCONNECTED}
+    newest = {(one.root, one.server): one for one in servers}
     found: dict[Path, list[dict[str, str]]] = {}
     for server in servers:
+        place = server.root, server.server
+        if server.state is RunState.DISCONNECTED and (place in there or newest[place] is not server):
+            continue
         root = next((one for one in (server.root, *server.root.parents) if one in roots), None)
         if root is None:
             continue

@@ -38,6 +38,15 @@ def test_a_server_of_a_nested_root_belongs_to_the_innermost_project_around_it() 
     }
 
 
+def test_servers_from_before_a_change_of_settings_or_trust_are_shown_while_they_run_alone() -> None:
+    ended = server("/a", state="disconnected", missing=True)
+    assert servers_by_project([ended, server("/a")], [Path("/a")]) == {Path("/a"): [{"server": "ls", "state": "idle"}]}
+    after = server("/a", state="disconnected")
+    found = servers_by_project([ended, after], [Path("/a")])
+    assert found == {Path("/a"): [{"server": "ls", "state": "disconnected"}]}
+    assert len(servers_by_project([server("/a", state="expired"), server("/a")], [Path("/a")])[Path("/a")]) == 2
+
+
 def test_a_server_without_a_program_is_not_installed() -> None:
     found = servers_by_project([server("/a", state="disconnected", missing=True)], [Path("/a")])
     assert found == {Path("/a"): [{"server": "ls", "state": "not installed"}]}
