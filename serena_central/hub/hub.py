@@ -49,6 +49,9 @@ LEARNED_AT_ONCE = 8
 """Upstreams that start at the same time only because their lists are not known: hundreds that share the CPU would all
 exceed the deadline of their start."""
 
+TURN_S = 10.0
+"""After which the next one has its turn: what takes longer waits for something, and leaves the CPU to others."""
+
 KEPT_RUNNING = 32
 """Beyond this many, one that was started for its lists alone ends when they are known."""
 
@@ -80,6 +83,15 @@ class _Running(NamedTuple):
     scope: anyio.CancelScope
     roots: set[Path]
     """Whose sessions have used it."""
+
+
+class _Learning(NamedTuple):
+    """Lists that are not known, and are being learned or wait for that."""
+
+    over: anyio.Event
+    """Set when they are known, or can't be had."""
+    callers: list[Caller]
+    """Who wants them, a session once; the upstream is started on behalf of the first."""
 
 
 class Hub:
@@ -116,8 +128,8 @@ class Hub:
         """By key: all processes of an upstream share what is known of its secrets."""
         self._tasks: anyio.abc.TaskGroup | None = None
         self._learners = anyio.Semaphore(LEARNED_AT_ONCE)
-        self._learning: dict[str, anyio.Event] = {}
-        """Key → set when its lists are known, or can't be had; also of those that wait for their turn."""
+        self._learning: dict[str, _Learning] = {}
+        """By key; also those that wait for their turn."""
         self._is_ending = False
         self.changes = 0
         """Counts changes of any list."""
@@ -202,22 +214,33 @@ class Hub:
 
     def _learned_soon(self, spec: UpstreamSpec, caller: Caller) -> anyio.Event:
         """Learns the lists of an upstream in the background, `LEARNED_AT_ONCE` at a time; set when that is over."""
-        over = self._learning.get(spec.key)
-        if over is None:
+        learning = self._learning.get(spec.key)
+        if learning is None:
             assert self._tasks is not None
-            over = self._learning[spec.key] = anyio.Event()
-            learning = partial(self._learn_in_turn, spec, caller, over)
-            self._tasks.start_soon(contained, f"learning the tools of {quoted(spec.name)}", learning)
-        return over
+            learning = self._learning[spec.key] = _Learning(anyio.Event(), [])
+            self._tasks.start_soon(self._learn_in_turn, spec, learning)
+        if all(one.session != caller.session for one in learning.callers):
+            learning.callers.append(caller)
+        return learning.over
 
-    async def _learn_in_turn(self, spec: UpstreamSpec, caller: Caller, over: anyio.Event) -> None:
+    async def _learn_in_turn(self, spec: UpstreamSpec, learning: _Learning) -> None:
+        async with self._learners:
+            assert self._tasks is not None
+            learn = partial(self._learn_for_all, spec, learning)
+            self._tasks.start_soon(contained, f"learning the tools of {quoted(spec.name)}", learn)
+            with anyio.move_on_after(TURN_S):
+                await learning.over.wait()
+
+    async def _learn_for_all(self, spec: UpstreamSpec, learning: _Learning) -> None:
         try:
-            async with self._learners:
-                if self.catalogs.get(spec.key) is None:  # a call may have started it meanwhile
-                    await self._learn(spec, caller)
+            while learning.callers and self.catalogs.get(spec.key) is None:  # a call may have started it meanwhile
+                caller = learning.callers[0]
+                await self._learn(spec, caller)
+                if caller in learning.callers:
+                    break  # else its session has ended, and its process with it: the next one's is started
         finally:
             del self._learning[spec.key]
-            over.set()
+            learning.over.set()
 
     async def _learn(self, spec: UpstreamSpec, caller: Caller) -> None:
         try:
@@ -343,6 +366,8 @@ class Hub:
         """Ends what belonged to a session alone."""
         for one in self._running.values():
             one.upstream.subscribers.forget(session)
+        for learning in self._learning.values():
+            learning.callers[:] = [one for one in learning.callers if one.session != session]
         for key in [key for key in self._running if key[1] == session]:
             self._running.pop(key).scope.cancel()
 

@@ -8,10 +8,12 @@ import pytest
 
 from serena_central.core.event_kinds import UpstreamMoved
 from serena_central.core.events import Event
+from serena_central.hub import hub as hub_module
+from serena_central.hub.callers import Caller
 from serena_central.hub.hub import KEPT_RUNNING, LEARNED_AT_ONCE
 from tests.support.central import running_central
 from tests.support.mcp import text_of
-from tests.support.upstreams import QUICK, scripted, settings_of_user
+from tests.support.upstreams import QUICK, events_in, scripted, settings_of_user
 
 pytestmark = pytest.mark.anyio
 
@@ -46,3 +48,26 @@ async def test_a_few_are_started_at_a_time_to_learn_their_tools_and_only_some_of
         end_tap()
         for number in (0, SERVERS - 1):  # whichever was stopped
             assert text_of(await client.call(f"s{number}__echo", text="again")) == "again"
+
+
+async def test_what_hangs_gives_up_its_turn_and_who_waits_is_not_started_for_a_session_that_has_ended(
+    tmp_path: Path, user: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(hub_module, "TURN_S", 0.2)
+    log, both_log = tmp_path / "log.jsonl", tmp_path / "both.jsonl"
+    hang = {f"h{number}": {"command": "sleep", "args": [str(1000 + number)]} for number in range(LEARNED_AT_ONCE)}
+    waiting = {"left": scripted(log=str(log)), "both": scripted(log=str(both_log)), "after": scripted()}
+    settings_of_user(user, hang | {name: {**one, "sharing": "session"} for name, one in waiting.items()})
+    async with running_central(tmp_path, QUICK | {"hub.start_timeout_s": 1000}) as running:
+        hub = await running.central.upstreams.hub()
+        specs = hub.of(tmp_path).specs
+        first, second = (Caller(session=session, root=tmp_path) for session in ("first", "second"))
+        await hub.known([specs[name] for name in (*hang, "left", "both")], first, wait_s=0)
+        await hub.known([specs["both"], specs["after"]], second, wait_s=0)
+        hub.session_ended("first")
+        found = await hub.known([specs["both"], specs["after"]], second, wait_s=60)
+        assert found.keys() == {"both", "after"}
+        assert {one.state for one in hub.upstreams() if one.name in hang} == {"starting"}
+        assert events_in(log, "started") == []
+        assert len(events_in(both_log, "started")) == 1
+        assert (await hub.known([specs["left"]], second, wait_s=60)).keys() == {"left"}
