@@ -8,6 +8,7 @@ import time
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -35,6 +36,11 @@ ACCEPTED_S = 2.0
 
 OPEN = [state.value for state in TaskState if not state.is_over]
 """States of tasks that are not over."""
+
+OVER = [state.value for state in TaskState if state.is_over]
+
+UNDETERMINED = "undetermined"
+"""In the record of a task's worktree: what became of it is not known yet, since the server stopped."""
 
 INTERRUPTED = "The server ended while it was {}. What it changed until then is in the history of edits."
 
@@ -75,7 +81,7 @@ class TaskRecords:
         clock: Callable[[], float] = time.time,
     ) -> None:
         """`folder` is for the tasks' output; `position` is a task's place in the queue; `reclaim` says what became
-        of the worktree of one whose server was killed, and removes one without changes; `front` this server's name
+        of the worktree of one whose server ended, and removes one without changes; `front` this server's name
         where several share the database: the sessions of its tasks begin with it."""
         self._bus = bus
         self._store = store
@@ -230,20 +236,24 @@ class TaskRecords:
         if any(map(self._is_left, rows)):
             async with self._closing:
                 rows = await self._store.ask(query)  # another one has closed them meanwhile
-                left = {row.id: await self._closed(row) for row in rows if self._is_left(row)}
+                left = [(row, await self._closed(row)) for row in rows if self._is_left(row)]
                 with suppress(StoreError):  # the next who reads them tries again
-                    await self._store.ask(lambda queries: queries.change_tasks(left, OPEN))
+                    for states in (OPEN, OVER):
+                        changes = {row.id: changed for row, changed in left if row.state in states}
+                        await self._store.ask(partial(_change, changes=changes, states=states))
             rows = await self._store.ask(query)
         return rows
 
     async def _closed(self, row: TaskRow) -> dict[str, Any]:
-        """What changes of a task that was left open."""
-        ended: dict[str, Any] = {
-            "state": TaskState.FAILED.value,
-            "ended_at": self._clock(),
-            "error": INTERRUPTED.format(row.state),
-        }
-        place = row.verified.get("worktree")
+        """What changes of a task that was left open, or whose worktree was."""
+        ended: dict[str, Any] = {}
+        if not TaskState(row.state).is_over:
+            ended = {
+                "state": TaskState.FAILED.value,
+                "ended_at": self._clock(),
+                "error": INTERRUPTED.format(row.state),
+            }
+        place = {name: value for name, value in row.verified.get("worktree", {}).items() if name != UNDETERMINED}
         if place:
             try:
                 place = await self._reclaim(place)
@@ -253,8 +263,13 @@ class TaskRecords:
         return ended
 
     def _is_left(self, row: TaskRow) -> bool:
-        """Whether nobody runs an open task any more. Those of other servers are theirs to close; those without a
+        """Whether nobody runs an open task any more, or its server stopped without a look at its worktree. Those of other servers are theirs to close; those without a
         server's name are of one that had none, and so shared the database with nobody."""
         front, named, _ = row.session.partition(".")
         own = not self._store.shared or not named or front == self.front
-        return own and not TaskState(row.state).is_over and self._known(row.id) is None
+        is_left = not TaskState(row.state).is_over or UNDETERMINED in row.verified.get("worktree", {})
+        return is_left and own and self._known(row.id) is None
+
+
+def _change(queries: "Queries", changes: dict[str, dict[str, Any]], states: list[str]) -> None:
+    queries.change_tasks(changes, states)

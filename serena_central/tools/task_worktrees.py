@@ -6,6 +6,7 @@ from typing import Any
 import anyio.to_thread
 from msgspec.structs import replace
 
+from serena_central.agents.task_records import UNDETERMINED
 from serena_central.agents.tasks import TaskSpec
 from serena_central.agents.worktrees import Worktree, end_worktree, left_worktree, make_worktree
 from serena_central.projects.registry import ProjectRegistry
@@ -27,10 +28,11 @@ class TaskWorktrees:
         return {"path": str(entered.top), "branch": entered.branch, "base": entered.base, "kept": True}
 
     async def leave(self, entered: Worktree, *, stopping: bool) -> dict[str, Any]:
-        """`diff` is against `base`, with what was committed; without changes the worktree is removed."""
+        """`diff` is against `base`, with what was committed; without changes the worktree is removed. A server that
+        stops has no time for that: who reads the task's record next does it."""
         found = self.place(entered)
         if stopping:
-            return found
+            return {**found, UNDETERMINED: True}
         self._projects.forget(entered.root)
         return found | await anyio.to_thread.run_sync(_ended, entered)
 

@@ -110,7 +110,15 @@ async def test_a_worktree_without_its_git_file_is_not_taken_for_a_part_of_the_re
     assert git(tmp_path, "ls-files") == ""
 
 
-async def test_where_the_work_is_of_a_task_whose_server_was_killed_is_known(tmp_path: Path, repository: Path) -> None:
+ENDS = pytest.mark.parametrize(
+    ("number", "state"), [(signal.SIGKILL, "failed"), (signal.SIGTERM, "cancelled")], ids=["killed", "stopped"]
+)
+
+
+@ENDS
+async def test_where_the_work_is_of_a_task_whose_server_ended_is_known(
+    tmp_path: Path, repository: Path, number: int, state: str
+) -> None:
     steps = [{"run": ["sh", "-c", "touch new"]}, {"text": "half"}, {"wait_s": 600}]
     more = {
         f"SERENA_CENTRAL_{key.upper().replace('.', '_')}": str(value)
@@ -121,17 +129,18 @@ async def test_where_the_work_is_of_a_task_whose_server_was_killed_is_known(tmp_
         with anyio.fail_after(PATIENCE_S):
             while not list(tmp_path.rglob("new")) or not recorded(tmp_path / "home", task):
                 await anyio.sleep(0.01)
-        await child.end(signal.SIGKILL)
+        await child.end(number)
     async with serving_child(tmp_path, **more) as child, child.http() as http:
         found = (await http.get(f"/api/v1/tasks/{task}")).json()
-        assert found["state"] == "failed"
+        assert found["state"] == state
         left = found["verified"]["worktree"]
         assert (Path(left["path"]) / "new").exists()
         assert (left["kept"], left["files"]) == (True, ["new"])
 
 
-async def test_a_worktree_without_changes_is_removed_although_its_server_was_killed(
-    tmp_path: Path, repository: Path
+@ENDS
+async def test_a_worktree_without_changes_is_removed_although_its_server_ended(
+    tmp_path: Path, repository: Path, number: int, state: str
 ) -> None:
     """It stayed for ever, and was said to have the task's work."""
     more = {
@@ -143,7 +152,7 @@ async def test_a_worktree_without_changes_is_removed_although_its_server_was_kil
         with anyio.fail_after(PATIENCE_S):
             while not recorded(tmp_path / "home", task):
                 await anyio.sleep(0.01)
-        await child.end(signal.SIGKILL)
+        await child.end(number)
     async with serving_child(tmp_path, **more) as child, child.http() as http:
         answers: list[dict[str, Any]] = []
 
@@ -155,7 +164,7 @@ async def test_a_worktree_without_changes_is_removed_although_its_server_was_kil
                 tasks.start_soon(ask)
         for found in answers:
             left = found["verified"]["worktree"]
-            assert (found["state"], left["kept"], "note" in left) == ("failed", False, False)
+            assert (found["state"], left["kept"], "note" in left) == (state, False, False)
             assert not Path(left["path"]).exists()
     assert len(git(repository, "worktree", "list").splitlines()) == 1
     assert git(repository, "branch", "--list", "serena/*") == ""
