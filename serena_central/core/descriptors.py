@@ -18,6 +18,8 @@ ENOUGH = 65_536
 """What the limit is raised to at most. Children inherit it: programs that close each possible descriptor when they
 start need milliseconds for so many, and minutes for the billion that some containers allow."""
 
+REMEDY = "Raise the limit (ulimit -Hn, LimitNOFILE= of a service), or close clients"
+
 REPEATED_S = 60.0
 """An exhaustion that comes again within this time is the same one."""
 
@@ -34,6 +36,9 @@ def raise_limit() -> None:
     wanted = ENOUGH if hard == resource.RLIM_INFINITY else min(hard, ENOUGH)
     if soft != resource.RLIM_INFINITY and soft < wanted:
         resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+
+
+_NONE_LEFT = (errno.EMFILE, errno.ENFILE)
 
 
 class Descriptors:
@@ -55,15 +60,34 @@ class Descriptors:
         if not self._exhausted and (before is None or self.exhausted_at - before > REPEATED_S):
             message = (
                 f"All {limit():.0f} file descriptors are in use; new connections are closed and files can't be opened. "
-                "Raise the limit (ulimit -Hn, LimitNOFILE= of a service), or close clients."
+                f"{REMEDY}."
             )
             self._bus.publish(DescriptorsExhausted(message=message, severity=Severity.ERROR))
         self._exhausted = True
 
 
+def check_spare(count: int) -> None:
+    """For what can't be told that there are too few when it needs them.
+
+    Raises:
+        OSError: fewer descriptors than these are left.
+    """
+    opened: list[int] = []
+    try:
+        while len(opened) < count:
+            opened.append(os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC))
+    except OSError as error:
+        if error.errno in _NONE_LEFT:
+            raise OSError(error.errno, f"{error.strerror}. {REMEDY}") from error
+        raise
+    finally:
+        for one in opened:
+            os.close(one)
+
+
 def _exhausted() -> bool:
     try:
-        os.close(os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC))
+        check_spare(1)
     except OSError as error:
-        return error.errno in (errno.EMFILE, errno.ENFILE)
+        return error.errno in _NONE_LEFT
     return False

@@ -9,6 +9,12 @@ import anyio
 from anyio.abc import Process
 from anyio.lowlevel import checkpoint_if_cancelled
 
+from serena_central.core.descriptors import check_spare
+
+SPARE_DESCRIPTORS = 16
+"""Must be left for a start, which takes 11 for a moment: uvloop never closes those of a start that fails for want of
+more, and calls that an unknown error."""
+
 _SUPERVISOR = Path(__file__).with_name("supervisor.py")
 
 
@@ -22,6 +28,7 @@ async def start_supervisor(arguments: Sequence[object], **options: Any) -> Proce
     """
     command = [sys.executable, "-I", "-S", str(_SUPERVISOR), *map(str, arguments)]
     await checkpoint_if_cancelled()
+    check_spare(SPARE_DESCRIPTORS)
     with anyio.CancelScope(shield=True):
         # A session of its own: a Ctrl-C in the terminal is for this server, which ends its children in order.
         return await anyio.open_process(command, start_new_session=True, **options)

@@ -210,7 +210,8 @@ def descriptors() -> set[str]:
     return {file.name for file in Path("/proc/self/fd").iterdir()}
 
 
-@pytest.mark.parametrize(("forked", "counts"), [(False, range(4)), (True, range(12))])
+@pytest.mark.parametrize("anyio_backend", [("asyncio", {"use_uvloop": uvloop}) for uvloop in (False, True)])
+@pytest.mark.parametrize(("forked", "counts"), [(False, range(16)), (True, range(12))])
 async def test_where_descriptors_are_scarce_a_command_that_fails_leaves_none_open(
     forks: ForkServer, tmp_path: Path, forked: bool, counts: range
 ) -> None:
