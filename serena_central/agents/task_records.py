@@ -263,8 +263,9 @@ class TaskRecords:
         return ended
 
     def _is_left(self, row: TaskRow) -> bool:
-        """Whether nobody runs an open task any more, or its server stopped without a look at its worktree. Those of other servers are theirs to close; those without a
-        server's name are of one that had none, and so shared the database with nobody."""
+        """Whether nobody runs an open task any more, or its server stopped without a look at its worktree. Those of
+        other servers are theirs to close; those without a server's name are of one that had none, and so shared the
+        database with nobody."""
         front, named, _ = row.session.partition(".")
         own = not self._store.shared or not named or front == self.front
         is_left = not TaskState(row.state).is_over or UNDETERMINED in row.verified.get("worktree", {})

@@ -108,6 +108,7 @@ class Delivery:
                 self._check_repeat(call, why)
                 tries.count(why)
             except (Unreachable, Unusable) as error:
+                self._check_repeat(call, str(error).rstrip("."))
                 raise Undelivered(str(error)) from None
             else:
                 if refusal is None:
@@ -156,6 +157,7 @@ class Delivery:
         if call.opens:  # it belongs to no session, nor to one that an earlier attempt has begun
             self._handshake.session = self._handshake.version = None
         connection, target = await self._link.connection()
+        connection.in_silence = self._link.check_alive
         try:
             headers = self._caller.headers(target)
             if call.version is not None:

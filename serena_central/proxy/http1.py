@@ -15,6 +15,10 @@ HEAD_BYTES = 64 * 1024
 
 PIECE_BYTES = 256 * 1024
 
+SILENCE_S = 20.0
+"""So long a call may take without a sign of its server. With the proof that it lives (`link.PROOF_S`) it is less than
+the minute after which clients give up, who don't know why."""
+
 AWAY = (502, 503, 504)
 """A server that has too much to do, or something before it that says that it is away."""
 
@@ -49,6 +53,8 @@ class Connection:
         self._over = True
         self.deadline: float | None = None
         """Of the monotonic clock: nothing waits longer than until then."""
+        self.in_silence: Callable[[], Awaitable[None]] | None = None
+        """Without a deadline: called each time that nothing has moved for `SILENCE_S`; what it raises ends the wait."""
         self.kept = False
         """An exchange went well on it before: its other end may have grown tired of it."""
         self.reusable = True
@@ -199,7 +205,13 @@ class Connection:
             return bool(data)
 
     async def _until(self, events: int) -> int:
-        return await self._loop.ready(self._socket.fileno(), events, self.deadline)
+        if self.in_silence is None or self.deadline is not None:
+            return await self._loop.ready(self._socket.fileno(), events, self.deadline)
+        while True:
+            try:
+                return await self._loop.ready(self._socket.fileno(), events, time.monotonic() + SILENCE_S)
+            except TimeoutError:
+                await self.in_silence()
 
 
 class TlsWants(Exception):

@@ -14,7 +14,7 @@ from serena_central.proxy.event_loop import Loop
 from serena_central.proxy.http1 import AWAY, Broken, Connection, connect
 from serena_central.proxy.starting import Starter
 from serena_central.standalone.backoff import Backoff
-from serena_central.standalone.home import Home, read_token
+from serena_central.standalone.home import Home, Unusable, read_token
 from serena_central.standalone.lock import is_locked
 
 CONNECT_S = 5.0
@@ -147,10 +147,28 @@ class Link:
     def give_back(self, connection: Connection) -> None:
         """Keeps a connection whose exchange is over, if it can be used again."""
         if connection.reusable and connection.kept and len(self._idle) < IDLE_KEPT:
-            connection.deadline = None
+            connection.deadline = connection.in_silence = None
             self._idle.append(connection)
         else:
             connection.close()
+
+    async def check_alive(self) -> None:
+        """Returns unless the server hangs: what else is wrong is seen on the connection that waits for it.
+
+        Raises:
+            Silent
+        """
+        target = self.target()
+        if target is None:
+            return
+        try:
+            connection = await self._open(target)
+        except Silent:
+            raise
+        except (Unreachable, Unusable, OSError):
+            return
+        connection.kept = True
+        self.give_back(connection)
 
     async def _open(self, target: Target) -> Connection:
         sock = await connect(self._loop, target.host, target.port, CONNECT_S)

@@ -208,6 +208,43 @@ async def test_a_call_that_may_have_changed_something_is_not_repeated(tmp_path: 
             assert "result" in await client.answer("read")
 
 
+IMPATIENT = """
+from serena_central.proxy import http1, link, main
+http1.SILENCE_S = link.PROOF_S = 1.0
+main.main()
+"""
+
+
+@pytest.mark.parametrize("era", ERAS)
+async def test_a_call_on_a_kept_connection_to_a_server_that_hangs_ends_and_says_so(tmp_path: Path, era: Era) -> None:
+    """The proof that it lives is asked for when a connection is opened; on one that was kept a call waited for ever."""
+    command = (sys.executable, "-c", IMPATIENT)
+    async with serving_child(tmp_path) as child, proxying(tmp_path, era, "--no-start", command=command) as client:
+        await client.open()
+        await client.ask("tools/list")
+        os.kill(child.process.pid, signal.SIGSTOP)
+        try:
+            with anyio.fail_after(PATIENCE_S):
+                await client.begin("tools/call", {"name": "list_projects", "arguments": {}}, as_id="read")
+                message = (await client.answer("read"))["error"]["message"]
+                assert f"kill -CONT {child.process.pid}" in message
+                assert "may have been executed" not in message
+                await client.begin("tools/call", {"name": "no_such_tool", "arguments": {}}, as_id="edit")
+                await client.answer("edit")
+        finally:
+            os.kill(child.process.pid, signal.SIGCONT)
+        assert text_of(await client.call("list_projects")).startswith("[")
+
+
+async def test_a_call_that_takes_longer_than_a_silence_has_its_answer(tmp_path: Path, project: Path) -> None:
+    settings = {"SERENA_CENTRAL_EXECUTE_SHELL": "true", "SERENA_CENTRAL_TRUST": "always"}
+    command = (sys.executable, "-c", IMPATIENT)
+    async with serving_child(tmp_path, **settings), proxying(tmp_path, "handshake", command=command) as client:
+        await client.open()
+        arguments = {"command": "sleep 4; echo over", "project": str(project)}
+        assert "over" in text_of(await client.call("execute_shell_command", **arguments))
+
+
 @pytest.mark.parametrize("era", ERAS)
 async def test_a_restart_keeps_sessions_and_a_quiet_client_is_back_by_itself(
     tmp_path: Path, project: Path, era: Era
