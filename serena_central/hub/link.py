@@ -124,7 +124,9 @@ class Link:
         process = self.process
         if process is not None and process.not_executed is not None:
             return self._masks.for_people(f"its command {self._spec.command[0]!r} can't be executed")
-        if process is not None and process.exit_code is not None and not isinstance(error, TimeoutError):
+        said = isinstance(error, UpstreamCallFailed) or (isinstance(error, MCPError) and not has_closed(error))
+        # After an answer that is refused, or that refuses, it is we who have ended it.
+        if process is not None and process.exit_code is not None and not (said or isinstance(error, TimeoutError)):
             lost = f"it ended with exit code {process.exit_code}"
         masked = self._masks.for_people
         stderr = masked(process.stderr_tail)[-STDERR_SHOWN // 4 :] if process else ""

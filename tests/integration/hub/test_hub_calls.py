@@ -3,6 +3,7 @@
 import json
 import sys
 from pathlib import Path
+from typing import Any
 
 import anyio
 import pytest
@@ -109,9 +110,25 @@ async def test_after_the_fourth_crash_it_stays_down_until_a_person_restarts_it(t
         assert text_of(await client.call("one__echo", text="x")) == "x"
 
 
+ANSWERS_ALWAYS = """
+import json, sys
+for line in sys.stdin:
+    asked = json.loads(line)
+    if "id" in asked:
+        print(json.dumps({"jsonrpc": "2.0", "id": asked["id"]} | json.loads(sys.argv[1])), flush=True)
+"""
+
+
+def always(**answer: Any) -> dict[str, Any]:
+    """The entry of a server that has one answer to everything."""
+    return {"command": sys.executable, "args": ["-c", ANSWERS_ALWAYS, json.dumps(answer)]}
+
+
 @pytest.mark.parametrize(
     ("bad", "expected"),
     [
+        (always(result=None), "it refused the connection: its answer does not follow the protocol"),
+        (always(error={"code": -32000, "message": "no licence"}), "it refused the connection: no licence"),
         (scripted(exit_at_start=3), "exit code 3; its stderr ends with: cannot start: no database"),
         (scripted(never_initialize=True) | {"env": {"MCP_TIMEOUT": "1000"}}, "it did not start within 1 s"),
     ],
