@@ -292,21 +292,28 @@ class LanguageServer:
             raise await self._end() from error
 
     async def document_symbols(self, path: Path) -> list[DocumentSymbol]:
+        return await self.symbols_or_null(path) or []
+
+    async def symbols_or_null(self, path: Path) -> list[DocumentSymbol] | None:
+        """None where the server answered null, which may mean that there are no symbols, or that it can't tell."""
         lag_s = self.spec.documents.symbols_lag_s
         while True:
             symbols, text = await self._document_symbols(path)
-            if not lag_s or self._lsp_session.documents.shown_for_s(path) >= lag_s or _all_stand(symbols, text):
+            shown_long = not lag_s or self._lsp_session.documents.shown_for_s(path) >= lag_s
+            if shown_long or _all_stand(symbols or [], text):
                 return symbols
             await anyio.sleep(ASKED_AGAIN_S)
 
-    async def _document_symbols(self, path: Path) -> tuple[list[DocumentSymbol], Text]:
+    async def _document_symbols(self, path: Path) -> tuple[list[DocumentSymbol] | None, Text]:
         """The symbols that the server tells, and the text that it was sent."""
         reading, found = await self._ask(Question("document_symbols", path), list[LspSymbol] | None)
         if found is None and self._lsp_session.readiness.pending:
             raise ServerBusy(
                 self.spec.name, f"{self.spec.title} is still loading the project and has no answer for {path} yet."
             )
-        symbols: list[LspSymbol] = found or []
+        if found is None:
+            return None, reading.text
+        symbols: list[LspSymbol] = found
         del symbols[MOST_SYMBOLS + 1 :]  # as many as tell that there are more
         convert = self._converter().symbols
         try:

@@ -60,6 +60,24 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return root
 
 
+async def test_a_server_that_answers_null_is_not_believed_that_a_file_has_no_symbols(tmp_path: Path) -> None:
+    root = tmp_path / "project"
+    (root / ".serena").mkdir(parents=True)
+    server = {"languages": ["python"], "command": [sys.executable, "-I", "-S", str(FAKE_SERVER)]}
+    settings = {"language_servers": {"nully": server, "python": {"server": "nully"}}}
+    (root / ".serena/project.yml").write_text(json.dumps(settings))
+    (root / "shop.py").write_text("def opened():\n    return 1\n")
+    (root / "empty.py").write_text("# nothing\n")
+    with anyio.fail_after(60):
+        async with running_parts(tmp_path) as central:
+            found, note = await ask(central, root, "find_symbol", name_path_pattern="opened", relative_path="shop.py")
+            assert [one["relative_path"] for one in found] == ["shop.py"]
+            assert "By syntax only (tree-sitter): 1 Python file." in note
+            assert "it answered null for a file that has symbols" in note
+            overview, note = await ask(central, root, "get_symbols_overview", relative_path="empty.py")
+            assert (overview, "By syntax" in note) == ({}, False)
+
+
 async def test_reads_are_answered_by_syntax_with_the_reason_and_what_only_a_server_knows_is_an_error(
     tmp_path: Path, root: Path
 ) -> None:

@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 import anyio.to_thread
 
-from serena_central.core.errors import LanguageServerError, ServerNotInstalled
+from serena_central.core.errors import LanguageServerError, RequestFailed, ServerNotInstalled
 from serena_central.core.places import Places
 from serena_central.core.text import Text
 from serena_central.files.boundary import Access
@@ -392,8 +392,16 @@ class ProjectLanguages:
         )
 
     async def outline(self, server: LanguageServer, path: str) -> Outline:
-        """The symbols of a file, as its server tells them and the syntax completes them."""
-        outline = Outline(await self._whole(path, await server.document_symbols(self._root / path)))
+        """The symbols of a file, as its server tells them and the syntax completes them.
+
+        Raises:
+            LanguageServerError: a RequestFailed also where the server has no answer for a file that has symbols.
+        """
+        symbols = await server.symbols_or_null(self._root / path)
+        if symbols is None and self.grammar(path) is not None and (await self.syntax.outline(path)).symbols:
+            why = "it answered null for a file that has symbols"
+            raise RequestFailed(server.spec.name, "textDocument/documentSymbol", 0, why)
+        outline = Outline(await self._whole(path, symbols or []))
         return outline if self.instead(path) is None else await self.builds.united_with_syntax(path, outline)
 
     async def _whole(self, path: str, symbols: Sequence[DocumentSymbol]) -> Sequence[DocumentSymbol]:
