@@ -181,6 +181,10 @@ class Possible:
         await self._leads.ask(places, answers)
         return answers
 
+    async def ask_leads(self, places: Sequence[PlaceInCode], answers: Answers) -> None:
+        """The same, into `answers`, which has what is known if it is cancelled."""
+        await self._leads.ask(places, answers)
+
     async def may_override(self, hit: Hit) -> bool | None:
         """Whether a base of a member's type has a member of its name, or is not in this project; None if its bases
         could not be read in time."""

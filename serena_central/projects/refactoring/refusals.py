@@ -72,6 +72,16 @@ def check_apart(hit: Hit, others: Collection[Hit]) -> None:
         )
 
 
+def check_alone(hit: Hit, others: Sequence[str], places: Sequence[str]) -> None:
+    """Raises EditRefused where `places` that get the new name also lead to `others`, which keep the old one."""
+    if others:
+        raise EditRefused(
+            f"Nothing was changed: {listed(dict.fromkeys(places))} may mean {hit.name_path} or {listed(others)}, such "
+            "as members of the types of a union, which must have the same name. The language server does not rename "
+            f"them together: pass force=true to rename {hit.name_path} alone, and rename each of the others, too."
+        )
+
+
 def not_ours(path: Path) -> EditRefused:
     return EditRefused(
         f"Nothing was changed: the rename would also change {path}, which is ignored or outside this project."

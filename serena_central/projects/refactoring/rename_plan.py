@@ -38,11 +38,13 @@ from serena_central.projects.refactoring.joined_methods import of_joined
 from serena_central.projects.refactoring.kept_names import KeptNames, of_implementations, of_others, of_private_members
 from serena_central.projects.refactoring.module_files import files_below, has_path
 from serena_central.projects.refactoring.name_conflicts import Naming
+from serena_central.projects.refactoring.named_together import named_together
 from serena_central.projects.refactoring.overriding import overriding
 from serena_central.projects.refactoring.pasted_names import pasted
 from serena_central.projects.refactoring.re_exports import Patterns, brought_in, handed_on
 from serena_central.projects.refactoring.record_components import of_same_accessor
 from serena_central.projects.refactoring.refusals import (
+    check_alone,
     check_apart,
     check_beside,
     check_changing,
@@ -195,6 +197,9 @@ class RenamePlanner:
             kept = await of_implementations(self._navigation, hit, rename)
             check_implemented(hit, [*kept, *await of_same_accessor(self._navigation, hit, rename)])
             check_apart(hit, await of_joined(self._navigation, hit, rename))
+            together = await named_together(self._navigation, hit, rename, examined)
+            others = await self._navigation.places.named(list(together))
+            check_alone(hit, others, await self._navigation.places.named(list(together.values())))
         changes = await self._changes(rename, known.moves, sources)
         if hit.symbol.kind in GROUPS:
             left_out.unexamined += brought_in(rename, examined.elsewhere, self._navigation, sources.texts)

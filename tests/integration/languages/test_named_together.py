@@ -1,0 +1,106 @@
+"""What one place names together must keep one name: members of the types of a union, with real language servers."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.integration.languages.test_renamed_members import written
+from tests.support.languages import asker
+from tests.support.mcp import text_of
+
+pytestmark = pytest.mark.anyio
+
+PETS = """\
+class Cat:
+    sound = "miau"
+
+    def speak(self) -> str:
+        return "x"
+
+    def purr(self) -> str:
+        return self.speak()
+
+
+class Dog:
+    sound = "wuff"
+
+    def speak(self) -> str:
+        return "y"
+
+    def purr(self) -> str:
+        return self.speak()
+
+
+def talk(pet: Cat | Dog) -> str:
+    return pet.speak() + pet.sound
+
+
+print(talk(Cat()), talk(Dog()), Cat().purr())
+"""
+
+
+@pytest.mark.parametrize(
+    ("member", "place", "other"), [("speak", 21, "13 in Dog/speak"), ("sound", 21, "11 in Dog/sound")]
+)
+async def test_a_member_of_one_type_of_a_union_is_not_renamed_alone_in_python(
+    tmp_path: Path, member: str, place: int, other: str
+) -> None:
+    root = written(tmp_path / "pets", {"pets.py": PETS})
+    rename = {"name_path": f"Cat/{member}", "relative_path": "pets.py", "new_name": "fresh"}
+    async with asker(tmp_path, root) as client:
+        refused = await client.result("rename_symbol", **rename)
+        assert refused["isError"], text_of(refused)
+        assert f"pets.py:{place} in talk' may mean Cat/{member} or 'pets.py:{other}'" in text_of(refused)
+        assert (root / "pets.py").read_text() == PETS
+        for type_name in ("Cat", "Dog"):
+            rename["name_path"] = f"{type_name}/{member}"
+            renamed = await client.result("rename_symbol", **rename, force=True)
+            assert not renamed["isError"], text_of(renamed)
+        assert member not in (root / "pets.py").read_text()
+        alone = await client.result("rename_symbol", name_path="Cat/purr", relative_path="pets.py", new_name="hum")
+    assert not alone["isError"], text_of(alone)
+
+
+TYPES = """\
+export type Asked = { query(): string; fn?: never };
+export type Told = { query?: never; fn(): string };
+export interface Cat { kind: "cat"; name: string; lives: number }
+export interface Dog { kind: "dog"; name: string }
+"""
+
+USES = """\
+import { Asked, Cat, Dog, Told } from "./types.js";
+
+export function run(one: Asked | Told): string {
+  return one.query ? one.query() : one.fn!();
+}
+
+run({ query: () => "x" });
+
+export function called(pet: Cat | Dog): string {
+  const { name } = pet;
+  return pet.kind === "cat" ? pet.name + pet.lives : name;
+}
+"""
+
+
+async def test_a_member_of_one_type_of_a_union_is_not_renamed_alone_in_typescript(tmp_path: Path) -> None:
+    config = json.dumps({"compilerOptions": {"module": "nodenext", "strict": True, "noEmit": True}, "include": ["src"]})
+    files = {"tsconfig.json": config, "src/types.ts": TYPES, "src/uses.ts": USES}
+    root = written(tmp_path / "pets", {**files, "package.json": '{"type": "module"}'})
+    async with asker(tmp_path, root) as client:
+        for name_path, path, others in (
+            ("Cat/name", "src/types.ts", "'src/types.ts:3 in Dog/name'"),
+            ("Dog/kind", "src/types.ts", "'src/types.ts:2 in Cat/kind'"),
+            ("query", "src/uses.ts", "'src/types.ts:1 in Told'"),
+        ):
+            refused = await client.result(
+                "rename_symbol", name_path=name_path, relative_path=path, new_name="fresh", dry_run=True
+            )
+            assert refused["isError"], (name_path, text_of(refused))
+            assert f"may mean {name_path} or {others}, such as members of the types of a union" in text_of(refused)
+        alone = await client.result(
+            "rename_symbol", name_path="Cat/lives", relative_path="src/types.ts", new_name="nine"
+        )
+    assert not alone["isError"], text_of(alone)
