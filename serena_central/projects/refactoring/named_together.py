@@ -9,11 +9,15 @@ from collections.abc import Collection
 import anyio
 
 from serena_central.core.errors import EditRefused
+from serena_central.core.text import whole_word
 from serena_central.editing.rename import Rename
+from serena_central.projects.languages.project_languages import ProjectLanguages
 from serena_central.projects.navigation.leads import Answers
 from serena_central.projects.navigation.navigation import Navigation
 from serena_central.projects.navigation.places_in_code import PlaceInCode
 from serena_central.projects.navigation.possible_references import Examined
+from serena_central.projects.refactoring.refusals import name_range
+from serena_central.projects.refactoring.shorthands import shorthands
 from serena_central.symbols.index import Hit
 
 _HAVE_UNIONS = frozenset({"javascript", "javascriptreact", "php", "python", "typescript", "typescriptreact"})
@@ -24,7 +28,7 @@ TOGETHER_S = 30.0
 
 
 async def named_together(
-    navigation: Navigation, hit: Hit, rename: Rename, examined: Examined
+    navigation: Navigation, languages: ProjectLanguages, hit: Hit, rename: Rename, examined: Examined
 ) -> dict[PlaceInCode, PlaceInCode]:
     """Declarations that keep the old name, each with a place that gets the new one and leads to both.
 
@@ -34,9 +38,7 @@ async def named_together(
     declaring = _others(hit, rename, examined)
     if navigation.questions.identifier(hit.path) not in _HAVE_UNIONS or not declaring:
         return {}
-    own = hit.path, hit.symbol.name_position
-    places = [PlaceInCode(path, edit.range) for path, edits in rename.edits.items() for edit in edits]
-    asked = [place for place in places if (place.path, place.range.start) != own]
+    asked = await _places(languages, hit, rename)
     answers: Answers = {}
     with anyio.move_on_after(TOGETHER_S):
         await navigation.possible.ask_leads(asked, answers)
@@ -54,6 +56,24 @@ async def named_together(
             if other is not None:
                 found.setdefault(other, place)
     return found
+
+
+async def _places(languages: ProjectLanguages, hit: Hit, rename: Rename) -> list[PlaceInCode]:
+    """Places that get the new name for what they lead to. Where both names are written, that is a pattern's field
+    (`const { new: old } = pet`): in other shorthands, the other name is that of the variable."""
+    own, old = PlaceInCode(hit.path, name_range(hit)), hit.symbol.name
+    both, places = whole_word(old), list[PlaceInCode]()
+    for path, edits in rename.edits.items():
+        written = {edit.range.start: edit.new_text for edit in edits if both.search(edit.new_text)}
+        if not written:
+            places += (PlaceInCode(path, edit.range) for edit in edits)
+            continue
+        short = await shorthands(languages, path, old)
+        variables = {
+            start for start, text in written.items() if start not in short or not short[start].binds or both.match(text)
+        }
+        places += (PlaceInCode(path, edit.range) for edit in edits if edit.range.start not in variables)
+    return [place for place in places if place != own]
 
 
 def _others(hit: Hit, rename: Rename, examined: Examined) -> Collection[PlaceInCode]:

@@ -197,7 +197,7 @@ class RenamePlanner:
             kept = await of_implementations(self._navigation, hit, rename)
             check_implemented(hit, [*kept, *await of_same_accessor(self._navigation, hit, rename)])
             check_apart(hit, await of_joined(self._navigation, hit, rename))
-            together = await named_together(self._navigation, hit, rename, examined)
+            together = await named_together(self._navigation, self._languages, hit, rename, examined)
             others = await self._navigation.places.named(list(together))
             check_alone(hit, others, await self._navigation.places.named(list(together.values())))
         changes = await self._changes(rename, known.moves, sources)

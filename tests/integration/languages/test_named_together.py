@@ -82,6 +82,12 @@ export function called(pet: Cat | Dog): string {
   const { name } = pet;
   return pet.kind === "cat" ? pet.name + pet.lives : name;
 }
+
+const lives = 9;
+export const felix: Cat = { kind: "cat", name: "Felix", lives };
+const pets: (Cat | Dog)[] = [felix];
+export const { name } = pets[0]!;
+export const tom = (lives: number): Cat => ({ kind: "cat", name: "Tom", lives });
 """
 
 
@@ -103,4 +109,11 @@ async def test_a_member_of_one_type_of_a_union_is_not_renamed_alone_in_typescrip
         alone = await client.result(
             "rename_symbol", name_path="Cat/lives", relative_path="src/types.ts", new_name="nine"
         )
-    assert not alone["isError"], text_of(alone)
+        assert not alone["isError"], text_of(alone)
+        for variable, new_name in (("lives", "count"), ("name", "called_so")):
+            rename = {"name_path": variable, "relative_path": "src/uses.ts", "new_name": new_name}
+            renamed = await client.result("rename_symbol", **rename)
+            assert not renamed["isError"], text_of(renamed)
+    text = (root / "src/uses.ts").read_text()
+    assert 'name: "Felix", nine: count }' in text
+    assert "export const { name: called_so } = pets[0]!;" in text
