@@ -95,7 +95,7 @@ def completed(
     """The proposal with the references that it does not cover. `references` holds the definition's own place, too;
     `texts` holds the text of every file in either of them. `ignore_case`: the name is the same in any case. `sigil` is
     what the name begins with, and some places leave out."""
-    edits = {path: list(dict.fromkeys(some)) for path, some in proposed.items() if some}
+    edits = {path: _of_one(dict.fromkeys(some), old, new) for path, some in proposed.items() if some}
     kept = frozenset((path, at) for path, some in edits.items() for at in _kept(some, texts[path], old, new))
     added: list[tuple[str, Range]] = []
     for path, spans in references.items():
@@ -142,6 +142,13 @@ def without_repetition(rename: Rename, texts: Mapping[str, Text], new: str) -> R
     return rename._replace(
         edits={path: [once(texts[path], edit) for edit in some] for path, some in rename.edits.items()}
     )
+
+
+def _of_one(edits: Collection[TextEdit], old: str, new: str) -> list[TextEdit]:
+    """Edits of which one is left for a place: where an exported pattern takes a renamed field (`export const { load } =
+    table`), TypeScript's server may propose `new: old` and, for its variable, `old: new`."""
+    fields = {edit.range for edit in edits if edit.new_text == f"{new}: {old}"}
+    return [edit for edit in edits if edit.range not in fields or edit.new_text != f"{old}: {new}"]
 
 
 def _kept(edits: Sequence[TextEdit], text: Text, old: str, new: str) -> Iterator[Position]:

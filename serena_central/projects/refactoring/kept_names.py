@@ -18,6 +18,9 @@ from serena_central.projects.navigation.symbol_views import Uses
 from serena_central.symbols.index import Hit
 from serena_central.symbols.mangling import mangled_names
 
+_EXPORT_PATTERNS = frozenset({"javascript", "javascriptreact", "typescript", "typescriptreact"})
+"""Languages in which other files may import the variables of a pattern."""
+
 Named = tuple[str, Position]
 """A root-relative path, and where a name begins in it."""
 
@@ -65,6 +68,26 @@ async def of_private_members(navigation: Navigation, hit: Hit) -> list[PlaceInCo
             places = await navigation.possible.candidates(member)
             spans = (PlaceInCode(path, span) for path, some in places.items() for span in some)
             found += (one for one in spans if one.range.end.column - one.range.start.column == len(word))
+    return found
+
+
+async def of_kept(navigation: Navigation, rename: Rename, declared: Named) -> list[PlaceInCode]:
+    """Places that a server was to change and that lead to nothing but names that it keeps, apart from the symbol's own,
+    `declared`. TypeScript's server also proposes those of a variable that other files import, where
+    `export const { load } = table` becomes `{ fetch: load }`."""
+    if navigation.questions.identifier(declared[0]) not in _EXPORT_PATTERNS:
+        return []
+    proposed = [PlaceInCode(path, edit.range) for path, edits in rename.edits.items() for edit in edits]
+    leads = {
+        # The variable of a shorthand is its field's value, too: such a place also leads to itself.
+        place: {_named(navigation, one) for one in locations or ()} - {(place.path, place.range.start)}
+        for place, locations in (await navigation.possible.leads(proposed)).items()
+    }
+    found: list[PlaceInCode] = []
+    kept = set(rename.kept) - {declared}
+    while more := [place for place, led_to in leads.items() if led_to and led_to <= kept and place not in found]:
+        found += more
+        kept |= {(place.path, place.range.start) for place in more}
     return found
 
 

@@ -35,7 +35,13 @@ from serena_central.projects.navigation.symbol_views import Uses
 from serena_central.projects.refactoring.component_shorthands import check_components
 from serena_central.projects.refactoring.counterparts import Counterparts, check_exported_alike
 from serena_central.projects.refactoring.joined_methods import of_joined
-from serena_central.projects.refactoring.kept_names import KeptNames, of_implementations, of_others, of_private_members
+from serena_central.projects.refactoring.kept_names import (
+    KeptNames,
+    of_implementations,
+    of_kept,
+    of_others,
+    of_private_members,
+)
 from serena_central.projects.refactoring.module_files import files_below, has_path
 from serena_central.projects.refactoring.name_conflicts import Naming
 from serena_central.projects.refactoring.named_together import named_together
@@ -356,7 +362,9 @@ class RenamePlanner:
             named = await of_others(self._navigation, hit, rename, known)
             return rename.without(named), Examined(definitions=named)
         await check_meant(self._languages, hit, rename)
-        found = await KeptNames(self._navigation, rename, (hit.path, hit.symbol.name_position)).left_out()
+        declared = hit.path, hit.symbol.name_position
+        rename = rename.without(await of_kept(self._navigation, rename, declared))
+        found = await KeptNames(self._navigation, rename, declared).left_out()
         meant = found.meant if await are_patterns(self._languages, rename, hit.symbol.name) else []
         others = [place for place in rename.added if place not in meant]
         unknown = [place for place in (*found.unknown, *found.meant) if place not in meant]

@@ -346,3 +346,31 @@ async def test_a_rename_in_one_module_says_which_overrides_of_a_sibling_keep_the
     async with session(tmp_path, root) as (client, _):
         _, notes = await asked(client, "rename_symbol", **declared, new_name="handle", project="base")
     assert "process still occurs as the name of other symbols, such as overrides: 'user': user.py:4" in notes
+
+
+TABLE = """\
+export const table = { load: 1, keep: 2 };
+export const { load, keep: kept } = table;
+export const twice = load * 2;
+"""
+
+IMPORTER = """\
+import { load, table } from "./table.js";
+
+export const sum = load + table.load;
+export const all = { load };
+"""
+
+
+async def test_a_variable_that_an_exported_pattern_declares_keeps_its_name_in_other_files(tmp_path: Path) -> None:
+    files = {"package.json": '{"type": "module"}', "tsconfig.json": TSCONFIG}
+    root = written(tmp_path / "pages", {**files, "src/table.ts": TABLE, "src/importer.ts": IMPORTER})
+    async with asker(tmp_path, root) as client:
+        renamed = await client.result(
+            "rename_symbol", name_path="table/load", relative_path="src/table.ts", new_name="fresh"
+        )
+    assert not renamed["isError"], text_of(renamed)
+    assert (root / "src/table.ts").read_text() == TABLE.replace("{ load: 1", "{ fresh: 1").replace(
+        "{ load,", "{ fresh: load,"
+    )
+    assert (root / "src/importer.ts").read_text() == IMPORTER.replace("table.load", "table.fresh")

@@ -54,6 +54,13 @@ def test_a_place_at_which_the_old_name_stays_beside_the_new_one_is_kept(edit: Te
     assert rename.without([("a", at(0, 0))]).edits == {"a": [edit]}
 
 
+def test_a_place_that_is_proposed_for_a_field_and_for_its_variable_is_changed_for_the_field() -> None:
+    field, variable = TextEdit(at(1, 1), "new: old"), TextEdit(at(1, 1), "old: new")
+    for both in ([field, variable], [variable, field]):
+        assert completed({"a": both}, {}, {"a": TEXT}, "old", "new").edits == {"a": [field]}
+    assert completed({"a": [variable]}, {}, {"a": TEXT}, "old", "new").edits == {"a": [variable]}
+
+
 def test_what_is_proposed_or_referred_to_twice_is_changed_once() -> None:
     edit = TextEdit(at(0, 0), "new")
     rename = completed({"a": [edit, edit], "b": []}, {"a": [at(0, 4), at(0, 4)]}, {"a": TEXT}, "old", "new")
