@@ -5,6 +5,7 @@ and hands on who called in the ASGI scope: as a credential (`credential_of`), be
 """
 
 import ipaddress
+import logging
 from collections.abc import Collection
 from typing import Any, NamedTuple
 
@@ -12,11 +13,13 @@ import msgspec
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from serena_central.access.browsers import Browsers, Login
-from serena_central.access.connections import MOST_HEADERS, authenticate_connection
+from serena_central.access.connections import MOST_HEADERS, authenticate_connection, comes_from_another_user
 from serena_central.access.headers import with_safe_headers
 from serena_central.access.token import Token
 from serena_central.core.errors import ConfigError
 from serena_central.sessions.users import User, Users
+
+logger = logging.getLogger(__name__)
 
 LOOPBACK_NAMES = ("localhost", "127.0.0.1", "[::1]")
 
@@ -167,6 +170,9 @@ class AuthGate:
             scope[_FROM_OWN_PAGE] = bool(facts.origin) and self._is_own_page(facts.origin, facts.host, scope)
             scope[_OVER_TLS] = facts.origin.startswith(b"https:") or b"https://" + facts.host in self._origins
             login = door.browsers.login(facts.cookie)
+            if login is not None and login.here_alone and await comes_from_another_user(scope):
+                logger.warning("another user of this machine has a cookie of the dashboard; it was refused")
+                login = None
             user = (
                 self._users.of_login(login.user)
                 if login is not None and login.user and self._users and self._users.present

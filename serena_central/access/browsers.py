@@ -42,6 +42,8 @@ class Login(NamedTuple):
     expires_at: float
     user: str = ""
     """The `login` of a team's user; "" for the holder of the server's own token."""
+    here_alone: bool = False
+    """It belongs to a browser of this machine and this user: another user's program is none of it."""
 
 
 class _Kept(msgspec.Struct):
@@ -51,6 +53,16 @@ class _Kept(msgspec.Struct):
     logins: dict[str, float] = {}
     users: dict[str, str] = {}
     """Of the logins of a team's users: whose they are."""
+    here_alone: list[str] = []
+    """Of the logins: see `Login.here_alone`."""
+
+
+class _Link(NamedTuple):
+    """A link that is open: until when, for whose login, and whether for `Login.here_alone`."""
+
+    good_until: float
+    user: str
+    here_alone: bool
 
 
 class Browsers:
@@ -59,8 +71,8 @@ class Browsers:
     def __init__(self, file: Path, credential: str, *, clock: Callable[[], float] = time.time) -> None:
         self._file = file
         self._clock = clock
-        self._links: dict[str, tuple[float, str]] = {}
-        """Digest of a link's key → until when it is good, and the `login` of its user."""
+        self._links: dict[str, _Link] = {}
+        """By the digests of their keys."""
         self._kept = _read(file, credential)
         self._saving = threading.Lock()
         # Cookies don't tell ports apart: two servers on one host would sign each other's browsers out.
@@ -71,20 +83,28 @@ class Browsers:
         """Of whom all these browsers are."""
         return self._kept.credential
 
-    def invite(self, user: str = "") -> str:
-        """A new link's key, good for one browser within `LINK_LIFE_S`. `user`: the `login` of a team's user."""
+    def invite(self, user: str = "", *, here_alone: bool = False) -> str:
+        """A new link's key, good for one browser within `LINK_LIFE_S`. `user`: the `login` of a team's user.
+        `here_alone`: for a browser of this machine that the server's own user runs."""
         key = secrets.token_urlsafe(32)
-        self._links[_digest(key)] = self._clock() + LINK_LIFE_S, user
+        self._links[_digest(key)] = _Link(self._clock() + LINK_LIFE_S, user, here_alone)
         while len(self._links) > MOST_LINKS:
             del self._links[next(iter(self._links))]
         return key
 
     def enter(self, key: str) -> str | None:
         """Uses a link up: the secret for the browser's cookie, or None if the link is used, too old or invented."""
-        good_until, user = self._links.pop(_digest(key), (0.0, ""))
-        return self.admit(user) if self._clock() < good_until else None
+        link = self._links.pop(_digest(key), None)
+        if link is None or self._clock() >= link.good_until:
+            return None
+        return self.admit(link.user, here_alone=link.here_alone)
 
-    def admit(self, user: str = "") -> str:
+    def is_for_here_alone(self, key: str) -> bool:
+        """Whether a link is open that no other user's program may use. It stays open."""
+        link = self._links.get(_digest(key))
+        return link is not None and link.here_alone
+
+    def admit(self, user: str = "", *, here_alone: bool = False) -> str:
         """The secret for the cookie of a browser that may come in."""
         now = self._clock()
         secret = secrets.token_urlsafe(32)
@@ -93,6 +113,8 @@ class Browsers:
         self._kept.logins = dict(list(logins.items())[-MOST_LOGINS:])
         owners = {**self._kept.users, **({_digest(secret): user} if user else {})}
         self._kept.users = {digest: owner for digest, owner in owners.items() if digest in self._kept.logins}
+        of_here = [*self._kept.here_alone, *([_digest(secret)] if here_alone else [])]
+        self._kept.here_alone = [digest for digest in of_here if digest in self._kept.logins]
         return secret
 
     def login(self, cookies: bytes) -> Login | None:
@@ -102,7 +124,8 @@ class Browsers:
             expires_at = self._kept.logins.get(digest, 0.0)
             if self._clock() < expires_at:
                 csrf = hmac.new(secret.encode("latin-1"), b"csrf", hashlib.sha256).hexdigest()
-                return Login(digest[:16], csrf, expires_at, self._kept.users.get(digest, ""))
+                here_alone = digest in self._kept.here_alone
+                return Login(digest[:16], csrf, expires_at, self._kept.users.get(digest, ""), here_alone)
         return None
 
     def leave(self, login: Login) -> None:
@@ -114,7 +137,7 @@ class Browsers:
     def sign_out_user(self, user: str) -> list[str]:
         """Signs out all browsers that came in by a user's `login`; the ids of theirs."""
         gone = [digest for digest, owner in self._kept.users.items() if owner == user]
-        self._links = {key: link for key, link in self._links.items() if link[1] != user}
+        self._links = {key: link for key, link in self._links.items() if link.user != user}
         for digest in gone:
             self._kept.logins.pop(digest, None)
             del self._kept.users[digest]

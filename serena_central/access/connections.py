@@ -11,11 +11,13 @@ from collections.abc import Callable
 from enum import Enum, auto
 from typing import Any, ClassVar, NamedTuple, Protocol, cast
 
+import anyio.to_thread
 import h11
 from starlette.types import Scope
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from serena_central.access.coalescing import CoalescingTransport
+from serena_central.core.peers import is_another_users
 from serena_central.core.periodic import aligned
 from serena_central.core.rest import RESTING_S, rest
 
@@ -168,6 +170,7 @@ class Connection:
         "authenticated",
         "deadline",
         "in_body",
+        "is_another_users",
         "phase",
     )
 
@@ -179,6 +182,8 @@ class Connection:
         self.in_body = False
         """Whether the rest of a request's body is to come."""
         self._body_since = 0.0
+        self.is_another_users: bool | None = None
+        """What `peers` says of who made it; None: nobody has asked."""
         self.authenticated = False
         self.phase = Phase.REQUEST
         self.deadline = connections.clock() + connections.deadlines.head_s
@@ -265,6 +270,18 @@ class Connection:
 def state_with(state: dict[str, Any], connection: Connection) -> dict[str, Any]:
     """The ASGI state by which requests know their connection."""
     return {**state, _STATE_KEY: connection}
+
+
+async def comes_from_another_user(scope: Scope) -> bool:
+    """Whether another user of this machine made the connection of a request, as far as can be known. Looked up once for
+    a connection."""
+    connection: Connection | None = scope.get("state", {}).get(_STATE_KEY)
+    if connection is not None and connection.is_another_users is not None:
+        return connection.is_another_users
+    found = await anyio.to_thread.run_sync(is_another_users, scope.get("client"), scope.get("server"))
+    if connection is not None:
+        connection.is_another_users = found
+    return found
 
 
 def authenticate_connection(scope: Scope) -> None:

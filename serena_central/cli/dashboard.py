@@ -25,10 +25,12 @@ def page_address(url: str, path: str) -> str:
 def command(*, only_print: bool, as_json: bool) -> None:
     """Open the dashboard: sign this user's browser in by a link that works once, within ten minutes."""
     remote = Remote()
-    link = page_address(remote.url, remote.post("/api/v1/dashboard/link")["path"])
+    opens = not (only_print or as_json)
+    # Others can read the command line that the browser is started with.
+    link = page_address(remote.url, remote.post("/api/v1/dashboard/link", {"here_alone": opens})["path"])
     if as_json:
         print_json({"url": link})
     else:
         click.echo(link)
-    if not (only_print or as_json):
+    if opens:
         webbrowser.open(link)

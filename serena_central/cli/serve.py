@@ -207,7 +207,7 @@ async def _serve(
                 roots = _known(application.projects, start.projects)  # before the first client asks, which may be quick
                 _write_announcement(places, url, start.arguments)
                 application.collector.begin()
-                link = page_address(url, application.dashboard.one_time_link())
+                link = page_address(url, application.dashboard.one_time_link(here_alone=True))
                 _announce(places, url, link)
                 if start.open_page:
                     webbrowser.open(link)

@@ -11,7 +11,7 @@ import time
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 from urllib.parse import parse_qs, urlsplit
 
 import anyio
@@ -32,6 +32,7 @@ from pydantic import AnyUrl, ValidationError
 from serena_central.core.decoding import from_json
 from serena_central.core.errors import SerenaCentralError
 from serena_central.core.groups import only_cause
+from serena_central.core.peers import Address, is_another_users
 from serena_central.files.atomic import write_whole
 from serena_central.standalone.lock import lock_at_once, locked, open_lock
 
@@ -48,6 +49,8 @@ REQUEST_S = 30
 REFRESH_POLL_S = 0.05
 
 MAX_REQUEST_BYTES = 16_384
+
+_ENDS = anyio.abc.SocketAttribute.remote_address, anyio.abc.SocketAttribute.local_address
 
 
 class _Kept(msgspec.Struct, kw_only=True):
@@ -246,14 +249,19 @@ class PersonalLogin:
             target = urlsplit([*data.split(b" ", 2), b"", b""][1].decode("ascii", "replace"))
             query = {name: values[0] for name, values in parse_qs(target.query).items()}
             wanted = target.path == CALLBACK and ("code" in query or "error" in query)
+            # The login's address stands in the browser's command line: others could log in there as themselves.
+            peer, own = (cast("Address", stream.extra(end)) for end in _ENDS)  # noqa: S610 - no Django
+            is_foreign = await anyio.to_thread.run_sync(is_another_users, peer, own)
             said = "You are logged in, and can close this page." if "code" in query else "The login failed: "
             said += "" if "code" in query else query.get("error_description", query.get("error", "not found"))
+            if is_foreign:
+                said = "The login failed: it belongs to another user of this machine."
             body = f"<!doctype html><title>serena-central</title><p>{html.escape(said)}</p>".encode()
-            status = "200 OK" if wanted else "404 Not Found"
+            status = "403 Forbidden" if is_foreign else "200 OK" if wanted else "404 Not Found"
             head = f"HTTP/1.1 {status}\r\ncontent-type: text/html; charset=utf-8\r\ncontent-length: {len(body)}\r\n"
             with suppress(anyio.BrokenResourceError):
                 await stream.send(head.encode() + b"connection: close\r\n\r\n" + body)
-            if wanted:
+            if wanted and not is_foreign:
                 with suppress(anyio.WouldBlock):
                     self._answers.send_nowait(
                         AuthorizationCodeResult(

@@ -23,7 +23,7 @@ from serena_central.web.gates import ClientEvent, Gates
 from serena_central.web.hooks import CloseConversation, Hooks
 from serena_central.web.metrics import Metrics
 from serena_central.web.operation import Operation
-from serena_central.web.pages.dashboard import Dashboard
+from serena_central.web.pages.dashboard import AskLink, Dashboard
 from serena_central.web.plans import Decision, MoreWaves, PlanCheck, PlanList, Plans, PlanText, PlanUndone, Resume
 from serena_central.web.presence import Presence
 from serena_central.web.query import CURSOR, LIMIT, SECONDS, Query, choice, limit_of
@@ -432,6 +432,7 @@ def routes(
             dashboard.invite,
             "A link that opens the dashboard in a browser, once",
             answers.DashboardLink,
+            body=AskLink,
             status=201,
             for_users=True,
         ),

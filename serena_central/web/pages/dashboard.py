@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import anyio
 import anyio.to_thread
+import msgspec
 from starlette.requests import Request
 from starlette.routing import BaseRoute, Route
 from starlette.types import Receive, Scope, Send
@@ -18,6 +19,7 @@ from serena_central.core.late_imports import import_to_stay
 from serena_central.sessions.users import User
 from serena_central.web.pages.live import Live
 from serena_central.web.pages.page import BELOW
+from serena_central.web.responses import body_of
 from serena_central.web.web_services import WebServices
 
 if TYPE_CHECKING:
@@ -26,6 +28,12 @@ if TYPE_CHECKING:
 ENTER = f"{BELOW}/enter"
 SIGN_IN = f"{BELOW}/sign-in"
 OPEN_PATHS = (ENTER, SIGN_IN, f"{BELOW}/static/")
+
+
+class AskLink(msgspec.Struct, forbid_unknown_fields=True):
+    """`here_alone`: the link works only in a browser of this machine that the server's own user runs."""
+
+    here_alone: bool = False
 
 
 class Dashboard:
@@ -45,14 +53,17 @@ class Dashboard:
 
         return BrowserAccess(BELOW, OPEN_PATHS, self.parts.browsers, strangers)
 
-    def one_time_link(self, user: str = "") -> str:
-        """The path of a link that lets one browser in; `user`: the `login` of a team's user."""
-        return f"{ENTER}?key={self.parts.browsers.invite(user)}"
+    def one_time_link(self, user: str = "", *, here_alone: bool = False) -> str:
+        """The path of a link that lets one browser in; `user`: the `login` of a team's user; `here_alone`: a browser of
+        this machine that the server's own user runs."""
+        return f"{ENTER}?key={self.parts.browsers.invite(user, here_alone=here_alone)}"
 
     async def invite(self, request: Request) -> Any:
         """For the command line, which has shown the token."""
+        asked = await body_of(request, AskLink)
         user = user_of(request.scope)
-        return {"path": self.one_time_link("" if user is None else user.login), "good_for_s": LINK_LIFE_S}
+        path = self.one_time_link("" if user is None else user.login, here_alone=asked.here_alone)
+        return {"path": path, "good_for_s": LINK_LIFE_S}
 
     def sign_out(self, user: User) -> None:
         """Signs out all browsers that came in by a token that a team's user had, and ends their streams."""

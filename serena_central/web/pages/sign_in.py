@@ -1,6 +1,7 @@
 """Signing in to and out of the dashboard: one-time links, sign-out, and the page for browsers that are not signed
 in."""
 
+import logging
 from typing import Literal, TypedDict
 from urllib.parse import parse_qs
 
@@ -10,6 +11,7 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from serena_central.access.auth import is_over_tls, login_of
 from serena_central.access.browsers import LINK_LIFE_S, LOGIN_LIFE_S
+from serena_central.access.connections import comes_from_another_user
 from serena_central.core.event_kinds import UserSignedIn
 from serena_central.web.pages.csrf import ForeignRequest, check_sender
 from serena_central.web.pages.endpoints import Endpoints
@@ -18,6 +20,8 @@ from serena_central.web.pages.live import LEAVE
 from serena_central.web.pages.page import BELOW, Visit
 from serena_central.web.pages.rendering import render
 from serena_central.web.web_services import WebServices
+
+logger = logging.getLogger(__name__)
 
 MOST_BYTES = 4096
 """Of the form with a token."""
@@ -47,11 +51,12 @@ class SignIn:
             return Response(LEAVE, media_type="text/event-stream")
         return self._outside()
 
-    def _outside(self, *, used: bool = False, refused: str = "") -> Response:
+    def _outside(self, *, used: bool = False, foreign: bool = False, refused: str = "") -> Response:
         html = render(
             "outside.html",
             assets=self._endpoints.assets,
             used=used,
+            foreign=foreign,
             minutes=round(LINK_LIFE_S / 60),
             has_users=self._users.present,
             refused=refused,
@@ -82,7 +87,11 @@ class SignIn:
     async def enter(self, request: Request) -> Response:
         """Takes a one-time link, and goes on by a page of our own: to a redirect, a browser that another site sent here
         would not give its strict cookie."""
-        secret = self._browsers.enter(request.query_params.get("key", ""))
+        key = request.query_params.get("key", "")
+        if self._browsers.is_for_here_alone(key) and await comes_from_another_user(request.scope):
+            logger.warning("another user of this machine tried to sign in to the dashboard by a link; it was refused")
+            return self._outside(foreign=True)
+        secret = self._browsers.enter(key)
         if secret is None:
             inside = login_of(request.scope) is not None
             return RedirectResponse(BELOW, 303) if inside else self._outside(used=True)
