@@ -74,6 +74,7 @@ def secure(folder: str) -> str | None:
     Raises:
         NotPrivate, OSError
     """
+    _check_place(folder)
     os.makedirs(folder, mode=0o700, exist_ok=True)
     if os.name != "posix":
         return None
@@ -106,6 +107,24 @@ def is_loose(folder: str) -> bool:
         return os.name == "posix" and bool(os.stat(folder).st_mode & OTHERS)
     except OSError:
         return False
+
+
+def _check_place(folder: str) -> None:
+    """Keeps root (sudo with the user's HOME) from making folders where that user could not use them.
+
+    Raises:
+        NotPrivate: the folder would be made in somebody else's.
+    """
+    if sys.platform == "win32" or os.geteuid() != 0:
+        return
+    above = os.path.abspath(folder)
+    while not os.path.lexists(above):
+        above = os.path.dirname(above)
+    if above != os.path.abspath(folder) and (user := os.stat(above).st_uid) != 0:
+        raise NotPrivate(
+            f"{folder} would be made by root in {above}, which belongs to another user (uid {user}), who could not use "
+            "it. Run this without sudo, or set SERENA_CENTRAL_HOME to root's own folder."
+        )
 
 
 def _check_owner(folder: str) -> None:

@@ -11,6 +11,7 @@ import pytest
 from mcp.client.auth import OAuthClientProvider
 
 from serena_central.hub.oauth import PersonalLogin, TokenFile
+from serena_central.standalone.private import NotPrivate, secure
 from tests.support.central import RunningCentral
 
 pytestmark = [
@@ -79,3 +80,10 @@ async def test_a_login_elsewhere_is_not_completed_by_another_user(tmp_path: Path
 
     url = "http://127.0.0.1:1/mcp"
     await PersonalLogin(url, TokenFile(tmp_path, url), print).run(use)
+
+
+def test_root_makes_no_server_folder_in_another_users_home(tmp_path: Path) -> None:
+    os.chown(tmp_path, STRANGER, STRANGER)
+    with pytest.raises(NotPrivate, match="Run this without sudo"):
+        secure(str(tmp_path / ".local" / "share" / "serena-central"))
+    assert not list(tmp_path.iterdir())
