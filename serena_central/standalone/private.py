@@ -110,20 +110,22 @@ def is_loose(folder: str) -> bool:
 
 
 def _check_place(folder: str) -> None:
-    """Keeps root (sudo with the user's HOME) from making folders where that user could not use them.
+    """Keeps sudo with its caller's HOME from making folders that the caller could not use. Root in a container, whose
+    home often is another user's as well, may make them.
 
     Raises:
-        NotPrivate: the folder would be made in somebody else's.
+        NotPrivate: the folder would be made in one of sudo's caller.
     """
-    if sys.platform == "win32" or os.geteuid() != 0:
+    caller = os.environ.get("SUDO_UID")
+    if sys.platform == "win32" or os.geteuid() != 0 or caller in (None, "0"):
         return
     above = os.path.abspath(folder)
     while not os.path.lexists(above):
         above = os.path.dirname(above)
-    if above != os.path.abspath(folder) and (user := os.stat(above).st_uid) != 0:
+    if above != os.path.abspath(folder) and str(os.stat(above).st_uid) == caller:
         raise NotPrivate(
-            f"{folder} would be made by root in {above}, which belongs to another user (uid {user}), who could not use "
-            "it. Run this without sudo, or set SERENA_CENTRAL_HOME to root's own folder."
+            f"{folder} would be made by root in {above}, which belongs to another user (uid {caller}), who could not "
+            "use it. Run this without sudo, or set SERENA_CENTRAL_HOME to root's own folder."
         )
 
 

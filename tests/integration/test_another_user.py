@@ -82,8 +82,13 @@ async def test_a_login_elsewhere_is_not_completed_by_another_user(tmp_path: Path
     await PersonalLogin(url, TokenFile(tmp_path, url), print).run(use)
 
 
-def test_root_makes_no_server_folder_in_another_users_home(tmp_path: Path) -> None:
+def test_sudo_makes_no_server_folder_in_its_callers_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     os.chown(tmp_path, STRANGER, STRANGER)
+    folder = str(tmp_path / ".local" / "share" / "serena-central")
+    monkeypatch.setenv("SUDO_UID", str(STRANGER))
     with pytest.raises(NotPrivate, match="Run this without sudo"):
-        secure(str(tmp_path / ".local" / "share" / "serena-central"))
+        secure(folder)
     assert not list(tmp_path.iterdir())
+    monkeypatch.delenv("SUDO_UID")  # root in a container, with a home that was mounted
+    secure(folder)
+    assert Path(folder).is_dir()
