@@ -95,6 +95,9 @@ class FileTree:
         self.note: str | None = None
         self.not_utf8: list[str] = []
         """Files and folders that are left out for their names, as of the last `fresh()`."""
+        self.unreadable: list[str] = []
+        """Those that this user may not read, as of the last `fresh()`; folders end with `/`. What they hold is known to
+        nobody."""
         self.catch_all: CatchAll | None = None
         """The line of an ignore file or setting that ignores all folders of the root, as of the last `fresh()`."""
         self._make_outer = partial(OuterRules, root, ignored_paths=ignored_paths, use_git=ignore_all_files_in_gitignore)
@@ -446,6 +449,7 @@ class FileTree:
         What was `heard` of may have changed although its stamp has not, if that was new when it was taken.
         """
         self.not_utf8 = scan.not_utf8()
+        self.unreadable = scan.unreadable()
         self.catch_all = scan.ignores_everything()
         findings, left_out = scan.take(), scan.take_left_out()
         # A file that is ignored now, or no longer, goes before it comes: servers hear of both.

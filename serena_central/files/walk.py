@@ -36,6 +36,7 @@ from serena_central.files.ignore import (
 )
 from serena_central.files.left_out import KEPT_MARKS, IsRead, LeftOut, is_kept
 from serena_central.files.mounts import leads_apart, mounted_below
+from serena_central.files.permissions import may_read
 from serena_central.files.repository import IGNORE_FILE, OuterRules
 from serena_central.files.stamp import Stamp
 from serena_central.files.text import read_bytes
@@ -165,6 +166,8 @@ class TreeScan:
         self._names: FileNames | None = None
         """Of the rules that were asked for last: most folders have those of the one before."""
         self._not_utf8: dict[str, set[str]] = {}
+        self._unreadable: dict[str, set[str]] = {}
+        """Folder → names in it of what this user may not read; those of folders end with `/`."""
         self.hidden: set[str] = set()
         """Files and folders that `hidden` told of, root-relative; some may be gone since."""
         self._links: dict[str, set[str]] = {}
@@ -200,6 +203,10 @@ class TreeScan:
     def not_utf8(self) -> list[str]:
         """Files and folders that are left out because their names are not UTF-8, root-relative."""
         return sorted(folder + name for folder, names in self._not_utf8.items() for name in names)
+
+    def unreadable(self) -> list[str]:
+        """Files and folders that belong to the root and that this user may not read, root-relative."""
+        return sorted(folder + name for folder, names in self._unreadable.items() for name in names)
 
     def links(self) -> Iterable[str]:
         """Symlinks that lead to no folder and that no rule ignores, root-relative."""
@@ -293,6 +300,8 @@ class TreeScan:
         except OSError:
             self._drop(folder, path)
             self._note_name(folder, name, there=False)
+            self._note_access(folder.path, name, may_read=True)
+            self._note_access(folder.path, name + "/", may_read=True)
             return
         is_folder = stat.S_ISDIR(status.st_mode)
         left_out = folder.closed or self._leaves_out(folder, path, name, is_folder)
@@ -306,6 +315,7 @@ class TreeScan:
         elif stat.S_ISREG(status.st_mode):
             if self.is_link(path):
                 self._drop(folder, path)
+            self._note_access(folder.path, name, may_read=left_out or may_read(self._root + path, status))
             self._meet_file(folder, path, Stamp.of(status), left_out)
         else:
             self._drop(folder, path)
@@ -327,6 +337,7 @@ class TreeScan:
             if folder is None:
                 continue
             self._not_utf8.pop(folder.path, None)
+            self._unreadable.pop(folder.path, None)
             self._closed.discard(folder.path)
             self._with_rules.discard(folder.path)
             self._links.pop(folder.path, None)
@@ -388,8 +399,8 @@ class TreeScan:
         try:
             while self._watch is not None and (moved := self._watch.add(folder, self._root + path)) is not None:
                 self.forget(moved)
-        except OSError:  # gone, not to be entered, or deeper than a path may be long
-            self.forget(path)
+        except OSError as error:  # gone, not to be entered, or deeper than a path may be long
+            self._close(folder, error)
             return None
         return folder
 
@@ -405,6 +416,7 @@ class TreeScan:
                 listed = list(entries if bounds is None else islice(entries, bounds.most_entries + 1))
                 self._links.pop(folder.path, None)
                 self._not_utf8.pop(folder.path, None)
+                self._unreadable.pop(folder.path, None)
                 names = {entry.name for entry in listed}
                 belongs = bool(folder.path) and not folder.left_out
                 folder.nested = belongs and ".git" in names
@@ -425,10 +437,26 @@ class TreeScan:
                 deciding = self._deciding_names(folder)
                 for entry in listed:
                     self._sort_in(folder, entry, found, deciding)
-        except OSError:
-            self.forget(folder.path)
+        except OSError as error:
+            self._close(folder, error)
             return None
+        self._note_access(*_named(folder.path), may_read=True)
         return found
+
+    def _close(self, folder: Folder, error: OSError) -> None:
+        """Forgets a folder that can't be read, but not that it is there."""
+        self.forget(folder.path)
+        # A descriptor for passing through (`OpenFolder.at`) lists nothing.
+        may_not = isinstance(error, PermissionError) or error.errno == errno.EBADF
+        if may_not and folder.path and not folder.left_out:
+            self._note_access(*_named(folder.path), may_read=False)
+
+    def _note_access(self, folder: str, name: str, *, may_read: bool) -> None:
+        """Takes note of an entry of a folder that this user may not read, or may read now."""
+        if not may_read:
+            self._unreadable.setdefault(folder, set()).add(name)
+        elif names := self._unreadable.get(folder):
+            names.discard(name)
 
     def _is_deep(self, folder: Folder) -> bool:
         """Whether some names in a folder may make paths that are too long to be opened."""
@@ -465,11 +493,16 @@ class TreeScan:
             elif is_folder:
                 found.folders.add(path + "/")
             elif entry.is_file(follow_symlinks=False):
-                found.files[path] = Stamp.of(entry.stat(follow_symlinks=False))
+                status = entry.stat(follow_symlinks=False)
+                found.files[path] = Stamp.of(status)
+                if not may_read(self._root + path, status):
+                    self._note_access(folder.path, name, may_read=False)
             elif entry.is_symlink():
                 if self._leads_apart(path) or not entry.is_dir():
                     self._links.setdefault(folder.path, set()).add(path)
                 self._sort_left_out(folder, entry, found)
+        except PermissionError:
+            self._note_access(folder.path, name, may_read=False)
         except OSError:  # gone since it was listed
             return
 
@@ -635,6 +668,12 @@ def _stamp(path: str) -> Stamp | None:
     except OSError:
         return None
     return Stamp.of(status) if stat.S_ISREG(status.st_mode) else None
+
+
+def _named(path: str) -> tuple[str, str]:
+    """`a/b/` → `a/` and `b/`."""
+    parent = _parent(path)
+    return parent, path[len(parent) :]
 
 
 def _parent(path: str) -> str:

@@ -46,6 +46,16 @@ def note_names(call: ToolCall, project: Project) -> None:
         )
 
 
+def note_unreadable(call: ToolCall, project: Project) -> None:
+    """Says which files nobody could look into for this answer."""
+    if names := project.tree.unreadable:
+        entries = counted(len(names), "file or folder", "files and folders")
+        call.note(
+            f"Not read: {entries} that the server's user has no permission to read ({listed(names[:FEW_NAMES])}). What "
+            "they hold is missing here. Make them readable, or ignore them (.gitignore, `ignored_paths`)."
+        )
+
+
 async def note_data(call: ToolCall, project: Project, within: str) -> None:
     """Says of an empty answer which files were not searched: those of data or markup, and what tools have built."""
     if outputs := project.tree.outputs():

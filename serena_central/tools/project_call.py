@@ -30,6 +30,7 @@ from serena_central.tools.notes import (
     note_restrictions,
     note_settings_problems,
     note_side_languages,
+    note_unreadable,
 )
 from serena_central.tools.tool_effects import decision_on
 
@@ -76,6 +77,8 @@ async def on_project(
     call.note_restrictions(project)
     note_settings_problems(call, project)
     note_settings(call, project.root, settings)
+    if tool.about in ("code", "files"):
+        note_unreadable(call, project)
     if tool.about == "code":
         note_restrictions(call, project)
         note_python(call, project)

@@ -32,7 +32,7 @@ from serena_central.projects.refactoring.deletion import call_removed, construct
 from serena_central.projects.refactoring.module_files import files_brought_in, has_code
 from serena_central.projects.refactoring.name_conflicts import Naming
 from serena_central.projects.refactoring.pickled import Pickled
-from serena_central.projects.refactoring.refusals import incomplete, name_range
+from serena_central.projects.refactoring.refusals import incomplete, name_range, unread
 from serena_central.projects.refactoring.rename_plan import (
     LeftOver,
     RenamePlan,
@@ -207,7 +207,8 @@ class Refactoring:
         parts = parts_of(hit)
         if len(parts) > MOST_PARTS:
             return [f"It contains {len(parts) - 1} symbols; only {MOST_PARTS} are examined."]
-        against: list[str] = []
+        hidden = unread(hit, list(filter(self._languages.selection.may_hold_code, self._tree.unreadable)))
+        against = [hidden] if hidden else []
         for part in parts:
             found = await self._against_losing(part, hit, strings)
             against += (

@@ -22,6 +22,22 @@ def incomplete(hit: Hit, known: Uses) -> str | None:
     return None
 
 
+def unread(hit: Hit, names: Sequence[str]) -> str | None:
+    """What speaks against a change where some files and folders can't be read."""
+    if not names:
+        return None
+    return (
+        f"{listed(names)}, which the server's user has no permission to read, may refer to {hit.name_path}. Make such "
+        "files readable, or ignore them (.gitignore, `ignored_paths`)."
+    )
+
+
+def check_read(hit: Hit, names: Sequence[str]) -> None:
+    """Raises EditRefused where files that can't be read may use the symbol."""
+    if problem := unread(hit, names):
+        raise EditRefused(f"Nothing was changed: {problem} Pass force=true to rename it without them.")
+
+
 def check_free(hit: Hit, objections: Sequence[str], *, force: bool) -> None:
     """Raises EditRefused for a name that something objects to, unless it is forced."""
     if objections and not force:

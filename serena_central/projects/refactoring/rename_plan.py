@@ -58,6 +58,7 @@ from serena_central.projects.refactoring.refusals import (
     check_free,
     check_implemented,
     check_named,
+    check_read,
     check_renamable,
     check_usable,
     name_range,
@@ -183,6 +184,8 @@ class RenamePlanner:
         hit = site.hit
         check_named(site)
         await asked.check(hit)
+        if not asked.force:
+            check_read(hit, list(filter(self._languages.selection.may_hold_code, self._tree.unreadable)))
         objections = await self._naming.objections(hit, new_name)
         check_free(hit, objections, force=asked.force)
         conflicts = await self._edits.conflicts(site, asked.seen, asked.author)
