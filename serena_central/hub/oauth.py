@@ -229,7 +229,7 @@ class PersonalLogin:
         metadata = _metadata(f"http://127.0.0.1:{port}{CALLBACK}")
         provider = OAuthClientProvider(self._url, metadata, self._tokens, self._redirect, self._answered.receive)
         self._tokens.server = lambda: provider.context.oauth_metadata
-        async with listener, anyio.create_task_group() as tasks:
+        async with self._answers, self._answered, listener, anyio.create_task_group() as tasks:
             tasks.start_soon(listener.serve, self._come_back)
             try:
                 await use(provider)
