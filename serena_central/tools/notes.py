@@ -27,6 +27,7 @@ def note_tree(call: ToolCall, project: Project) -> None:
     if project.tree.note:
         call.note(project.tree.note)
     note_names(call, project)
+    note_unreadable(call, project)
 
 
 def note_ignored(call: ToolCall, project: Project) -> None:
