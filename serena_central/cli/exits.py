@@ -63,9 +63,7 @@ def end_with_code(program: str, run: Callable[[], Any]) -> None:
         outcome = run()
         code = outcome if isinstance(outcome, int) else DONE
     except click.ClickException as error:
-        if isinstance(error, click.UsageError) and error.ctx is not None:
-            click.echo(f"{error.ctx.get_usage()}\nTry '{error.ctx.command_path} --help' for help.\n", err=True)
-        click.echo(f"{program}: {error.format_message()}", err=True)
+        _show(program, error)
         code = error.exit_code
     except (click.Abort, KeyboardInterrupt):
         code = INTERRUPTED
@@ -77,6 +75,15 @@ def end_with_code(program: str, run: Callable[[], Any]) -> None:
         code = FAILED
     if code:
         sys.exit(code)
+
+
+def _show(program: str, error: click.ClickException) -> None:
+    if isinstance(error, click.exceptions.NoArgsIsHelpError):
+        error.show()  # the help, which is no failure's reason
+        return
+    if isinstance(error, click.UsageError) and error.ctx is not None:
+        click.echo(f"{error.ctx.get_usage()}\nTry '{error.ctx.command_path} --help' for help.\n", err=True)
+    click.echo(f"{program}: {error.format_message()}", err=True)
 
 
 def _print_whatever_comes() -> None:

@@ -114,6 +114,15 @@ async def test_wrong_calls_end_with_a_reason_and_a_code(
     assert "Error: " not in ended.err
 
 
+@pytest.mark.parametrize("words", [(), ("languages",)])
+async def test_a_group_without_a_command_shows_its_help(tmp_path: Path, words: tuple[str, ...]) -> None:
+    ended = await run_command(tmp_path, *words)
+    assert (ended.code, ended.out) == (2, "")
+    assert ended.err.startswith(f"Usage: {' '.join(['serena-central', *words])} [OPTIONS] COMMAND")
+    assert ended.err.count("Usage: ") == 1
+    assert "Commands:" in ended.err
+
+
 async def test_sessions_are_listed_and_killed(serving: Child, project: Path) -> None:
     async with serving.http() as http:
         client = RawClient(http, "handshake", name="victim")
