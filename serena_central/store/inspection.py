@@ -5,6 +5,7 @@ The server may use it meanwhile. Blocks; importing this costs nothing.
 
 import sqlite3
 import time
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,10 @@ CHECK_S = 15.0
 """How long the pages are looked through; a file of some gigabytes is not looked through to its end."""
 
 BUSY_S = 2.0
+
+LOOK_S = 3.0
+"""How long a start waits for a database server's answer. One that hangs, or a name server that does, takes up to half a
+minute to fail."""
 
 
 class DatabaseFacts(msgspec.Struct, frozen=True):
@@ -73,13 +78,19 @@ def _schema_at(url: str) -> str | None:
     from serena_central.store.database import Database
     from serena_central.store.schema import schema_of
 
-    try:
+    def look() -> str | None:
         with closing(Database(Path(), url)) as database:
             return database.look(schema_of)
+
+    worker = ThreadPoolExecutor(1)
+    try:
+        return worker.submit(look).result(LOOK_S)
     except StoreUnusable:
         raise
-    except StoreError:
+    except (StoreError, TimeoutError):
         return None
+    finally:
+        worker.shutdown(wait=False)
 
 
 class ServerFacts(msgspec.Struct, frozen=True):

@@ -19,6 +19,7 @@ from sqlalchemy import make_url
 from serena_central.core.errors import StoreError
 from serena_central.store import postgresql
 from serena_central.store.database import Database, _engine
+from serena_central.store.inspection import check_usable
 from serena_central.store.queries import Queries
 from serena_central.store.query_results import CallFilter, EventFilter
 from serena_central.store.rows import SCHEMA_VERSION, EventRow, ProjectRow, SymbolViewRow, ToolCallRow
@@ -271,6 +272,18 @@ def test_a_connection_that_is_reset_while_it_is_tried_is_replaced_unnoticed(
     for thread in resets:
         thread.join(20)
         assert not thread.is_alive()
+
+
+def test_a_start_does_not_wait_for_a_server_that_hangs_until_it_is_given_up() -> None:
+    """A start took 15 s more, so that clients gave up."""
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        check_usable(NOWHERE, f"postgresql://me@127.0.0.1:{silent.getsockname()[1]}/central")
+        silent.settimeout(10)
+        with closing(silent.accept()[0]) as asking:
+            asking.setblocking(False)
+            assert asking.recv(1000)
+            with pytest.raises(BlockingIOError):  # else it would be closed
+                asking.recv(1)
 
 
 @needs_postgresql
