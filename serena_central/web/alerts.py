@@ -41,6 +41,8 @@ TEXT_CHARS = 400
 
 OUTPUT_BYTES = 1000
 
+TITLE = "serena-central"
+
 _RANKS = {severity: rank for rank, severity in enumerate(Severity)}
 
 
@@ -92,7 +94,7 @@ def alert_of(event: Event) -> dict[str, Any]:
     about = [part for part in (event.server, (event.project or "").rpartition("/")[2]) if part]
     message = escaped(masked(event.message[: 2 * TEXT_CHARS])[:TEXT_CHARS])
     return {
-        "text": ": ".join([f"serena-central {event.kind}", *([" in ".join(about)] if about else []), message]),
+        "text": ": ".join([f"{TITLE} {event.kind}", *([" in ".join(about)] if about else []), message]),
         "kind": event.kind,
         "severity": str(event.severity),
         "server": event.server,
@@ -118,7 +120,7 @@ async def _post(url: str, said: dict[str, Any]) -> None:
 
 
 async def _notify(said: dict[str, Any]) -> None:
-    command = notification("serena-central", f"{said['kind']}: {said['message']}")
+    command = notification(TITLE, said["text"].removeprefix(f"{TITLE} "))
     if command is None:
         logger.warning("this machine has no program that shows notifications")
         return

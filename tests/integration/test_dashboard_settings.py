@@ -193,7 +193,7 @@ async def test_alerts_begin_and_end_when_the_settings_say_so(
             await anyio.sleep(0.05)
     lines = told.read_text().splitlines()
     assert lines[:3] == ["--app-name=serena-central", "--", "serena-central"]
-    assert lines[3].startswith("server.breaker: crashed: password=")
+    assert lines[3].startswith("server.breaker: ty in shop: crashed: password=")
     assert "hunter22" not in lines[3]
     assert lines[3].endswith("$(touch /tmp/never)")
     assert len(lines) == 8  # neither the early nor the late one
