@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import anyio
 import anyio.abc
+import anyio.to_thread
 
 from serena_central.claude_config.effective import Effective
 from serena_central.claude_config.sources import Servers
@@ -34,6 +35,7 @@ from serena_central.hub.specs import UpstreamSpec, spec_of
 from serena_central.hub.subscribers import Subscriber
 from serena_central.hub.upstream import Surroundings, Upstream
 from serena_central.pool.budget import OtherProcess
+from serena_central.processes.usage import usage_of
 
 logger = logging.getLogger(__name__)
 
@@ -50,7 +52,10 @@ LEARNED_AT_ONCE = 8
 exceed the deadline of their start."""
 
 TURN_S = 10.0
-"""After which the next one has its turn: what takes longer waits for something, and leaves the CPU to others."""
+"""After which the next one has its turn, unless this one needs the CPU: what else takes longer waits for something."""
+
+BUSY_SHARE = 0.05
+"""Of one core, in a turn: less is no start that others would slow down."""
 
 KEPT_RUNNING = 32
 """Beyond this many, one that was started for its lists alone ends when they are known."""
@@ -228,8 +233,17 @@ class Hub:
             assert self._tasks is not None
             learn = partial(self._learn_for_all, spec, learning)
             self._tasks.start_soon(contained, f"learning the tools of {quoted(spec.name)}", learn)
-            with anyio.move_on_after(TURN_S):
-                await learning.over.wait()
+            used_s, before_s = 0.0, float("-inf")
+            while not learning.over.is_set() and used_s - before_s >= BUSY_SHARE * TURN_S:
+                with anyio.move_on_after(TURN_S):
+                    await learning.over.wait()
+                before_s, used_s = used_s, await self._cpu_s(spec, learning)
+
+    async def _cpu_s(self, spec: UpstreamSpec, learning: _Learning) -> float:
+        """What its start has taken of the CPU until now; 0 where no process of ours runs."""
+        found = self._running.get((spec.key, scope_of(spec, learning.callers[0]))) if learning.callers else None
+        pid = found.upstream.pid if found is not None else None
+        return 0.0 if pid is None else (await anyio.to_thread.run_sync(usage_of, pid)).cpu_s
 
     async def _learn_for_all(self, spec: UpstreamSpec, learning: _Learning) -> None:
         try:

@@ -1,5 +1,7 @@
 """A configuration with more servers than a machine can start at once."""
 
+import json
+import sys
 from collections import Counter
 from pathlib import Path
 
@@ -11,9 +13,10 @@ from serena_central.core.events import Event
 from serena_central.hub import hub as hub_module
 from serena_central.hub.callers import Caller
 from serena_central.hub.hub import KEPT_RUNNING, LEARNED_AT_ONCE
+from serena_central.processes.usage import usage_of
 from tests.support.central import running_central
 from tests.support.mcp import text_of
-from tests.support.upstreams import QUICK, events_in, scripted, settings_of_user
+from tests.support.upstreams import QUICK, SCRIPT, events_in, scripted, settings_of_user
 
 pytestmark = pytest.mark.anyio
 
@@ -71,3 +74,37 @@ async def test_what_hangs_gives_up_its_turn_and_who_waits_is_not_started_for_a_s
         assert events_in(log, "started") == []
         assert len(events_in(both_log, "started")) == 1
         assert (await hub.known([specs["left"]], second, wait_s=60)).keys() == {"left"}
+
+
+BUSY = """
+import os, runpy, sys
+while not os.path.exists(sys.argv[3]):
+    pass
+del sys.argv[0], sys.argv[2]
+runpy.run_path(sys.argv[0], run_name="__main__")
+"""
+
+
+async def test_what_needs_the_cpu_for_longer_keeps_its_turn(
+    tmp_path: Path, user: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All that were started meanwhile slowed each other down, until all exceeded the deadline of their start."""
+    monkeypatch.setattr(hub_module, "LEARNED_AT_ONCE", 1)
+    monkeypatch.setattr(hub_module, "TURN_S", 0.5)
+    ready, log = tmp_path / "ready", tmp_path / "log.jsonl"
+    busy = {"command": sys.executable, "args": ["-I", "-S", "-c", BUSY, str(SCRIPT), json.dumps({}), str(ready)]}
+    settings_of_user(user, {"busy": busy, "next": scripted(log=str(log))})
+    async with running_central(tmp_path, QUICK | {"hub.start_timeout_s": 1000}) as running:
+        hub = await running.central.upstreams.hub()
+        specs = hub.of(tmp_path).specs
+        caller = Caller(session="one", root=tmp_path)
+        await hub.known([specs["busy"], specs["next"]], caller, wait_s=0)
+        with anyio.fail_after(60):
+            while True:
+                pid = next((one.pid for one in hub.upstreams() if one.name == "busy"), None)
+                if pid is not None and usage_of(pid).cpu_s > 2:
+                    break
+                await anyio.sleep(0.05)
+        assert events_in(log, "started") == []
+        ready.touch()
+        assert (await hub.known([specs["busy"], specs["next"]], caller, wait_s=60)).keys() == {"busy", "next"}
