@@ -8,7 +8,7 @@ ARGS ?=
 # as long again. Container images like to set this.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: types-linux types-macos types-windows docs setup serve test test-all coverage tests-of-ci test-clients test-postgresql test-upstreams test-cluster browser screenshots servers smoke check check-wheel check-sdist check-deploy conformance soak format bench clean
+.PHONY: types-linux types-macos types-windows docs setup serve test test-all coverage units-of-ci tests-of-ci test-clients test-postgresql test-upstreams test-cluster browser screenshots servers smoke check check-wheel check-sdist check-deploy conformance soak format bench clean
 
 setup: $(BIN)/.ready
 
@@ -36,7 +36,7 @@ test: setup servers
 # With CI set, scripts/run-tests runs one or two tests that failed once more, here and elsewhere, and names them.
 FLOORS = pool/*:90 pool/state.py:100 sessions/*:90 editing/*:90
 MEASURED = tests/unit/pool tests/unit/sessions tests/unit/editing tests/unit/tools/test_conflicts.py tests/integration/test_warming.py
-coverage: setup servers
+coverage: setup
 	$(BIN)/coverage erase
 	$(BIN)/coverage run scripts/run-tests $(PYTEST:pytest%=%) $(MEASURED)
 	$(BIN)/coverage combine --quiet
@@ -44,9 +44,11 @@ coverage: setup servers
 		$(BIN)/coverage report --include="serena_central/$${floor%:*}" --fail-under="$${floor#*:}" || failed=1; \
 	done; exit $$failed
 
-# Every test once: those of the floors measured, the others not.
-tests-of-ci: coverage
-	$(BIN)/python scripts/run-tests $(PYTEST:pytest%=%) tests/unit tests/integration $(MEASURED:%=--ignore=%)
+# Every test once: those of the floors measured, the others not. Units need no language servers, which take minutes to get.
+units-of-ci: coverage
+	$(BIN)/python scripts/run-tests $(PYTEST:pytest%=%) tests/unit $(MEASURED:%=--ignore=%)
+tests-of-ci: units-of-ci servers
+	$(BIN)/python scripts/run-tests $(PYTEST:pytest%=%) tests/integration $(MEASURED:%=--ignore=%)
 
 # Everything there is, what is too slow for CI as well (half an hour): loops of faults, many servers, five minutes of soak.
 test-all: check check-sdist check-wheel conformance browser test-clients test-postgresql test-upstreams test-cluster
