@@ -44,7 +44,7 @@ coverage: setup
 		$(BIN)/coverage report --include="serena_central/$${floor%:*}" --fail-under="$${floor#*:}" || failed=1; \
 	done; exit $$failed
 
-# Every test once: those of the floors measured, the others not. Units need no language servers, which take minutes to get.
+# Every test once: those of the floors measured, the others not. Units need no language servers.
 units-of-ci: coverage
 	$(BIN)/python scripts/run-tests $(PYTEST:pytest%=%) tests/unit $(MEASURED:%=--ignore=%)
 tests-of-ci: units-of-ci servers
