@@ -311,7 +311,7 @@ class TreeScan:
         if not is_utf8(name) or (left_out and not followed):
             self._drop(folder, path)
         elif is_folder:
-            self._meet_folder(folder, path, status.st_ino, left_out)
+            self._meet_folder(folder, path, status, left_out)
         elif stat.S_ISREG(status.st_mode):
             if self.is_link(path):
                 self._drop(folder, path)
@@ -372,9 +372,11 @@ class TreeScan:
             known = {path} & folder.left_out_files
             folder.left_out_files |= self.left_out.take_in(folder.path, known, {path: stamp})
 
-    def _meet_folder(self, parent: Folder, path: str, inode: int, left_out: bool) -> None:
+    def _meet_folder(self, parent: Folder, path: str, status: os.stat_result, left_out: bool) -> None:
         known = self.folders.get(path + "/")
-        if known is not None and known.inode == inode and known.left_out == left_out:
+        is_known = known is not None and known.inode == status.st_ino and known.left_out == left_out
+        # Its mode may be what has changed, and what it lets see with it.
+        if is_known and not self._unreadable.get(path + "/") and may_read(self._root + path, status):
             return
         self._drop(parent, path)
         parent.folders.add(path + "/")

@@ -201,9 +201,9 @@ class LanguageSelection:
         language = self.language_of(path)
         return language is not None and not catalogue().languages[language].data
 
-    def may_hold_code(self, path: str) -> bool:
-        """Whether a root-relative path is code, in any language, or a folder (`a/b/`), in which there may be some."""
-        return path.endswith("/") or self.is_code_file(path)
+    def with_code(self, paths: Iterable[str]) -> list[str]:
+        """Those that are code, in any language, or folders (`a/b/`), in which there may be some. Root-relative."""
+        return [path for path in paths if path.endswith("/") or self.is_code_file(path)]
 
     def is_code(self, path: str) -> bool:
         """Whether a root-relative path is code that a language server is asked about."""

@@ -207,7 +207,7 @@ class Refactoring:
         parts = parts_of(hit)
         if len(parts) > MOST_PARTS:
             return [f"It contains {len(parts) - 1} symbols; only {MOST_PARTS} are examined."]
-        hidden = unread(hit, list(filter(self._languages.selection.may_hold_code, self._tree.unreadable)))
+        hidden = unread(hit, self._languages.selection.with_code(self._tree.unreadable))
         against = [hidden] if hidden else []
         for part in parts:
             found = await self._against_losing(part, hit, strings)

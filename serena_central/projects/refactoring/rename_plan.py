@@ -185,7 +185,7 @@ class RenamePlanner:
         check_named(site)
         await asked.check(hit)
         if not asked.force:
-            check_read(hit, list(filter(self._languages.selection.may_hold_code, self._tree.unreadable)))
+            check_read(hit, self._languages.selection.with_code(self._tree.unreadable))
         objections = await self._naming.objections(hit, new_name)
         check_free(hit, objections, force=asked.force)
         conflicts = await self._edits.conflicts(site, asked.seen, asked.author)

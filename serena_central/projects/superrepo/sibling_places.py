@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import anyio.to_thread
 
-from serena_central.core.errors import LanguageServerError, PathError
+from serena_central.core.errors import LanguageServerError, PathError, listed
 from serena_central.core.text import Position, Range
 from serena_central.files.containing import files_containing
 from serena_central.lsp.answers import Location
@@ -90,9 +90,14 @@ async def places_in(sibling: Project, declared: Declaration) -> SiblingPlaces:
         by_kind["comment"],
         code[MOST_PLACES:],
         mentioned,
-        resolved.note,
+        "; ".join(filter(None, [resolved.note, _unread(sibling)])) or None,
         await _defined(sibling, [place for place in code if place not in meant]),
     )
+
+
+def _unread(sibling: Project) -> str | None:
+    names = sibling.languages.selection.with_code(sibling.tree.unreadable)
+    return f"the server's user has no permission to read {listed(names)} of {sibling.name}" if names else None
 
 
 def range_of(place: SiblingPlace) -> Range:

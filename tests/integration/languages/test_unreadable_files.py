@@ -11,7 +11,9 @@ import pytest
 from serena_central.core.nofollow import OpenFolder
 from serena_central.files import walk
 from tests.integration.languages.test_renamed_members import written
-from tests.support.languages import asker
+from tests.integration.languages.test_sibling_edits import session
+from tests.support.languages import asker, called_patiently
+from tests.support.superrepo import PAIRS, platform
 
 pytestmark = pytest.mark.anyio
 
@@ -26,11 +28,8 @@ def text_of(result: Mapping[str, Any]) -> str:
     return "\n".join(block["text"] for block in result["content"])
 
 
-@pytest.fixture
-def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    root = written(tmp_path / "shop", FILES)
-    (root / "closed.py").chmod(0)
-    (root / "secret").chmod(0)
+@pytest.fixture(autouse=True)
+def _may_not_read_all(monkeypatch: pytest.MonkeyPatch) -> None:
     if os.geteuid() == 0:  # who may read everything: as the kernel tells others
         opened = OpenFolder.at
 
@@ -41,6 +40,13 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
         monkeypatch.setattr(OpenFolder, "at", at)
         monkeypatch.setattr(walk, "may_read", lambda _path, status: bool(status.st_mode & 0o400))
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    root = written(tmp_path / "shop", FILES)
+    (root / "closed.py").chmod(0)
+    (root / "secret").chmod(0)
     return root
 
 
@@ -73,3 +79,25 @@ async def test_what_is_ignored_may_be_closed(tmp_path: Path, root: Path) -> None
         renamed = await client.result("rename_symbol", name_path="f", relative_path="m.py", new_name="ff")
         assert not renamed["isError"], text_of(renamed)
         assert "Not read" not in text_of(renamed)
+
+
+async def test_a_module_whose_files_can_t_be_read_may_use_what_others_declare(tmp_path: Path) -> None:
+    pair = next(one for one in PAIRS if one.language == "python")
+    root = platform(tmp_path)
+    closed = root / "modules" / pair.sibling / "closed.py"
+    closed.write_text("nothing = 0\n")
+    closed.chmod(0)
+    symbol = {"name_path": pair.name, "relative_path": pair.file}
+    both = [pair.declaring, pair.sibling]
+    async with session(tmp_path, root) as (client, _):
+        for tool, arguments in (
+            ("rename_symbol", {**symbol, "project": both, "new_name": "Renamed9"}),
+            ("safe_delete_symbol", {**symbol, "project": pair.declaring}),
+        ):
+            refused = await called_patiently(client, tool, **arguments)
+            assert refused["isError"], text_of(refused)
+            assert "no permission to read 'closed.py'" in text_of(refused)
+        renamed = await called_patiently(
+            client, "rename_symbol", **symbol, project=both, new_name="Renamed9", force=True, dry_run=True
+        )
+        assert not renamed["isError"], text_of(renamed)

@@ -21,7 +21,8 @@ STRANGER = 65534
 
 
 def seen_by_stranger(root: Path) -> list[list[str]]:
-    """What a scan says can't be read, as another user: at first, after chmod of everything, and after a look again."""
+    """What a scan says can't be read, as another user: at first, after a chmod of what is theirs, and after each of
+    several of a folder that was known, with the folders that are."""
     ours, theirs = os.pipe()
     child = os.fork()
     if child == 0:
@@ -38,6 +39,10 @@ def seen_by_stranger(root: Path) -> list[list[str]]:
             for name in ("mine.py", "own", "gone.py"):
                 scan.examine(scan.folders[""], name)
             found.append(scan.unreadable())
+            for mode in (0o000, 0o444, 0o755):
+                (root / "own").chmod(mode)
+                scan.examine(scan.folders[""], "own")
+                found.append([*scan.unreadable(), *sorted(scan.folders)])
             os.write(theirs, json.dumps(found).encode())
         except BaseException:  # noqa: BLE001 - the child must never come back to pytest
             traceback.print_exc()
@@ -70,6 +75,9 @@ def test_what_may_not_be_read_is_told_until_it_may(root: Path) -> None:
         os.chown(root / name, STRANGER, STRANGER)
     for name in ("closed.py", "mine.py", "gone.py", "secret", "own", "ignored"):
         (root / name).chmod(0)
-    before, after = seen_by_stranger(root)
+    before, after, closed, listed, opened = seen_by_stranger(root)
     assert before == ["closed.py", "gone.py", "mine.py", "own/", "secret/"]
     assert after == ["closed.py", "secret/"]
+    assert closed == ["closed.py", "own/", "secret/", ""]
+    assert listed == ["closed.py", "own/a.py", "secret/", "", "own/"]
+    assert opened == ["closed.py", "secret/", "", "own/"]
