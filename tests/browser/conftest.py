@@ -1,6 +1,5 @@
 """A real Chromium, without a screen, for tests of the dashboard as people use it."""
 
-import shutil
 from collections.abc import AsyncGenerator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
@@ -10,6 +9,7 @@ import anyio
 import pytest
 from playwright.async_api import Browser, Page, async_playwright
 
+from tests.browser.chromium import launch
 from tests.support.central import RunningCentral
 
 BUILD = Path(__file__).parents[2] / "build"
@@ -27,12 +27,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="session")
 async def chromium() -> AsyncGenerator[Browser]:
-    program = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
-    assert program, "`make browser` installs the browser"
     async with async_playwright() as playwright:
-        browser = await playwright.chromium.launch(
-            executable_path=program, args=["--no-sandbox", "--disable-background-networking"]
-        )
+        browser = await launch(playwright)
         yield browser
         await browser.close()
 

@@ -1,6 +1,5 @@
 """Takes the pictures of the documentation: `python -m tests.browser.pictures FOLDER`. Needs Chromium."""
 
-import shutil
 import sys
 import tempfile
 from pathlib import Path
@@ -8,6 +7,7 @@ from pathlib import Path
 import anyio
 from playwright.async_api import async_playwright
 
+from tests.browser.chromium import launch
 from tests.browser.life import busy_server
 
 PICTURES = {
@@ -25,9 +25,8 @@ MOST_BYTES = 200_000
 async def take(folder: Path) -> None:
     """Writes the pictures. Raises SystemExit when one is too large."""
     folder.mkdir(parents=True, exist_ok=True)
-    program = shutil.which("chromium")
     async with busy_server(Path(tempfile.mkdtemp())) as life, async_playwright() as playwright:
-        browser = await playwright.chromium.launch(executable_path=program, args=["--no-sandbox"])
+        browser = await launch(playwright)
         for name, (path, scheme) in PICTURES.items():
             context = await browser.new_context(
                 viewport={"width": 1180, "height": 760}, color_scheme="dark" if scheme == "dark" else "light"
