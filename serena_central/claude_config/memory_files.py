@@ -84,7 +84,7 @@ def memory_files(
     `touched` are files that the agent works on, `names` further file names that count beside CLAUDE.md (AGENTS.md).
     What comes with a repository imports nothing from outside of it unless that is `trusted`.
     """
-    collection = _Collection(root, trusted=trusted, readable=readable)
+    collection = _Collection(trusted=trusted, readable=readable)
     for path, origin, within in _places(root, touched, locations or Locations(), names):
         collection.take(path, origin, within)
     memory = Memory(collection.parts, collection.problems)
@@ -126,8 +126,7 @@ def _of(folder: Path, names: Sequence[str]) -> Iterator[Path]:
 
 
 class _Collection:
-    def __init__(self, root: Path, *, trusted: bool, readable: Readable) -> None:
-        self._root = root
+    def __init__(self, *, trusted: bool, readable: Readable) -> None:
         self._trusted = trusted
         self._readable = readable
         self._seen: set[Path] = set()

@@ -187,7 +187,7 @@ def _search(
         return not stopped() and time.monotonic() < deadline
 
     try:
-        for block in _blocks(root, chosen, found, source, read, go_on):
+        for block in _blocks(root, chosen, found, source, go_on):
             try:
                 found.look(block)
             except TimeoutError:
@@ -235,11 +235,10 @@ def _blocks(
     paths: Sequence[str],
     found: "_Found",
     source: Source | None,
-    read: list[int],
     go_on: Callable[[int], bool],
 ) -> Iterator[Block]:
     """The texts of files: what is kept of them, then the others, one by one; without some that certainly have no match.
-    `read[0]`: how many files come before a block. What can't be read is noted.
+    `go_on` is told how many files come before a block, and whether to read it. What can't be read is noted.
 
     Raises:
         _TimeIsUp

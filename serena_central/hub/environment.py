@@ -4,7 +4,6 @@ and what the settings' `apiKeyHelper` prints; each overrides the one before it.
 Nothing else of this server's environment is handed on: it may hold secrets under any name.
 """
 
-import logging
 import os
 import re
 from collections.abc import Mapping
@@ -16,8 +15,6 @@ from serena_central.hub.specs import UpstreamSpec
 from serena_central.processes.child import run
 from serena_central.processes.environment import allowed, search_path
 from serena_central.processes.output import Head
-
-logger = logging.getLogger(__name__)
 
 SYSTEM = re.compile(
     r"HOME|USER|LOGNAME|SHELL|LANG|LANGUAGE|LC_\w+|TERM|TZ|TMPDIR|DISPLAY|WAYLAND_DISPLAY|XAUTHORITY|SSL_CERT_(?:FILE|DIR)"

@@ -5,7 +5,6 @@ connections and processes use the same file: each goes by what it holds then, an
 
 import hashlib
 import html
-import logging
 import os
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable
@@ -35,8 +34,6 @@ from serena_central.core.groups import only_cause
 from serena_central.core.peers import Address, is_another_users
 from serena_central.files.atomic import write_whole
 from serena_central.standalone.lock import lock_at_once, locked, open_lock
-
-logger = logging.getLogger(__name__)
 
 CALLBACK = "/callback"
 

@@ -5,7 +5,6 @@ and costs nothing else. If it was to be an answer, its call fails at once: nothi
 read to the end, logged, and its last part kept.
 """
 
-import logging
 import time
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
@@ -37,8 +36,6 @@ from serena_central.hub.wire_messages import (
 from serena_central.processes.child import STDERR_TAIL_BYTES, ChildProcess, Limits, supervised
 from serena_central.processes.ladder import POLITE, Ladder, stop
 from serena_central.processes.output import Lines, Nothing, Tail, drain
-
-logger = logging.getLogger(__name__)
 
 STOPPING = Ladder(closed_s=5.0, term_s=5.0)
 """For a server that is stopped while this one runs on. At the end of this one it is `POLITE`."""

@@ -11,7 +11,7 @@ import re
 from collections import deque
 from collections.abc import Callable
 from functools import cache
-from typing import Any, TypeVar, get_args, get_origin
+from typing import Any, get_args, get_origin
 
 import anyio
 import msgspec
@@ -85,8 +85,6 @@ def frame(body: bytes) -> bytes:
 
 
 logger = logging.getLogger(__name__)
-
-T = TypeVar("T")
 
 MAX_QUEUED_FRAMES = 256
 """How many frames may wait for a server that does not read, before those who send wait too. Those that come of work

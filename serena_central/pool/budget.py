@@ -1,7 +1,6 @@
 """The memory budget: how much all language servers may use together, with what else counts into it, and which ones to
 stop when they exceed it. It decides, and leaves the stopping to the reaper."""
 
-import logging
 import math
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
@@ -13,8 +12,6 @@ import psutil
 from serena_central.core.quoting import quoted
 from serena_central.pool.run import Run
 from serena_central.pool.state import RunState
-
-logger = logging.getLogger(__name__)
 
 _CGROUP_LIMIT = Path("/sys/fs/cgroup/memory.max")
 

@@ -4,7 +4,6 @@ Its methods take and return plain data. Each read first passes the tree's barrie
 than the call that asked for it; then the index or a language server answers. It knows no sessions, tools or MCP.
 """
 
-import logging
 import os
 import time
 from collections import Counter
@@ -56,8 +55,6 @@ from serena_central.symbols.indexing.indexer import Indexer
 from serena_central.symbols.indexing.policy import IndexingPolicy
 from serena_central.symbols.namepath import parse_pattern
 from serena_central.symbols.symbol import FileSymbols, below, body_hashes
-
-logger = logging.getLogger(__name__)
 
 SAME_NAMES = 3
 """Files of one name that are listed where another path was meant."""

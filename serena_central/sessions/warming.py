@@ -1,8 +1,6 @@
 """Warms up the project of a new session, if the settings say so. What warming up means is `projects`' business."""
 
-import logging
 from pathlib import Path
-from typing import Literal
 
 import anyio
 from anyio.abc import TaskStatus
@@ -11,10 +9,6 @@ from serena_central.core.event_kinds import SessionCreated
 from serena_central.core.events import Event, EventBus
 from serena_central.core.periodic import follow
 from serena_central.projects.warming.warm_up_jobs import WarmUp
-
-logger = logging.getLogger(__name__)
-
-When = Literal["off", "default", "all"]
 
 
 class WarmOnStart:

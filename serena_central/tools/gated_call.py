@@ -102,7 +102,6 @@ class GatedCall:
         self._before, self._after = rules.of(BEFORE), rules.of(AFTER)
         learns = _learns(tool, on_project=project is not None)
         self._checked: frozenset[str] = rules.checks if learns else frozenset()
-        self._outcomes: list[Outcome] = []
 
     async def before(self, parsed: dict[str, Any]) -> dict[str, Any]:
         """Runs what comes before the tool; its arguments, as hooks may have changed them.

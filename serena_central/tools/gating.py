@@ -4,7 +4,6 @@ The engine (`gates`) is imported by the first root whose settings have hooks; el
 flag. `tools/gated_call.py` is what one call does with it.
 """
 
-import logging
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -34,8 +33,6 @@ if TYPE_CHECKING:
     from serena_central.tools.context import Services, ToolCall
     from serena_central.tools.gated_call import GatedCall
     from serena_central.tools.session_hooks import SessionHooks
-
-logger = logging.getLogger(__name__)
 
 MOST_AT_ONCE = 16
 """Hooks in the background that run; the others wait. Each is two processes, and calls don't wait for it."""

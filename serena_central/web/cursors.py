@@ -15,7 +15,6 @@ from serena_central.core.errors import InvalidArguments
 from serena_central.web.query import CURSOR, limit_in
 
 T = TypeVar("T")
-Key = TypeVar("Key", bound=tuple[Any, ...])
 
 MOST_CHARS = 20_000
 """Of a cursor: a key may hold a path."""

@@ -23,6 +23,5 @@ class PlanRun:
         self.moved = anyio.Event()
         self.decision: anyio.Event | None = None
         """Set while it waits for a person, and when one has decided."""
-        self.approved_by = ""
         self.declined_by = ""
         self.cancelled_by = ""

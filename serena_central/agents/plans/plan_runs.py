@@ -210,7 +210,7 @@ class PlanRuns:
         run = self._live.get(plan_id)
         if run is None or run.decision is None:
             raise PlanRefused(f"{plan_id} waits for no approval: it is {(await self.find(plan_id)).state}.")
-        run.approved_by, run.declined_by = (by, "") if approved else ("", by)
+        run.declined_by = "" if approved else by
         decision, run.decision = run.decision, None
         run.view.state, run.view.says = PlanState.RUNNING, ""
         try:

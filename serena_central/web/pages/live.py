@@ -5,7 +5,6 @@ A stream holds no news, only which sections may be out of date: so a slow or sle
 what is true when it reads on, not what it missed. All streams together get a small share of the server's time.
 """
 
-import logging
 import math
 import time
 from collections.abc import AsyncGenerator, Callable, Hashable, Sequence
@@ -25,8 +24,6 @@ from serena_central.core.lru import Lru
 from serena_central.core.periodic import aligned
 from serena_central.core.rest import RESTING_S, rest
 from serena_central.web.pages.page import Page, Visit
-
-logger = logging.getLogger(__name__)
 
 LEAST_S = 0.25
 """Between two updates of a page."""
