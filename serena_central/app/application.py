@@ -10,7 +10,6 @@ from serena_central.access.token import Token
 from serena_central.core.collector import Collector
 from serena_central.core.descriptors import Descriptors
 from serena_central.mcp_server.endpoint import McpEndpoint
-from serena_central.web.metrics import Metrics
 from serena_central.web.pages.dashboard import Dashboard
 from serena_central.web.presence import Presence
 from serena_central.web.web_services import WebServices
@@ -24,7 +23,6 @@ class Application(WebServices):
     """`app` is what a web server serves; its lifespan runs everything."""
 
     token: Token
-    metrics: Metrics
     endpoint: McpEndpoint
     presence: Presence
     dashboard: Dashboard

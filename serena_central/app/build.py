@@ -593,11 +593,10 @@ def _faces(
         failures.append(cause)
         stop()
 
-    metrics = Metrics(parts)
     app = Starlette(
         routes=routes(
             Api(parts, prover, connections, descriptors, stop),
-            metrics,
+            Metrics(parts),
             presence,
             hooks=Hooks(projects, repos, sessions),
             gates=Gates(parts, parts.caller.transcript),
@@ -630,7 +629,6 @@ def _faces(
     return Application(
         **_fields_of(parts),
         token=token,
-        metrics=metrics,
         endpoint=endpoint,
         presence=presence,
         dashboard=dashboard,

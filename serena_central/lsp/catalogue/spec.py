@@ -391,8 +391,6 @@ class ServerSpec(CatalogueStruct, frozen=True):
     """Each question for references makes it search the text of all files, however few hold the name."""
     install: tuple[InstallRecipe, ...] = ()
     """In the order of preference."""
-    platforms: tuple[str, ...] = ("linux", "darwin", "win32")
-    """Where its recipes work, as `sys.platform` names them."""
     executes: tuple[Executed, ...] | None = None
     """What it executes of a project; None if this is not stated, which counts as everything."""
     untrusted: Untrusted | None = None
