@@ -68,8 +68,7 @@ class Transcript(msgspec.Struct, frozen=True, kw_only=True):
 
 class TaskSpec(msgspec.Struct, frozen=True, kw_only=True):
     """What a runner is asked to do. `root` is the real root of the project it works in, `session` the id of the task's
-    own session of this server. `tools` are names or rules of what it may call, None for all; `memory` is the text of
-    CLAUDE.md files, for runners that do not read them."""
+    own session of this server. `tools` are names or rules of what it may call, None for all."""
 
     id: str
     instruction: str

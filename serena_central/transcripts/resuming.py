@@ -177,7 +177,7 @@ def conversation(read: Iterable[AnyRecord]) -> Conversation:
 
 
 class _Turns:
-    """Builds the messages. `_open` are calls of the last assistant's turn that wait for results, `_results` those that
+    """Builds the messages. `_calls` are those of the last assistant's turn that wait for results, `_results` those that
     came, in the order of their calls when the turn is closed."""
 
     def __init__(self, goal: Conversation) -> None:

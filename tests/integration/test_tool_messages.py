@@ -323,7 +323,7 @@ def all_errors(kind: type[SerenaCentralError] = SerenaCentralError) -> list[type
 @pytest.mark.parametrize(
     "error",
     [
-        errors.EditConflict("f", "a.py", "outside", None, "def f(): ...\n"),
+        errors.EditConflict("f", "a.py", "somebody", "2026-01-01T00:00:00Z", "def f(): ...\n"),
         errors.JointEditRefused("one", errors.FileChanged("a.py"), ["one", "two"]),
         errors.AmbiguousSymbol("f", ["a.py: f", "b.py: f"]),
         errors.DeadlineExceeded("find_symbol", 1.5, "ty is starting"),

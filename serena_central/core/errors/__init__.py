@@ -62,9 +62,9 @@ the package.
     │   └── SessionTerminated    killed by a person: who and when
     ├── LanguageServerError
     │   ├── ServerNotInstalled   with the one command that gets it
-    │   │   └── ServerNotTrusted it would execute what a project that is not trusted brings
-    │   ├── ServerBeingInstalled it is fetched now, or that failed
+    │   │   ├── ServerNotTrusted it would execute what a project that is not trusted brings
     │   │   └── ServerNotDriven  known, and not usable here yet
+    │   ├── ServerBeingInstalled it is fetched now, or that failed
     │   ├── InstallFailed        why, with the tail of the installer's output
     │   ├── NoServerRoot         a file in nothing that its server could load (no module, no workspace)
     │   ├── ServerStartFailed

@@ -11,18 +11,17 @@ class EditError(SerenaCentralError):
 
 
 class EditConflict(EditError):
-    """A symbol is not any more what the session saw. `changed_by` names a session and client, or is `outside`; `at` is
-    ISO 8601 (UTC), None if that can't be known; `current` is its source now, None for a whole file."""
+    """A symbol is not any more what the session saw. `changed_by` names a session and client, or says that it was none
+    of this server's; `at` is ISO 8601 (UTC); `current` is its source now, None for a whole file."""
 
     several_lines = True
 
-    def __init__(self, symbol: str, path: str, changed_by: str, at: str | None, current: str | None) -> None:
-        when = f" at {at}" if at else ""
+    def __init__(self, symbol: str, path: str, changed_by: str, at: str, current: str | None) -> None:
         what = "file" if current is None else "symbol"
         shown = f" Its current text:\n{current}" if current is not None else " read_file shows its current text."
         super().__init__(
-            f"{escaped(symbol)} in {escaped(path)} was changed by {escaped(changed_by)}{when}, after this session last "
-            f"read it. Nothing was written. Re-read the {what} and retry the edit.{shown}"
+            f"{escaped(symbol)} in {escaped(path)} was changed by {escaped(changed_by)} at {at}, after this session "
+            f"last read it. Nothing was written. Re-read the {what} and retry the edit.{shown}"
         )
         self.symbol = symbol
         self.path = path

@@ -97,8 +97,8 @@ class SymbolHierarchies:
     async def of_foreign(
         self, foreign: Foreign, direction: Direction, depth: int, shown_by: "SymbolHierarchies | None" = None
     ) -> tuple[list[HierarchyNode], str | None]:
-        """As `hierarchy`, of a symbol of another project: what leads to symbols of this one, or of the project whose
-        navigation are given."""
+        """As `of`, of a symbol of another project: what leads to symbols of this one, or of the project that `shown_by`
+        is of."""
         prepared, note = await self._prepared(foreign, direction)
         node = (shown_by or self).node_of
         walk = _Walk(foreign.via, direction, foreign.home, node, gaps=[note])

@@ -52,7 +52,8 @@ _NOT_STARTED = ServerNotInstalled, ServerBeingInstalled, ServerStartFailed, Serv
 
 @dataclass
 class _Group:
-    """Files that one server is asked about. Who is not `patient` waits for its first answer until `patience` ends."""
+    """Files that one server is asked about. A group waits for the first answer until `patience` ends,
+    unless it `is_patient`."""
 
     server: Hashable
     paths: list[str]

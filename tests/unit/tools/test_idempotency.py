@@ -118,7 +118,7 @@ async def test_a_cluster_that_can_not_place_a_project_now_may_later(error: Seren
 
 async def test_a_refusal_is_an_answer_and_a_passing_failure_is_none() -> None:
     calls = Calls()
-    conflict = EditConflict("f", "a.py", "somebody", None, None)
+    conflict = EditConflict("f", "a.py", "somebody", "2026-01-01T00:00:00Z", None)
     for _ in range(2):
         with pytest.raises(EditConflict):
             await calls.make(error=conflict)
