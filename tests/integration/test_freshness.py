@@ -124,10 +124,10 @@ def numbers(found: dict[str, Any], name: str) -> State:
     return state
 
 
-def by_path(found: list[dict[str, Any]], key: str = "relative_path") -> dict[str, Any]:
+def by_path(found: list[dict[str, Any]]) -> dict[str, Any]:
     grouped: dict[str, Any] = {}
     for one in found:
-        grouped.setdefault(one[key], []).append(one)
+        grouped.setdefault(one["relative_path"], []).append(one)
     return grouped
 
 

@@ -60,9 +60,9 @@ class RunningCentral:
             yield client
 
 
-def sources_in(folder: Path, environment: Mapping[str, str] | None = None) -> Sources:
+def sources_in(folder: Path) -> Sources:
     """No settings but the given ones: nothing of the machine that runs the tests."""
-    return Sources(folder / "machine.yml", folder / "user.yml", environment or {})
+    return Sources(folder / "machine.yml", folder / "user.yml", {})
 
 
 @asynccontextmanager

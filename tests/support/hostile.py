@@ -43,9 +43,9 @@ class Hostile:
         file.chmod(0o755)
         return file
 
-    def library(self, path: str, *, name: str = "") -> Path:
+    def library(self, path: str) -> Path:
         """A shared library that leaves its canary when it is loaded."""
-        canary = self.canaries / (name or Path(path).name)
+        canary = self.canaries / Path(path).name
         code = f"""\
             #include <fcntl.h>
             __attribute__((constructor)) static void run(void) {{ open("{canary}", O_CREAT | O_WRONLY, 0600); }}

@@ -124,7 +124,6 @@ async def asker(
     broken: str = "",
     more: Path | None = None,
     rust_std: bool = False,
-    patience_s: float = 300,
 ) -> AsyncGenerator[Asker]:
     """A server with a home in `folder`, and a client whose active project is `root`. No question was asked yet.
 
@@ -146,7 +145,7 @@ async def asker(
     usual["language_servers"] = UNPRIMED if rust_std else WITHOUT_STD
     settings = {**usual, **(settings or {})}
     async with (
-        running_central(folder, settings, patience_s=patience_s) as central,
+        running_central(folder, settings, patience_s=300) as central,
         central.raw("handshake") as client,
     ):
         answer = await client.call("activate_project", project=str(root))

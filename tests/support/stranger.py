@@ -55,8 +55,8 @@ def _is_whole(answer: bytes) -> bool:
 
 
 @asynccontextmanager
-async def a_stranger(*, relays_to: int | None = None, port: int = 0) -> AsyncGenerator[Stranger]:
-    async with await anyio.create_tcp_listener(local_host="127.0.0.1", local_port=port) as listener:
+async def a_stranger(*, relays_to: int | None = None) -> AsyncGenerator[Stranger]:
+    async with await anyio.create_tcp_listener(local_host="127.0.0.1", local_port=0) as listener:
         own_port = listener.extra(anyio.abc.SocketAttribute.local_port)
         stranger = Stranger(own_port, relays_to)
         async with anyio.create_task_group() as tasks:

@@ -81,11 +81,11 @@ def codex_turn(model: str = "gpt-5-codex", cwd: str = "/home/u/shop") -> dict[st
     }
 
 
-def gemini(message: str, *, input: int, output: int, at: str = "2026-11-01T10:00:00.000Z") -> dict[str, Any]:  # noqa: A002
+def gemini(message: str, *, input: int, output: int) -> dict[str, Any]:  # noqa: A002
     tokens = {"input": input, "output": output, "cached": 0, "thoughts": 0, "tool": 0, "total": input + output}
     return {
         "id": message,
-        "timestamp": at,
+        "timestamp": "2026-11-01T10:00:00.000Z",
         "type": "gemini",
         "content": "",
         "tokens": tokens,

@@ -47,9 +47,9 @@ async def forks() -> AsyncGenerator[ForkServer]:
         await server.close()
 
 
-async def ended(forks: ForkServer, folder: Path, *command: str, given: bytes = b"") -> tuple[Ended, str, str]:
+async def ended(forks: ForkServer, folder: Path, *command: str) -> tuple[Ended, str, str]:
     stdout, stderr = Head(10_000_000), Tail(1000)
-    end = await run(command, folder, deadline_s=PATIENCE_S, given=given, stdout=stdout, stderr=stderr, forks=forks)
+    end = await run(command, folder, deadline_s=PATIENCE_S, stdout=stdout, stderr=stderr, forks=forks)
     return end, stdout.text, stderr.text
 
 

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from serena_central.claude_config.problems import Severity
 from serena_central.claude_config.sources import Servers, State, servers_of
 from serena_central.claude_config.substitution import revealed
 from tests.unit.claude_config.conftest import Machine
@@ -176,7 +177,7 @@ def test_variables_in_mcp_json_are_resolved_and_shown_as_written(machine: Machin
     assert revealed(server.entry["args"][0]) == "canary"
     assert "canary" not in repr(found)
     (problem,) = found.problems
-    assert "mcpServers.r.headers.Authorization: error" not in str(problem)
+    assert problem.severity is Severity.ERROR
     assert problem.key == "mcpServers.r.headers.Authorization"
 
 

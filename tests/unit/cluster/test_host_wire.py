@@ -73,9 +73,9 @@ class Host:
         return b"reply to " + message
 
 
-async def sent(wire: HostWire, message: bytes, on_progress: Listener | None = None, call: str = "1") -> bytes:
+async def sent(wire: HostWire, message: bytes, on_progress: Listener | None = None) -> bytes:
     replies: list[bytes] = []
-    await wire.send(call, message, replies.append, on_progress)
+    await wire.send("1", message, replies.append, on_progress)
     (reply,) = replies
     return reply
 

@@ -47,7 +47,9 @@ async def test_the_interval_may_change_each_time() -> None:
         tasks.start_soon(lambda: repeat("counting", work, every_s=lambda: next(intervals)))
         with anyio.fail_after(60):
             await done.wait()
+        await anyio.wait_all_tasks_blocked()
         tasks.cancel_scope.cancel()
+    assert next(intervals, None) is None
 
 
 async def test_news_after_one_that_could_not_be_taken_are_taken(caplog: pytest.LogCaptureFixture) -> None:

@@ -26,10 +26,10 @@ pytestmark = pytest.mark.anyio
 HOVER = "textDocument/hover"
 
 
-async def crash(box: PoolBox, name: str = "a") -> None:
+async def crash(box: PoolBox) -> None:
     """One call that ends in the server's crash."""
     with pytest.raises(ServerCrashed):
-        async with box.pool.lease(box.wanted(name)) as server:
+        async with box.pool.lease(box.wanted("a")) as server:
             await hover(server)
 
 

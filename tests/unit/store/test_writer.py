@@ -130,7 +130,6 @@ async def test_rows_without_a_key_are_all_written_in_order() -> None:
 
 async def test_rows_are_written_soon_without_being_asked_to() -> None:
     disk = Disk()
-    writer = Writer(disk.write, EventBus())
     written = anyio.Event()
 
     def write(rows: Sequence[Row | Removal]) -> int:
