@@ -3,8 +3,8 @@ while a task runs."""
 
 import logging
 import os
+import time
 from collections import deque
-from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
@@ -28,10 +28,9 @@ FILES_KEPT = 1000
 class TaskOutput:
     """One task's. Writing is an append of some microseconds."""
 
-    def __init__(self, file: Path, clock: Callable[[], float]) -> None:
+    def __init__(self, file: Path) -> None:
         self.file = file
         self.lines: deque[OutputLine] = deque(maxlen=LINES_KEPT)
-        self._clock = clock
         self._count = 0
         self._bytes = 0
 
@@ -40,12 +39,12 @@ class TaskOutput:
             return
         self._count += 1
         shown = masked(text[:LINE_CHARS])
-        line = OutputLine(self._count, self._clock(), kind, shown if len(text) <= LINE_CHARS else f"{shown}…")
+        line = OutputLine(self._count, time.time(), kind, shown if len(text) <= LINE_CHARS else f"{shown}…")
         self.lines.append(line)
         content = msgspec.json.encode(line) + b"\n"
         self._bytes += len(content)
         if self._bytes > MOST_BYTES:
-            end = OutputLine(self._count + 1, self._clock(), "note", f"Output beyond {MOST_BYTES} bytes is dropped.")
+            end = OutputLine(self._count + 1, time.time(), "note", f"Output beyond {MOST_BYTES} bytes is dropped.")
             content += msgspec.json.encode(end) + b"\n"
         try:
             self.file.parent.mkdir(mode=0o700, exist_ok=True)

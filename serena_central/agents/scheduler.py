@@ -128,7 +128,6 @@ class Scheduler:
         verifier: Verifier | None = None,
         hooks: Hooks | None = None,
         front: str = "",
-        clock: Callable[[], float] = time.time,
     ) -> None:
         """`runners` by name, the preferred first; `folder` is for their output. `begin` is called before a task runs
         and makes its session; it raises SerenaCentralError. `end` is called when nothing more is asked about it.
@@ -146,7 +145,6 @@ class Scheduler:
         self._budgets = budgets
         self.transcripts = transcripts
         self._has_spent = anyio.Event()
-        self._clock = clock
         self._slots = Slots(policy.concurrent, self._has_memory)
         self.records = TaskRecords(
             bus=bus,
@@ -155,7 +153,6 @@ class Scheduler:
             position=self._slots.position,
             reclaim=self._reclaim,
             front=front,
-            clock=clock,
         )
         self._tasks: TaskGroup | None = None
 
@@ -234,7 +231,7 @@ class Scheduler:
         self._grants.give(spec)
         row = TaskRow(
             id=spec.id,
-            at=self._clock(),
+            at=time.time(),
             state=TaskState.QUEUED,
             instruction=spec.instruction,
             agent=spec.agent,
@@ -247,7 +244,7 @@ class Scheduler:
             called_by=spec.called_by,
             resume_id=spec.transcript.session if self.converses(spec.runner) else None,
         )
-        task = Task(spec, row, TaskOutput(self._folder / f"{spec.id}.jsonl", self._clock))
+        task = Task(spec, row, TaskOutput(self._folder / f"{spec.id}.jsonl"))
         for warning in warnings:
             task.output.add("note", warning)
         self._tasks.start_soon(contained, f"the end of task {spec.id}", partial(self._carry_out, task))
@@ -351,7 +348,7 @@ class Scheduler:
         try:
             with task.scope:
                 await self._slots.take(task.spec.id)
-                found: dict[str, Any] = {"state": TaskState.RUNNING, "started_at": self._clock()}
+                found: dict[str, Any] = {"state": TaskState.RUNNING, "started_at": time.time()}
                 if task.spec.isolation != "none":
                     task.spec, task.isolated = await self._isolation.enter(task.spec)
                     found["verified"] = {"worktree": self._isolation.place(task.isolated)}  # after a kill as well
@@ -409,7 +406,7 @@ class Scheduler:
             # Some runners know only at their end what they took.
             task.over_budget = task.over_budget or _exceeded(task.spec.budget, result.usage, result.cost_usd)
         state, error = _outcome(task, result)
-        changes: dict[str, Any] = {"state": state, "error": error, "ended_at": self._clock(), "verified": verified}
+        changes: dict[str, Any] = {"state": state, "error": error, "ended_at": time.time(), "verified": verified}
         if result is not None:
             resume_id = result.resume_id or task.row.resume_id
             changes |= {"text": result.text, "resume_id": resume_id, "exit_code": result.exit_code}

@@ -78,7 +78,6 @@ class TaskRecords:
         position: Callable[[str], int | None],
         reclaim: Callable[[dict[str, Any]], Awaitable[dict[str, Any]]],
         front: str = "",
-        clock: Callable[[], float] = time.time,
     ) -> None:
         """`folder` is for the tasks' output; `position` is a task's place in the queue; `reclaim` says what became
         of the worktree of one whose server ended, and removes one without changes; `front` this server's name
@@ -90,7 +89,6 @@ class TaskRecords:
         self._reclaim = reclaim
         self._closing = anyio.Lock()
         """Held by whoever closes tasks that were left open: a worktree is reclaimed once."""
-        self._clock = clock
         self.front = front
         self._live: dict[str, Task] = {}
         self._over: OrderedDict[str, Task] = OrderedDict()
@@ -250,7 +248,7 @@ class TaskRecords:
         if not TaskState(row.state).is_over:
             ended = {
                 "state": TaskState.FAILED.value,
-                "ended_at": self._clock(),
+                "ended_at": time.time(),
                 "error": INTERRUPTED.format(row.state),
             }
         place = {name: value for name, value in row.verified.get("worktree", {}).items() if name != UNDETERMINED}

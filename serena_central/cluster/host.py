@@ -2,7 +2,7 @@
 
 import logging
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import anyio
@@ -35,7 +35,7 @@ logger = logging.getLogger(__name__)
 class RunServer:
     """Carries out runs that arrive as messages. Belongs to the event loop's thread."""
 
-    def __init__(self, services: Services, idempotency: Idempotency, *, clock: Callable[[], float] = time.time) -> None:
+    def __init__(self, services: Services, idempotency: Idempotency) -> None:
         """`services.views` must be `RecordedViews`, and `services.users` `CarriedUsers`."""
         assert isinstance(services.views, RecordedViews), "sessions are kept elsewhere"
         assert isinstance(services.users, CarriedUsers), "users are known elsewhere"
@@ -44,7 +44,6 @@ class RunServer:
         self.failed = 0
         self._services = services
         self._idempotency = idempotency
-        self._clock = clock
         self._local = LocalHost(services, _no_calls)
         self._untaken: dict[str, EditRow] = {}
         """Edits in replies that no front has taken, by their ids: told again with the next reply."""
@@ -56,7 +55,7 @@ class RunServer:
             ClusterError: the message is of another version.
         """
         now = anyio.current_time()
-        tool, run, trace = decode_run(message, self._services.catalogue, self._users, now=now, at=self._clock())
+        tool, run, trace = decode_run(message, self._services.catalogue, self._users, now=now, at=time.time())
         assert isinstance(run.session, RemoteSession)
         try:
             return await self._reply_to(tool, run, run.session, trace, on_progress)
@@ -145,7 +144,7 @@ class RunServer:
                 row
                 or EditRow(
                     id=edit,
-                    at=self._clock(),
+                    at=time.time(),
                     call=run.id,
                     tool=run.tool,
                     session=run.session.id,

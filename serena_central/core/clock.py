@@ -18,12 +18,11 @@ def _since_boot() -> float:
 class Uptime:
     """Seconds since it was made, however the clock on the wall is set meanwhile."""
 
-    def __init__(self, steady: Callable[[], float] = _since_boot) -> None:
-        self._steady = steady
-        self._began = steady()
+    def __init__(self) -> None:
+        self._began = _since_boot()
 
     def __call__(self) -> float:
-        return self._steady() - self._began
+        return _since_boot() - self._began
 
 
 class UnhurriedClock:

@@ -9,7 +9,6 @@ import math
 import os
 import resource
 import time
-from collections.abc import Callable
 
 from serena_central.core.event_kinds import DescriptorsExhausted
 from serena_central.core.events import EventBus, Severity
@@ -44,9 +43,8 @@ _NONE_LEFT = (errno.EMFILE, errno.ENFILE)
 class Descriptors:
     """Publishes that there are none left: once for a time of need, however long it lasts."""
 
-    def __init__(self, bus: EventBus, *, clock: Callable[[], float] = time.time) -> None:
+    def __init__(self, bus: EventBus) -> None:
         self._bus = bus
-        self._clock = clock
         self._exhausted = False
         self.exhausted_at: float | None = None
         """Unix time at which there were none left last."""
@@ -56,7 +54,7 @@ class Descriptors:
         if not _exhausted():
             self._exhausted = False
             return
-        before, self.exhausted_at = self.exhausted_at, self._clock()
+        before, self.exhausted_at = self.exhausted_at, time.time()
         if not self._exhausted and (before is None or self.exhausted_at - before > REPEATED_S):
             message = (
                 f"All {limit():.0f} file descriptors are in use; new connections are closed and files can't be opened. "

@@ -5,7 +5,7 @@ Bounded, and gone with the key. It measures nothing itself, and knows no process
 
 import time
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 
 import msgspec
 
@@ -42,18 +42,17 @@ class Measured(msgspec.Struct, frozen=True):
 class KeyHistory:
     """Belongs to the event loop's thread. `moves` and `measured` are in order, the oldest first."""
 
-    def __init__(self, *, clock: Callable[[], float] = time.time) -> None:
-        self._clock = clock
+    def __init__(self) -> None:
         self.moves: deque[Transition] = deque(maxlen=MOVES_KEPT)
         self.measured: deque[Measured] = deque(maxlen=MEASURED_KEPT)
 
     def moved(self, run: int, move: Move) -> None:
         reason = f"{move.cause}: {move.detail}" if move.detail else str(move.cause)
-        self.moves.append(Transition(self._clock(), run, move.source.value, move.to.value, reason))
+        self.moves.append(Transition(time.time(), run, move.source.value, move.to.value, reason))
 
     def measure(self, runs: Iterable[Run]) -> None:
         """Takes down what the runs took when they were measured last."""
-        now, runs = self._clock(), list(runs)
+        now, runs = time.time(), list(runs)
         if runs and (not self.measured or now - self.measured[-1].at >= LEAST_APART_S):
             memory_bytes = sum(run.memory_bytes for run in runs)
             self.measured.append(Measured(now, memory_bytes, round(sum(run.cpu_percent for run in runs), 1)))

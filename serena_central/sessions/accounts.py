@@ -29,20 +29,11 @@ RETRY_S = (0.25, 10.0)
 class Accounts:
     """Belongs to the event loop's thread."""
 
-    def __init__(
-        self,
-        users: Users,
-        store: Store,
-        sessions: SessionManager,
-        bus: EventBus,
-        *,
-        clock: Callable[[], float] = time.time,
-    ) -> None:
+    def __init__(self, users: Users, store: Store, sessions: SessionManager, bus: EventBus) -> None:
         self._users = users
         self._store = store
         self._sessions = sessions
         self._bus = bus
-        self._clock = clock
         self._turn = anyio.Lock()
         """Held from before the store is asked until its answer is taken: an older one must not replace a newer one."""
         self.on_refused: list[Callable[[User], None]] = []
@@ -87,7 +78,7 @@ class Accounts:
         Raises:
             InvalidArguments, StoreError
         """
-        row, token = new_account(name, roots, self._clock(), admin=admin)
+        row, token = new_account(name, roots, time.time(), admin=admin)
         row = await self._change(name, addition(row))
         self._bus.publish(UserAdded(message=f"by {by}", user=name, admin=admin, roots=row.roots))
         return row, token
@@ -99,7 +90,7 @@ class Accounts:
         Raises:
             UserNotFound, StoreError
         """
-        change, token = rotation(name, self._clock())
+        change, token = rotation(name, time.time())
         row = await self._change(name, change)
         self._bus.publish(UserRotated(message=f"by {by}", user=name))
         return row, token
@@ -110,7 +101,7 @@ class Accounts:
         Raises:
             UserNotFound, StoreError
         """
-        row = await self._change(name, revocation(name, self._clock()))
+        row = await self._change(name, revocation(name, time.time()))
         self._bus.publish(UserRevoked(message=f"by {by}", user=name, severity=Severity.WARNING))
         return row
 

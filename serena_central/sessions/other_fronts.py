@@ -56,7 +56,6 @@ class OtherFronts:
         *,
         front: str,
         reload_settings: Callable[[], Awaitable[None]],
-        clock: Callable[[], float] = time.time,
     ) -> None:
         """`front` is this server's own name."""
         self._store = store
@@ -66,8 +65,7 @@ class OtherFronts:
         self._bus = bus
         self._front = front
         self._reload_settings = reload_settings
-        self._clock = clock
-        self._looked_at = clock()
+        self._looked_at = time.time()
         self._revived: set[str] = set()
         """Sessions that were revived here, while the database may still say that they are killed."""
         self._repeating = False
@@ -150,7 +148,7 @@ class OtherFronts:
 
     async def catch_up(self) -> None:
         """Learns all but settings and revivals from the database itself."""
-        since, now = self._looked_at - OVERLAP_S, self._clock()
+        since, now = self._looked_at - OVERLAP_S, time.time()
         await self._accounts.refresh()
         revived = set(self._revived)
         is_written = not revived or await self._store.writer.survives_a_kill()

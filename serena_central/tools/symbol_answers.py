@@ -9,7 +9,7 @@ of that file before counts no more.
 import logging
 import time
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
@@ -47,9 +47,8 @@ Grouped = dict[str, dict[str, dict[str, list[dict[str, Any]]]]]
 class SymbolViews:
     """Keeps `Session.views`. Belongs to the event loop's thread."""
 
-    def __init__(self, store: Store, *, clock: Callable[[], float] = time.time) -> None:
+    def __init__(self, store: Store) -> None:
         self._store = store
-        self._clock = clock
 
     async def secure(self, session: Session) -> None:
         """What a session saw so far, and the session itself, survive a kill of the server from now on, unless the store
@@ -116,7 +115,7 @@ class SymbolViews:
                     relative_path=place.file,
                     name_path=place.name_path,
                     body_hash=seen,
-                    seen_at=self._clock(),
+                    seen_at=time.time(),
                 )
             )
 

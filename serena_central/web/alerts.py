@@ -8,7 +8,6 @@ import logging
 import platform
 import shutil
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -49,10 +48,9 @@ _RANKS = {severity: rank for rank, severity in enumerate(Severity)}
 class Alerts:
     """Belongs to the event loop's thread."""
 
-    def __init__(self, policy: AlertPolicy, bus: EventBus, *, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, policy: AlertPolicy, bus: EventBus) -> None:
         self._policy = policy
         self._bus = bus
-        self._clock = clock
         self._sent: dict[tuple[str | None, ...], float] = {}
         """When the last alert of each kind and subject was sent."""
 
@@ -72,7 +70,7 @@ class Alerts:
             return False
         if _RANKS[event.severity] < _RANKS[Severity(policy.severity)]:
             return False
-        subject, now = (event.kind, event.server, event.project), self._clock()
+        subject, now = (event.kind, event.server, event.project), time.monotonic()
         if now - self._sent.get(subject, -EVERY_S) < EVERY_S:
             return False
         if len(self._sent) >= MOST_SUBJECTS:

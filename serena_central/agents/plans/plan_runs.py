@@ -8,7 +8,6 @@ import logging
 import re
 import secrets
 import time
-from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
@@ -59,15 +58,12 @@ def new_plan_id() -> str:
 class PlanRuns:
     """Belongs to the event loop's thread."""
 
-    def __init__(
-        self, *, ground: Ground, bus: EventBus, store: Store, folder: Path, clock: Callable[[], float] = time.time
-    ) -> None:
+    def __init__(self, *, ground: Ground, bus: EventBus, store: Store, folder: Path) -> None:
         self.ground = ground
         self._bus = bus
         self._store = store
         self._folder = folder
-        self._clock = clock
-        self._unhurried = UnhurriedClock(clock)
+        self._unhurried = UnhurriedClock()
         self._live: dict[str, PlanRun] = {}
         self._changing = KeyedLocks()
         """By plan: held from reading the state of one that does not run until it runs or is saved."""
@@ -148,7 +144,7 @@ class PlanRuns:
             project_root=str(root),
             file=file,
             folder=str(self._folder / plan_id),
-            created_at=self._clock(),
+            created_at=time.time(),
             ended_at=None,
             called_by=by,
             says="",
@@ -394,12 +390,12 @@ class PlanRuns:
                 ended = True
             with anyio.CancelScope(shield=True):
                 if ended:
-                    run.view.ended_at = self._clock()
+                    run.view.ended_at = time.time()
                 await self._end(run)
 
     def _cancelled(self, run: PlanRun) -> None:
         run.view.state, run.view.says = PlanState.CANCELLED, f"Cancelled by {run.cancelled_by}."
-        run.view.ended_at = self._clock()
+        run.view.ended_at = time.time()
         for wave in run.view.waves:
             if wave.state in (WaveState.RUNNING, WaveState.WAITING):
                 wave.state, wave.says = WaveState.CANCELLED, ""

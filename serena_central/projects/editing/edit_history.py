@@ -75,7 +75,6 @@ class EditHistory:
         bus: EventBus,
         *,
         recall: Recall,
-        clock: Callable[[], float] = time.time,
         access: Callable[[Path], Access],
     ) -> None:
         """`access` gives what rules close in a root now: edits made before are listed without its names."""
@@ -84,7 +83,6 @@ class EditHistory:
         self._applier = applier
         self._store = store
         self._bus = bus
-        self._clock = clock
         self._rows: dict[str, list[EditRow]] = {}
         """Edits whose calls are not answered yet."""
         self._told: Lru[str, bool] = Lru(MOST_TOLD)
@@ -281,7 +279,7 @@ class EditHistory:
         self._recall.recall(
             {one.repeat: json.loads(one.answer) for one in stored.values() if one.repeat and one.answer}
         )
-        since = self._clock() - PATCHES_KEPT_S
+        since = time.time() - PATCHES_KEPT_S
         for edit in await anyio.to_thread.run_sync(lambda: _edits_in(past, without=stored)):
             if edit.at >= since:
                 self._store.writer.put(_row(edit))

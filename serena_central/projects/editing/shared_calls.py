@@ -8,7 +8,6 @@ both do not tell, no other server makes the call again.
 import json
 import logging
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import anyio
@@ -33,10 +32,9 @@ POLL_S = 0.1
 class SharedCalls:
     """What decides for one server (`front`). As a fence it is called in worker threads."""
 
-    def __init__(self, store: Store, front: str, *, clock: Callable[[], float] = time.time) -> None:
+    def __init__(self, store: Store, front: str) -> None:
         self._store = store
         self._front = front
-        self._clock = clock
 
     # --- edits of this process ---------------------------------------------------------------------------------------
 
@@ -51,7 +49,7 @@ class SharedCalls:
         if repeat is None:
             return
         files: list[list[str | None]] = [[step.path, step.new] for step in entry.steps]
-        row = SharedCallRow(repeat=repeat, at=self._clock(), front=self._front, edit=entry.id, files=files)
+        row = SharedCallRow(repeat=repeat, at=time.time(), front=self._front, edit=entry.id, files=files)
         try:
             other = self._store.ask_here(lambda queries: queries.reserve_call(row))
         except StoreError as error:
@@ -82,7 +80,7 @@ class SharedCalls:
         Raises:
             NotReady: the database can't be asked.
         """
-        row = SharedCallRow(repeat=repeat, at=self._clock(), front=self._front, node=node)
+        row = SharedCallRow(repeat=repeat, at=time.time(), front=self._front, node=node)
         try:
             other = await self._store.ask(lambda queries: queries.reserve_call(row))
         except StoreError as error:
@@ -98,7 +96,7 @@ class SharedCalls:
 
     def made_by_host(self, repeat: str, node: str, edit: str) -> None:
         """A host has made a call, whose answer is in the history of edits. Never waits."""
-        row = SharedCallRow(repeat=repeat, at=self._clock(), front=self._front, edit=edit, node=node)
+        row = SharedCallRow(repeat=repeat, at=time.time(), front=self._front, edit=edit, node=node)
         self._store.writer.put(row)
 
     # --- repetitions -------------------------------------------------------------------------------------------------

@@ -56,7 +56,7 @@ def running_task(folder: Path, session: str = "s-1") -> Task:
         project_root="/r",
         session=session,
     )
-    return Task(spec, row, TaskOutput(folder / "t-1.jsonl", time.time))
+    return Task(spec, row, TaskOutput(folder / "t-1.jsonl"))
 
 
 def after_reading(store: Store, monkeypatch: pytest.MonkeyPatch, then: Callable[[], Any]) -> None:
