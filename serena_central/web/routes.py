@@ -59,6 +59,40 @@ def routes(
 ) -> list[BaseRoute]:
     """All of them: the table of the HTTP API, and the dashboard's."""
     table = [
+        *_unversioned(api, metrics),
+        *_sessions(api, presence, gates),
+        *_users(accounts),
+        *_hooks(gates),
+        *_tools_and_projects(api, hooks, warming),
+        *_servers(api, cluster),
+        *_upstreams(upstreams),
+        *_tasks(tasks),
+        *_plans(plans),
+        *_transcripts(transcripts),
+        *_records(api, calls),
+        *_server(api, dashboard),
+    ]
+
+    async def show_openapi(_request: Request) -> Any:
+        """This document."""
+        # Late: nothing else in the server needs it.
+        from serena_central.web.openapi import document
+
+        return document(table, api.parts.version)
+
+    table.append(_get("/openapi.json", show_openapi, "This document", "application/json", for_users=True))
+    return [*(one.route() for one in table), *dashboard.routes()]
+
+
+BY = Query("by", "Who asked for it, for the log.")
+SINCE = Query("since", "Unix seconds.", SECONDS)
+BETWEEN = (SINCE, Query("before", "Unix seconds.", SECONDS))
+LIST = (LIMIT, CURSOR)
+START = Query("start", "Number of the first entry.", {"type": "integer", "minimum": 0, "maximum": 10**9, "default": 0})
+
+
+def _unversioned(api: Api, metrics: Metrics) -> list[Operation]:
+    return [
         Operation(
             method="GET",
             path="/health",
@@ -76,6 +110,11 @@ def routes(
             answer="text/plain",
             any_query=True,
         ),
+    ]
+
+
+def _sessions(api: Api, presence: Presence, gates: Gates) -> list[Operation]:
+    return [
         _get(
             "/sessions",
             api.list_sessions,
@@ -136,6 +175,11 @@ def routes(
             BY,
             for_users=True,
         ),
+    ]
+
+
+def _users(accounts: AccountRoutes) -> list[Operation]:
+    return [
         _get("/users", accounts.list_users, "Users of a team", UserList),
         _post("/users", accounts.add_user, "Adds a user", UserToken, body=AddUser, status=201),
         _post("/users/{user}/rotate", accounts.rotate_user, "Gives a user another token", UserToken),
@@ -146,6 +190,11 @@ def routes(
             summary="Revokes a user",
             answer=UserView,
         ),
+    ]
+
+
+def _hooks(gates: Gates) -> list[Operation]:
+    return [
         _get("/halted", gates.list_halted, "Sessions that hooks have halted", answers.HaltedList),
         _get(
             "/hooks",
@@ -163,6 +212,11 @@ def routes(
             LIMIT,
         ),
         _post("/gates/{event}", gates.run, "Runs the hooks of an event of a client", GateAnswer, body=ClientEvent),
+    ]
+
+
+def _tools_and_projects(api: Api, hooks: Hooks, warming: Warming) -> list[Operation]:
+    return [
         _get(
             "/tools",
             api.list_tools,
@@ -214,6 +268,11 @@ def routes(
             body=AskWarmUp,
             outcome=answers.WarmedModules,
         ),
+    ]
+
+
+def _servers(api: Api, cluster: ClusterRoutes) -> list[Operation]:
+    return [
         _get(
             "/servers",
             api.list_servers,
@@ -236,6 +295,11 @@ def routes(
             LIMIT,
         ),
         _get("/cluster/checks", cluster.checks, "What `serena-central doctor` finds on each node", NodeChecks),
+    ]
+
+
+def _upstreams(upstreams: Upstreams) -> list[Operation]:
+    return [
         _get(
             "/upstreams",
             upstreams.list_upstreams,
@@ -252,6 +316,11 @@ def routes(
         ),
         _post("/upstreams/{upstream}/restart", upstreams.restart_upstream, "Restarts one", answers.UpstreamEnded),
         _post("/upstreams/{upstream}/stop", upstreams.stop_upstream, "Stops one", answers.UpstreamEnded),
+    ]
+
+
+def _tasks(tasks: Tasks) -> list[Operation]:
+    return [
         _get(
             "/tasks",
             tasks.list_tasks,
@@ -284,6 +353,11 @@ def routes(
             Query("after", "Lines behind this number.", {"type": "integer", "minimum": 0, "maximum": 2**31}),
             LIMIT,
         ),
+    ]
+
+
+def _plans(plans: Plans) -> list[Operation]:
+    return [
         _get(
             "/plans",
             plans.list_plans,
@@ -340,6 +414,11 @@ def routes(
             Query("wave", "Those of this wave alone."),
             Query("task", "Those of this task alone."),
         ),
+    ]
+
+
+def _transcripts(transcripts: Transcripts) -> list[Operation]:
+    return [
         _get(
             "/usage",
             transcripts.show_usage,
@@ -367,6 +446,11 @@ def routes(
             START,
             limit_of(MOST_ENTRIES),
         ),
+    ]
+
+
+def _records(api: Api, calls: Calls) -> list[Operation]:
+    return [
         _get(
             "/calls",
             calls.list_calls,
@@ -418,6 +502,11 @@ def routes(
             *LIST,
             for_users=True,
         ),
+    ]
+
+
+def _server(api: Api, dashboard: Dashboard) -> list[Operation]:
+    return [
         _get("/schemas", schemas.list_schemas, "Schemas of settings files", answers.SchemaList, for_users=True),
         _get(
             "/schemas/{name}",
@@ -438,23 +527,6 @@ def routes(
         ),
         _post("/shutdown", api.shut_down, "Stops the server", answers.Stopping, status=202),
     ]
-
-    async def show_openapi(_request: Request) -> Any:
-        """This document."""
-        # Late: nothing else in the server needs it.
-        from serena_central.web.openapi import document
-
-        return document(table, api.parts.version)
-
-    table.append(_get("/openapi.json", show_openapi, "This document", "application/json", for_users=True))
-    return [*(one.route() for one in table), *dashboard.routes()]
-
-
-BY = Query("by", "Who asked for it, for the log.")
-SINCE = Query("since", "Unix seconds.", SECONDS)
-BETWEEN = (SINCE, Query("before", "Unix seconds.", SECONDS))
-LIST = (LIMIT, CURSOR)
-START = Query("start", "Number of the first entry.", {"type": "integer", "minimum": 0, "maximum": 10**9, "default": 0})
 
 
 def _get(path: str, handler: Handler, summary: str, answer: Any, *query: Query, for_users: bool = False) -> Operation:
