@@ -274,12 +274,13 @@ def _open_part(folder: int, name: bytes, flags: int, mode: int) -> int:
         return os.open(name, flags | _NOFOLLOW, mode, dir_fd=folder)
     except OSError as error:
         # A link that should be a folder is ENOTDIR to some systems, EMLINK to others.
-        if error.errno in (errno.ENOTDIR, errno.EMLINK) and _is_link(folder, name):
+        if error.errno in (errno.ENOTDIR, errno.EMLINK) and is_link(folder, name):
             raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), os.fsdecode(name)) from error
         raise
 
 
-def _is_link(folder: int, name: bytes) -> bool:
+def is_link(folder: int, name: str | bytes) -> bool:
+    """Whether a name in an open folder is a symlink."""
     try:
         return stat.S_ISLNK(os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode)
     except OSError:

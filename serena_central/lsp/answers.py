@@ -3,6 +3,7 @@
 The structs of the wire are in `types`, the conversions in `conversion`.
 """
 
+from collections.abc import Iterable, Iterator
 from enum import IntEnum
 from pathlib import Path
 from typing import Literal, NamedTuple
@@ -67,6 +68,13 @@ class DocumentSymbol(msgspec.Struct, gc=False):
     children: list["DocumentSymbol"] = []
     scope: tuple[str, ...] = ()
     flat: bool = False
+
+
+def at_all_levels(symbols: Iterable[DocumentSymbol]) -> Iterator[DocumentSymbol]:
+    """Symbols, each followed by those in it."""
+    for symbol in symbols:
+        yield symbol
+        yield from at_all_levels(symbol.children)
 
 
 class Location(msgspec.Struct, frozen=True, gc=False):

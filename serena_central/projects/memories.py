@@ -31,7 +31,7 @@ from serena_central.core.errors import (
     PathRefused,
     ToolRefused,
 )
-from serena_central.core.nofollow import OpenFolder
+from serena_central.core.nofollow import OpenFolder, is_link
 from serena_central.core.patterns import BoundedMatcher
 from serena_central.core.quoting import NAME_CHARS, is_visible, quoted
 from serena_central.editing.change import Author, FileChange
@@ -332,7 +332,7 @@ def _names_in(base: Path, relative: str) -> MemoryNames:
         with OpenFolder.at(str(resolve_inside(base, relative))) as folder:
             for parent, folders, files, descriptor in os.fwalk(".", dir_fd=folder.descriptor):
                 visible = [name for name in folders if not name.startswith(".")]
-                folders[:] = [name for name in visible if not _is_link(name, descriptor)]
+                folders[:] = [name for name in visible if not is_link(descriptor, name)]
                 prefix = parent[2:] + "/" if parent != "." else ""
                 texts = [file for file in files if file.endswith(".md") and file[0] != "."]
                 good = [name for file in texts if (name := _memory_of(prefix, file, descriptor)) is not None]
@@ -358,13 +358,6 @@ def _memory_of(prefix: str, file: str, folder: int) -> str | None:
         return name if stat.S_ISREG(os.stat(file, dir_fd=folder, follow_symlinks=False).st_mode) else None
     except OSError:
         return None
-
-
-def _is_link(name: str, folder: int) -> bool:
-    try:
-        return stat.S_ISLNK(os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode)
-    except OSError:
-        return False
 
 
 def _compiled(key: str, patterns: Iterable[str]) -> list[BoundedMatcher]:

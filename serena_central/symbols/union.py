@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 import msgspec
 
 from serena_central.core.text import Range
-from serena_central.lsp.answers import DocumentSymbol
+from serena_central.lsp.answers import DocumentSymbol, at_all_levels
 from serena_central.symbols.comparison import TOLERATED, is_whole, last_name, names
 from serena_central.symbols.indexing.symbol_source import Outline
 from serena_central.symbols.symbol import CALLABLE, GROUPS, TYPES
@@ -28,7 +28,7 @@ class _Known:
     def __init__(self, outline: Outline, known: Collection[str]) -> None:
         self._names = known
         self._functions = [
-            one.selection.start for one in _all(outline.symbols) if is_whole(one) and one.kind in CALLABLE
+            one.selection.start for one in at_all_levels(outline.symbols) if is_whole(one) and one.kind in CALLABLE
         ]
 
     def merged(self, symbols: Sequence[DocumentSymbol], others: Sequence[DocumentSymbol]) -> list[DocumentSymbol]:
@@ -44,7 +44,7 @@ class _Known:
             return found
         # What stands in a type that was unknown is told as its member alone.
         inside = [one.range for one in added if one.kind in TYPES]
-        members = {last_name(member) for one in added for member in _all(one.children)}
+        members = {last_name(member) for one in added for member in at_all_levels(one.children)}
         found = [one for one in found if not (last_name(one) in members and _is_in(one.range, inside))]
         return sorted([*found, *added], key=lambda symbol: symbol.range.start)
 
@@ -59,12 +59,6 @@ class _Known:
         """It takes in a function that is known: a macro before that one, or a name in its head."""
         span = function.range
         return function.kind in CALLABLE and any(span.start <= at <= span.end for at in self._functions)
-
-
-def _all(symbols: Iterable[DocumentSymbol]) -> Iterator[DocumentSymbol]:
-    for symbol in symbols:
-        yield symbol
-        yield from _all(symbol.children)
 
 
 def _is_same_container(one: DocumentSymbol, other: DocumentSymbol) -> bool:

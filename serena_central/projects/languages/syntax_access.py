@@ -9,7 +9,7 @@ marked, and which may begin behind the definition's own keyword. The syntax of t
 import logging
 from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -21,7 +21,7 @@ from serena_central.core.pacing import paced
 from serena_central.core.text import Position, Range, Text
 from serena_central.files.stamp import Stamp
 from serena_central.files.text import MAX_BYTES, decode, read_bytes
-from serena_central.lsp.answers import DocumentSymbol
+from serena_central.lsp.answers import DocumentSymbol, at_all_levels
 from serena_central.lsp.catalogue import ServerSpec, catalogue
 from serena_central.lsp.roots import has_marker
 from serena_central.projects.languages.selection import LanguageSelection, Place
@@ -191,7 +191,7 @@ def completed(symbols: Sequence[DocumentSymbol], syntax: Sequence[DocumentSymbol
     """The symbols with the ranges that the syntax gives to the definition of the same name at the same place. Those
     that it does not know stay flat."""
     by_name: dict[str, list[DocumentSymbol]] = {}
-    for symbol in _all(syntax):
+    for symbol in at_all_levels(syntax):
         by_name.setdefault(_bare(symbol.name), []).append(symbol)
     for named in by_name.values():
         named.sort(key=_starts_at)
@@ -210,12 +210,6 @@ def _completed(symbol: DocumentSymbol, by_name: dict[str, list[DocumentSymbol]])
     start = found.selection.start
     selection = Range(Position(start.line0, start.column - sigils), found.selection.end)
     return msgspec.structs.replace(symbol, range=found.range, selection=selection, children=children, flat=False)
-
-
-def _all(symbols: Sequence[DocumentSymbol]) -> Iterator[DocumentSymbol]:
-    for symbol in symbols:
-        yield symbol
-        yield from _all(symbol.children)
 
 
 def _bare(name: str) -> str:

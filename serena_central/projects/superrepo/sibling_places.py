@@ -16,7 +16,6 @@ import anyio.to_thread
 from serena_central.core.errors import LanguageServerError, PathError, listed
 from serena_central.core.text import Position, Range
 from serena_central.files.containing import files_containing
-from serena_central.lsp.answers import Location
 from serena_central.projects.project import Project
 from serena_central.projects.superrepo.collected_sibling_references import is_copy
 from serena_central.projects.superrepo.mentions import mentions
@@ -24,7 +23,6 @@ from serena_central.projects.superrepo.sibling_code import code_beside
 from serena_central.projects.superrepo.sibling_definitions import (
     ResolvedPlaces,
     SiblingPlace,
-    declared_at,
     places_of,
     resolve_places,
 )
@@ -145,7 +143,7 @@ async def _meant(
     users = _users(sibling, resolved)
     nowhere = {(sibling.root / place.path, place.position) for place in resolved.unresolved}
     for place, locations in resolved.found:
-        if await _declared(declared, locations):
+        if await declared.is_at(locations):
             meant[place] = True
         elif any((location.path, location.range.start) in nowhere for location in locations) or any(
             is_copy(declared.project, sibling, location, [declared.path]) for location in locations
@@ -165,7 +163,7 @@ async def _meant(
 async def _quoted(sibling: Project, declared: Declaration, places: Sequence[SiblingPlace]) -> set[SiblingPlace]:
     """Those of the places in strings that are code to the server, as in `cart["price"]`."""
     found = (await resolve_places(sibling, places)).found if places else []
-    return {place for place, locations in found if await _declared(declared, locations)}
+    return {place for place, locations in found if await declared.is_at(locations)}
 
 
 def _users(sibling: Project, resolved: ResolvedPlaces) -> dict[SiblingPlace, list[SiblingPlace]]:
@@ -196,8 +194,3 @@ def _own_names(
                 own.add(user)
                 known.append(user)
     return own
-
-
-async def _declared(declared: Declaration, locations: Sequence[Location]) -> bool:
-    hits = [await declared_at(declared.project, location) for location in locations]
-    return any(hit and (hit.path, hit.name_path) == (declared.path, declared.name_path) for hit in hits)

@@ -51,6 +51,11 @@ class Declaration(NamedTuple):
     def name(self) -> str:
         return self.name_path.rpartition("/")[2].partition("[")[0]
 
+    async def is_at(self, locations: Sequence[Location]) -> bool:
+        """Whether one of the places is this declaration."""
+        hits = [await declared_at(self.project, location) for location in locations]
+        return any(hit and (hit.path, hit.name_path) == (self.path, self.name_path) for hit in hits)
+
 
 class Declarations(NamedTuple):
     """Who declares the symbol that a call means. `failures`: roots of projects that could not tell, and why."""
@@ -155,7 +160,7 @@ async def uses_in_sibling(sibling: Project, declared: Declaration, within: str =
         if resolved.unresolved
         else None,
     ]
-    uses = [_range(place) for place, locations in resolved.found if await _means(declared, locations)]
+    uses = [_range(place) for place, locations in resolved.found if await declared.is_at(locations)]
     views, gaps = await sibling.navigation.places.views(sorted(set(uses)))
     return References(views, 0, gaps, "; ".join(filter(None, notes)) or None)
 
@@ -179,12 +184,6 @@ async def _texts(project: Project, files: Iterable[str]) -> AsyncIterator[tuple[
             yield path, (await project.read(path)).text.content
         except PathError:
             continue
-
-
-async def _means(declared: Declaration, locations: Sequence[Location]) -> bool:
-    """Whether one of the places is the declaration."""
-    hits = [await declared_at(declared.project, location) for location in locations]
-    return any(hit and (hit.path, hit.name_path) == (declared.path, declared.name_path) for hit in hits)
 
 
 def _range(place: SiblingPlace) -> tuple[str, Range]:

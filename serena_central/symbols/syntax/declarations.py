@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterator, Sequence
 from tree_sitter import Node
 
 from serena_central.core.text import Range, Text
-from serena_central.lsp.answers import DocumentSymbol
+from serena_central.lsp.answers import at_all_levels
 from serena_central.symbols.syntax.calls import built_at_start, first_call
 from serena_central.symbols.syntax.macros import LANGUAGES
 from serena_central.symbols.syntax.messages import Claimed, Declared
@@ -101,7 +101,7 @@ def _exactly(identifier: str, source: bytes, span: Span) -> Iterator[Node]:
 def _is_declaration(identifier: str, source: bytes, text: Text, claimed: Claimed, parts: Sequence[Node]) -> bool:
     at = span_of(text, Range(claimed.name_at, claimed.name_at)).start
     start, end = span_of(text, claimed.range)
-    definitions = list(_all(outline_around(identifier, source, min(start, at), max(end, at + 1))))
+    definitions = list(at_all_levels(outline_around(identifier, source, min(start, at), max(end, at + 1))))
     named = [one for one in definitions if one.selection.start == claimed.name_at and one.name == claimed.name]
     if any(_extent(text, one.range) == _extent(text, claimed.range) for one in named):
         return True
@@ -120,7 +120,7 @@ def _with_macros(identifier: str, source: bytes, text: Text, claimed: Claimed) -
         return None
     start, end = span_of(text, claimed.range)
     at = span_of(text, Range(claimed.name_at, claimed.name_at)).start
-    for one in _all(outline_around(identifier, source, min(start, at), max(end, at + 1))):
+    for one in at_all_levels(outline_around(identifier, source, min(start, at), max(end, at + 1))):
         whole = span_of(text, one.range)
         is_named = one.selection.start == claimed.name_at and one.name == claimed.name
         behind = source[end : whole.end].strip(_SEPARATORS)
@@ -154,12 +154,6 @@ def _root(node: Node) -> Node:
 
 def _range(text: Text, source: bytes, span: Span) -> Range:
     return Range(*(text.position(len(source[:offset].decode())) for offset in span))
-
-
-def _all(symbols: Sequence[DocumentSymbol]) -> Iterator[DocumentSymbol]:
-    for symbol in symbols:
-        yield symbol
-        yield from _all(symbol.children)
 
 
 def _extent(text: Text, span: Range) -> tuple[int, int]:
