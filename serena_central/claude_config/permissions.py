@@ -70,10 +70,6 @@ class Decision(NamedTuple):
     rule: SourcedRule
     doubt: bool = False
 
-    @property
-    def refuses(self) -> bool:
-        return self.rule.verdict != "allow"
-
 
 def refusal_text(what: str, decision: Decision) -> str:
     """Why something is refused, and who can allow it. Holds nothing of what is protected but `what`, as asked for."""

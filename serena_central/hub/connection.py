@@ -149,11 +149,6 @@ class Connection:
     def is_modern(self) -> bool:
         return self.session.discover_result is not None
 
-    @property
-    def ongoing(self) -> int:
-        """Requests that are not answered yet."""
-        return len(self._ongoing)
-
     def client(self, incoming: Any, outgoing: Any) -> ClientSession:
         """The SDK's session over a wire."""
         self._dispatcher = _Dispatcher(incoming, outgoing)

@@ -30,7 +30,10 @@ class Interests:
         interest.attached = max(0, interest.attached - 1)
 
     def touch(self, root: Path) -> None:
-        self._seen(root)
+        """A session has called; of no account unless one is attached."""
+        interest = self._roots.get(root)
+        if interest is not None and interest.attached:
+            interest.seen_at = self._clock()
 
     def attached(self, root: Path) -> int:
         interest = self._roots.get(root)

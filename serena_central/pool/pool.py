@@ -273,7 +273,7 @@ class LanguageServerPool:
         self._interests.detach(root)
 
     def touch(self, root: Path) -> None:
-        """An attached session has called."""
+        """A session has called, with or without need of a language server."""
         self._interests.touch(root)
 
     @property

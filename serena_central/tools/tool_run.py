@@ -143,6 +143,8 @@ class LocalHost:
             if len(scope.projects) == 1:
                 (only,) = scope.projects
                 self._services.sessions.works_on(call.session, ActiveProject(only.name, str(only.root)))
+            for project in scope.projects:
+                self._services.pool.touch(project.root)
             names = ", ".join(project.name for project in scope.projects)
             tracing.note(**{CALL: call.id, SESSION: call.session.id, PROJECTS: names})
             labels = {root: str(root) for _, root in scope.named} if run.by_root else labels_of(scope.named)

@@ -23,6 +23,12 @@ def test_an_attached_session_holds_the_clock_for_five_minutes_after_its_last_cal
     assert interests.idle_clock_start(ROOT) == 1100 + 300
 
 
+def test_a_call_of_who_is_not_attached_holds_nothing() -> None:
+    interests = Interests(session_quiet_s=300, clock=FakeClock())
+    interests.touch(ROOT)
+    assert interests.idle_clock_start(ROOT) is None
+
+
 def test_the_clock_starts_when_the_last_of_them_leaves() -> None:
     clock = FakeClock()
     interests = Interests(session_quiet_s=300, clock=clock)

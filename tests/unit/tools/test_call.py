@@ -108,6 +108,19 @@ async def test_an_answer_is_counted_and_published(tmp_path: Path) -> None:
         assert (session.calls, session.errors, session.running) == (1, 0, {})
 
 
+async def test_each_call_of_a_session_keeps_its_projects_language_servers(tmp_path: Path) -> None:
+    async with central_in(tmp_path) as central:
+        session, app = session_of(central, explicit_id="window"), project(tmp_path, "app")
+        kept: list[float | None] = []
+        for _ in range(2):
+            await central.caller.call(session, "tell", {"project": app})
+            kept.append(central.pool._interests.idle_clock_start(Path(app)))
+        first, second = kept
+        assert first is not None
+        assert second is not None
+        assert second > first
+
+
 async def test_what_a_tools_task_fails_of_is_told_like_its_own_failure(tmp_path: Path) -> None:
     async with central_in(tmp_path) as central:
         with pytest.raises(ToolRefused, match="not there"):
