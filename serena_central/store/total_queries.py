@@ -39,21 +39,16 @@ class TotalQueries:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def tool_statistics(self, wanted: TimeRange, *, project: str = "") -> list[ToolStatistics]:
-        """One entry per tool, the most called first; of whole spans, the first of which holds the beginning.
-
-        Percentiles are means of the calls that took about as long: off by at most a tenth, and exact for few calls.
-        """
-        return self.with_percentiles_of_tools(wanted, self.tool_totals(wanted, project=project), project=project)
-
     def tool_totals(self, wanted: TimeRange, *, project: str = "") -> list[ToolStatistics]:
-        """As `tool_statistics`, without percentiles, which are several times as much to read."""
+        """One entry per tool, the most called first; of whole spans, the first of which holds the beginning. Without
+        percentiles, which are several times as much to read."""
         return self._totals(wanted, "tool", project)
 
     def with_percentiles_of_tools(
         self, wanted: TimeRange, totals: Sequence[ToolStatistics], *, project: str = ""
     ) -> list[ToolStatistics]:
-        """These entries of `tool_totals`, in their order."""
+        """These entries of `tool_totals`, in their order. Percentiles are means of the calls that took about as long:
+        off by at most a tenth, and exact for few calls."""
         return self._with_percentiles(wanted, totals, "tool", project)
 
     def project_totals(self, wanted: TimeRange, *, tool: str = "") -> list[ToolStatistics]:

@@ -11,7 +11,7 @@ from sqlalchemy.engine import Engine
 from serena_central.config.policies import RetentionPolicy
 from serena_central.store.database import Database
 from serena_central.store.queries import DAY_S, SWEEP_ROWS, Queries
-from serena_central.store.query_results import CallFilter, DayTotal, EditFilter, EventFilter, TaskFilter
+from serena_central.store.query_results import CallFilter, DayTotal, EditFilter, EventFilter, TaskFilter, ToolStatistics
 from serena_central.store.rows import (
     EditRow,
     EventRow,
@@ -46,6 +46,11 @@ def call(
     return ToolCallRow(
         id=f"c-{number}", at=at, session="s", project="/p", tool=tool, duration_ms=ms, outcome=outcome, answer_chars=10
     )
+
+
+def tool_statistics(queries: Queries, wanted: TimeRange, project: str = "") -> list[ToolStatistics]:
+    totals = queries.tool_totals(wanted, project=project)
+    return queries.with_percentiles_of_tools(wanted, totals, project=project)
 
 
 def session(name: str, last_activity: float) -> SessionRow:
@@ -104,13 +109,13 @@ def test_statistics_of_a_tool_cover_the_range_alone(database: Database) -> None:
         database.write(batch)
     database.write([call(0, at=at - 1, ms=9999.0), call(200, at=at + 1, ms=0.0, tool="read_file", outcome="error")])
     day = TimeRange(at + 60, at + DAY_S, QUARTER_S, QUARTER_S)
-    first, second = Queries(database).tool_statistics(day)
+    first, second = tool_statistics(Queries(database), day)
     assert (first.tool, first.calls, first.errors, first.answer_chars) == ("find_symbol", 100, 0, 1000)
     assert (first.average_ms, first.max_ms) == (50.5, 100.0)
     assert (first.p50_ms, first.p95_ms) == (pytest.approx(50, rel=0.1), pytest.approx(95, rel=0.1))
     assert (second.tool, second.calls, second.errors, second.p50_ms) == ("read_file", 1, 1, 0.0)
-    assert len(Queries(database).tool_statistics(day._replace(since=0.0))) == 2
-    assert Queries(database).tool_statistics(day._replace(since=at + QUARTER_S)) == []
+    assert len(tool_statistics(Queries(database), day._replace(since=0.0))) == 2
+    assert tool_statistics(Queries(database), day._replace(since=at + QUARTER_S)) == []
 
 
 @pytest.mark.parametrize("length_s", [3600.0, float(DAY_S), 7.0 * DAY_S])
@@ -136,7 +141,7 @@ def test_a_range_of_any_length_has_the_same_calls_by_time_tool_and_project(datab
         assert sum(one.errors for one in bins) == sum(row.outcome == "error" for row in chosen)
         assert {one.at for one in bins} <= set(wanted.bins())
         assert len(wanted.bins()) <= MOST_BINS + 1
-        found = queries.tool_statistics(wanted, project=project)
+        found = tool_statistics(queries, wanted, project=project)
         assert sum(one.calls for one in found if tool in ("", one.tool)) == len(chosen)
     totals = queries.project_totals(wanted, tool="read_file")
     (project,) = queries.with_percentiles_of_projects(wanted, totals, tool="read_file")
@@ -180,7 +185,7 @@ def test_totals_of_days_add_up_over_batches_and_outlive_their_calls(database: Da
     ]
     # Nothing else is left, by which a range of that time would be counted in part.
     assert (queries.tools_on_record(), queries.projects_on_record()) == ([], [])
-    assert queries.tool_statistics(TimeRange(0.0, 2.0 * DAY_S, 3600, 3600)) == []
+    assert tool_statistics(queries, TimeRange(0.0, 2.0 * DAY_S, 3600, 3600)) == []
 
 
 def test_sessions_are_taken_back_the_latest_first(database: Database) -> None:
