@@ -36,7 +36,6 @@ class Catalog(msgspec.Struct, kw_only=True):
     """What it calls itself."""
     version: str = ""
     protocol: str = ""
-    instructions: str = ""
     capabilities: dict[str, Any] = {}
     tools: list[dict[str, Any]] = []
     resources: list[dict[str, Any]] = []

@@ -372,7 +372,6 @@ class Connection:
             server=info.name[:MAX_TEXT] if info else "",
             version=info.version[:MAX_TEXT] if info else "",
             protocol=session.protocol_version or "",
-            instructions=(session.instructions or "")[:MAX_TEXT],
             capabilities=offered.model_dump(by_alias=True, mode="json", exclude_none=True) if offered else {},
             asking=sorted(self.asking),
         )
