@@ -13,6 +13,7 @@ import psutil
 import pytest
 
 from serena_central.store.database import Database
+from serena_central.store.rows import ProjectRow
 from tests.support.child import Child, run_command, serving_child
 
 pytestmark = pytest.mark.anyio
@@ -157,3 +158,20 @@ async def test_a_database_that_is_deleted_under_the_server_is_made_again_and_the
         await child.call("list_projects", {})
         await until_store(child, fine)
         assert calls_recorded(made) == 2
+
+
+async def test_projects_of_an_earlier_run_are_known_again_once_the_database_can_be_read(made: Path) -> None:
+    database, away = database_of(made), made / "away.db"
+    with closing(Database(database)) as opened:
+        opened.write([ProjectRow(root=f"/x/{name}", name=name, added_at=1.0, last_used_at=1.0) for name in "ab"])
+    database.rename(away)
+    database.mkdir()  # as a disk that is not mounted yet
+    async with serving_child(made) as child, child.http() as http:
+        known = (await http.get("/api/v1/projects")).json()["projects"]
+        assert known == []
+        database.rmdir()
+        away.rename(database)
+        with anyio.fail_after(60):
+            while [one["name"] for one in known] != ["a", "b"]:
+                await anyio.sleep(0.05)
+                known = (await http.get("/api/v1/projects")).json()["projects"]
