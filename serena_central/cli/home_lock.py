@@ -29,6 +29,10 @@ OTHER_S = 15.0
 
 OTHER_POLL_S = 0.05
 
+LOOKS = 3
+"""Attempts before a server that is announced counts as running: who only asks whether the lock is held has it for some
+microseconds, and the announcement may be of a server that was killed."""
+
 CHECK_S = 5.0
 """Between two checks that the lock is still the one at its path."""
 
@@ -83,10 +87,10 @@ def hold_alone(places: Places) -> Generator[HomeLock]:
         AlreadyRunning
     """
     with places.lock_file.open("a") as file:
-        deadline = time.monotonic() + OTHER_S
+        deadline, looks = time.monotonic() + OTHER_S, 0
         while not lock_at_once(file.fileno()):
-            running = Home(str(places.home)).announcement()
-            if running or time.monotonic() > deadline:
+            running, looks = Home(str(places.home)).announcement(), looks + 1
+            if (running and looks >= LOOKS) or time.monotonic() > deadline:
                 raise AlreadyRunning(running.url if running else "", running.pid if running else 0)
             time.sleep(OTHER_POLL_S)
         yield HomeLock(places, file.fileno())

@@ -7,9 +7,17 @@ import click
 from serena_central.cli.output import json_option, print_json
 from serena_central.cli.remote import Remote, process_alive
 from serena_central.core.errors import SerenaCentralError
+from serena_central.core.places import Places
+from serena_central.standalone.home import Home
+from serena_central.standalone.lock import is_locked
 
 STOP_TIMEOUT_S = 15.0
 POLL_S = 0.05
+
+EXIT_S = 1.0
+"""How long a process may take to exit after it has released its home. One that is there after that has exited and was
+not waited for by its parent (a container whose first process does not), or is another program: a server in another
+container has its id there."""
 
 
 @click.command(epilog="Example: serena-central stop && serena-central serve")
@@ -29,14 +37,24 @@ def stop_server() -> int:
     Raises:
         NoServer, SerenaCentralError
     """
-    remote = Remote()
+    places = Places.of_user()
+    remote = Remote(places)
     pid = remote.pid
     remote.post("/api/v1/shutdown")
     deadline = time.monotonic() + STOP_TIMEOUT_S
-    while process_alive(pid):
+    while _holds_home(Home(str(places.home)), pid):
         if time.monotonic() > deadline:
             raise SerenaCentralError(
                 f"The server (pid {pid}) is still running {STOP_TIMEOUT_S:g} s after the stop request."
             )
         time.sleep(POLL_S)
+    deadline = time.monotonic() + EXIT_S
+    while process_alive(pid) and time.monotonic() < deadline:
+        time.sleep(POLL_S)
     return pid
+
+
+def _holds_home(home: Home, pid: int) -> bool:
+    """Whether the server that announced this process id runs. Another one may have been started meanwhile."""
+    said = home.announcement()
+    return is_locked(home.lock_file) and (said is None or said.pid == pid)

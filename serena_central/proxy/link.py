@@ -82,8 +82,9 @@ class Link:
         if self._fixed is not None:
             return self._fixed
         said = self._home.announcement()
-        # Without its process the port may be anybody's by now, and the token is not for them.
-        if said is None or not process_runs(said.pid):
+        # Without its process the port may be anybody's by now, and the token is not for them. One that runs in another
+        # container has no id here, and holds the home.
+        if said is None or not (process_runs(said.pid) or is_locked(self._home.lock_file)):
             return None
         try:
             return target_of(said.url)

@@ -1,14 +1,19 @@
 """SIGTERM under load: every call that runs is answered in time, what happened is in the database, nothing is left."""
 
+import json
+import os
 import signal
 import sqlite3
+import subprocess
 from pathlib import Path
 
 import anyio
 import httpx
+import psutil
 import pytest
 
-from tests.support.child import Child, alive, serving_child
+from serena_central.standalone.lock import is_locked
+from tests.support.child import PATIENCE_S, PROGRAM, Child, alive, environment, run_command, serving_child
 from tests.support.fakes import logged
 from tests.support.mcp import RawClient
 from tests.support.scripted import REFERENCES, log_in, scripted_project, scripted_ty
@@ -72,3 +77,40 @@ async def test_a_stop_under_load_answers_every_call_keeps_every_row_and_leaves_n
     database.close()
     assert dict(rows) == {"ok": load.answered - len(load.refused), "cancelled": len(load.refused)}
     assert "Traceback" not in (tmp_path / "serve.log").read_text()
+
+
+async def test_a_stop_does_not_wait_for_a_process_that_ended_and_that_its_parent_does_not_wait_for(
+    tmp_path: Path,
+) -> None:
+    """As in a container whose first process reaps nothing: `stop` and `restart` failed there after 15 s."""
+    (tmp_path / "home").mkdir(mode=0o700)
+    with (tmp_path / "serve.log").open("wb") as log:
+        server = subprocess.Popen(  # noqa: ASYNC220 - nobody waits for it before the end
+            [str(PROGRAM), "serve", "--port", "0"],
+            env=environment(tmp_path),
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+        )
+    with anyio.fail_after(PATIENCE_S):
+        while not (tmp_path / "home" / "server.json").exists():
+            await anyio.sleep(0.05)
+    stopped = await run_command(tmp_path, "stop")
+    assert (stopped.code, stopped.out) == (0, f"Stopped (pid {server.pid}).\n")
+    assert psutil.Process(server.pid).status() == psutil.STATUS_ZOMBIE
+    assert server.wait() == 0
+
+
+@pytest.mark.parametrize("here", ["another program", "no process"])
+async def test_a_server_whose_process_id_means_something_else_here_is_waited_for_until_it_is_gone(
+    tmp_path: Path, here: str
+) -> None:
+    """As one in another container that shares the home."""
+    async with serving_child(tmp_path) as child:
+        said = json.loads(child.server_file.read_text())
+        ended = await anyio.run_process(["sh", "-c", "echo $$"])
+        pid = os.getpid() if here == "another program" else int(ended.stdout)
+        child.server_file.write_text(json.dumps(said | {"pid": pid}))
+        stopped = await run_command(tmp_path, "stop")
+        assert (stopped.code, stopped.out) == (0, f"Stopped (pid {pid}).\n")
+        assert not is_locked(tmp_path / "home" / "lock")

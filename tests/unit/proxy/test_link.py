@@ -3,6 +3,7 @@
 import json
 import os
 import socket
+import subprocess
 import sys
 from pathlib import Path
 
@@ -68,3 +69,22 @@ def test_another_program_at_the_address_of_a_server_that_was_killed_is_not_calle
         loop.run(ask())
     assert not isinstance(failures[0], Silent)
     assert f"another program takes connections at 127.0.0.1:{port}" in str(failures[0])
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="nobody holds a lock there")
+def test_a_server_whose_process_id_means_nothing_here_is_found_by_its_lock(tmp_path: Path) -> None:
+    """One in another container that shares the home: each client started servers in vain, which could not hold it."""
+    with subprocess.Popen([sys.executable, "-c", ""]) as ended:
+        pass
+    (tmp_path / "server.json").write_text(json.dumps({"url": "http://127.0.0.1:1234/mcp", "pid": ended.pid}))
+    loop = Loop()
+    found = Link(loop, Home(str(tmp_path)), url=None, token_file=None, starter=None)
+
+    async def look() -> None:
+        with locked(tmp_path / "lock"):
+            target = found.target()
+            assert target is not None
+            assert target.authority == "127.0.0.1:1234"
+        assert found.target() is None
+
+    loop.run(look())
