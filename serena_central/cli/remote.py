@@ -93,6 +93,7 @@ class Remote:
             if found is None or token is None:
                 raise ValueError("not announced")
             self.url, self.pid, self._token = found.url, found.pid, token
+            self._lock_file = home.lock_file
             self._version = found.version
             self._address = urlsplit(self.url)
             self._host, self._port = str(self._address.hostname), self._address.port or 80
@@ -177,6 +178,12 @@ class Remote:
         except Unproven as error:
             raise NotOurs(str(error)) from error
         except (OSError, http.client.HTTPException) as error:
+            if is_locked(self._lock_file):
+                raise NoServer(
+                    f"The server of this user runs, but nothing answers at {self.url}: it is stopping, or it runs in "
+                    "another container, which has a loopback of its own. Use it there, or set SERENA_CENTRAL_HOME to "
+                    "another folder here."
+                ) from error
             raise NoServer(f"No server answers at {self.url}. Start one with `serena-central serve`.") from error
 
     @contextmanager

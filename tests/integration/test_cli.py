@@ -13,7 +13,7 @@ import pytest
 from serena_central.cli.dashboard import page_address
 from serena_central.cli.main import main
 from serena_central.cli.remote import Remote
-from tests.support.child import Child, Ended, environment, run_command, until_gone
+from tests.support.child import Child, Ended, environment, free_port, run_command, serving_child, until_gone
 from tests.support.mcp import RawClient, text_of
 from tests.support.scripted_http import answer, scripted_http
 
@@ -424,3 +424,16 @@ async def test_no_settings_are_written_for_what_can_not_be_a_project(tmp_path: P
     assert refused.code == 1
     assert "is your home folder or above it, not a project" in refused.err
     assert not (tmp_path / ".serena").exists()
+
+
+async def test_a_server_that_runs_where_it_can_not_be_reached_is_not_to_be_started_again(tmp_path: Path) -> None:
+    """In another container that shares the home: `status` advised to start one, `serve` to stop it, and `stop` to start
+    one."""
+    async with serving_child(tmp_path) as child:
+        said = json.loads(child.server_file.read_text())
+        child.server_file.write_text(json.dumps(said | {"url": f"http://127.0.0.1:{free_port()}/mcp"}))
+        for command in ("status", "stop"):
+            ended = await run_command(tmp_path, command)
+            assert (ended.code, ended.err.count("\n")) == (3, 1)
+            assert "runs, but nothing answers at" in ended.err
+            assert "another container" in ended.err
