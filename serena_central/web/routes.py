@@ -36,6 +36,12 @@ from serena_central.web.warming import AskWarmUp, Warming
 API = "/api/v1"
 """Another version of the API would have a prefix of its own; within one, answers only gain members."""
 
+BY = Query("by", "Who asked for it, for the log.")
+SINCE = Query("since", "Unix seconds.", SECONDS)
+BETWEEN = (SINCE, Query("before", "Unix seconds.", SECONDS))
+LIST = (LIMIT, CURSOR)
+START = Query("start", "Number of the first entry.", {"type": "integer", "minimum": 0, "maximum": 10**9, "default": 0})
+
 OPEN_PATHS = ("/health",)
 """What needs no token: it says nothing that a stranger may not know."""
 
@@ -64,13 +70,13 @@ def routes(
         *_users(accounts),
         *_hooks(gates),
         *_tools_and_projects(api, hooks, warming),
-        *_servers(api, cluster),
+        *_servers_and_nodes(api, cluster),
         *_upstreams(upstreams),
         *_tasks(tasks),
         *_plans(plans),
         *_transcripts(transcripts),
         *_records(api, calls),
-        *_server(api, dashboard),
+        *_this_server(api, dashboard),
     ]
 
     async def show_openapi(_request: Request) -> Any:
@@ -82,13 +88,6 @@ def routes(
 
     table.append(_get("/openapi.json", show_openapi, "This document", "application/json", for_users=True))
     return [*(one.route() for one in table), *dashboard.routes()]
-
-
-BY = Query("by", "Who asked for it, for the log.")
-SINCE = Query("since", "Unix seconds.", SECONDS)
-BETWEEN = (SINCE, Query("before", "Unix seconds.", SECONDS))
-LIST = (LIMIT, CURSOR)
-START = Query("start", "Number of the first entry.", {"type": "integer", "minimum": 0, "maximum": 10**9, "default": 0})
 
 
 def _unversioned(api: Api, metrics: Metrics) -> list[Operation]:
@@ -271,7 +270,7 @@ def _tools_and_projects(api: Api, hooks: Hooks, warming: Warming) -> list[Operat
     ]
 
 
-def _servers(api: Api, cluster: ClusterRoutes) -> list[Operation]:
+def _servers_and_nodes(api: Api, cluster: ClusterRoutes) -> list[Operation]:
     return [
         _get(
             "/servers",
@@ -505,7 +504,7 @@ def _records(api: Api, calls: Calls) -> list[Operation]:
     ]
 
 
-def _server(api: Api, dashboard: Dashboard) -> list[Operation]:
+def _this_server(api: Api, dashboard: Dashboard) -> list[Operation]:
     return [
         _get("/schemas", schemas.list_schemas, "Schemas of settings files", answers.SchemaList, for_users=True),
         _get(
