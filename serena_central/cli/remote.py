@@ -38,7 +38,7 @@ PAGE = 1000
 
 
 class NoServer(SerenaCentralError):
-    """No server of this user answers."""
+    """No server of this user answers. What is done where none runs must not be done for `Unready` and `Unreachable`."""
 
 
 class Unready(NoServer):
@@ -49,6 +49,10 @@ class Unready(NoServer):
             f"A server of this user is starting or stopping: it holds {lock}, and answers nothing yet. Try again in a "
             "moment; where that lasts, see `serena-central doctor`."
         )
+
+
+class Unreachable(NoServer):
+    """A server runs, since it holds the lock, and does not answer, or not here."""
 
 
 class Refused(SerenaCentralError):
@@ -174,12 +178,13 @@ class Remote:
         try:
             yield
         except TimeoutError as error:
-            raise NoServer(f"The server at {self.url} does not answer. Run `serena-central doctor`.") from error
+            kind = Unreachable if is_locked(self._lock_file) else NoServer
+            raise kind(f"The server at {self.url} does not answer. Run `serena-central doctor`.") from error
         except Unproven as error:
             raise NotOurs(str(error)) from error
         except (OSError, http.client.HTTPException) as error:
             if is_locked(self._lock_file):
-                raise NoServer(
+                raise Unreachable(
                     f"The server of this user runs, but nothing answers at {self.url}: it is stopping, or it runs in "
                     "another container, which has a loopback of its own. Use it there, or set SERENA_CENTRAL_HOME to "
                     "another folder here."
@@ -196,7 +201,7 @@ class Remote:
             yield
         except TimeoutError as error:
             says = f"The server at {self.url} does not answer. Run `serena-central doctor`."
-            raise NoServer(says + open_end) from error
+            raise Unreachable(says + open_end) from error
         except (OSError, http.client.HTTPException) as error:
             says = f"The server at {self.url} ended before it answered. Start one with `serena-central serve`."
             raise NoServer(says + open_end) from error

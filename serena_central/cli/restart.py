@@ -6,9 +6,8 @@ import click
 
 from serena_central.cli import detached
 from serena_central.cli.output import json_option, print_json
-from serena_central.cli.remote import NoServer
 from serena_central.cli.service import running_service
-from serena_central.cli.stop import stop_server
+from serena_central.cli.stop import stop_any_server
 from serena_central.config.load import Sources, missing_without
 from serena_central.core.errors import InvalidArguments
 from serena_central.core.places import Places
@@ -34,8 +33,6 @@ def command(*, as_json: bool) -> None:
             f"Not restarted: the server was started with {', '.join(missing)}, which this environment lacks, and would "
             f"come back without. Set it here or in {Sources().user}; or use `stop`, then `serve --daemon`."
         )
-    try:
-        stop_server()
-    except NoServer:
+    if not stop_any_server():
         click.echo("No server was running.", err=as_json)
     detached.announce(detached.start(places, arguments), as_json=as_json)

@@ -1,7 +1,6 @@
 """`serena-central service`: lets systemd or launchd start the server at login and restart it after a failure."""
 
 import os
-from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
@@ -10,7 +9,7 @@ import click
 from serena_central.cli.connecting import Here, carry_out
 from serena_central.cli.output import json_option, print_json
 from serena_central.cli.remote import NoServer, Remote
-from serena_central.cli.stop import stop_server
+from serena_central.cli.stop import stop_any_server
 from serena_central.cli.supervisors import NotSupervised, Program, Supervisor, of_this_machine, run
 from serena_central.clients.change import Change, Unusable, replacing
 from serena_central.config.load import Sources, missing_without, variables
@@ -84,8 +83,7 @@ def _start(supervisor: Supervisor) -> bool:
     if supervisor.is_running():
         run([*supervisor.stopping(), *supervisor.starting()])
     else:
-        with suppress(NoServer):  # nothing to take over from
-            stop_server()
+        stop_any_server()
         run(supervisor.starting())
     return True
 

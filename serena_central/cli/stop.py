@@ -5,7 +5,7 @@ import time
 import click
 
 from serena_central.cli.output import json_option, print_json
-from serena_central.cli.remote import Remote, process_alive
+from serena_central.cli.remote import NoServer, Remote, Unreachable, process_alive
 from serena_central.core.errors import SerenaCentralError
 from serena_central.core.places import Places
 from serena_central.standalone.home import Home
@@ -52,6 +52,22 @@ def stop_server() -> int:
     while process_alive(pid) and time.monotonic() < deadline:
         time.sleep(POLL_S)
     return pid
+
+
+def stop_any_server() -> bool:
+    """As `stop_server`, and whether there was one; one that starts or stops counts as none, since who starts the next
+    waits for it.
+
+    Raises:
+        Unreachable, SerenaCentralError
+    """
+    try:
+        stop_server()
+    except Unreachable:
+        raise
+    except NoServer:
+        return False
+    return True
 
 
 def _holds_home(home: Home, pid: int) -> bool:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from serena_central.cli.output import age, json_option, print_json, print_table, say
-from serena_central.cli.remote import NoServer, NotOurs, Remote, named
+from serena_central.cli.remote import NoServer, NotOurs, Remote, Unreachable, Unready, named
 from serena_central.config.load import load_server_config
 from serena_central.core.places import Places
 
@@ -106,7 +106,7 @@ def _asked(remote: "Callable[[Remote], Any]", here: "Callable[[_Direct], Any]") 
     try:
         asked = Remote()
         asked.get("/health")
-    except NotOurs:
+    except (NotOurs, Unready, Unreachable):  # one that runs would not hear of the change
         raise
     except NoServer:
         return here(_Direct())

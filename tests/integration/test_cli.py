@@ -428,12 +428,12 @@ async def test_no_settings_are_written_for_what_can_not_be_a_project(tmp_path: P
 
 async def test_a_server_that_runs_where_it_can_not_be_reached_is_not_to_be_started_again(tmp_path: Path) -> None:
     """In another container that shares the home: `status` advised to start one, `serve` to stop it, and `stop` to start
-    one."""
+    one; `restart` said that none was running, and then that one is."""
     async with serving_child(tmp_path) as child:
         said = json.loads(child.server_file.read_text())
-        child.server_file.write_text(json.dumps(said | {"url": f"http://127.0.0.1:{free_port()}/mcp"}))
-        for command in ("status", "stop"):
+        child.server_file.write_text(json.dumps(said | {"url": f"http://127.0.0.1:{free_port()}/mcp", "variables": []}))
+        for command in ("status", "stop", "restart"):
             ended = await run_command(tmp_path, command)
-            assert (ended.code, ended.err.count("\n")) == (3, 1)
+            assert (ended.code, ended.err.count("\n")) == (3, 1), ended.err
             assert "runs, but nothing answers at" in ended.err
             assert "another container" in ended.err

@@ -1,5 +1,6 @@
 """Users of a team on one server: each sees, changes and ends own things alone, by whatever way they ask."""
 
+import json
 from collections.abc import AsyncGenerator
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ from serena_central.sessions.users import REFUSED_TOOLS
 from serena_central.tools.families import CATALOGUE
 from serena_central.web.pages.table import USER_ACTIONS
 from tests.support.central import running_central
-from tests.support.child import run_command, serving_child
+from tests.support.child import free_port, run_command, serving_child
 from tests.support.generated_arguments import plausible
 from tests.support.mcp import RawClient, text_of
 from tests.support.team import SECRET, Team, added, running_team, signed_in
@@ -355,3 +356,19 @@ async def test_the_command_line_adds_users_with_and_without_a_server(tmp_path: P
         listed = await run_command(tmp_path, "users", "list")
         assert "revoked" in listed.out
     assert (await run_command(tmp_path, "users", "revoke", "nobody")).code != 0
+
+
+async def test_users_are_not_changed_behind_a_server_that_runs_and_can_not_be_asked(tmp_path: Path) -> None:
+    """In another container that shares the home, or frozen: it would still let in who was revoked."""
+    first = await run_command(tmp_path, "users", "add", "ada", "--root", str(tmp_path), "--json")
+    async with serving_child(tmp_path) as child:
+        said = json.loads(child.server_file.read_text())
+        child.server_file.write_text(json.dumps(said | {"url": f"http://127.0.0.1:{free_port()}/mcp"}))
+        revoked = await run_command(tmp_path, "users", "revoke", "ada")
+        assert (revoked.code, revoked.out) == (3, "")
+        assert "runs, but nothing answers at" in revoked.err
+        headers = {"authorization": f"Bearer {first.json['token']}"}
+        async with httpx.AsyncClient(base_url=child.url, headers=headers) as ada:
+            with anyio.fail_after(30):
+                while (await ada.get("/api/v1/sessions")).status_code == 401:
+                    await anyio.sleep(0.05)
