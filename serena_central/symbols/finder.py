@@ -23,6 +23,7 @@ from serena_central.symbols.go_packages import of_package
 from serena_central.symbols.index import Hit, Hits, SymbolIndex, lies_within
 from serena_central.symbols.indexing.incompleteness import Incompleteness, not_read_yet
 from serena_central.symbols.indexing.indexer import Indexer
+from serena_central.symbols.known_finds import KnownFinds
 from serena_central.symbols.namepath import Pattern, bare
 from serena_central.symbols.similar_names import FEW, nearest
 
@@ -86,6 +87,7 @@ class Finder:
         self._root = root
         self._tree = tree
         self._index = index
+        self._finds = KnownFinds(index)
         self._indexer = indexer
         self._encoding = encoding
         self._rebinds = rebinds
@@ -147,7 +149,7 @@ class Finder:
         """What the index has, with turns for others; None if files changed meanwhile, between which a symbol may have
         moved."""
         before = self._batches
-        hits = await self._index.find_paced(pattern, within)
+        hits = await self._finds.find(pattern, within)
         return hits if self._batches == before else None
 
     async def _in_go_package(self, pattern: Pattern, within: str | None) -> Hits:

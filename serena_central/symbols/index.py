@@ -259,6 +259,11 @@ class Hits(Sequence[Hit]):
         return file
 
     @property
+    def files(self) -> int:
+        """How many they lie in."""
+        return len(self._paths)
+
+    @property
     def per_file(self) -> Counter[str]:
         """How many lie in which file."""
         return Counter(dict(zip(self._paths, self._counts, strict=True)))
@@ -363,6 +368,8 @@ class SymbolIndex:
         self._searches: list[_Counts] = []
         """Those under way, which are told of files that change."""
         self._decoded: Lru[str, ColumnedFile] = Lru(max_size=DECODED_SYMBOLS, size_of=_size)
+        self.changes = 0
+        """How often something has changed of which a find may tell."""
 
     def __len__(self) -> int:
         return len(self._entries)
@@ -456,6 +463,7 @@ class SymbolIndex:
 
     def _note_change(self, paths: Iterable[str]) -> None:
         """What searches have counted in these files is known no more."""
+        self.changes += 1
         for search in self._searches:
             search.change(paths)
 

@@ -114,7 +114,7 @@ class Reading(msgspec.Struct, frozen=True):
         return all(map(contains, containers[len(containers) - len(asked) :], asked))
 
 
-class Pattern(msgspec.Struct, frozen=True):
+class Pattern(msgspec.Struct, frozen=True, cache_hash=True):
     """A parsed name-path pattern. `readings` is never empty: the text as it stands, and what else it may mean, which
     counts where nothing fits the one before."""
 
@@ -181,6 +181,7 @@ def _modules_of(file: str) -> tuple[str, ...]:
     return (*folders, own.partition(".")[0])
 
 
+@lru_cache(maxsize=256)
 def parse_pattern(text: str, *, substring: bool = False) -> Pattern:
     """Parses what an agent wrote.
 

@@ -186,7 +186,7 @@ async def test_a_symbol_that_moves_while_others_have_their_turn_is_found(
 ) -> None:
     async with running_parts(tmp_path) as central:
         project = await central.projects.open(alike)
-        await project.find("/same")
+        await project.find("same")  # reads the files
         seen: list[str] = []
         asked = project.index.decoded
 
