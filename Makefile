@@ -8,7 +8,7 @@ ARGS ?=
 # as long again. Container images like to set this.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: types-linux types-macos types-windows docs setup serve test test-all coverage units-of-ci tests-of-ci test-clients test-postgresql test-upstreams test-cluster browser screenshots servers smoke check check-wheel check-sdist check-deploy conformance soak format bench clean
+.PHONY: types-linux types-macos types-windows docs setup serve test test-all coverage tests-of-ci test-clients test-postgresql test-upstreams test-cluster browser screenshots servers smoke check check-wheel check-sdist check-deploy conformance soak format bench clean
 
 setup: $(BIN)/.ready
 
@@ -44,11 +44,9 @@ coverage: setup
 		$(BIN)/coverage report --include="serena_central/$${floor%:*}" --fail-under="$${floor#*:}" || failed=1; \
 	done; exit $$failed
 
-# Every test once: those of the floors measured, the others not. Units need no language servers.
-units-of-ci: coverage
-	$(BIN)/python scripts/run-tests $(PYTEST:pytest%=%) tests/unit $(MEASURED:%=--ignore=%)
-tests-of-ci: units-of-ci servers
-	$(BIN)/python scripts/run-tests $(PYTEST:pytest%=%) tests/integration $(MEASURED:%=--ignore=%)
+# Every test once: those of the floors measured, the others not.
+tests-of-ci: coverage servers
+	$(BIN)/python scripts/run-tests $(PYTEST:pytest%=%) tests/integration tests/unit $(MEASURED:%=--ignore=%)
 
 # Everything there is, what is too slow for CI as well (half an hour): loops of faults, many servers, five minutes of soak.
 test-all: check check-sdist check-wheel conformance browser test-clients test-postgresql test-upstreams test-cluster
