@@ -5,8 +5,11 @@ from serena_central.core.lru import Lru
 from serena_central.symbols.index import FILES_KEPT, Hits, SymbolIndex
 from serena_central.symbols.namepath import Pattern
 
-MOST_SYMBOLS = 10_000
-"""Of all finds together, each of which counts as one more: at most a megabyte."""
+MOST_FINDS = 200
+"""Each takes 3 KB …"""
+
+MOST_SYMBOLS = 5_000
+"""… and each symbol of them all up to 230 bytes, where it lies in a file of its own: two megabytes at most."""
 
 
 class KnownFinds:
@@ -15,9 +18,7 @@ class KnownFinds:
 
     def __init__(self, index: SymbolIndex) -> None:
         self._index = index
-        self._hits: Lru[tuple[Pattern, str | None], Hits] = Lru(
-            max_size=MOST_SYMBOLS, size_of=lambda hits: len(hits) + 1
-        )
+        self._hits: Lru[tuple[Pattern, str | None], Hits] = Lru(MOST_FINDS, max_size=MOST_SYMBOLS, size_of=len)
         self._changes = index.changes
         """Those of the index when these were found."""
 

@@ -78,7 +78,11 @@ async def test_a_find_is_known_until_a_file_changes(monkeypatch: pytest.MonkeyPa
     assert await finds.find(pattern, None) is hits
     assert await finds.find(pattern, "x.py") is not hits
     index.put("y.py", flatten([]), stamp=STAMP, indexed_at_ns=1, source="fake 1")
-    assert await finds.find(pattern, None) is not hits
+    now = await finds.find(pattern, None)
+    assert now is not hits
+    for number in range(known_finds.MOST_FINDS):
+        await finds.find(parse_pattern(f"other{number}"), None)
+    assert await finds.find(pattern, None) is not now, "finds without symbols are kept without end"
     monkeypatch.setattr(known_finds, "FILES_KEPT", 0)
     index.drop("y.py")
     assert await finds.find(pattern, None) is not await finds.find(pattern, None), "many files are not kept decoded"
