@@ -3,7 +3,7 @@ use it, and several of them for the same one."""
 
 from serena_central.core.lru import Lru
 from serena_central.symbols.index import FILES_KEPT, Hits, SymbolIndex
-from serena_central.symbols.namepath import Pattern
+from serena_central.symbols.namepath import REMEMBERED_CHARS, Pattern
 
 MOST_FINDS = 200
 """Each takes 3 KB …"""
@@ -32,6 +32,7 @@ class KnownFinds:
         if known is not None:
             return known
         changes, hits = index.changes, await index.find_paced(pattern, within)
-        if changes == index.changes and hits.files <= FILES_KEPT:
+        is_small = hits.files <= FILES_KEPT and len(pattern.text) <= REMEMBERED_CHARS
+        if is_small and changes == index.changes:
             self._hits[pattern, within] = hits
         return hits

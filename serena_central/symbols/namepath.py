@@ -36,6 +36,11 @@ PATTERN_LIMIT = 1000
 """Characters; no language nests names deeper than this, hostile input does."""
 
 
+REMEMBERED_CHARS = 200
+"""Of a pattern that is kept, or what was found by it: some are asked for again and again. One of the longest has 500
+parts, and takes 100 KB."""
+
+
 class PathPart(msgspec.Struct, frozen=True):
     """One name of a path, and the index of its overload (None: any, or the symbol has none)."""
 
@@ -78,12 +83,12 @@ class Reading(msgspec.Struct, frozen=True):
     @property
     def names(self) -> set[str]:
         """Names of symbols that can fit: the last part, and what a name with a `/` in it may be."""
-        names = {str(self.last), self.last.name}
-        if len(self.parts) > 1 or self.absolute:
-            parts = [*(str(part) for part in self.parts[:-1]), ""]
-            joined = ["/".join(parts[first:]) for first in range(len(parts))]
-            names.update(head + name for head in [*joined, *("/" + one for one in joined)] for name in tuple(names))
-        return names
+        own = {str(self.last), self.last.name}
+        if len(self.parts) == 1 and not self.absolute:
+            return own
+        parts = [*(str(part) for part in self.parts[:-1]), ""]
+        joined = ["/".join(parts[first:]) for first in range(len(parts))]
+        return {head + name for head in [*joined, *("/" + one for one in joined)] for name in own}
 
     @property
     def held(self) -> list[set[str]]:
@@ -181,7 +186,6 @@ def _modules_of(file: str) -> tuple[str, ...]:
     return (*folders, own.partition(".")[0])
 
 
-@lru_cache(maxsize=256)
 def parse_pattern(text: str, *, substring: bool = False) -> Pattern:
     """Parses what an agent wrote.
 
@@ -190,6 +194,10 @@ def parse_pattern(text: str, *, substring: bool = False) -> Pattern:
     """
     if len(text) > PATTERN_LIMIT:
         raise InvalidArguments(f"The limit for a name path is {PATTERN_LIMIT} characters; this one has {len(text)}.")
+    return (_remembered if len(text) <= REMEMBERED_CHARS else _parsed)(text, substring)
+
+
+def _parsed(text: str, substring: bool) -> Pattern:
     names = text.strip().rstrip("/").removeprefix("/").split("/")
     if not all(names):
         raise InvalidArguments(
@@ -198,6 +206,9 @@ def parse_pattern(text: str, *, substring: bool = False) -> Pattern:
     absolute = text.strip().startswith("/")
     literal = Reading(tuple(map(_parse_part, names)), absolute, substring)
     return Pattern(text, (*_verbatim(literal), literal, *_as_written(text, literal)), substring)
+
+
+_remembered = lru_cache(maxsize=256)(_parsed)
 
 
 def _verbatim(literal: Reading) -> list[Reading]:

@@ -133,7 +133,14 @@ async def test_a_value_of_another_type_is_refused_by_name(client: RawClient, too
     await stays_up(client)
 
 
-WORDS = {"empty": "", "NUL": "\0", "NUL inside": "a\0b", "a million characters": HUGE}
+WORDS = {
+    "empty": "",
+    "NUL": "\0",
+    "NUL inside": "a\0b",
+    "a million characters": HUGE,
+    "hundreds of parts": "a/" * 450 + "b",
+    "hundreds of parts in words": "a." * 300 + "b::" * 100 + "c",
+}
 
 
 async def test_words_that_can_mean_nothing_are_answered(client: RawClient, tool: Tool, project: Path) -> None:

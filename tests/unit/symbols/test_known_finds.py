@@ -12,7 +12,7 @@ from serena_central.symbols import index as index_module
 from serena_central.symbols import known_finds
 from serena_central.symbols.index import SymbolIndex, names_in, packed
 from serena_central.symbols.known_finds import KnownFinds
-from serena_central.symbols.namepath import parse_pattern
+from serena_central.symbols.namepath import REMEMBERED_CHARS, parse_pattern
 from serena_central.symbols.symbol import FileSymbols, flatten
 from tests.unit.symbols.test_index import FILE, STAMP, filled, found, symbol
 
@@ -83,6 +83,9 @@ async def test_a_find_is_known_until_a_file_changes(monkeypatch: pytest.MonkeyPa
     for number in range(known_finds.MOST_FINDS):
         await finds.find(parse_pattern(f"other{number}"), None)
     assert await finds.find(pattern, None) is not now, "finds without symbols are kept without end"
+    long = parse_pattern("a/" * REMEMBERED_CHARS + "open")
+    assert await finds.find(long, None) is not await finds.find(long, None)
+    assert parse_pattern(long.text) is not long
     monkeypatch.setattr(known_finds, "FILES_KEPT", 0)
     index.drop("y.py")
     assert await finds.find(pattern, None) is not await finds.find(pattern, None), "many files are not kept decoded"

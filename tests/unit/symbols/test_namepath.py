@@ -14,6 +14,13 @@ def path(text: str) -> list[PathPart]:
     return list(parse_pattern(text).parts)
 
 
+def test_a_pattern_stands_for_as_many_names_as_it_has_ends_however_many_parts_it_has() -> None:
+    """Each with a slash before it, or none."""
+    ends = {"open", "Till/open", "Shop/Till/open"}
+    assert parse_pattern("Shop/Till/open").readings[0].names == ends | {f"/{end}" for end in ends}
+    assert len(parse_pattern("a/" * 12 + "open[2]").readings[0].names) == 2 * 2 * 13
+
+
 @pytest.mark.parametrize(
     ("pattern", "symbol", "fits"),
     [
