@@ -19,6 +19,7 @@ from serena_central.analysis.other_language_mentions import (
     named_elsewhere,
     used_as_property,
 )
+from serena_central.analysis.outer_names import used_by_outer_names
 from serena_central.analysis.positional_fields import filled_by_position
 from serena_central.analysis.published import Published
 from serena_central.analysis.python_lookups import PythonLookups
@@ -77,6 +78,8 @@ class KeepRules:
         if files := (await self.named_elsewhere(hit)).certain:
             return KeepReason(f"it is named in {listed(files)}", is_listed=True)
         is_class = name == "python" and hit.symbol.kind in TYPES
+        if reason := await used_by_outer_names(self._project, hit):
+            return KeepReason(reason, by_name=False)
         registered = await self._project.navigation.possible.is_registered(hit) if is_class else False
         if registered:
             return KeepReason(
