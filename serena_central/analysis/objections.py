@@ -25,6 +25,7 @@ from serena_central.analysis.published import Published
 from serena_central.analysis.python_lookups import PythonLookups
 from serena_central.analysis.sibling_objections import bound_to, used_by_siblings, used_under_other_names
 from serena_central.analysis.sibling_uses import Siblings
+from serena_central.analysis.specializations import specialized
 from serena_central.analysis.whole_modules import WholeModules
 from serena_central.core.errors import PathError, listed
 from serena_central.core.text import Text
@@ -78,8 +79,6 @@ class KeepRules:
         if files := (await self.named_elsewhere(hit)).certain:
             return KeepReason(f"it is named in {listed(files)}", is_listed=True)
         is_class = name == "python" and hit.symbol.kind in TYPES
-        if reason := await used_by_outer_names(self._project, hit):
-            return KeepReason(reason, by_name=False)
         registered = await self._project.navigation.possible.is_registered(hit) if is_class else False
         if registered:
             return KeepReason(
@@ -90,6 +89,8 @@ class KeepRules:
             return KeepReason(reason)
         if reason := await self._looked_up(name, hit, text):
             return KeepReason(reason)
+        if reason := await used_by_outer_names(self._project, hit) or await specialized(self._project, hit):
+            return KeepReason(reason, by_name=False)
         if registered is None:
             return KeepReason(REGISTERED_UNKNOWN, is_known=False)
         holder = Hit(hit.path, hit.file, hit.symbol.container)

@@ -244,6 +244,39 @@ async def test_what_cpp_uses_without_naming_it_is_kept(tmp_path: Path) -> None:
     assert not idle["isError"], text_of(idle)
 
 
+SPECIALIZED = """\
+template <class T> constexpr int rank_of = 0;
+template <> constexpr int rank_of<int> = 5;
+template <class T> int conv(T t) { return t; }
+template <> int conv<int>(int t) { return t + 1; }
+template <class T> struct Trait;
+template <> struct Trait<int> { static int go() { return 1; } };
+namespace deep {
+template <class T> struct Part {};
+struct Host { template <class T> static constexpr int size_of = 1; };
+}
+template <class T> struct deep::Part<T*> { static int go() { return 1; } };
+template <> constexpr int deep::Host::size_of<int> = 3;
+template <class T> constexpr int rank = 0;
+int main() {
+  return conv(1) + rank_of<int> + Trait<int>::go() + deep::Part<int*>::go() + deep::Host::size_of<int>;
+}
+"""
+
+
+async def test_a_template_of_cpp_is_kept_while_it_is_specialized(tmp_path: Path) -> None:
+    root = written(tmp_path / "ranks", {"compile_flags.txt": "-std=c++17\n", "ranks.cpp": SPECIALIZED})
+    places = {"/rank_of": 1, "/conv": 3, "Trait": 5, "deep/Part": 10, "Host/size_of": 11}
+    async with asker(tmp_path, root) as ask:
+        for name, line0 in places.items():
+            refused = await ask.result("safe_delete_symbol", name_path=name)
+            assert f"it is specialized in ranks.cpp:{line0}." in text_of(refused), (name, text_of(refused))
+        idle = await ask.result("safe_delete_symbol", name_path="/rank")
+        assert not idle["isError"], text_of(idle)
+        found = await ask.ask("find_unused_symbols")
+    assert found["unused"] == []
+
+
 CLOSED = """\
 static int closed;
 
