@@ -70,6 +70,8 @@ def check_new_name(old: str, new: str, language: str | None = None) -> None:
     if language == "php" and old.startswith("$") != new.startswith("$"):
         fitting = f"${new}" if old.startswith("$") else new.removeprefix("$")
         raise InvalidArguments(f"{new[:60]!r} can't be the name of {old!r}. Pass {fitting[:60]!r}.")
+    if old.startswith("~") and language == "go":
+        raise InvalidArguments(f"{old!r} is a constraint, which has no name.")
     if old.startswith("~"):
         raise InvalidArguments(f"{old!r} is a destructor. It is renamed with its class: rename that.")
     if _OPERATOR.match(old):

@@ -92,3 +92,33 @@ async def test_what_an_attribute_hands_to_the_linker_is_not_deleted(tmp_path: Pa
             assert "It may be referenced from elsewhere: it is decorated" in refused, name
         deleted = await client.result("safe_delete_symbol", name_path="idle", relative_path="src/lib.rs")
     assert not deleted["isError"], text_of(deleted)
+
+
+DOCTESTS = {
+    "Cargo.toml": CARGO.format("tested"),
+    ".serena/project.yml": "validation:\n  exported: report\n",
+    "src/lib.rs": """\
+/// ```
+/// assert_eq!(tested::Helper::assist(), 3);
+/// hidden();
+/// ```
+/// It does not idle.
+pub struct Other;
+pub struct Helper;
+impl Helper {
+    pub fn assist() -> i32 { 3 }
+    pub fn idle() {}
+    fn hidden() {}
+}
+pub fn used() -> (Other, Helper) { (Other, Helper) }
+""",
+}
+
+
+async def test_what_a_doctest_names_is_kept(tmp_path: Path) -> None:
+    async with asker(tmp_path, written(tmp_path / "tested", DOCTESTS)) as ask:
+        refused = await ask.result("safe_delete_symbol", name_path="assist")
+        assert "the doctest in src/lib.rs:1 names it" in text_of(refused), text_of(refused)
+        for name in ("idle", "hidden"):
+            deleted = await ask.result("safe_delete_symbol", name_path=name, dry_run=True)
+            assert not deleted["isError"], text_of(deleted)

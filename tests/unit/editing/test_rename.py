@@ -79,6 +79,11 @@ def test_what_has_no_name_of_its_own_gets_none(old: str) -> None:
         check_new_name(old, "other")
 
 
+def test_a_constraint_of_go_is_not_called_a_destructor() -> None:
+    with pytest.raises(InvalidArguments, match="is a constraint, which has no name"):
+        check_new_name("~int | ~string", "other", "go")
+
+
 @pytest.mark.parametrize("old", ["operator_count", "operator?", "operator$", "operator"])
 def test_a_name_that_begins_like_an_operators_is_one(old: str) -> None:
     check_new_name(old, "count")
