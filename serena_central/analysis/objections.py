@@ -5,6 +5,7 @@ from pathlib import PurePosixPath
 
 from serena_central.analysis.code_in_comments import named_in_comments
 from serena_central.analysis.composed_names import ComposedNames
+from serena_central.analysis.converted_structs import needed_to_convert
 from serena_central.analysis.crates import Crates
 from serena_central.analysis.framework_files import FrameworkFiles, exported
 from serena_central.analysis.go_lookups import GoLookups
@@ -170,6 +171,8 @@ async def objections(project: Project, siblings: Siblings, hit: Hit) -> list[str
         against.append(f"Its name occurs in {listed(named)}, in another language, and may mean this symbol.")
     if filled := await filled_by_position(project, hit):
         against.append(filled)
+    if converted := await needed_to_convert(project, hit):
+        against.append(converted)
     against += _about_files_around(hit, await named_around(project, siblings, [hit]))
     elsewhere = await used_by_siblings(project, siblings, hit)
     against += elsewhere.sentences or await used_under_other_names(project, siblings, hit)

@@ -76,6 +76,8 @@ def check_new_name(old: str, new: str, language: str | None = None) -> None:
         raise InvalidArguments(f"{old!r} is a destructor. It is renamed with its class: rename that.")
     if _OPERATOR.match(old):
         raise InvalidArguments(f"{old!r} is an operator, whose name can't be changed.")
+    if old.endswith(">") and language in ("c", "cpp"):
+        raise InvalidArguments(f"{old!r} is a specialization. It is renamed with its template: rename that.")
     if len(new) > MAX_NAME or not _IDENTIFIER.fullmatch(new):
         raise InvalidArguments(
             f"{new[:60]!r} is not a valid name. Pass one identifier without spaces, dots or parentheses."

@@ -274,7 +274,9 @@ async def test_a_template_of_cpp_is_kept_while_it_is_specialized(tmp_path: Path)
         idle = await ask.result("safe_delete_symbol", name_path="/rank")
         assert not idle["isError"], text_of(idle)
         found = await ask.ask("find_unused_symbols")
-    assert found["unused"] == []
+        assert found["unused"] == []
+        renamed = await ask.result("rename_symbol", name_path="rank_of<int>", new_name="other")
+    assert "It is renamed with its template" in text_of(renamed)
 
 
 CLOSED = """\
@@ -461,6 +463,64 @@ async def test_a_field_of_go_is_kept_where_something_reads_fields_by_their_names
         deleted = await ask.result("safe_delete_symbol", name_path="line/Count", dry_run=True)
         assert deleted["isError"] == bool(said), text_of(deleted)
         assert said is None or said in text_of(deleted), text_of(deleted)
+
+
+CONVERTED = {
+    "go.mod": "module shop\n\ngo 1.21\n",
+    "main.go": """\
+package main
+
+import "shop/rows"
+
+type row struct {
+	count int
+	name  string
+}
+
+type line struct {
+	count int
+	name  string
+}
+
+type alone struct {
+	count int
+	label string
+}
+
+type left struct {
+	side int
+	idle int
+}
+
+type right struct {
+	side int
+	idle int
+}
+
+type Held[T any] struct{ Kept T }
+
+func held(all *rows.Held[int]) *Held[int] { return (*Held[int])(all) }
+
+func main() {
+	println(row(line{}), alone{}, left{}, right{}, held(nil))
+}
+""",
+    "rows/rows.go": "package rows\n\ntype Held[T any] struct{ Kept T }\n",
+}
+
+
+async def test_a_field_of_go_is_kept_where_its_struct_is_converted(tmp_path: Path) -> None:
+    async with asker(tmp_path, written(tmp_path / "shop", CONVERTED)) as ask:
+        for name, path, said in (
+            ("row/name", "main.go", "line has the same fields, and row may be converted to or from it in main.go:34."),
+            ("line/name", "main.go", "row has the same fields, and line may be converted to or from it in main.go:34."),
+            ("Held/Kept", "main.go", "Held may be converted to or from it in main.go:31."),
+        ):
+            refused = await ask.result("safe_delete_symbol", name_path=name, relative_path=path)
+            assert said in text_of(refused), (name, text_of(refused))
+        for name in ("alone/label", "left/idle", "right/idle"):
+            deleted = await ask.result("safe_delete_symbol", name_path=name, dry_run=True)
+            assert not deleted["isError"], text_of(deleted)
 
 
 DERIVED = {

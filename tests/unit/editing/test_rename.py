@@ -79,6 +79,11 @@ def test_what_has_no_name_of_its_own_gets_none(old: str) -> None:
         check_new_name(old, "other")
 
 
+def test_a_specialization_of_cpp_is_renamed_with_its_template() -> None:
+    with pytest.raises(InvalidArguments, match="is renamed with its template"):
+        check_new_name("rank_of<int>", "other", "cpp")
+
+
 def test_a_constraint_of_go_is_not_called_a_destructor() -> None:
     with pytest.raises(InvalidArguments, match="is a constraint, which has no name"):
         check_new_name("~int | ~string", "other", "go")
