@@ -36,7 +36,9 @@ _CONTROL = re.compile(
 _ASIDE = re.compile(r"annotation|attribute|comment|decorator|modifier|template_parameter_list")
 """Parts of a statement that declare nothing."""
 
-_MEMBERS = frozenset({"const_spec", "enum_assignment", "enum_member_declaration", "enumerator", "property_identifier"})
+_MEMBERS = frozenset(
+    {"const_spec", "enum_assignment", "enum_member_declaration", "enum_variant", "enumerator", "property_identifier"}
+)
 """What may get its value from its place among others like it."""
 
 
@@ -137,6 +139,8 @@ def shifted_by(statement: Node) -> str:
     parent = statement.parent
     if statement.type not in _MEMBERS or parent is None:
         return ""
+    if statement.type == "enum_variant" and not _is_numbered(parent):
+        return ""
     later = [one for one in _told(parent) if one.start_byte > statement.start_byte]
     for one in later:
         if one.type not in _MEMBERS:
@@ -147,6 +151,21 @@ def shifted_by(statement: Node) -> str:
         if value is None or (one.type == "const_spec" and b"iota" in re.findall(rb"\w+", value.text or b"")):
             return "members after it in its group get their values from their positions, which would change"
     return ""
+
+
+_NUMBERED = re.compile(rb"\brepr\s*\(\s*(?:C\b|[iu](?:\d+|size)\b)")
+
+
+def _is_numbered(variants: Node) -> bool:
+    """Whether the values of an enum of Rust matter to others: one is written, or its representation is."""
+    if any(one.child_by_field_name("value") is not None for one in variants.named_children):
+        return True
+    before = variants.parent and variants.parent.prev_sibling
+    while before is not None and before.type in ("attribute_item", "line_comment", "block_comment"):
+        if before.type == "attribute_item" and _NUMBERED.search(before.text or b""):
+            return True
+        before = before.prev_sibling
+    return False
 
 
 def _is_only(node: Node, parent: Node) -> bool:
