@@ -27,6 +27,7 @@ from serena_central.analysis.python_lookups import PythonLookups
 from serena_central.analysis.sibling_objections import bound_to, used_by_siblings, used_under_other_names
 from serena_central.analysis.sibling_uses import Siblings
 from serena_central.analysis.specializations import specialized
+from serena_central.analysis.structural_members import demanded_by_type
 from serena_central.analysis.whole_modules import WholeModules
 from serena_central.core.errors import PathError, listed
 from serena_central.core.text import Text
@@ -90,7 +91,8 @@ class KeepRules:
             return KeepReason(reason)
         if reason := await self._looked_up(name, hit, text):
             return KeepReason(reason)
-        if reason := await used_by_outer_names(self._project, hit) or await specialized(self._project, hit):
+        unnamed = await used_by_outer_names(self._project, hit) or await specialized(self._project, hit)
+        if reason := unnamed or await demanded_by_type(self._project, hit, text):
             return KeepReason(reason, by_name=False)
         if registered is None:
             return KeepReason(REGISTERED_UNKNOWN, is_known=False)

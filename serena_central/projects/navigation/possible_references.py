@@ -80,13 +80,15 @@ class Examined(msgspec.Struct):
     `references`: places that lead to the symbol although the server did not list them. `possible`: place → why it may
     be a reference. `elsewhere`: place → what else it leads to. `patterns`: those that declare a variable of the same
     name as the field that it takes its value from. `unexamined`: places that were not looked at, for lack of time.
-    `definitions`, `strings` and `comments`: where it names another symbol, or stands in such.
+    `definitions`, `strings` and `comments`: where it names another symbol, or stands in such. `demands`: where a type
+    of TypeScript declares a member of that name, which is not a symbol if the type has no name.
     """
 
     references: list[PlaceInCode] = []
     possible: dict[PlaceInCode, Why] = {}
     elsewhere: dict[PlaceInCode, Sequence[Location]] = {}
     patterns: set[PlaceInCode] = set()
+    demands: set[PlaceInCode] = set()
     unexamined: list[PlaceInCode] = []
     definitions: list[PlaceInCode] = []
     strings: list[PlaceInCode] = []
@@ -406,6 +408,8 @@ class Possible:
             elif span.start in defined:
                 found.definitions.append(place)
             else:
+                if one is not None and one.demands:
+                    found.demands.add(place)
                 code.append(place)
         return code
 
@@ -449,7 +453,8 @@ class Possible:
             found.elsewhere[place] = locations
         else:
             found.elsewhere[place] = locations
-            if place.range.start in self._places.defined_in(place.path, hit.symbol.name):
+            is_defined = place.range.start in self._places.defined_in(place.path, hit.symbol.name)
+            if is_defined or place in found.demands:
                 found.definitions.append(place)
 
     def _is_name_of(self, hit: Hit, location: Location) -> bool:

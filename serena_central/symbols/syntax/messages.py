@@ -118,12 +118,14 @@ class Function(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Occurrence(msgspec.Struct, frozen=True, array_like=True):
-    """A place of a name, in code points, and what it stands in."""
+    """A place of a name, in code points, and what it stands in. `demands`: it declares a member of an interface or a
+    type literal of TypeScript, which each value that is given for such a type must have."""
 
     range: Range
     kind: Kind
     shorthand: Shorthand | None = None
     function: Function | None = None
+    demands: bool = False
 
 
 class Tried(msgspec.Struct, frozen=True, array_like=True):

@@ -38,6 +38,8 @@ _PLAIN_STRING = ["string_start", "string_content", "string_end"]
 _MACRO_TOKENS = "token_tree"
 _MODIFIERS = (b"ref", b"mut")
 _BEFORE_BLOCKS = (b"if", b"while", b"match", b"in")
+_SIGNATURES = ("property_signature", "method_signature")
+_TYPE_BODIES = ("interface_body", "object_type")
 _INITIALIZERS = ("shorthand_property_identifier", "shorthand_field_initializer")
 
 
@@ -54,7 +56,7 @@ def occurrences(identifier: str, source: bytes, name: str) -> list[Occurrence]:
         node = root.descendant_for_byte_range(byte, byte + len(match[0].encode()))
         span = Range(text.position(match.start()), text.position(match.end()))
         function = _function(node) if identifier == "python" else None
-        found.append(Occurrence(span, _kind_of(node), _shorthand(node, span.start, source), function))
+        found.append(Occurrence(span, _kind_of(node), _shorthand(node, span.start, source), function, _demands(node)))
         if len(found) == MOST:
             break
     return found
@@ -89,6 +91,14 @@ def _shorthand(node: Node | None, start: Position, source: bytes) -> Shorthand |
     if node.type in _INITIALIZERS or node.parent.type in _INITIALIZERS:
         return Shorthand(start, binds=False)
     return None
+
+
+def _demands(node: Node | None) -> bool:
+    """Whether a word names a member of an interface or a type literal of TypeScript."""
+    signature = node.parent if node is not None else None
+    if node is None or signature is None or signature.type not in _SIGNATURES or signature.parent is None:
+        return False
+    return signature.parent.type in _TYPE_BODIES and signature.child_by_field_name("name") == node
 
 
 def _function(node: Node | None) -> Function | None:
