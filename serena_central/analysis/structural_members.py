@@ -11,9 +11,9 @@ from serena_central.lsp.answers import SymbolKind
 from serena_central.projects.project import Project
 from serena_central.symbols.index import Hit
 
-_MEMBERS = frozenset(
-    {SymbolKind.FIELD, SymbolKind.FUNCTION, SymbolKind.METHOD, SymbolKind.PROPERTY, SymbolKind.VARIABLE}
-)
+_MEMBERS = frozenset({SymbolKind.FIELD, SymbolKind.METHOD, SymbolKind.PROPERTY})
+"""Functions and variables in a symbol are local to it."""
+
 _GROUPS = frozenset({SymbolKind.ENUM, SymbolKind.INTERFACE, SymbolKind.MODULE, SymbolKind.NAMESPACE})
 """What holds members that no value gets by them."""
 

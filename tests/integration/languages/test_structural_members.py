@@ -35,9 +35,12 @@ const plain = {
   lean: () => 3,
   idle: 4,
 };
+function outer() {
+  function deep() {}
+}
 type Hidden = { hidden: number };
 declare const unused: Hidden;
-for (const one of [new Rect(), plain]) console.log(area(one), depth(one), run(one), unused);
+for (const one of [new Rect(), plain]) console.log(area(one), depth(one), run(one), unused, outer);
 """,
 }
 
@@ -51,6 +54,8 @@ async def test_a_member_that_a_type_may_demand_is_kept(tmp_path: Path, holder: s
             renamed = await ask.result("rename_symbol", name_path=f"{holder}/{name}", new_name="other", dry_run=True)
             assert "as the name of other symbols, such as overrides: " in text_of(renamed)
             assert f"types.ts:{line0}" in text_of(renamed), text_of(renamed)
+        local = await ask.result("safe_delete_symbol", name_path="outer/deep")
+        assert not local["isError"], text_of(local)
         for name in ("idle", "hidden") if holder == "Rect" else ("idle",):
             deleted = await ask.result("safe_delete_symbol", name_path=f"{holder}/{name}")
             assert not deleted["isError"], text_of(deleted)
