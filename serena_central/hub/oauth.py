@@ -69,6 +69,11 @@ class _Kept(msgspec.Struct, kw_only=True):
         return [one for one in (*found, (self.client or {}).get("client_secret")) if one]
 
 
+def _is_over(kept: _Kept | None, refused: _Kept | None) -> bool:
+    """Whether only a refresh makes a login good for another request."""
+    return kept is not None and (kept.has_expired or kept == refused)
+
+
 class TokenFile:
     """The tokens for one URL; the SDK's TokenStorage, for one that knows nothing at first. Reads and writes a small
     file, which others may change at any time."""
@@ -170,23 +175,34 @@ class _KeptLogin(OAuthClientProvider):
         tokens.server = lambda: self.context.oauth_metadata
 
     async def _auth_flow(self, request: httpx2.Request) -> AsyncGenerator[httpx2.Request, httpx2.Response]:
-        kept = self._tokens.kept()
-        if kept is not None and kept.has_expired:
-            async with self._tokens.refreshing():
-                kept = self._tokens.kept()  # by now another one may have refreshed it
-                if kept is not None and kept.has_expired and await self._can_refresh(kept):
-                    self.context.protocol_version = request.headers.get(MCP_PROTOCOL_VERSION_HEADER)
-                    refresh = await self._refresh_token()
-                    refresh.extensions["timeout"] = httpx2.Timeout(REQUEST_S).as_dict()
-                    response = yield refresh
-                    await self._handle_refresh_response(response)
-                    kept = self._tokens.kept()
-        if kept is not None:
-            self._learn(kept.secrets)
-            request.headers["Authorization"] = f"Bearer {kept.tokens.get('access_token')}"
-        response = yield request
-        if response.status_code == 401 or extract_field_from_www_auth(response, "error") == "insufficient_scope":
-            raise OAuthFlowError("the login is over; a person has to log in again")
+        refused: _Kept | None = None
+        while True:
+            kept = self._tokens.kept()
+            if _is_over(kept, refused):
+                async with self._tokens.refreshing():
+                    kept = self._tokens.kept()  # by now another one may have refreshed it
+                    if kept is not None and _is_over(kept, refused) and await self._can_refresh(kept):
+                        self.context.protocol_version = request.headers.get(MCP_PROTOCOL_VERSION_HEADER)
+                        refresh = await self._refresh_token()
+                        refresh.extensions["timeout"] = httpx2.Timeout(REQUEST_S).as_dict()
+                        response = yield refresh
+                        await self._handle_refresh_response(response)
+                        kept = self._tokens.kept()
+            if refused is not None and kept in (None, refused):
+                break
+            if kept is not None:
+                self._learn(kept.secrets)
+                request.headers["Authorization"] = f"Bearer {kept.tokens.get('access_token')}"
+            response = yield request
+            if extract_field_from_www_auth(response, "error") == "insufficient_scope":
+                break
+            if response.status_code != 401:
+                return
+            if kept is None or refused is not None:
+                break
+            # The server may end a token early, and a clock that was set back makes an old one seem young.
+            refused = kept
+        raise OAuthFlowError("the login is over; a person has to log in again")
 
     async def _can_refresh(self, kept: _Kept) -> bool:
         """Whether the SDK's client can: it takes this login over for that, and no other one is replaced."""

@@ -145,3 +145,34 @@ async def test_a_connection_goes_by_what_people_did_since_it_was_opened(tmp_path
         with pytest.raises(Exception, match="a person has to log in again"):
             await client.get(URL)
     assert authority.used == ["Bearer a1", "Bearer bob", None]
+
+
+async def test_a_token_that_is_refused_before_its_time_is_refreshed_once(tmp_path: Path) -> None:
+    """The server ended it, or the clock was ahead when it came, and was set back."""
+    authority = Authority()
+    file = await log_in(tmp_path, "a0", "r1")
+    async with connection(tmp_path, authority) as one, connection(tmp_path, authority) as two:
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(one.get, URL)
+            tasks.start_soon(two.get, URL)
+        assert authority.refreshed == 1
+        assert (await one.post(URL, content=b"x")).status_code == 200
+        kept = file.kept()
+        assert kept
+        assert kept.tokens["access_token"] == authority.used[-1].removeprefix("Bearer ") == "a2"  # type: ignore[union-attr]
+        authority.valid = None
+        with pytest.raises(Exception, match="a person has to log in again"):
+            await one.get(URL)
+        assert authority.refreshed == 2
+
+
+async def test_a_refused_token_without_a_refresh_token_is_not_sent_again(tmp_path: Path) -> None:
+    authority = Authority()
+    file = await log_in(tmp_path, "a0", "r1")
+    said = json.loads(file.path.read_bytes())
+    del said["tokens"]["refresh_token"]
+    file.path.write_text(json.dumps(said))
+    async with connection(tmp_path, authority) as client:
+        with pytest.raises(Exception, match="a person has to log in again"):
+            await client.get(URL)
+    assert (authority.refreshed, authority.used) == (0, ["Bearer a0"])
