@@ -5,7 +5,7 @@ The latter count what transcripts tell of all clients, and what tasks have cost 
 """
 
 from collections.abc import Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, tzinfo
 from functools import partial
 
 import anyio.to_thread
@@ -47,8 +47,7 @@ class DayBudgets:
             return Verdict(state="allowed")
         await self._store.writer.flush()
         if self._daily_usd is not None:
-            today = datetime.now(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
-            spent = sum(one.cost for one in await self._costs(today, running))
+            spent = sum(one.cost for one in await self._costs(datetime.now(UTC), UTC, running))
             if spent >= self._daily_usd:
                 return Verdict(
                     state="stop",
@@ -56,20 +55,22 @@ class DayBudgets:
                 )
         if check is None:
             return Verdict(state="allowed")
-        tasks = await self._costs(midnight(datetime.now(UTC)), running)
+        tasks = await self._costs(datetime.now(UTC), None, running)
         found = await anyio.to_thread.run_sync(partial(check, root, tasks))
         if found.state == "stop":
             return Verdict(state="stop", reasons=[*found.reasons, "See usage_budgets in the settings."])
         return found
 
-    async def _costs(self, since: datetime, running: Sequence[TaskRow]) -> list[TaskCost]:
-        """Of the tasks that run, and of those that began since then and have ended: each once, though one that ends
-        meanwhile is among both.
+    async def _costs(self, now: datetime, zone: tzinfo | None, running: Sequence[TaskRow]) -> list[TaskCost]:
+        """Of the tasks that run, and of those that began on this day (of `zone`, None for the machine's own) and have
+        ended: each once, though one that ends meanwhile is among both.
 
         Raises:
             StoreError
         """
-        ended = await self._store.ask(lambda queries: queries.task_costs_since(since.timestamp()))
+        # A wrong clock may have written times to come, which are of no day before theirs.
+        day = midnight(now, zone).timestamp(), midnight(now, zone, days_ago=-1).timestamp()
+        ended = await self._store.ask(lambda queries: queries.task_costs(*day))
         known = {
             row.id: TaskCost(project=row.project_root, session=row.resume_id or "", cost=row.cost_usd)
             for row in running

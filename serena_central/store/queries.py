@@ -335,12 +335,12 @@ class Queries(ListQueries):
         """The newest first."""
         return self._rows(PlanRow, _newest(_PLAN, wanted))
 
-    def task_costs_since(self, at: float) -> list[tuple[str, str, str, float]]:
-        """Id, root, the runner's session ("" where there is none) and dollars of each task that began since then, as
+    def task_costs(self, since: float, until: float) -> list[tuple[str, str, str, float]]:
+        """Id, root, the runner's session ("" where there is none) and dollars of each task that began in that time, as
         far as its cost is known."""
         columns = _TASK.columns
         chosen = select(columns.id, columns.project_root, columns.resume_id, columns.cost_usd).where(
-            columns.at >= at, columns.cost_usd.is_not(None)
+            columns.at >= since, columns.at < until, columns.cost_usd.is_not(None)
         )
         rows = self._database.read(lambda connection: connection.execute(chosen).all())
         return [(task, root, session or "", cost) for task, root, session, cost in rows]
