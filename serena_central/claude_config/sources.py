@@ -27,6 +27,7 @@ from serena_central.claude_config.tiers import Tier
 from serena_central.config.document import DocumentError, read_whole
 from serena_central.core.decoding import from_json
 from serena_central.core.masking import masked, masked_words
+from serena_central.core.nofollow import read_following
 
 MAX_STATE_BYTES = 50_000_000
 """Of `.claude.json`, which holds what the client remembers of all projects."""
@@ -250,7 +251,7 @@ class _Reading:
         try:
             if not file.is_file() or file.stat().st_size > MAX_STATE_BYTES:
                 return
-            data = file.read_bytes()
+            data = read_following(file, MAX_STATE_BYTES)
             state = from_json(data, _StateFile)
             raw = state.projects.get(str(self._settings.root))
             self.kept = from_json(raw, _Kept) if raw is not None else _Kept()

@@ -41,6 +41,9 @@ _AT_FDCWD = -100
 _RESOLVE_NO_MAGICLINKS = 0x02
 _RESOLVE_NO_SYMLINKS = 0x04
 
+MOST_BYTES = 50_000_000
+"""Of a file that is read whole for what a few lines of it say."""
+
 _TRIES = 8
 """How often the kernel is asked again when folders are renamed or mounted while it follows a path (EAGAIN)."""
 
@@ -66,6 +69,26 @@ def open_file(path: str, flags: int = READ, mode: int = 0) -> int:
 def open_following(path: str) -> int:
     """Opens a file for reading, symlinks followed: for what is the user's own or the system's, not a project's."""
     return os.open(path, READ)
+
+
+def read_following(path: str | Path, max_bytes: int = MOST_BYTES) -> bytes:
+    """The bytes of a regular file, opened as by `open_following`. Whatever else a repository or another user may have
+    put there is refused: a pipe would be waited for, and a device like /dev/zero read for ever.
+
+    Raises:
+        OSError: EINVAL where it is not a regular file, EFBIG where it has more bytes than that; else as `os.open`.
+    """
+    descriptor = open_following(str(path))
+    try:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise OSError(errno.EINVAL, "not a regular file", str(path))
+        with os.fdopen(descriptor, "rb", closefd=False) as file:
+            content = file.read(max_bytes + 1)
+    finally:
+        os.close(descriptor)
+    if len(content) > max_bytes:
+        raise OSError(errno.EFBIG, f"larger than {max_bytes} bytes", str(path))
+    return content
 
 
 def status_of(path: str) -> os.stat_result:

@@ -10,6 +10,8 @@ import re
 from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 
+from serena_central.core.nofollow import read_following
+
 _NAMED = re.compile(r"^cargo::?rerun-if-changed=(.*?)\r?$", re.MULTILINE)
 
 _MACROS = re.compile(r"^[^\S\n]*proc[-_]macro\s*=\s*true\b", re.MULTILINE)
@@ -41,8 +43,7 @@ def _makes_macros(folder: Path) -> bool:
     """Whether the package that a folder belongs to is built to be run by the compiler."""
     for above in (folder, *folder.parents):
         try:
-            with (above / "Cargo.toml").open(encoding="utf-8", errors="replace") as file:
-                return _MACROS.search(file.read(_MOST_CHARS)) is not None
+            return _MACROS.search(_beginning(above / "Cargo.toml")) is not None
         except OSError:
             continue
     return False
@@ -53,10 +54,14 @@ def _said(folder: Path) -> str | None:
     if folder.name != "out":
         return None
     try:
-        with (folder.parent / "output").open(encoding="utf-8", errors="replace") as file:
-            return file.read(_MOST_CHARS)
+        return _beginning(folder.parent / "output")
     except OSError:
         return None
+
+
+def _beginning(file: Path) -> str:
+    """Raises: OSError."""
+    return read_following(file).decode("utf-8", "replace")[:_MOST_CHARS]
 
 
 def _has_input(paths: Iterable[Path], outputs: Iterable[str]) -> bool:

@@ -8,6 +8,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, cast
 
+from serena_central.core.nofollow import read_following
+
 MANIFEST = "package.json"
 
 
@@ -50,7 +52,7 @@ class Links:
 def _name(manifest: Path) -> str:
     """The package's name; empty where it has none, or what could not be a folder's."""
     with suppress(OSError, ValueError, RecursionError):
-        found: Any = json.loads(manifest.read_text(encoding="utf-8"))
+        found: Any = json.loads(read_following(manifest).decode("utf-8"))
         name = cast("dict[str, Any]", found).get("name") if isinstance(found, dict) else None
         if isinstance(name, str) and ".." not in name and not name.startswith("/"):
             return name

@@ -16,6 +16,7 @@ from serena_central.config.layers import Loaded, Problem
 from serena_central.config.load import load_project_config, settings_files
 from serena_central.config.settings import ProjectSettings, ServerSettings, SharedSettings
 from serena_central.core.lru import Lru
+from serena_central.core.nofollow import read_following
 from serena_central.core.owners import first_strangers_above, is_strangers
 from serena_central.core.paths import kept_path
 from serena_central.core.places import Places
@@ -198,7 +199,7 @@ def _holds_agent(folder: str) -> bool:
 def _holds_server(path: str) -> bool:
     """Blocks for reading the file."""
     try:
-        return _A_SERVER.search(Path(path).read_bytes()) is not None
+        return _A_SERVER.search(read_following(path)) is not None
     except OSError:
         return False
 

@@ -28,6 +28,7 @@ from serena_central.agents.runners.commands import (
     whole,
 )
 from serena_central.agents.tasks import Emission, Emit, TaskSpec, Usage
+from serena_central.core.nofollow import read_following
 
 OTHER_MCP = ("apps", "plugins")
 """Features by which it gets MCP servers that its configuration does not name."""
@@ -162,7 +163,7 @@ def _files(call: Call) -> tuple[Path, Path, Path]:
 def _configured(file: Path) -> dict[str, Any]:
     """What a file holds. One that can't be read Codex reports itself."""
     try:
-        return tomllib.loads(file.read_text("utf-8"))
+        return tomllib.loads(read_following(file).decode("utf-8"))
     except (OSError, ValueError):
         return {}
 

@@ -26,6 +26,7 @@ from serena_central.agents.runners.commands import (
 from serena_central.agents.tasks import Emission, Emit, TaskSpec, Usage
 from serena_central.clients.forms import Malformed
 from serena_central.clients.json_form import JsonForm
+from serena_central.core.nofollow import read_following
 
 SHELL = "run_shell_command"
 
@@ -166,7 +167,7 @@ def _linked(own: Path, home: Path) -> dict[str, Any]:
 def _name(root: Path) -> str:
     """What it knows this server by: not by a name that settings of the project give to another one."""
     try:
-        project = JsonForm(relaxed=True).read((root / ".gemini" / SETTINGS).read_text("utf-8"))
+        project = JsonForm(relaxed=True).read(read_following(root / ".gemini" / SETTINGS).decode("utf-8"))
     except (OSError, Malformed, ValueError):
         return "serena"
     taken = mapping(project.get("mcpServers"))

@@ -8,6 +8,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, cast
 
+from serena_central.core.nofollow import read_following
 from serena_central.files.stamp import Stamp
 from serena_central.lsp.roots.place import ServerRoot, ancestors
 
@@ -74,6 +75,6 @@ def _parsed(manifest: Path, stamp: Stamp) -> Table:
         OSError
     """
     try:
-        return tomllib.loads(manifest.read_text(encoding="utf-8"))
+        return tomllib.loads(read_following(manifest).decode("utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError):
         return {}

@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from serena_central.core.errors import NoServerRoot
+from serena_central.core.nofollow import read_following
 from serena_central.lsp.roots.place import ServerRoot, ancestors
 
 _USE = re.compile(r"^[^\S\n]*use\s*(?:\(([^()]*)\)|(\S+))", re.MULTILINE)
@@ -87,7 +88,7 @@ def is_own_module(folder: Path, boundary: Path) -> bool:
 def used_modules(work: Path) -> set[Path]:
     """Folders of the modules that a go.work uses; none where there is no such file."""
     try:
-        text = _COMMENT.sub("", work.read_text(encoding="utf-8", errors="replace"))
+        text = _COMMENT.sub("", read_following(work).decode("utf-8", "replace"))
     except OSError:
         return set()
     names = [name.strip('"`') for match in _USE.findall(text) for part in match for name in part.split()]
@@ -97,7 +98,7 @@ def used_modules(work: Path) -> set[Path]:
 def replaced_modules(manifest: Path) -> set[Path]:
     """Folders that a go.mod or go.work has in place of modules."""
     try:
-        text = _COMMENT.sub("", manifest.read_text(encoding="utf-8", errors="replace"))
+        text = _COMMENT.sub("", read_following(manifest).decode("utf-8", "replace"))
     except OSError:
         return set()
     return {(manifest.parent / name).resolve() for name in _REPLACED.findall(text)}

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, cast
 
+from serena_central.core.nofollow import read_following
 from serena_central.lsp.catalogue import ServerSpec
 from serena_central.lsp.roots.cargo import MANIFEST, cargo_root
 from serena_central.lsp.roots.go import WORK, is_own_module, replaced_modules, used_modules
@@ -42,7 +43,7 @@ def _go_users(boundary: Path, place: ServerRoot, manifests: Iterable[Path]) -> I
 def _cargo_users(boundary: Path, place: ServerRoot, manifests: Iterable[Path]) -> Iterator[Path]:
     for manifest in manifests:
         try:
-            table: Any = tomllib.loads(manifest.read_text(encoding="utf-8"))
+            table: Any = tomllib.loads(read_following(manifest).decode("utf-8"))
         except (OSError, ValueError):
             continue
         used = {(manifest.parent / name).resolve() for name in _paths(table)}

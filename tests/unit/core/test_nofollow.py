@@ -13,7 +13,7 @@ from types import SimpleNamespace
 import pytest
 
 from serena_central.core import nofollow
-from serena_central.core.nofollow import NEW, Opener, OpenFolder, open_file, open_following, status_of
+from serena_central.core.nofollow import NEW, Opener, OpenFolder, open_file, open_following, read_following, status_of
 
 needs_linux = pytest.mark.skipif(sys.platform != "linux", reason="openat2 is Linux's")
 
@@ -258,3 +258,20 @@ except OSError as error:
 def test_a_sandbox_that_forbids_the_call_is_no_hindrance(top: Path, code: int) -> None:
     command = [sys.executable, "-c", _UNDER_A_FILTER, str(code), str(top)]
     assert subprocess.run(command, capture_output=True, text=True, check=True).stdout == "ELOOP\n"
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs pipes and devices in the file system")
+def test_files_of_others_are_read_whole_only_where_they_are_files_of_that_size(tmp_path: Path) -> None:
+    (tmp_path / "text").write_bytes(b"12345")
+    (tmp_path / "link").symlink_to("text")
+    assert read_following(tmp_path / "link", 5) == b"12345"
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "endless").symlink_to("/dev/zero")
+    before = len([*Path("/dev/fd").iterdir()])
+    for name, code in (("pipe", errno.EINVAL), ("endless", errno.EINVAL), (".", errno.EINVAL), ("none", errno.ENOENT)):
+        with pytest.raises(OSError) as refused:
+            read_following(tmp_path / name)
+        assert refused.value.errno == code
+    with pytest.raises(OSError, match="larger than 4 bytes"):
+        read_following(tmp_path / "text", 4)
+    assert len([*Path("/dev/fd").iterdir()]) == before

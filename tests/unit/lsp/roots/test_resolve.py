@@ -9,6 +9,7 @@ import msgspec.structs
 import pytest
 
 from serena_central.core.errors import NoServerRoot
+from serena_central.core.nofollow import read_following
 from serena_central.lsp.catalogue import Roots, catalogue
 from serena_central.lsp.roots import Manifests, ServerRoot, server_root
 from tests.support.fakes import FAKE_SPEC
@@ -160,13 +161,12 @@ def test_the_manifests_of_a_go_work_are_read_once_for_all_its_folders(
     touch(tmp_path, "go.work", text="use (\n" + "".join(f"\t./{module}\n" for module in modules) + ")\n")
     touch(tmp_path, "alone/go.mod", text="module alone\nreplace x => ../staging/m0\n")
     read: list[Path] = []
-    read_text = Path.read_text
 
-    def noted(self: Path, *how: str, **more: str) -> str:
-        read.append(self)
-        return read_text(self, *how, **more)
+    def noted(path: Path) -> bytes:
+        read.append(path)
+        return read_following(path)
 
-    monkeypatch.setattr(Path, "read_text", noted)
+    monkeypatch.setattr("serena_central.lsp.roots.go.read_following", noted)
     spec, manifests = catalogue().server("gopls"), Manifests()
     for folder in [*modules, "alone"]:
         for part in range(10):
