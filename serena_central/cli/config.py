@@ -8,7 +8,7 @@ import click
 from serena_central.cli.given import GivenPath
 from serena_central.cli.output import json_option, print_json, print_table
 from serena_central.cli.trust import project_root
-from serena_central.config.committed import write_ignore_file
+from serena_central.config.committed import place_of, write_ignore_file
 from serena_central.config.describe import describe, template
 from serena_central.config.layers import Loaded, Problem
 from serena_central.config.load import (
@@ -76,7 +76,8 @@ def init(*, project: Path | None, shared: bool, force: bool, as_json: bool) -> N
     if path.exists() and not force:
         raise click.ClickException(f"{path} already exists; --force overwrites it.")
     with as_user():
-        write_whole(path.resolve(), template(model).encode(), shared=True)
+        place = place_of(path, project_root(project)) if project else path.resolve()
+        write_whole(place, template(model).encode(), shared=True)
         ignore = write_ignore_file(path.parent) if project else None
     written = [str(file) for file in (path, ignore) if file]
     if as_json:

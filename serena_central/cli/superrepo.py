@@ -8,7 +8,7 @@ import msgspec
 from serena_central.cli.given import GivenPath
 from serena_central.cli.output import json_option, print_json, say
 from serena_central.cli.trust import project_root
-from serena_central.config.committed import write_ignore_file
+from serena_central.config.committed import place_of, write_ignore_file
 from serena_central.files.atomic import write_whole
 from serena_central.projects.superrepo.proposal import PROJECT_FILE, propose
 from serena_central.standalone.private import as_user
@@ -39,7 +39,7 @@ def init(folder: Path, *, dry_run: bool, force: bool, as_json: bool) -> None:
         )
     if not dry_run:
         with as_user():
-            write_whole(file.resolve(), proposal.as_yaml().encode(), shared=True)
+            write_whole(place_of(file, root), proposal.as_yaml().encode(), shared=True)
             write_ignore_file(file.parent)
     if as_json:
         print_json({"file": str(file), "written": not dry_run, **msgspec.to_builtins(proposal)})

@@ -416,6 +416,26 @@ async def test_a_user_without_an_account_is_named_by_the_uid(serving: Child, pro
 
 
 @pytest.mark.parametrize("command", [("config", "init", "--project"), ("superrepo", "init")])
+@pytest.mark.parametrize("linked", [".serena/project.yml", ".serena"])
+async def test_a_repository_does_not_choose_where_its_settings_are_written(
+    tmp_path: Path, command: tuple[str, ...], linked: str
+) -> None:
+    """Its link to a file that was not there yet, a shell's for instance, was followed."""
+    (tmp_path / "dotfiles").mkdir()
+    module = tmp_path / "src" / "shop" / "module"
+    module.mkdir(parents=True)
+    (module / "pyproject.toml").write_text("[project]\nname = 'module'\n")
+    link = module.parent / linked
+    link.parent.mkdir(exist_ok=True)
+    link.symlink_to(tmp_path / "dotfiles" / ("" if linked == ".serena" else "rc"))
+    refused = await run_command(tmp_path, *command, str(module.parent))
+    assert refused.code == 2
+    assert refused.err.count("\n") == 1
+    assert "Nothing was written." in refused.err
+    assert list((tmp_path / "dotfiles").iterdir()) == []
+
+
+@pytest.mark.parametrize("command", [("config", "init", "--project"), ("superrepo", "init")])
 async def test_no_settings_are_written_for_what_can_not_be_a_project(tmp_path: Path, command: tuple[str, ...]) -> None:
     """Settings above the home folder never count."""
     (tmp_path / "module").mkdir()
