@@ -11,7 +11,7 @@ import msgspec
 
 from serena_central.store.cache_file import FAILURES, CacheFile, name_of
 
-SCHEMA_VERSION = 13
+SCHEMA_VERSION = 14
 
 _CREATE = """
 CREATE TABLE file (

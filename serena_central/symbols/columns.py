@@ -7,7 +7,7 @@ Columns compress better than rows.
 import sys
 import zlib
 from array import array
-from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence, Sized
 from contextlib import suppress
 from itertools import chain, repeat
 from typing import Literal, cast, overload
@@ -17,6 +17,7 @@ import msgspec
 
 from serena_central.core.decoding import msgpack_decoder
 from serena_central.core.text import Position, Range
+from serena_central.symbols.namepath import is_odd, split_name
 from serena_central.symbols.symbol import Brief, FileSymbols, Symbol, own_path
 
 _TYPES: tuple[Literal["b", "h", "i", "q"], ...] = ("b", "h", "i", "q")
@@ -62,8 +63,8 @@ class SymbolColumns(Sequence[Symbol]):
     """The symbols of a file. One is made when it is asked for, and all when many are. Safe in several threads."""
 
     __slots__ = (
-        "_all", "_border", "_briefs", "_columns", "_details", "_known", "_made", "_name_paths", "_names", "_scopes",
-        "_size",
+        "_all", "_border", "_briefs", "_columns", "_details", "_known", "_made", "_name_paths", "_names", "_odd",
+        "_scopes", "_size",
     )  # fmt: skip
 
     def __init__(self, columns: _Columns) -> None:
@@ -80,9 +81,10 @@ class SymbolColumns(Sequence[Symbol]):
         self._made: dict[int, Symbol] = {}
         self._briefs: dict[int, Brief] = {}
         self._all: tuple[Symbol, ...] | None = None
+        self._odd: dict[str, list[int]] | None = None
 
-    def named(self, names: Iterable[str]) -> list[int]:
-        """Places of the symbols that have one of these names."""
+    def named(self, names: Collection[str]) -> list[int]:
+        """Places of the symbols that have one of these names, or whose name paths do."""
         text, border, known = self._columns.names, self._border, self._known
         places: list[int] = []
         for name in names:
@@ -94,8 +96,21 @@ class SymbolColumns(Sequence[Symbol]):
                 places.append(place)
                 known[place] = name
                 before, at = at, text.find(wanted, at + 1)
+        if odd := self._odd_places():
+            places = list({*places, *chain.from_iterable(odd.get(name, ()) for name in names)})
         places.sort()
         return places
+
+    def _odd_places(self) -> dict[str, list[int]]:
+        """Name as name paths have it → places of the symbols whose names have more slashes."""
+        if self._odd is None:
+            self._odd = {}
+            text, border = self._columns.names, self._border
+            if "/" in text and ("//" in text or f"{border}/" in text or f"/{border}" in text):
+                for place, name in enumerate(self.names):
+                    if is_odd(name):
+                        self._odd.setdefault("/".join(split_name(name)), []).append(place)
+        return self._odd
 
     def with_part(self, part: str) -> list[int]:
         """Places of the symbols whose names hold a part, which is not empty."""

@@ -13,7 +13,7 @@ siblings of one name) carries its place among them: `Class/method[1]`. A pattern
   so, what they mean (`written_parts`); what leads the containers may name the file: `package.module.Class.method`.
 
 Names are compared case-sensitively. Names that hold a `/` of their own (headings, keys) are split like any other, on
-both sides; one that ends like an index (`Notes [1]`) is found by it, too.
+both sides, and several in a row count as one; one that ends like an index (`Notes [1]`) is found by it, too.
 """
 
 import re
@@ -59,6 +59,11 @@ class PathPart(msgspec.Struct, frozen=True):
 def split_name(name: str) -> list[str]:
     """The parts of a name that holds a `/`; never empty."""
     return [part for part in name.split("/") if part] or [name]
+
+
+def is_odd(name: str) -> bool:
+    """Whether a name has slashes that its name path leaves out: `/health`, `src/`, `http://host`."""
+    return "/" in name and (name[0] == "/" or name[-1] == "/" or "//" in name)
 
 
 class Reading(msgspec.Struct, frozen=True):
@@ -190,7 +195,7 @@ def parse_pattern(text: str, *, substring: bool = False) -> Pattern:
     """Parses what an agent wrote.
 
     Raises:
-        InvalidArguments: the pattern is empty, too long, or has an empty part.
+        InvalidArguments: the pattern is empty or too long.
     """
     if len(text) > PATTERN_LIMIT:
         raise InvalidArguments(f"The limit for a name path is {PATTERN_LIMIT} characters; this one has {len(text)}.")
@@ -198,8 +203,8 @@ def parse_pattern(text: str, *, substring: bool = False) -> Pattern:
 
 
 def _parsed(text: str, substring: bool) -> Pattern:
-    names = text.strip().rstrip("/").removeprefix("/").split("/")
-    if not all(names):
+    names = [name for name in text.strip().split("/") if name]  # as in `split_name`
+    if not names:
         raise InvalidArguments(
             f"{text!r} is not a name path. Use a name (method), a path in its file (Class/method), or /Class."
         )

@@ -15,7 +15,7 @@ from serena_central.core.errors import InvalidArguments
 from serena_central.core.text import Position, Range, Text
 from serena_central.core.words import whole_number
 from serena_central.lsp.answers import MOST_SYMBOLS, DocumentSymbol, SymbolKind
-from serena_central.symbols.namepath import PathPart, bare, split_name
+from serena_central.symbols.namepath import PathPart, bare, is_odd, split_name
 
 _NAMES = {kind.value: kind.name.title().replace("_", "") for kind in SymbolKind}
 _NUMBERS = {name.casefold(): number for number, name in _NAMES.items()}
@@ -112,7 +112,9 @@ class FileSymbols(msgspec.Struct, frozen=True, gc=False):
     def lookup_names(self) -> dict[str, int]:
         """The names by which the file is found, and how many of its symbols have each: their own, and of what may be a
         container of one also its parts and the type that it implements or is an instance of."""
-        names = dict(Counter(self.names))
+        names = Counter(self.names)
+        for name, count in [(name, names[name]) for name in names if is_odd(name)]:
+            names["/".join(split_name(name))] += count
         for scope in self.scopes:
             if scope:
                 names.setdefault(scope, 0)
@@ -120,7 +122,7 @@ class FileSymbols(msgspec.Struct, frozen=True, gc=False):
             for part in split_name(name):
                 names.setdefault(part, 0)
                 names.setdefault(bare(part), 0)
-        return names
+        return dict(names)
 
     def brief(self, place: int) -> Symbol | Brief:
         """The symbol at `place`, perhaps without what few ask for."""

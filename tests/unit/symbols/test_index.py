@@ -85,6 +85,22 @@ def test_a_container_that_is_called_just_so_comes_before_others_of_its_type() ->
     assert len(found(index, "Square/show")) == 3
 
 
+WRITTEN = st.text("ab/ ", min_size=1, max_size=6).filter(lambda name: name.strip("/ ") == name.strip("/") != "")
+
+
+@given(st.lists(st.tuples(WRITTEN, st.lists(WRITTEN, max_size=3, unique=True)), min_size=1, max_size=4))
+def test_every_symbol_is_found_by_the_name_path_that_answers_show(tree: list[tuple[str, list[str]]]) -> None:
+    """Also one called `/health`, `src/` or `see http://host`."""
+    file = flatten([symbol(name, 0, 9, *(symbol(one, 1, 2) for one in within)) for name, within in tree])
+    index = filled(**{"x.md": file})
+    for place in range(len(file.symbols)):
+        name_path = file.name_path(place)
+        for pattern in (name_path, f"/{name_path}"):
+            hits = index.find(parse_pattern(pattern))
+            assert place in [hit.place for hit in hits], pattern
+            assert len(hits) == len(list(hits)), "as many as are counted"
+
+
 def test_a_dropped_file_leaves_nothing_behind() -> None:
     index = filled(**{"x.py": FILE, "y.py": FILE})
     index.drop("x.py")
