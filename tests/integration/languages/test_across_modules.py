@@ -100,7 +100,11 @@ async def agree(tmp_path: Path, kit: Kit, edits: int, seed: int, *, one_project:
                 assert await said(asked, module, f"{module.name}/") == expected[module.name], (module.name, done)
 
 
-@EVERY_KIT
+@pytest.mark.parametrize(
+    "kit",
+    [pytest.param(kit, marks=pytest.mark.slow if kit.language in ("go", "rust") else ()) for kit in KITS],
+    ids=lambda kit: kit.language,
+)
 async def test_what_is_said_of_a_module_is_what_its_compiler_says(kit: Kit, tmp_path: Path) -> None:
     await agree(tmp_path, kit, edits=12, seed=1)
 
