@@ -5,12 +5,13 @@ A script of Cargo's says which files those are. Cargo keeps that beside the fold
 which a server that has run it registers.
 """
 
+import os
 import posixpath
 import re
 from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 
-from serena_central.core.nofollow import read_following
+from serena_central.core.nofollow import open_following
 
 _NAMED = re.compile(r"^cargo::?rerun-if-changed=(.*?)\r?$", re.MULTILINE)
 
@@ -19,7 +20,7 @@ _MACROS = re.compile(r"^[^\S\n]*proc[-_]macro\s*=\s*true\b", re.MULTILINE)
 _KNOWN = frozenset({"Cargo.toml", "Cargo.lock"})
 """The server loads the workspace again when these change."""
 
-_MOST_CHARS = 1_000_000
+_MOST_BYTES = 1_000_000
 """Of what one script says."""
 
 
@@ -61,7 +62,8 @@ def _said(folder: Path) -> str | None:
 
 def _beginning(file: Path) -> str:
     """Raises: OSError."""
-    return read_following(file).decode("utf-8", "replace")[:_MOST_CHARS]
+    with os.fdopen(open_following(str(file)), "rb") as opened:  # which never waits, whatever it is
+        return (opened.read(_MOST_BYTES) or b"").decode("utf-8", "replace")
 
 
 def _has_input(paths: Iterable[Path], outputs: Iterable[str]) -> bool:

@@ -17,7 +17,7 @@ import msgspec
 
 from serena_central.core.decoding import msgpack_decoder
 from serena_central.core.text import Position, Range
-from serena_central.symbols.namepath import is_odd, split_name
+from serena_central.symbols.namepath import in_path, is_odd
 from serena_central.symbols.symbol import Brief, FileSymbols, Symbol, own_path
 
 _TYPES: tuple[Literal["b", "h", "i", "q"], ...] = ("b", "h", "i", "q")
@@ -103,14 +103,15 @@ class SymbolColumns(Sequence[Symbol]):
 
     def _odd_places(self) -> dict[str, list[int]]:
         """Name as name paths have it → places of the symbols whose names have more slashes."""
-        if self._odd is None:
-            self._odd = {}
-            text, border = self._columns.names, self._border
+        odd = self._odd
+        if odd is None:
+            odd, text, border = dict[str, list[int]](), self._columns.names, self._border
             if "/" in text and ("//" in text or f"{border}/" in text or f"/{border}" in text):
                 for place, name in enumerate(self.names):
                     if is_odd(name):
-                        self._odd.setdefault("/".join(split_name(name)), []).append(place)
-        return self._odd
+                        odd.setdefault(in_path(name), []).append(place)
+            self._odd = odd  # once it is whole: other threads take it as it is
+        return odd
 
     def with_part(self, part: str) -> list[int]:
         """Places of the symbols whose names hold a part, which is not empty."""

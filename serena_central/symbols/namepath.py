@@ -35,7 +35,6 @@ _HERE = frozenset({"crate", "self", "super"})
 PATTERN_LIMIT = 1000
 """Characters; no language nests names deeper than this, hostile input does."""
 
-
 REMEMBERED_CHARS = 200
 """Of a pattern that is kept, or what was found by it: some are asked for again and again. One of the longest has 500
 parts, and takes 100 KB."""
@@ -59,6 +58,11 @@ class PathPart(msgspec.Struct, frozen=True):
 def split_name(name: str) -> list[str]:
     """The parts of a name that holds a `/`; never empty."""
     return [part for part in name.split("/") if part] or [name]
+
+
+def in_path(name: str) -> str:
+    """A name as name paths have it."""
+    return "/".join(split_name(name))
 
 
 def is_odd(name: str) -> bool:

@@ -15,7 +15,7 @@ from serena_central.core.errors import InvalidArguments
 from serena_central.core.text import Position, Range, Text
 from serena_central.core.words import whole_number
 from serena_central.lsp.answers import MOST_SYMBOLS, DocumentSymbol, SymbolKind
-from serena_central.symbols.namepath import PathPart, bare, is_odd, split_name
+from serena_central.symbols.namepath import PathPart, bare, in_path, is_odd, split_name
 
 _NAMES = {kind.value: kind.name.title().replace("_", "") for kind in SymbolKind}
 _NUMBERS = {name.casefold(): number for number, name in _NAMES.items()}
@@ -114,7 +114,7 @@ class FileSymbols(msgspec.Struct, frozen=True, gc=False):
         container of one also its parts and the type that it implements or is an instance of."""
         names = Counter(self.names)
         for name, count in [(name, names[name]) for name in names if is_odd(name)]:
-            names["/".join(split_name(name))] += count
+            names[in_path(name)] += count
         for scope in self.scopes:
             if scope:
                 names.setdefault(scope, 0)
@@ -229,7 +229,7 @@ def own_path(name: str, overload: int | None, scope: str) -> str:
     """A symbol's own part of its name path, as answers show it."""
     # Answers name thousands.
     if scope or "/" in name:
-        name = "/".join(split_name(f"{scope}/{name}"))
+        name = in_path(f"{scope}/{name}")
     return name if overload is None else f"{name}[{overload}]"
 
 
