@@ -69,7 +69,8 @@ def share(path: str | int, folder: str | int, mode: int) -> None:
 def secure(folder: str) -> str | None:
     """Makes the server's folder if it is missing, and closes it to others with all that is in it.
 
-    Returns what was fixed, as a sentence; None if nothing had to be. In `servers/` a closed folder is left as it is.
+    Returns what was fixed, as a sentence; None if nothing had to be: in a closed folder nobody could use the modes that
+    language servers give their caches. In `servers/` a closed folder is left as it is.
 
     Raises:
         NotPrivate, OSError
@@ -88,7 +89,7 @@ def secure(folder: str) -> str | None:
             f"{folder} was accessible to other users (mode {before:04o}); access to it and to {_files(closed)} in it "
             "was removed."
         )
-    return f"Other users had access to {_files(closed)} in {folder}; this access was removed." if closed else None
+    return None
 
 
 def _files(count: int) -> str:

@@ -34,6 +34,7 @@ SAMPLES = {
     "elm": _of("Main.elm", "module Main exposing (hello)\n\n\nhello : Int\nhello =\n    1\n", elm_json=ELM_PROJECT),
     "fortran": _of("a.f90", "module hello\nend module hello\n"),
     "html": _of("a.html", '<h1 id="hello">x</h1>\n'),
+    "java": _of("Hello.java", "class Hello {}\n"),
     "json": _of("a.json", '{"hello": 1}\n'),
     "julia": _of("a.jl", "function hello()\nend\n"),
     "make": _of("Makefile", "hello:\n\techo 1\n"),

@@ -1,5 +1,6 @@
 """Real package managers install local packages, through all that `languages install` does; no registry is asked."""
 
+import os
 import sys
 from pathlib import Path
 
@@ -103,6 +104,24 @@ async def test_a_recipe_that_fails_gives_way_to_the_next(tmp_path: Path, places:
     assert any(line.startswith("npm: node 9999 or newer is required; ") for line in lines)
 
 
+async def test_java_is_the_one_that_java_home_names(
+    tmp_path: Path, places: Places, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for where, version in (("old", "17.0.15"), ("new", "25.0.3")):
+        java = tmp_path / where / "bin" / "java"
+        java.parent.mkdir(parents=True)
+        java.write_text(f"#!/bin/sh\necho 'openjdk version \"{version}\"'\n")
+        java.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path / "old" / "bin"), prepend=os.pathsep)
+    spec = npm_spec(tmp_path)
+    needy = with_recipes(spec, *(msgspec.structs.replace(one, needs=("java>=21",)) for one in spec.install))
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+    with pytest.raises(InstallFailed, match=r"java 21 or newer is required; PATH has 17\.0\.15; JAVA_HOME may name"):
+        await install(needy, places, tell=silent)
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path / "new"))
+    assert (await install(needy, places, tell=silent)).version == "1.0.0"
+
+
 async def test_what_does_not_run_is_not_installed(tmp_path: Path, places: Places) -> None:
     spec = npm_spec(tmp_path)
     broken = msgspec.structs.replace(
@@ -128,6 +147,7 @@ async def test_two_at_once_install_once(tmp_path: Path, places: Places) -> None:
 
 
 KILLED = """
+import os
 import sys
 from pathlib import Path
 import anyio

@@ -46,7 +46,7 @@ def test_node_keeps_to_the_limit_and_to_the_users_instead(users: dict[str, str],
 
 
 def test_servers_of_npm_that_run_on_node_are_told_a_limit() -> None:
-    native = {"buf", "deno", "devsense-php-ls", "typescript"}
+    native = {"buf", "deno", "devsense-php-ls", "jdtls", "typescript"}
     for spec in catalogue().servers.values():
         if any(recipe.via == "npm" for recipe in spec.install):
             assert (spec.launch.runtime == "node") == (spec.name not in native), spec.name

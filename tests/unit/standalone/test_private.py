@@ -69,6 +69,16 @@ def test_links_in_the_home_are_neither_followed_nor_changed(tmp_path: Path) -> N
     assert secure(str(home)) is None
 
 
+def test_what_a_closed_home_hid_from_others_is_closed_without_a_word(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    home.mkdir(mode=0o700)
+    (home / "cache").mkdir(mode=0o755)
+    (home / "cache" / "index").write_text("")
+    (home / "cache" / "index").chmod(0o644)
+    assert secure(str(home)) is None
+    assert (mode_of(home / "cache"), mode_of(home / "cache" / "index")) == (0o700, 0o600)
+
+
 def test_a_file_in_place_of_the_home_is_an_error_in_words(tmp_path: Path) -> None:
     (tmp_path / "home").write_text("")
     with pytest.raises(FileExistsError):
