@@ -5,7 +5,7 @@
 
 import logging
 import time
-from collections.abc import Awaitable, Callable, Collection, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Literal, TypeVar
@@ -425,6 +425,24 @@ class LanguageServer:
             return self._converter().diagnostics(published[0].text, published[1].diagnostics)
         reading, report = await self._ask(Question("diagnostics", path), LspDiagnosticReport)
         return self._converter().diagnostics(reading.text, report.items)
+
+    async def errors_if(
+        self, texts: Mapping[Path, Text], paths: Sequence[Path], *, opened: Collection[Path], within_s: float
+    ) -> dict[Path, list[Diagnostic]]:
+        """Diagnostics of files as they would be if some had other texts; see `LspSession.errors_if`."""
+        try:
+            reports = await self._lsp_session.errors_if(texts, paths, opened=opened, within_s=within_s)
+        except ConnectionLost as error:
+            raise await self._end() from error
+
+        def convert() -> dict[Path, list[Diagnostic]]:
+            converter, text_of = self._converter(), self._lsp_session.documents.text_of
+            return {
+                path: converter.diagnostics(texts.get(path) or text_of(path), report.items) if report.items else []
+                for path, report in reports.items()
+            }
+
+        return await anyio.to_thread.run_sync(convert)
 
     async def prepare_call_hierarchy(self, path: Path, position: Position) -> list[HierarchyItem]:
         return await self._items(Question("call_hierarchy", path, position))

@@ -15,7 +15,7 @@ import math
 import re
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Collection, Generator, Iterable, Sequence
+from collections.abc import Callable, Collection, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -394,8 +394,27 @@ class Documents:
         document.published, document.doubtful = None, False
         return True
 
+    @contextmanager
+    def supposing(self, texts: Mapping[Path, Text]) -> Generator[None]:
+        """Shows the server other texts of open files, and those as they are again: for requests that are sent between.
+        Meanwhile `text_of` and whatever else is known here stays with the files as they are."""
+        shown: list[tuple[_Document, Text]] = []
+        try:
+            for path, text in texts.items():
+                document = self._open[path]
+                self._send_text(document, document.text, text)
+                shown.append((document, text))
+            yield
+        finally:
+            for document, text in shown:
+                self._send_text(document, text, document.text)
+
     def _did_change(self, document: _Document, text: Text, **more: Any) -> None:
-        before, version = document.text, next(self._versions)
+        self._send_text(document, document.text, text, **more)
+        document.text, document.shown_at = text, time.monotonic()
+
+    def _send_text(self, document: _Document, before: Text, text: Text, **more: Any) -> None:
+        version = next(self._versions)
         change: dict[str, Any] = {"text": _sendable(text)}
         if self.sync_kind == 2 and self._spec.documents.ranged_edits_only:
             line, character = before.to_lsp(before.position(len(before.content)), self.encoding)
@@ -404,7 +423,7 @@ class Documents:
         identity = {"uri": document.uri, "version": version}
         params = {"textDocument": identity, "contentChanges": [change], **more}
         self._connection.notify("textDocument/didChange", params)
-        document.text, document.version, document.shown_at = text, version, time.monotonic()
+        document.version = version
 
     def _may_differ(self, path: Path, document: _Document) -> bool:
         if not document.settled:

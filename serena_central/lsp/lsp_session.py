@@ -5,7 +5,7 @@ It joins connection, documents, callbacks and readiness. It knows no process and
 
 import logging
 import re
-from collections.abc import Callable, Collection, Generator, Sequence
+from collections.abc import Callable, Collection, Generator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from functools import partial
 from pathlib import Path
@@ -40,7 +40,7 @@ from serena_central.lsp.documents import Documents, Reading, never_at_hand
 from serena_central.lsp.handshake import METHODS, ServerOffer, initialize_params, merged, offer_of, workspace_folders
 from serena_central.lsp.readiness import ReadinessTracker, note_gap
 from serena_central.lsp.settling import Settling
-from serena_central.lsp.types import LspInitializeResult, LspPublishedDiagnostics
+from serena_central.lsp.types import LspDiagnosticReport, LspInitializeResult, LspPublishedDiagnostics
 from serena_central.lsp.wire import (
     METHOD_NOT_FOUND,
     AnswerUnreadable,
@@ -338,6 +338,39 @@ class LspSession:
         self.proven = True
         self._note_unbuilt()
         return answers
+
+    async def errors_if(
+        self, texts: Mapping[Path, Text], paths: Sequence[Path], *, opened: Collection[Path], within_s: float
+    ) -> dict[Path, LspDiagnosticReport]:
+        """What the server would report of files if some had other `texts`; those about which it says nothing in time
+        are left out. Nobody else gets an answer by these texts. `opened` are shown to it first.
+
+        Raises:
+            Unsupported, PathNotFound, PathRefused
+        """
+        method = METHODS["diagnostics"][0]
+        if not self._spec.documents.answers_in_order or not self.pulls_diagnostics():
+            raise Unsupported(self._spec.name, method)
+        sent: dict[Path, Pending] = {}
+        reports: dict[Path, LspDiagnosticReport] = {}
+        try:
+            async with self._sending:
+                await self._tell_changes()
+                await self.documents.open_many([path for path in opened if path not in texts])
+                for path in texts:
+                    await self.documents.prepare(path, opened=True)
+                with self.documents.supposing(texts):
+                    for path in paths:
+                        params = {"textDocument": {"uri": uri_of(path)}}
+                        sent[path] = await self.connection.request(method, params)
+            with self._waiting(method), anyio.move_on_after(within_s):
+                for path, pending in sent.items():
+                    if (answered := await _answered(pending, LspDiagnosticReport)) is not None:
+                        reports[path] = answered.value
+        finally:
+            for pending in sent.values():
+                self.connection.abandon(pending)
+        return reports
 
     def pulls_diagnostics(self) -> bool:
         return self._is_offered("diagnostics")

@@ -199,6 +199,9 @@ class Documents(CatalogueStruct, frozen=True):
     """Requests that are answered for files that are not open, from disk; all others are preceded by a didOpen."""
     open_candidates: bool = False
     """References are complete only in files that are open: those that may hold the name are opened first."""
+    answers_in_order: bool = False
+    """It answers a request by the texts as they were when it was sent, whatever it is told right behind it; and tells
+    the errors of files that are not open: so it can be asked what a change would break (`LspSession.errors_if`)."""
     settle_candidates: bool = False
     """What it knows of other files is of the time when it read them, which an opened file makes it do: it is asked for
     the file's symbols, and that awaited. It remembers what it read when the file is closed."""

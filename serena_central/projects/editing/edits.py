@@ -242,9 +242,11 @@ class Edits:
         way: Way = "insert",
         dry_run: bool = False,
         ground: Ground | None = None,
+        check: Callable[[Site, str], Awaitable[None]] | None = None,
     ) -> tuple[Meant, Edited]:
         """Changes the file of one symbol by an edit that is planned on its place; tells which it was. `find` looks for
-        it, after the barrier, in the file `within` if there is one; `plan` may raise, to refuse. With a `ground` it
+        it, after the barrier, in the file `within` if there is one; `plan` may raise, to refuse, and so may `check`,
+        which gets the file's new text when nothing else is left that speaks against it. With a `ground` it
         takes long to find: the file is held from the write on, or if others hold it then, from before the next look.
 
         Raises:
@@ -267,7 +269,10 @@ class Edits:
                 if foreseen is None or foreseen.edit != edit:
                     foreseen = _Foreseen(edit, await self._broken_by(site, edit, way))
                 _check_rest(site, foreseen, way)
-            return [FileChange(self._root / meant.path, site.read, apply_edits(site.text, [edit]))]
+            after = apply_edits(site.text, [edit])
+            if check is not None:
+                await check(site, after)
+            return [FileChange(self._root / meant.path, site.read, after)]
 
         held = [] if ground else [(await find()).path if within is None else within]
         edited = await self.change_files(

@@ -29,6 +29,7 @@ from serena_central.projects.navigation.possible_references import THOROUGH
 from serena_central.projects.navigation.symbol_views import Uses
 from serena_central.projects.refactoring.counterparts import Counterparts
 from serena_central.projects.refactoring.deletion import call_removed, construction_removed, deletion
+from serena_central.projects.refactoring.foreseen_errors import NONE_FORESEEN, ForeseenErrors, Foresight
 from serena_central.projects.refactoring.module_files import files_brought_in, has_code
 from serena_central.projects.refactoring.name_conflicts import Naming
 from serena_central.projects.refactoring.pickled import Pickled
@@ -67,6 +68,8 @@ class Renamed(msgspec.Struct, frozen=True, kw_only=True):
     """Where macros of C and C++ put a name together from the symbol's (`path:line`), which may not fit any more."""
     beside: str | None = None
     """As in `Uses`: in these files nothing was renamed that their server did not say."""
+    foreseen: ForeseenErrors = NONE_FORESEEN
+    """Errors that the rename leaves, as far as a compiler was asked before it was written."""
 
 
 class Refactoring:
@@ -90,6 +93,7 @@ class Refactoring:
         self._navigation = navigation
         self._languages = languages
         self._counterparts = counterparts
+        self._foresight = Foresight(root, tree, navigation, languages)
         self._pickled = Pickled(tree, navigation, languages)
         self._renames = RenamePlanner(root, tree, edits, navigation, naming, counterparts, languages)
 
@@ -120,10 +124,12 @@ class Refactoring:
         check_new_name(hit.symbol.name, new_name, self._languages.language_of(hit.path))
         asked = RenameRequest(hit, new_name, author, seen, every, force, check)
         planned: RenamePlan | None = None
+        foreseen = NONE_FORESEEN
 
         async def plan() -> list[FileChange]:
-            nonlocal planned
+            nonlocal planned, foreseen
             planned = await self._renames.plan(asked)
+            foreseen = await self._foreseen(hit, planned.changes)
             return planned.changes
 
         ground = partial(_relied_on, [self._navigation, *around], [hit], [new_name])
@@ -139,7 +145,15 @@ class Refactoring:
             standing=planned.standing,
             parted=planned.parted,
             beside=planned.beside,
+            foreseen=foreseen,
         )
+
+    async def _foreseen(self, hit: Hit, changes: Sequence[FileChange]) -> ForeseenErrors:
+        """The errors that changes of texts would bring; none where files move, which is not asked about."""
+        if any(change.moved_to is not None or change.after is None for change in changes):
+            return NONE_FORESEEN
+        texts = {change.path.relative_to(self._root).as_posix(): Text(change.after or "") for change in changes}
+        return await self._foresight.of(hit, texts)
 
     async def safe_delete(
         self,
@@ -165,21 +179,33 @@ class Refactoring:
         strings: list[PlaceInCode] = []
         parts: list[Hit] = []
         calls: list[str | None] = []
+        foreseen = NONE_FORESEEN
+
+        def check() -> None:
+            if against and not force:
+                raise EditRefused(
+                    f"{hit.name_path} was not deleted. {' '.join(against)} Pass force=true to delete it anyway."
+                )
 
         async def find() -> Meant:
             found = (await self._edits.site(hit.path, hit.name_path)).hit
             parts[:] = parts_of(found)[:MOST_PARTS]
             strings.clear()
             against[:] = [*await self._against_deleting(found, strings), *await objections(found)]
-            if against and not force:
-                raise EditRefused(
-                    f"{hit.name_path} was not deleted. {' '.join(against)} Pass force=true to delete it anyway."
-                )
+            check()
             return Meant(hit.path, hit.name_path, seen)
 
         def plan(site: Site) -> TextEdit:
             calls[:] = [call_removed(site, language) or construction_removed(site, self._index)]
             return deletion(site, language, force=force)
+
+        async def look_ahead(site: Site, after: str) -> None:
+            nonlocal foreseen
+            if not against:
+                foreseen = await self._foresight.of(site.hit, {hit.path: Text(after)})
+                if errors := foreseen.listed():
+                    against.append(f"Without it there would be errors in {errors}.")
+                check()
 
         _, edited = await self._edits.change_symbol(
             hit.path,
@@ -187,11 +213,17 @@ class Refactoring:
             plan,
             author,
             way="delete",
+            check=look_ahead,
             dry_run=dry_run,
             ground=partial(_relied_on, [self._navigation, *around], parts, ()),
         )
         notes = [f"Deleted despite: {' '.join(against)}"] if against else []
-        notes += filter(None, calls)
+        notes += [*filter(None, calls), *foreseen.notes(), *await self._left_by_deletion(hit, strings)]
+        return _with_notes(await self._with_caveats(edited, hit), notes)
+
+    async def _left_by_deletion(self, hit: Hit, strings: Sequence[PlaceInCode]) -> list[str]:
+        """Sentences about what may still mean a deleted symbol: `strings` that are its name, other declarations."""
+        notes: list[str] = []
         if strings:
             named = _listed(await self._navigation.places.named(strings[:PLACES_LISTED]), len(strings))
             notes.append(f"{hit.symbol.name} is all of a string, which may mean it, in {named}.")
@@ -199,7 +231,7 @@ class Refactoring:
             places = [f"{one.path}:{one.symbol.name_line}" for one in others[:PLACES_LISTED]]
             declared = _listed(places, len(others))
             notes.append(f"{hit.name_path} is still declared in {declared}: delete it there, too, if nothing needs it.")
-        return _with_notes(await self._with_caveats(edited, hit), notes)
+        return notes
 
     async def _against_deleting(self, hit: Hit, strings: list[PlaceInCode]) -> list[str]:
         """Sentences about the places that would break, or might: in this project, outside of the symbol itself.

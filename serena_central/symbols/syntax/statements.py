@@ -83,7 +83,7 @@ def removal_of(statement: Node, span: Span, source: bytes) -> Span:
         behind = blanks.end() if blanks else end
         if source[behind : behind + 1] not in (b"\n", b"\r", b"") and source[behind : behind + 2] not in (b"//", b"/*"):
             end = behind
-    elif before is not None and _is_separator_before(before, statement):
+    elif before is not None and _is_separator_before(before, statement, after):
         start = before.start_byte
     return Span(start, _with_comment(statement, end, source))
 
@@ -185,9 +185,11 @@ def _beside(node: Node, *, forward: bool) -> Node | None:
     return beside
 
 
-def _is_separator_before(before: Node, statement: Node) -> bool:
-    # A semicolon on a line above ends what stands there.
-    return before.type == "," or (before.type == ";" and before.end_point[0] == statement.start_point[0])
+def _is_separator_before(before: Node, statement: Node, after: Node | None) -> bool:
+    # A semicolon on a line above ends what stands there, and keeps it apart from what follows.
+    if before.type == ";":
+        return before.end_point[0] == statement.start_point[0] and (after is None or not after.is_named)
+    return before.type == ","
 
 
 def _with_comment(statement: Node, end: int, source: bytes) -> int:

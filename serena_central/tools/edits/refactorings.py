@@ -184,6 +184,10 @@ async def _rename_uses(
 async def _renamed(call: ToolCall, target: Project, name: str, renamed: Renamed) -> Any:
     _note_left(call, name, renamed.left)
     told: dict[str, Any] | str = await answer(call, target, renamed.edited)
+    if errors := renamed.foreseen.listed(besides=renamed.edited.consequences.errors):
+        call.note(f"The rename leaves errors in {errors}: check whether something else has to have the new name, too.")
+    for note in renamed.foreseen.notes():
+        call.note(note)
     if not renamed.places:
         return {"changed_places": 0}
     return told if isinstance(told, str) else {"changed_places": renamed.places, **told}

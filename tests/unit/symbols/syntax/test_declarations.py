@@ -127,6 +127,23 @@ def test_a_macro_that_stands_for_nothing_is_removed_with_its_declaration(languag
 
 
 @pytest.mark.parametrize(
+    ("source", "left"),
+    [
+        ('class A { label = "x"; run() {} idle = 1 }', 'class A { label = "x";  idle = 1 }'),
+        ("class A { label = 1; run() {} }", "class A { label = 1 }"),
+    ],
+)
+def test_a_semicolon_stays_that_keeps_apart_what_is_left(source: str, left: str) -> None:
+    text = Text(source)
+    start, end = source.index("run"), source.index("{}") + 2
+    claimed = Claimed("run", Range(text.position(start), text.position(end)), text.position(start))
+    known = declared("typescript", source.encode(), claimed)
+    assert known.removal is not None
+    first, last = text.offset(known.removal.start), text.offset(known.removal.end)
+    assert source[:first] + source[last:] == left
+
+
+@pytest.mark.parametrize(
     ("identifier", "source", "calls"),
     [
         ("python", "a = f(1)", True),
