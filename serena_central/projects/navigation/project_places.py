@@ -78,6 +78,9 @@ class ProjectPlaces:
         self._languages = languages
         self._access = access
 
+    def absolute(self, path: str) -> Path:
+        return self._root / path
+
     def inside(self, path: Path) -> str | None:
         """The root-relative form of a path that this project's tree holds."""
         # Thousands of places are asked about at a time, and both paths are normal: as strings in a tenth of the time.

@@ -4,7 +4,7 @@ Language servers rename the one that was asked about and that place, and leave t
 the sake of such places.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 
 import anyio
 
@@ -22,6 +22,9 @@ from serena_central.symbols.index import Hit
 
 _HAVE_UNIONS = frozenset({"javascript", "javascriptreact", "php", "python", "typescript", "typescriptreact"})
 """Languages in which a value may be of one of several types that know nothing of each other."""
+
+_CALLS_LEAD_ON = _HAVE_UNIONS - {"php", "python"}
+"""Languages in which a name that is called leads to its declaration, and to that of the function that is its value."""
 
 TOGETHER_S = 30.0
 """For asking where the renamed places lead: 1 to 10 ms each. What was answered is kept for the next call."""
@@ -49,13 +52,62 @@ async def named_together(
             "rename it anyway."
         )
     found: dict[PlaceInCode, PlaceInCode] = {}
-    by_start = {(other.path, other.range.start): other for other in declaring}
-    for place, locations in answers.items():
-        for location in locations or ():
-            other = by_start.get((navigation.places.inside(location.path) or "", location.range.start))
-            if other is not None:
-                found.setdefault(other, place)
+    listed = _Listed(navigation)
+    for place, other in _leading_to(navigation, answers, declaring):
+        if other not in found and await listed.names(place, other):
+            found[other] = place
     return found
+
+
+async def of_held_functions(navigation: Navigation, hit: Hit, rename: Rename, examined: Examined) -> list[PlaceInCode]:
+    """Places that were added to a rename of a function and name what holds it, under the same name: a call of
+    `parts.run()` leads to the member and to the function that is its value."""
+    declaring = _others(hit, rename, examined)
+    unlisted = set(rename.added).intersection(examined.references)
+    if navigation.questions.identifier(hit.path) not in _CALLS_LEAD_ON or not declaring or not unlisted:
+        return []
+    answers: Answers = {}
+    with anyio.move_on_after(TOGETHER_S):
+        await navigation.possible.ask_leads([PlaceInCode(*place) for place in unlisted], answers)
+    listed = _Listed(navigation)
+    found = [place for place, other in _leading_to(navigation, answers, declaring) if await listed.names(place, other)]
+    return list(dict.fromkeys(found))
+
+
+class _Listed:
+    """What the server lists as references, asked once of each declaration. Belongs to one question."""
+
+    def __init__(self, navigation: Navigation) -> None:
+        self._navigation = navigation
+        self._known: dict[PlaceInCode, set[PlaceInCode]] = {}
+
+    async def names(self, place: PlaceInCode, other: PlaceInCode) -> bool:
+        """Whether a place that leads to a declaration names it; where a call leads on to a function, it does not."""
+        questions, places = self._navigation.questions, self._navigation.places
+        if questions.identifier(other.path) not in _CALLS_LEAD_ON:
+            return True
+        if other not in self._known:
+            path, position = places.absolute(other.path), other.range.start
+            shown = [places.absolute(place.path)]
+            found, _ = await questions.when_ready(
+                other.path, lambda server: server.references(path, position, candidates=shown)
+            )
+            inside = ((places.inside(location.path), location.range) for location in found)
+            self._known[other] = {PlaceInCode(path, span) for path, span in inside if path is not None}
+        return place in self._known[other]
+
+
+def _leading_to(
+    navigation: Navigation, answers: Answers, declaring: Iterable[PlaceInCode]
+) -> list[tuple[PlaceInCode, PlaceInCode]]:
+    """Places, each with one of some declarations that it leads to."""
+    by_start = {(other.path, other.range.start): other for other in declaring}
+    return [
+        (place, other)
+        for place, locations in answers.items()
+        for location in locations or ()
+        if (other := by_start.get((navigation.places.inside(location.path) or "", location.range.start)))
+    ]
 
 
 async def _places(languages: ProjectLanguages, hit: Hit, rename: Rename) -> list[PlaceInCode]:

@@ -35,6 +35,7 @@ from serena_central.projects.navigation.symbol_views import Uses
 from serena_central.projects.refactoring.component_shorthands import check_components
 from serena_central.projects.refactoring.counterparts import Counterparts, check_exported_alike
 from serena_central.projects.refactoring.joined_methods import of_joined
+from serena_central.projects.refactoring.jsx_tags import check_tags
 from serena_central.projects.refactoring.kept_names import (
     KeptNames,
     of_implementations,
@@ -44,7 +45,7 @@ from serena_central.projects.refactoring.kept_names import (
 )
 from serena_central.projects.refactoring.module_files import files_below, has_path
 from serena_central.projects.refactoring.name_conflicts import Naming
-from serena_central.projects.refactoring.named_together import named_together
+from serena_central.projects.refactoring.named_together import named_together, of_held_functions
 from serena_central.projects.refactoring.overriding import overriding
 from serena_central.projects.refactoring.pasted_names import pasted
 from serena_central.projects.refactoring.re_exports import Patterns, brought_in, handed_on
@@ -196,12 +197,14 @@ class RenamePlanner:
         rename = await self._completed(hit, new_name, known, examined, sources)
         check_renamable(hit, known.ground.proposal, rename)
         rename, left_out = await self._without_kept(hit, rename, known.uses)
+        rename = rename.without(await of_held_functions(self._navigation, hit, rename, examined))
         check_changing(hit, rename)
         rename = await self._with_both_names(hit, new_name, rename, examined, sources)
         parted = await pasted(self._navigation, self._languages, hit, rename, known.uses.places, sources.texts)
         rename = rename.without(parted.added)
         if not asked.force:
             check_components(self._languages, hit, rename, sources.texts)
+            await check_tags(self._languages, hit, new_name, rename)
             check_exported_alike(hit, rename, sources.texts)
             kept = await of_implementations(self._navigation, hit, rename)
             check_implemented(hit, [*kept, *await of_same_accessor(self._navigation, hit, rename)])

@@ -119,13 +119,15 @@ class Function(msgspec.Struct, frozen=True, array_like=True):
 
 class Occurrence(msgspec.Struct, frozen=True, array_like=True):
     """A place of a name, in code points, and what it stands in. `demands`: it declares a member of an interface or a
-    type literal of TypeScript, which each value that is given for such a type must have."""
+    type literal of TypeScript, which each value that is given for such a type must have. `is_tag`: it is all that names
+    an element of JSX."""
 
     range: Range
     kind: Kind
     shorthand: Shorthand | None = None
     function: Function | None = None
     demands: bool = False
+    is_tag: bool = False
 
 
 class Tried(msgspec.Struct, frozen=True, array_like=True):

@@ -40,6 +40,7 @@ _MODIFIERS = (b"ref", b"mut")
 _BEFORE_BLOCKS = (b"if", b"while", b"match", b"in")
 _SIGNATURES = ("property_signature", "method_signature")
 _TYPE_BODIES = ("interface_body", "object_type")
+_TAGS = ("jsx_opening_element", "jsx_closing_element", "jsx_self_closing_element")
 _INITIALIZERS = ("shorthand_property_identifier", "shorthand_field_initializer")
 
 
@@ -56,7 +57,8 @@ def occurrences(identifier: str, source: bytes, name: str) -> list[Occurrence]:
         node = root.descendant_for_byte_range(byte, byte + len(match[0].encode()))
         span = Range(text.position(match.start()), text.position(match.end()))
         function = _function(node) if identifier == "python" else None
-        found.append(Occurrence(span, _kind_of(node), _shorthand(node, span.start, source), function, _demands(node)))
+        short = _shorthand(node, span.start, source)
+        found.append(Occurrence(span, _kind_of(node), short, function, _demands(node), _is_tag(node)))
         if len(found) == MOST:
             break
     return found
@@ -99,6 +101,11 @@ def _demands(node: Node | None) -> bool:
     if node is None or signature is None or signature.type not in _SIGNATURES or signature.parent is None:
         return False
     return signature.parent.type in _TYPE_BODIES and signature.child_by_field_name("name") == node
+
+
+def _is_tag(node: Node | None) -> bool:
+    element = node.parent if node is not None else None
+    return element is not None and element.type in _TAGS and element.child_by_field_name("name") == node
 
 
 def _function(node: Node | None) -> Function | None:

@@ -117,3 +117,49 @@ async def test_a_member_of_one_type_of_a_union_is_not_renamed_alone_in_typescrip
     text = (root / "src/uses.ts").read_text()
     assert 'name: "Felix", nine: count }' in text
     assert "export const { name: called_so } = pets[0]!;" in text
+
+
+HELD = {
+    "jsconfig.json": "{}",
+    "made.js": """\
+const run = () => 1;
+class Box { static run = run; }
+const parts = { run: run };
+module.exports = { parts, Box, run };
+""",
+    "use.js": """\
+const { parts, Box, run: go } = require("./made");
+const all = require("./made");
+console.log(parts.run(), Box.run(), go(), all.run());
+""",
+}
+
+
+@pytest.mark.parametrize(
+    ("name_path", "changes"),
+    [
+        ("parts/run", {"{ run: run }": "{ fresh: run }", "parts.run()": "parts.fresh()"}),
+        ("Box/run", {"static run =": "static fresh =", "Box.run()": "Box.fresh()"}),
+        (
+            "run",
+            {
+                "const run =": "const fresh =",
+                "static run = run": "static run = fresh",
+                "{ run: run }": "{ run: fresh }",
+                "Box, run }": "Box, run: fresh }",
+            },
+        ),
+    ],
+)
+async def test_a_function_and_what_holds_it_under_its_name_are_renamed_apart(
+    tmp_path: Path, name_path: str, changes: dict[str, str]
+) -> None:
+    """Where it is called by that, the server names the declarations of both."""
+    root = written(tmp_path / "held", HELD)
+    async with asker(tmp_path, root) as client:
+        renamed = await client.result("rename_symbol", name_path=name_path, relative_path="made.js", new_name="fresh")
+    assert not renamed["isError"], text_of(renamed)
+    expected = {path: HELD[path] for path in ("made.js", "use.js")}
+    for old, new in changes.items():
+        expected = {path: text.replace(old, new) for path, text in expected.items()}
+    assert {path: (root / path).read_text() for path in expected} == expected

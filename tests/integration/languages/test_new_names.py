@@ -174,6 +174,31 @@ async def test_what_the_server_does_not_rename_and_nothing_else_names_keeps_its_
     assert {path: (root / path).read_text() for path in files} == files
 
 
+async def test_a_component_that_is_a_tag_gets_no_name_of_an_element(tmp_path: Path) -> None:
+    files = {
+        "jsconfig.json": '{"compilerOptions": {"jsx": "preserve"}}',
+        "box.jsx": (
+            "export const Box = () => null;\nexport const Idle = () => null;\nexport const parts = { Box: Box };\n"
+        ),
+        "page.jsx": (
+            'import { Box, Idle, parts } from "./box";\nexport const page = () => <Box><parts.Box /></Box>;\nIdle();\n'
+        ),
+    }
+    root = _project(tmp_path, files)
+    with anyio.fail_after(120):
+        async with asker(tmp_path, root) as asked:
+            refused = await asked.result("rename_symbol", name_path="Box", relative_path="box.jsx", new_name="box")
+            assert "Box is a tag in page.jsx:1, and JSX takes a tag" in text_of(refused), text_of(refused)
+            for name_path, new_name in (("Idle", "idle"), ("parts/Box", "box"), ("Box", "Case")):
+                renamed = await asked.result(
+                    "rename_symbol", name_path=name_path, relative_path="box.jsx", new_name=new_name
+                )
+                assert not renamed["isError"], text_of(renamed)
+    assert (root / "page.jsx").read_text() == (
+        'import { Case, idle, parts } from "./box";\nexport const page = () => <Case><parts.box /></Case>;\nidle();\n'
+    )
+
+
 async def test_where_the_new_name_stands_in_code_of_a_changed_file_is_told(tmp_path: Path) -> None:
     root = _project(tmp_path, PYTHON | TYPESCRIPT)
     with anyio.fail_after(240):
