@@ -1,5 +1,6 @@
 """Why a symbol is not renamed: its new name, what is known of its references, or what its server proposes. Pure."""
 
+import re
 from collections.abc import Collection, Sequence
 from pathlib import Path
 
@@ -152,4 +153,18 @@ def check_named(site: Site) -> None:
             f"Nothing was changed: the language server reports the name of {site.hit.name_path} in "
             f"{site.hit.path}:{site.hit.symbol.name_line}, where the text is {found!r}. Edit it as text "
             "(replace_content)."
+        )
+
+
+_EXPORTS = re.compile(r"(?<![\w$.])module\s*\.\s*\Z")
+
+
+def check_own_name(site: Site) -> None:
+    """Raises EditRefused for what a module of Node exports as a whole: `module.exports` is Node's name."""
+    symbol = site.hit.symbol
+    before = site.text.line(symbol.name_line)[: symbol.name_position.column]
+    if symbol.name == "exports" and _EXPORTS.search(before):
+        raise EditRefused(
+            f"Nothing was changed: module.exports in {site.hit.path}:{symbol.name_line} is a name of Node's. What "
+            "requires the module calls it as it likes: rename the variable there."
         )

@@ -59,6 +59,7 @@ from serena_central.projects.refactoring.refusals import (
     check_free,
     check_implemented,
     check_named,
+    check_own_name,
     check_read,
     check_renamable,
     check_usable,
@@ -184,6 +185,7 @@ class RenamePlanner:
         site = await self._edits.site(asked.hit.path, asked.hit.name_path)
         hit = site.hit
         check_named(site)
+        check_own_name(site)
         await asked.check(hit)
         if not asked.force:
             check_read(hit, self._languages.selection.with_code(self._tree.unreadable))
@@ -197,7 +199,7 @@ class RenamePlanner:
         rename = await self._completed(hit, new_name, known, examined, sources)
         check_renamable(hit, known.ground.proposal, rename)
         rename, left_out = await self._without_kept(hit, rename, known.uses)
-        rename = rename.without(await of_held_functions(self._navigation, hit, rename, examined))
+        rename = rename.without(await of_held_functions(self._navigation, self._languages, hit, rename, examined))
         check_changing(hit, rename)
         rename = await self._with_both_names(hit, new_name, rename, examined, sources)
         parted = await pasted(self._navigation, self._languages, hit, rename, known.uses.places, sources.texts)

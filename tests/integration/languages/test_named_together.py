@@ -163,3 +163,41 @@ async def test_a_function_and_what_holds_it_under_its_name_are_renamed_apart(
     for old, new in changes.items():
         expected = {path: text.replace(old, new) for path, text in expected.items()}
     assert {path: (root / path).read_text() for path in expected} == expected
+
+
+async def test_a_variable_for_what_a_module_exports_is_renamed_alone(tmp_path: Path) -> None:
+    files = {
+        "jsconfig.json": "{}",
+        "run.js": "const run = () => 1;\nmodule.exports = run;\n",
+        "use.js": 'const run = require("./run");\nmodule.exports = () => run() + run.length;\n',
+    }
+    root = written(tmp_path / "held", files)
+    async with asker(tmp_path, root) as client:
+        renamed = await client.result("rename_symbol", name_path="run", relative_path="use.js", new_name="fresh")
+        assert not renamed["isError"], text_of(renamed)
+        assert (root / "run.js").read_text() == files["run.js"]
+        expected = 'const fresh = require("./run");\nmodule.exports = () => fresh() + fresh.length;\n'
+        assert (root / "use.js").read_text() == expected
+
+
+BARREL = {
+    "jsconfig.json": "{}",
+    "cut.js": "const cut = (text) => text.trim();\nmodule.exports = cut;\n",
+    "index.js": 'const cut = require("./cut");\nmodule.exports = { cut };\n',
+    "use.js": 'const all = require("./index");\nconsole.log(all.cut(" x "));\n',
+    "pick.js": 'const cut = require("./index").cut;\nconsole.log(cut(" z "));\n',
+    "take.js": 'const { cut } = require("./index");\nconsole.log(cut(" y "));\n',
+}
+
+
+async def test_what_a_module_hands_on_in_an_object_keeps_its_name_there(tmp_path: Path) -> None:
+    """A call through the object leads to the function alone."""
+    root = written(tmp_path / "barrel", BARREL)
+    async with asker(tmp_path, root) as client:
+        renamed = await client.result("rename_symbol", name_path="cut", relative_path="cut.js", new_name="fresh")
+    assert not renamed["isError"], text_of(renamed)
+    expected = BARREL | {
+        "cut.js": BARREL["cut.js"].replace("cut", "fresh"),
+        "index.js": 'const fresh = require("./cut");\nmodule.exports = { cut: fresh };\n',
+    }
+    assert {path: (root / path).read_text() for path in expected} == expected

@@ -161,6 +161,7 @@ async def test_what_the_server_does_not_rename_and_nothing_else_names_keeps_its_
             "export class Box { constructor(public size: number) {} }\nexport const box = new Box(1);\n"
             "declare global { interface Window { box: Box } }\n"
         ),
+        "whole.js": "module.exports = (deep) => deep;\n",
         "lost.js": "const api = exports = module.exports = {};\napi.run = (deep) => deep && api.run();\n",
     }
     root = _project(tmp_path, files)
@@ -171,6 +172,10 @@ async def test_what_the_server_does_not_rename_and_nothing_else_names_keeps_its_
                 refused = await asked.result("rename_symbol", name_path=name_path, relative_path=path, new_name="other")
                 assert refused["isError"], name_path
                 assert f"does not rename {name_path}" in text_of(refused)
+            refused = await asked.result(
+                "rename_symbol", name_path="exports", relative_path="whole.js", new_name="other"
+            )
+            assert "module.exports in whole.js:0 is a name of Node's" in text_of(refused)
     assert {path: (root / path).read_text() for path in files} == files
 
 
