@@ -397,7 +397,8 @@ class Documents:
     @contextmanager
     def supposing(self, texts: Mapping[Path, Text]) -> Generator[None]:
         """Shows the server other texts of open files, and those as they are again: for requests that are sent between.
-        Meanwhile `text_of` and whatever else is known here stays with the files as they are."""
+        Whatever else is known here stays with the files as they are: answers to earlier requests are still about
+        them."""
         shown: list[tuple[_Document, Text]] = []
         try:
             for path, text in texts.items():
@@ -410,10 +411,11 @@ class Documents:
                 self._send_text(document, text, document.text)
 
     def _did_change(self, document: _Document, text: Text, **more: Any) -> None:
-        self._send_text(document, document.text, text, **more)
+        document.version = self._send_text(document, document.text, text, **more)
         document.text, document.shown_at = text, time.monotonic()
 
-    def _send_text(self, document: _Document, before: Text, text: Text, **more: Any) -> None:
+    def _send_text(self, document: _Document, before: Text, text: Text, **more: Any) -> int:
+        """Returns the version that the server knows it by."""
         version = next(self._versions)
         change: dict[str, Any] = {"text": _sendable(text)}
         if self.sync_kind == 2 and self._spec.documents.ranged_edits_only:
@@ -423,7 +425,7 @@ class Documents:
         identity = {"uri": document.uri, "version": version}
         params = {"textDocument": identity, "contentChanges": [change], **more}
         self._connection.notify("textDocument/didChange", params)
-        document.version = version
+        return version
 
     def _may_differ(self, path: Path, document: _Document) -> bool:
         if not document.settled:

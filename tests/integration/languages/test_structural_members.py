@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import anyio
 import pytest
 
 from tests.integration.languages.test_new_names import text_of
@@ -122,3 +123,23 @@ async def test_a_rename_tells_of_errors_in_files_that_do_not_name_the_member(tmp
             assert "The rename leaves errors in src/main.ts:3 ('Property" in text_of(renamed), text_of(renamed)
         fine = await ask.result("rename_symbol", name_path="keyed/three", new_name="fourth")
         assert "The rename leaves errors" not in text_of(fine), text_of(fine)
+
+
+async def test_nobody_else_is_answered_by_a_text_that_is_only_tried(tmp_path: Path) -> None:
+    """Nor held up: the server was shown that text, and the file is as it was."""
+    async with asker(tmp_path, written(tmp_path / "shapes", DEMANDED)) as ask:
+
+        async def delete(name_path: str) -> None:
+            for _ in range(20):
+                refused = await ask.result("safe_delete_symbol", name_path=name_path, dry_run=True)
+                assert "Without it there would be errors in src/main.ts" in text_of(refused), text_of(refused)
+
+        async def look() -> None:
+            for _ in range(40):
+                await check_no_errors(ask)
+
+        await delete("keyed/two")
+        async with anyio.create_task_group() as tasks:
+            for name_path in ("keyed/two", "Plugin/label", "same/second"):
+                tasks.start_soon(delete, name_path)
+            tasks.start_soon(look)
