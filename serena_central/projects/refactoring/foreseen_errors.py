@@ -4,6 +4,7 @@ A type may demand a symbol without naming it or what holds it: a value fits if i
 looked at may be any file. Language servers list no such uses, so the one that checks types is asked for all files.
 """
 
+import time
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path, PurePosixPath
@@ -30,6 +31,12 @@ MOST_OPENED = 100
 
 WITHIN_S = 5.0
 
+FIRST_FILES = 40
+"""That are asked about at once; then four times as many, if there is time for them. A server that is asked about a
+thousand files works at all of them, and may have told of none when the time is over."""
+
+GROWTH = 4
+
 COMPARED = 20
 """Files with errors that are asked about as they are."""
 
@@ -43,10 +50,11 @@ _UNUSED = frozenset({"6133", "6138", "6192", "6196", "6198", "6199", "6205"})
 
 
 class ForeseenErrors(NamedTuple):
-    """`errors`: path → those that a change would bring; `unexamined`: files of which that is not known."""
+    """`errors`: path → those that a change would bring; `examined`: of how many of the `files` that is known."""
 
     errors: dict[str, list[Diagnostic]]
-    unexamined: int = 0
+    files: int = 0
+    examined: int = 0
 
     def listed(self, besides: Iterable[str] = ()) -> str:
         """The first ones, those in files `besides` left out: `path:line: message`; empty if there are none."""
@@ -58,7 +66,9 @@ class ForeseenErrors(NamedTuple):
 
     def notes(self) -> list[str]:
         """What was not found out, if anything."""
-        return [f"Whether this causes errors in {self.unexamined} files is not known."] if self.unexamined else []
+        if self.examined == self.files:
+            return []
+        return [f"Errors that this may cause were looked for in {self.examined:,} of {self.files:,} files only."]
 
 
 NONE_FORESEEN = ForeseenErrors({})
@@ -92,9 +102,16 @@ class Foresight:
         opened = [self._root / path for path in first[:MOST_OPENED]]
 
         async def ask(server: LanguageServer) -> dict[Path, list[Diagnostic]]:
-            return await server.errors_if(
-                changed, [self._root / path for path in asked], opened=opened, within_s=WITHIN_S
-            )
+            told: dict[Path, list[Diagnostic]] = {}
+            until, rest, count = time.monotonic() + WITHIN_S, [self._root / path for path in asked], FIRST_FILES
+            while rest:
+                some, rest, begun = rest[:count], rest[count:], time.monotonic()
+                answered = await server.errors_if(changed, some, opened=opened, within_s=until - begun)
+                told |= answered
+                now, count = time.monotonic(), count * GROWTH
+                if len(answered) < len(some) or (now - begun) * GROWTH > until - now:
+                    break
+            return told
 
         try:
             told, _ = await self._navigation.questions.when_ready(hit.path, ask)
@@ -103,7 +120,8 @@ class Foresight:
         except (LanguageServerError, PathError):
             return ForeseenErrors({}, len(files))
         found = {path: _errors(some) for path in asked if (some := told.get(self._root / path))}
-        return await self._new(found, len(files) - len(told))
+        new, unknown = await self._new(found)
+        return ForeseenErrors(new, len(files), len(told) - unknown)
 
     async def _naming(self, hit: Hit, files: Sequence[str]) -> list[str]:
         """Files that may hold the name of the outermost symbol around one, or of its module."""
@@ -115,16 +133,17 @@ class Foresight:
         names = [hit.file.symbols[place].name, module.parent.name if stem == "index" else stem]
         return [path for name in names for path in await self._navigation.possible.holding(files, name)]
 
-    async def _new(self, found: Mapping[str, list[Diagnostic]], unexamined: int) -> ForeseenErrors:
-        """Those errors that files do not have as they are: errors of one kind are alike, since messages quote types
-        that the change is part of."""
+    async def _new(self, found: Mapping[str, list[Diagnostic]]) -> tuple[dict[str, list[Diagnostic]], int]:
+        """Those errors that files do not have as they are, and of how many files that is not known. Errors of one kind
+        are alike, since messages quote types that the change is part of."""
         new: dict[str, list[Diagnostic]] = {}
         with_errors = [path for path, errors in found.items() if errors]
+        unknown = len(with_errors[COMPARED:])
         for path in with_errors[:COMPARED]:
             try:
                 views, _ = await self._navigation.diagnostics(path)
             except (LanguageServerError, PathError, DeadlineExceeded):
-                unexamined += 1
+                unknown += 1
                 continue
             before = _errors(view.diagnostic for view in views)
             kinds, messages = Counter(one.code for one in before), Counter((one.code, one.message) for one in before)
@@ -134,7 +153,7 @@ class Foresight:
                 else:
                     one.message = await self._navigation.closed_text.without(path, one.message)
                     new.setdefault(path, []).append(one)
-        return ForeseenErrors(new, unexamined + len(with_errors[COMPARED:]))
+        return new, unknown
 
 
 def _errors(found: Iterable[Diagnostic]) -> list[Diagnostic]:

@@ -112,8 +112,25 @@ async def test_a_member_is_kept_without_which_a_value_would_not_fit(tmp_path: Pa
         for name_path in ("keyed/three", "Plugin/idle", "same/third", "fitting/idle"):
             deleted = await ask.result("safe_delete_symbol", name_path=name_path, relative_path="src/values.ts")
             assert not deleted["isError"], text_of(deleted)
-            assert "not known" not in text_of(deleted)
+            assert "were looked for in" not in text_of(deleted)
             await check_no_errors(ask)
+
+
+async def test_a_member_is_kept_for_a_file_that_is_asked_about_late(tmp_path: Path) -> None:
+    """One of many that name neither the member, nor what holds it, nor their module."""
+    shapes = DEMANDED | {f"src/file{number:03}.ts": f"export const n = {number};\n" for number in range(100)}
+    shapes["src/all.ts"] = 'export { keyed as box } from "./values.js";\n'
+    shapes["src/main.ts"] = """\
+import { box } from "./all.js";
+const show = (values: Record<"one" | `tw${"o"}`, number>) => values.one;
+console.log(show(box));
+"""
+    async with asker(tmp_path, written(tmp_path / "shapes", shapes)) as ask:
+        refused = await ask.result("safe_delete_symbol", name_path="keyed/two")
+        assert "Without it there would be errors in src/main.ts:2 (" in text_of(refused), text_of(refused)
+        deleted = await ask.result("safe_delete_symbol", name_path="keyed/three")
+        assert not deleted["isError"], text_of(deleted)
+        assert "were looked for in" not in text_of(deleted)
 
 
 async def test_a_rename_tells_of_errors_in_files_that_do_not_name_the_member(tmp_path: Path) -> None:
