@@ -9,7 +9,7 @@ import re
 from serena_central.core.text import Text
 from serena_central.lsp.answers import SymbolKind
 from serena_central.symbols.index import Hit
-from serena_central.symbols.java_declarations import head_of, holder_of, is_component
+from serena_central.symbols.java_declarations import head_of, holder_of, is_component, takes_nothing
 from serena_central.symbols.symbol import CALLABLE, TYPES
 
 _CALLED_BY_NAME = """
@@ -46,6 +46,8 @@ def given_without_name(hit: Hit, text: Text) -> str | None:
     siblings = (hit.file.symbols[place] for place in hit.file.children(hit.symbol.container))
     if symbol.kind == SymbolKind.CONSTRUCTOR and sum(one.kind == symbol.kind for one in siblings) == 1:
         return "without its only constructor, a class has one without parameters, of the same access as the class"
+    if symbol.kind == SymbolKind.CONSTRUCTOR and takes_nothing(hit, text):
+        return "serialization and libraries make objects by a constructor without parameters that no code names"
     if is_component(hit, text):
         return f"it is a component of the record {holder.name}, whose constructor and patterns take it by its position"
     return None

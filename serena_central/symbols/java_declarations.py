@@ -20,8 +20,9 @@ def is_component(hit: Hit, text: Text) -> bool:
 
 
 def takes_nothing(hit: Hit, text: Text) -> bool:
-    """Whether a method has no parameters, as a record's accessors."""
-    return _NO_PARAMETERS.match(text.content, text.offset(hit.symbol.name_position) + len(hit.symbol.name)) is not None
+    """Whether a method or a constructor has no parameters, as a record's accessors."""
+    behind = text.slice(Range(hit.symbol.name_position, hit.symbol.range.end))[len(hit.symbol.name) :]
+    return _NO_PARAMETERS.match(_NO_CODE.sub(" ", behind)) is not None
 
 
 def parameters(hit: Hit, text: Text) -> int:

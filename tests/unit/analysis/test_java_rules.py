@@ -121,3 +121,47 @@ ENTITY = "its type has the annotation @Entity, by which fields may be read"
 def test_rules(holder: str, declaration: str, name: str, kind: SymbolKind, reason: KeepReason | None) -> None:
     java = LanguageFacts("java", library=False, in_interface=False)
     assert kept(hit_of(holder, declaration, name, kind), Text(KEEPER), java, ValidationPolicy()) == reason
+
+
+ANIMAL = """\
+class Animal {
+  Animal() {}
+  Animal(int age) {}
+  Animal( /* of no age */ ) {}
+}
+"""
+MADE = "serialization and libraries make objects by a constructor without parameters that no code names"
+
+
+@pytest.mark.parametrize(
+    ("declaration", "reason"),
+    [
+        ("Animal() ", KeepReason(MADE, by_name=False)),
+        ("Animal(int age)", None),
+        ("Animal( /*", KeepReason(MADE, by_name=False)),
+    ],
+)
+def test_one_of_several_constructors_is_kept_if_it_takes_nothing(declaration: str, reason: KeepReason | None) -> None:
+    """Reading an object back calls that of the first class that is not Serializable; JPA calls that of an entity."""
+    text = Text(ANIMAL)
+
+    def constructor(begin: str) -> DocumentSymbol:
+        start = text.position(ANIMAL.index(begin))
+        name = Range(start, text.position(ANIMAL.index(begin) + len("Animal")))
+        whole = Range(start, text.position(ANIMAL.index("\n", ANIMAL.index(begin))))
+        return DocumentSymbol("Animal", SymbolKind.CONSTRUCTOR, whole, name)
+
+    others = [one for one in ("Animal() ", "Animal(int age)", "Animal( /*") if one != declaration]
+    name = ANIMAL.index("Animal")
+    holder = DocumentSymbol(
+        "Animal",
+        SymbolKind.CLASS,
+        Range(text.position(0), text.position(len(ANIMAL))),
+        Range(text.position(name), text.position(name + len("Animal"))),
+        children=[constructor(one) for one in (declaration, *others)],
+    )
+    file = flatten([holder])
+    line = constructor(declaration).range.start
+    place = next(at for at in range(1, len(file.symbols)) if file.symbols[at].name_position == line)
+    java = LanguageFacts("java", library=False, in_interface=False)
+    assert kept(Hit("zoo/Animal.java", file, place), text, java, ValidationPolicy()) == reason
