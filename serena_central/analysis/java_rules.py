@@ -9,7 +9,7 @@ import re
 from serena_central.core.text import Text
 from serena_central.lsp.answers import SymbolKind
 from serena_central.symbols.index import Hit
-from serena_central.symbols.java_declarations import head_of, holder_of, is_component, takes_nothing
+from serena_central.symbols.java_declarations import head_of, holder_of, is_component, only_heir_of, takes_nothing
 from serena_central.symbols.symbol import CALLABLE, TYPES
 
 _CALLED_BY_NAME = """
@@ -39,6 +39,8 @@ def annotated(hit: Hit, text: Text) -> str | None:
 def given_without_name(hit: Hit, text: Text) -> str | None:
     """What the language itself does with a symbol that nobody names."""
     symbol, holder = hit.symbol, holder_of(hit)
+    if symbol.kind in TYPES and (base := only_heir_of(hit, text)):
+        return f"it is the only subtype of {base}, which is sealed and must have one"
     if holder is None:
         return None
     if symbol.kind == SymbolKind.ENUM_MEMBER:

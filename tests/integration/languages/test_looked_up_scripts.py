@@ -167,7 +167,7 @@ class Plain { static one() {} }
 console.log(new Plain(), [Plain]);
 const own: any = { second() {}, go(key: string) { this[key](); } };
 own.go("x");
-interface Parts { width: number }
+interface Parts { width: number; height: number }
 type Of<K extends keyof Parts> = Parts[K];
 declare const of: Of<any>;
 console.log(of);

@@ -1,5 +1,7 @@
 """What of Java counts as used although nothing refers to it, by its declaration as jdtls and the grammar draw it."""
 
+import re
+
 import pytest
 
 from serena_central.analysis.keep_rules import KeepReason, LanguageFacts, kept
@@ -165,3 +167,37 @@ def test_one_of_several_constructors_is_kept_if_it_takes_nothing(declaration: st
     place = next(at for at in range(1, len(file.symbols)) if file.symbols[at].name_position == line)
     java = LanguageFacts("java", library=False, in_interface=False)
     assert kept(Hit("zoo/Animal.java", file, place), text, java, ValidationPolicy()) == reason
+
+
+SHAPES = """\
+public sealed abstract class Shape<T> {}
+final class Circle<T extends Comparable<T>> extends zoo.Shape<T> implements Drawn {}
+sealed interface Drawn permits Circle, Line {}
+final class Line implements Drawn {}
+sealed interface Answer {}
+record Yes(int n) implements Answer {}
+enum No implements java.io.Serializable, Answer { NO }
+non-sealed class Open {}
+class Door extends Open {}
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "base"),
+    [("Circle", "Shape"), ("Line", ""), ("Yes", ""), ("No", ""), ("Door", ""), ("Shape", ""), ("Answer", "")],
+)
+def test_the_only_subtype_of_a_sealed_type_that_names_none_is_kept(name: str, base: str) -> None:
+    text = Text(SHAPES)
+    types: list[DocumentSymbol] = []
+    for line in SHAPES.splitlines():
+        called = next(word for word in re.findall(r"\w+", line) if word[0].isupper())
+        start, place = SHAPES.index(line), SHAPES.index(line) + line.index(called)
+        whole = Range(text.position(start), text.position(start + len(line)))
+        own = Range(text.position(place), text.position(place + len(called)))
+        types.append(DocumentSymbol(called, SymbolKind.CLASS, whole, own))
+    file = flatten(types)
+    hit = Hit("zoo/Shapes.java", file, next(at for at, one in enumerate(file.symbols) if one.name == name))
+    reason = f"it is the only subtype of {base}, which is sealed and must have one"
+    expected = KeepReason(reason, by_name=False) if base else None
+    java = LanguageFacts("java", library=False, in_interface=False)
+    assert kept(hit, text, java, ValidationPolicy(exported="report")) == expected
